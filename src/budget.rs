@@ -1,0 +1,296 @@
+//! The power budget: one limit, or limits that change at known times.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::machine::Machine;
+use crate::units::{Instant, QuantityError, Watts, parse_decimal};
+
+/// How much power the machine may draw, as a function of time.
+///
+/// The limits are known in advance, as a tariff or a maintenance window is: policies and the
+/// ledger look ahead, so a job is not started that would still be running when it no longer fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Strictly increasing in time; the first starts at the beginning of the clock.
+    steps: Vec<(Instant, Watts)>,
+}
+
+impl Budget {
+    /// No limit at all.
+    pub fn unlimited() -> Self {
+        Budget::constant(Watts::UNLIMITED)
+    }
+
+    /// One limit for all time.
+    pub fn constant(limit: Watts) -> Self {
+        Budget { steps: vec![(Instant::ZERO, limit)] }
+    }
+
+    /// Limits that hold from the given times on; the first also holds before its time.
+    pub fn from_steps(steps: Vec<(Instant, Watts)>) -> Result<Self, BudgetError> {
+        if steps.is_empty() {
+            return Err(BudgetError::Empty);
+        }
+        if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            return Err(BudgetError::NotIncreasing { before: pair[0].0, after: pair[1].0 });
+        }
+        let mut steps = steps;
+        steps[0].0 = Instant::ZERO;
+        Ok(Budget { steps })
+    }
+
+    /// The limit at an instant.
+    pub fn at(&self, instant: Instant) -> Watts {
+        self.steps[self.steps.partition_point(|step| step.0 <= instant) - 1].1
+    }
+
+    /// The limits that take effect after `instant`, in order.
+    pub fn changes_after(&self, instant: Instant) -> &[(Instant, Watts)] {
+        &self.steps[self.steps.partition_point(|step| step.0 <= instant)..]
+    }
+
+    /// The largest limit there ever is.
+    pub fn largest(&self) -> Watts {
+        self.steps.iter().map(|step| step.1).max().unwrap_or(Watts::UNLIMITED)
+    }
+
+    /// Whether there is a limit at any time.
+    pub fn is_limited(&self) -> bool {
+        self.steps.iter().any(|step| step.1 != Watts::UNLIMITED)
+    }
+}
+
+/// A budget as it is written on the command line: `6500W`, `4.2MW`, `80%` of the machine's
+/// maximum, or the path of a CSV file of `time,budget` rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BudgetSpec {
+    /// One limit.
+    Limit(Limit),
+    /// Limits that change, in a file.
+    File(PathBuf),
+}
+
+/// One limit as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// In watts.
+    Power(Watts),
+    /// As a share of the machine's maximum power, in millionths.
+    Share(u64),
+}
+
+/// Why a budget could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BudgetError {
+    /// The text is none of the forms a budget may have.
+    #[error(
+        "budget '{0}': write watts (6500W, 4.2MW), a share of the machine's maximum (80%), \
+         or the path of a .csv file with time,budget rows"
+    )]
+    Unknown(String),
+    /// The number or its unit is wrong.
+    #[error("budget '{text}': {source}")]
+    Quantity {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        source: QuantityError,
+    },
+    /// The budget leaves nothing for jobs.
+    #[error(
+        "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
+         give more, or lower 'base' in the machine file"
+    )]
+    NothingLeft {
+        /// The limit asked for.
+        budget: Watts,
+        /// What the machine draws without any job.
+        base: Watts,
+    },
+    /// There are no limits in the list.
+    #[error("the budget has no limits; give at least one time,budget row")]
+    Empty,
+    /// Times are not increasing.
+    #[error("budget times must increase, but {after} follows {before}")]
+    NotIncreasing {
+        /// The earlier row's time.
+        before: Instant,
+        /// The later row's time.
+        after: Instant,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the budget file {}: {source}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A row of the file is wrong.
+    #[error("{}, line {line}, field '{field}': {why}", path.display())]
+    Row {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// Which column.
+        field: &'static str,
+        /// What is wrong and what to write.
+        why: String,
+    },
+}
+
+impl FromStr for Limit {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let text = text.trim();
+        match text.strip_suffix('%') {
+            Some(number) => Ok(Limit::Share(parse_decimal(number.trim(), 10_000)?)),
+            None => Ok(Limit::Power(text.parse()?)),
+        }
+    }
+}
+
+impl Limit {
+    /// The limit in watts on this machine; a share rounds down, so it is never exceeded.
+    pub fn on(self, machine: &Machine) -> Result<Watts, BudgetError> {
+        let budget = match self {
+            Limit::Power(power) => power,
+            Limit::Share(millionths) => {
+                let maximum = u128::from(machine.max_power().milliwatts());
+                let share = maximum * u128::from(millionths) / 1_000_000;
+                Watts::from_milliwatts(share.min(u128::from(Watts::LARGEST.milliwatts())) as u64)
+            }
+        };
+        if budget <= machine.base_power {
+            return Err(BudgetError::NothingLeft { budget, base: machine.base_power });
+        }
+        Ok(budget)
+    }
+}
+
+impl FromStr for BudgetSpec {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        match text.parse::<Limit>() {
+            Ok(limit) => Ok(BudgetSpec::Limit(limit)),
+            Err(_) if text.ends_with(".csv") || Path::new(text).is_file() => {
+                Ok(BudgetSpec::File(text.into()))
+            }
+            Err(QuantityError::NotANumber(_)) => Err(BudgetError::Unknown(text.to_owned())),
+            Err(source) => Err(BudgetError::Quantity { text: text.to_owned(), source }),
+        }
+    }
+}
+
+impl fmt::Display for BudgetSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BudgetSpec::Limit(Limit::Power(power)) => power.fmt(f),
+            BudgetSpec::Limit(Limit::Share(millionths)) => {
+                write!(f, "{}%", *millionths as f64 / 10_000.0)
+            }
+            BudgetSpec::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl BudgetSpec {
+    /// What the text means on this machine.
+    pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
+        match self {
+            BudgetSpec::Limit(limit) => Ok(Budget::constant(limit.on(machine)?)),
+            BudgetSpec::File(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|source| BudgetError::Unreadable { path: path.clone(), source })?;
+                parse_csv(&text, path, machine)
+            }
+        }
+    }
+}
+
+/// Reads `time,budget` rows: seconds since the start of the log, and a limit.
+fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, BudgetError> {
+    let mut steps: Vec<(Instant, Watts)> = Vec::new();
+    for (index, row) in text.lines().enumerate() {
+        let wrong = |field, why: String| BudgetError::Row {
+            path: path.to_owned(),
+            line: index + 1,
+            field,
+            why,
+        };
+        let row = row.trim();
+        if row.is_empty() || row.starts_with('#') || (steps.is_empty() && row == "time,budget") {
+            continue;
+        }
+        let Some((time, limit)) = row.split_once(',') else {
+            return Err(wrong("budget", format!("missing in '{row}'; write time,budget")));
+        };
+        let millis = parse_decimal(time.trim(), 1000)
+            .map_err(|_| wrong("time", format!("'{time}' is not a number of seconds")))?;
+        let instant = Instant::from_millis(millis);
+        if let Some(&(before, _)) = steps.last().filter(|step| step.0 >= instant) {
+            return Err(wrong("time", format!("{instant} does not come after {before}")));
+        }
+        let limit = limit
+            .parse::<Limit>()
+            .map_err(|error| wrong("budget", error.to_string()))?
+            .on(machine)
+            .map_err(|error| wrong("budget", error.to_string()))?;
+        steps.push((instant, limit));
+    }
+    Budget::from_steps(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine { base_power: Watts::from_watts(50), ..Machine::of_processors(10).unwrap() }
+    }
+
+    #[test]
+    fn a_share_is_of_the_maximum_and_rounds_down() {
+        // 10 nodes of 100 W and 50 W of base: 1050 W at most.
+        let budget = |text: &str| {
+            text.parse::<BudgetSpec>().unwrap().resolve(&machine()).map(|b| b.at(Instant::ZERO))
+        };
+        assert_eq!(budget("80%").unwrap(), Watts::from_watts(840));
+        assert_eq!(budget("33.3333%").unwrap(), Watts::from_milliwatts(349_999));
+        assert_eq!(budget("0.5kW").unwrap(), Watts::from_watts(500));
+        assert!(matches!(budget("0%"), Err(BudgetError::NothingLeft { .. })));
+        assert!(matches!(budget("50W"), Err(BudgetError::NothingLeft { .. })));
+    }
+
+    #[test]
+    fn text_that_is_no_budget_says_what_is() {
+        let error = |text: &str| text.parse::<BudgetSpec>().unwrap_err().to_string();
+        assert!(error("lots").contains("write watts (6500W, 4.2MW)"), "{}", error("lots"));
+        assert!(error("80").contains("valid units: mW, W, kW"), "{}", error("80"));
+        assert!(error("-80%").contains("write watts"), "{}", error("-80%"));
+    }
+
+    #[test]
+    fn rows_change_the_limit_and_wrong_rows_are_named() {
+        let read = |text: &str| parse_csv(text, Path::new("feed.csv"), &machine());
+        let budget = read("time,budget\n0,100%\n# night\n3600,500W\n").unwrap();
+        assert_eq!(budget.at(Instant::from_secs(3599)), Watts::from_watts(1050));
+        assert_eq!(budget.at(Instant::from_secs(3600)), Watts::from_watts(500));
+        assert_eq!(budget.changes_after(Instant::ZERO).len(), 1);
+        assert_eq!(budget.largest(), Watts::from_watts(1050));
+        let error = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            error("0,1kW\n0,1kW"),
+            "feed.csv, line 2, field 'time': 0 s does not come after 0 s"
+        );
+        assert!(error("0,1kW\nx,1kW").starts_with("feed.csv, line 2, field 'time'"));
+        assert!(error("0 1kW").starts_with("feed.csv, line 1, field 'budget': missing"));
+        assert!(error("0,12").contains("valid units"));
+        assert!(error("").contains("no limits"));
+    }
+}

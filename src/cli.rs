@@ -1,0 +1,58 @@
+//! The command line: what was typed, then what it means. One file per subcommand.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod load;
+mod simulate;
+mod workload;
+
+/// Shares a fixed feed of watts among the jobs of an HPC machine.
+#[derive(Debug, Parser)]
+#[command(version, about, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Simulate(Box<simulate::Arguments>),
+    #[command(subcommand)]
+    Workload(workload::Command),
+}
+
+/// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if
+/// something could not be done, and 2 if what was asked makes no sense.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Workload(command) => workload::run(&command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With the reasons behind the error; that it cannot be told changes nothing.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            let cannot_write = error.downcast_ref::<crate::report::ReportError>().is_some();
+            ExitCode::from(if cannot_write { 1 } else { 2 })
+        }
+    }
+}
+
+/// Whoever reads our output may stop when they have seen enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Prints to standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}

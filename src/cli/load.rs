@@ -1,0 +1,93 @@
+//! Loading a workload and taking a slice of it: what several commands do first.
+
+use std::ops::Range;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::machine::Machine;
+use crate::workload::swf::{BadRecords, Intake};
+use crate::workload::{Source, Workload};
+
+/// Which jobs.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)', or demo
+    #[arg(short, long, value_name = "SRC", default_value = "demo")]
+    pub(super) workload: String,
+
+    /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
+    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    pub(super) jobs: Option<Range<usize>>,
+
+    /// Where a generator's random numbers start [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+
+    /// Leave out and count lines that are not records, instead of stopping at the first
+    #[arg(long)]
+    pub(super) skip_bad_records: bool,
+}
+
+/// A workload as asked for.
+pub(super) struct Loaded {
+    pub(super) workload: Workload,
+    pub(super) intake: Option<Intake>,
+}
+
+impl Arguments {
+    pub(super) fn bad_records(&self) -> BadRecords {
+        if self.skip_bad_records { BadRecords::Skip } else { BadRecords::Stop }
+    }
+
+    /// Reads or makes the workload, for this machine if one was named, and takes the slice.
+    pub(super) fn load(&self, machine: Option<&Machine>) -> anyhow::Result<Loaded> {
+        let source: Source = self.workload.parse()?;
+        let processors =
+            machine.map(|machine| machine.nodes.saturating_mul(machine.processors_per_node));
+        let loaded = source.load(processors, self.seed, self.bad_records())?;
+        let mut workload = loaded.workload;
+        if let Some(range) = &self.jobs {
+            let usable = workload.jobs().len();
+            workload.slice(range.clone());
+            if workload.jobs().is_empty() {
+                bail!(
+                    "--jobs {}..{} takes no job: {} has {usable} usable ones, counted from 0",
+                    range.start,
+                    range.end,
+                    workload.name()
+                );
+            }
+        }
+        Ok(Loaded { workload, intake: loaded.intake })
+    }
+}
+
+/// Reads `20000..25000`, `5000..` or `..100`.
+pub(super) fn parse_range(text: &str) -> anyhow::Result<Range<usize>> {
+    let (start, end) = text.split_once("..").context("write a range, such as 20000..25000")?;
+    let place = |text: &str, open: usize| match text.trim() {
+        "" => Ok(open),
+        digits => digits.parse::<usize>().with_context(|| format!("'{digits}' is not a place")),
+    };
+    let range = place(start, 0)?..place(end, usize::MAX)?;
+    if range.is_empty() {
+        bail!("the range is empty; its end must be above its start");
+    }
+    Ok(range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_may_be_open() {
+        assert_eq!(parse_range("20..25").unwrap(), 20..25);
+        assert_eq!(parse_range("20..").unwrap(), 20..usize::MAX);
+        assert_eq!(parse_range("..5").unwrap(), 0..5);
+        for wrong in ["5", "5..5", "9..5", "-1..5", "a..b"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! `busbar simulate`: one workload, one machine, one policy.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Instant as Clock;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::budget::{Budget, BudgetSpec};
+use crate::cli::{load, print};
+use crate::machine::Machine;
+use crate::metrics::{Subject, Summary};
+use crate::policy::PolicySpec;
+use crate::report::{human_time, summary_table, write_folder};
+use crate::sim::{Events, Outages, Run, Simulation};
+use crate::units::{Span, parse_decimal};
+use crate::workload::Workload;
+use crate::workload::swf::Intake;
+
+/// Simulate a workload on a machine under a policy
+///
+/// Without arguments: the built-in workload under EASY backfilling.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar simulate
+  busbar simulate --workload KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
+  busbar simulate --workload 'lublin(jobs=100000, load=0.85)' --machine 1024 --budget 80%
+  busbar simulate --workload log.swf --jobs 20000..25000 --json --out results/")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    load: load::Arguments,
+
+    /// A number of processors, or a .toml machine file [default: what the log's header says]
+    #[arg(short, long, value_name = "M")]
+    machine: Option<String>,
+
+    /// fcfs, easy or conservative
+    #[arg(short, long, value_name = "P", default_value = "easy")]
+    policy: PolicySpec,
+
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), or a .csv file of
+    /// time,budget rows [default: no limit]
+    #[arg(short, long, value_name = "B")]
+    budget: Option<BudgetSpec>,
+
+    /// Nodes that fail: a .csv file of node,down,up rows
+    #[arg(long, value_name = "FILE")]
+    outages: Option<PathBuf>,
+
+    /// When the policy is asked: once per instant, or after each event
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    events: When,
+
+    /// End jobs at the time they asked for; without this an estimate below the run time counts
+    /// as equal to it
+    #[arg(long)]
+    enforce_limits: bool,
+
+    /// Threshold of the bounded slowdown, in seconds
+    #[arg(long, value_name = "S", default_value = "600", value_parser = parse_threshold)]
+    bsld_threshold: Span,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Write jobs.csv, power.csv, schedule.swf and summary.json into this folder
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum When {
+    #[default]
+    Instant,
+    Each,
+}
+
+fn parse_threshold(text: &str) -> anyhow::Result<Span> {
+    let millis = parse_decimal(text, 1000).context("write a number of seconds, such as 600")?;
+    if millis == 0 {
+        bail!("the threshold must be above zero: jobs of no length would have no slowdown");
+    }
+    Ok(Span::from_millis(millis))
+}
+
+/// What the answer has beside the summary: where the jobs came from and how long it all took.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    intake: Option<&'a Intake>,
+    estimates_raised: usize,
+    simulate_s: f64,
+    wall_s: f64,
+    jobs_per_s: f64,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let began = Clock::now();
+    let named = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
+    let load::Loaded { mut workload, intake } = arguments.load.load(named.as_ref())?;
+    let machine = match named {
+        Some(machine) => machine,
+        None => machine_of(&workload)?,
+    };
+    workload.pack_processors(machine.processors_per_node);
+    let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
+    let budget = match &arguments.budget {
+        Some(budget) => budget.resolve(&machine)?,
+        None => Budget::unlimited(),
+    };
+    let outages = match &arguments.outages {
+        Some(path) => Outages::from_file(path, machine.nodes)?,
+        None => Outages::default(),
+    };
+
+    let simulation = Simulation::new(&machine, &workload)
+        .budget(budget.clone())
+        .outages(outages)
+        .events(match arguments.events {
+            When::Instant => Events::Instant,
+            When::Each => Events::Each,
+        })
+        .keep_power(arguments.out.is_some());
+    let started = Clock::now();
+    let run = with_progress_bar(&simulation, arguments.policy, workload.jobs().len());
+    let simulate_s = started.elapsed().as_secs_f64();
+
+    let policy = arguments.policy.to_string();
+    let subject = Subject {
+        policy: &policy,
+        machine: &machine,
+        workload: &workload,
+        budget: &budget,
+        bsld_threshold: arguments.bsld_threshold,
+    };
+    let summary = Summary::of(&subject, &run);
+    if let Some(folder) = &arguments.out {
+        write_folder(folder, &subject, &run, &summary)?;
+    }
+    let answer = Answer {
+        summary: &summary,
+        intake: intake.as_ref(),
+        estimates_raised,
+        simulate_s,
+        wall_s: began.elapsed().as_secs_f64(),
+        jobs_per_s: workload.jobs().len() as f64 / simulate_s.max(1e-9),
+    };
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&answer)? + "\n"))
+    } else {
+        print(&describe(arguments, &answer, &run))
+    }
+}
+
+/// The machine a workload comes from; if it does not say, one its largest job just fits on.
+fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
+    match workload.processors() {
+        Some(processors) => Ok(Machine::of_processors(processors)?),
+        None => {
+            let mut machine = Machine::of_processors(workload.largest_job())?;
+            machine.name += " (the largest job: the log does not say; see --machine)";
+            Ok(machine)
+        }
+    }
+}
+
+/// Runs the simulation with a progress bar, if a person is watching and it takes long enough.
+fn with_progress_bar(simulation: &Simulation<'_>, policy: PolicySpec, jobs: usize) -> Run {
+    let mut policy = policy.build();
+    if !std::io::stderr().is_terminal() {
+        return simulation.run(policy.as_mut());
+    }
+    let bar = ProgressBar::new(jobs as u64);
+    // The template is a constant; if it were wrong, the plain bar would do.
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} jobs, {eta} left") {
+        bar.set_style(style);
+    }
+    let run =
+        simulation.run_with_progress(policy.as_mut(), &mut |over| bar.set_position(over as u64));
+    bar.finish_and_clear();
+    run
+}
+
+fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
+    let mut text = summary_table(answer.summary);
+    if let Some(intake) = answer.intake {
+        for line in intake.lines() {
+            text += &format!("{:>12}  {line}\n", "log");
+        }
+    }
+    if answer.estimates_raised > 0 {
+        text += &format!(
+            "{:>12}  {} raised to the run time (--enforce-limits kills instead)\n",
+            "estimates", answer.estimates_raised
+        );
+    }
+    text += &format!(
+        "{:>12}  simulated in {}, {:.0} jobs/s\n",
+        "speed",
+        if answer.simulate_s < 1.0 {
+            format!("{:.1} ms", answer.simulate_s * 1000.0)
+        } else {
+            human_time(answer.simulate_s)
+        },
+        answer.jobs_per_s
+    );
+    for (at, violation) in &run.first_violations {
+        text += &format!("{:>12}  at {at}: {violation}\n", "refused");
+    }
+    if let Some(folder) = &arguments.out {
+        text += &format!("{:>12}  {}\n", "written to", folder.display());
+    }
+    text
+}

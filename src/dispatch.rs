@@ -1,0 +1,229 @@
+//! Between policy and cluster: the waiting and the running jobs, and what a decision does to them.
+//!
+//! Simulated or live, a driver tells the dispatch what happened, lets the policy decide, and gets
+//! back what was really done. A decision that is wrong in any way changes nothing.
+
+use crate::budget::Budget;
+use crate::job::Job;
+use crate::ledger::{Holding, Ledger, Violation};
+use crate::machine::Machine;
+use crate::model::{Model, OperatingPoint};
+use crate::policy::{Changes, Decision, Policy, View};
+use crate::queue::{Queue, SizeClasses};
+use crate::units::{Instant, JobId, NodeId};
+
+/// The waiting and the running jobs of one machine.
+pub struct Dispatch<'a> {
+    model: &'a dyn Model,
+    queue: Queue,
+    ledger: Ledger,
+    arrived: Vec<JobId>,
+    released: Vec<Holding>,
+    machine_changed: bool,
+    decisions: Vec<Decision>,
+}
+
+/// What a decision led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// A job started; it passed others if it was not at the head of the queue.
+    Started {
+        /// Which.
+        job: JobId,
+        /// How.
+        point: OperatingPoint,
+        /// Whether a job ahead of it still waits.
+        backfilled: bool,
+    },
+    /// A job left the queue for good.
+    Dropped {
+        /// Which.
+        job: JobId,
+    },
+    /// The policy wants to be asked again.
+    Wake(Instant),
+}
+
+/// Why a job is turned away at the door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// It needs more nodes than the machine has.
+    TooManyNodes,
+    /// It needs more power than the budget ever allows.
+    TooMuchPower,
+}
+
+impl Rejection {
+    /// The reason in a few words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Rejection::TooManyNodes => "needs more nodes than the machine has",
+            Rejection::TooMuchPower => "needs more power than the budget ever allows",
+        }
+    }
+}
+
+/// How well the dispatch has to know the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// Their number is enough.
+    Counted,
+    /// Each by itself, because nodes can fail.
+    Named,
+}
+
+impl<'a> Dispatch<'a> {
+    /// An empty machine that expects `jobs`.
+    pub fn new(
+        machine: &Machine,
+        budget: Budget,
+        nodes: Nodes,
+        model: &'a dyn Model,
+        jobs: &[Job],
+    ) -> Self {
+        let classes = SizeClasses::of_sizes(jobs.iter().map(|job| model.footprint(job).nodes));
+        Dispatch {
+            model,
+            queue: Queue::new(classes, jobs.len()),
+            ledger: match nodes {
+                Nodes::Counted => Ledger::new(machine, budget),
+                Nodes::Named => Ledger::with_placement(machine, budget),
+            },
+            arrived: Vec::new(),
+            released: Vec::new(),
+            machine_changed: false,
+            decisions: Vec::new(),
+        }
+    }
+
+    /// The ledger, to read.
+    #[inline]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The waiting jobs.
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Starts the clock.
+    pub fn begin(&mut self, now: Instant) {
+        self.ledger.begin(now);
+    }
+
+    /// Moves the clock.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        self.ledger.advance(now);
+    }
+
+    /// A job was submitted, or was thrown out by a failing node and waits again. It is turned
+    /// away if it could not run on the empty machine under the largest limit there ever is.
+    #[inline]
+    pub fn arrive(&mut self, id: JobId, job: &Job) -> Result<(), Rejection> {
+        let least = self.model.footprint(job);
+        if least.nodes > self.ledger.total_nodes() {
+            return Err(Rejection::TooManyNodes);
+        }
+        if least.power > self.ledger.for_jobs(self.ledger.budget().largest()) {
+            return Err(Rejection::TooMuchPower);
+        }
+        self.queue.insert(id, &least);
+        self.arrived.push(id);
+        Ok(())
+    }
+
+    /// A job ended.
+    #[inline]
+    pub fn end(&mut self, job: JobId) -> Result<(), Violation> {
+        self.released.push(self.ledger.release(job)?);
+        Ok(())
+    }
+
+    /// A new limit of the budget came into force.
+    pub fn budget_changed(&mut self) {
+        self.machine_changed = true;
+    }
+
+    /// A node failed. The job that was on it, if any, is released and returned: it has to be
+    /// submitted again.
+    pub fn node_down(&mut self, node: NodeId) -> Option<JobId> {
+        let thrown_out = self.ledger.holder(node);
+        if let Some(holding) = thrown_out.and_then(|job| self.ledger.release(job).ok()) {
+            self.released.push(holding);
+        }
+        self.machine_changed |= self.ledger.take_down(node);
+        thrown_out
+    }
+
+    /// A node is back.
+    pub fn node_up(&mut self, node: NodeId) {
+        self.machine_changed |= self.ledger.bring_up(node);
+    }
+
+    /// Asks the policy and carries its decisions out, in order. `done` hears what came of each.
+    #[inline]
+    pub fn decide(
+        &mut self,
+        policy: &mut dyn Policy,
+        jobs: &[Job],
+        mut done: impl FnMut(Result<Applied, Violation>),
+    ) {
+        let mut decisions = std::mem::take(&mut self.decisions);
+        let view = View {
+            now: self.ledger.now(),
+            jobs,
+            queue: &self.queue,
+            ledger: &self.ledger,
+            model: self.model,
+            changes: Changes {
+                arrived: &self.arrived,
+                released: &self.released,
+                machine: self.machine_changed,
+            },
+        };
+        policy.decide(&view, &mut decisions);
+        self.arrived.clear();
+        self.released.clear();
+        self.machine_changed = false;
+        for decision in decisions.drain(..) {
+            done(self.apply(&decision, jobs));
+        }
+        self.decisions = decisions;
+    }
+
+    #[inline]
+    fn apply(&mut self, decision: &Decision, jobs: &[Job]) -> Result<Applied, Violation> {
+        match *decision {
+            Decision::Start { job, point } => {
+                if !self.queue.contains(job) {
+                    return Err(match self.ledger.holds(job) {
+                        true => Violation::AlreadyRunning { job },
+                        false => Violation::NotWaiting { job },
+                    });
+                }
+                if !self.model.offers(&jobs[job.index()], &point) {
+                    let OperatingPoint { nodes, power, .. } = point;
+                    return Err(Violation::NotOnMenu { job, nodes, power });
+                }
+                self.ledger.start(job, &point)?;
+                let backfilled = self.queue.head() != Some(job);
+                self.queue.remove(job);
+                Ok(Applied::Started { job, point, backfilled })
+            }
+            Decision::Drop { job } => match self.queue.remove(job) {
+                true => Ok(Applied::Dropped { job }),
+                false => Err(Violation::NotWaiting { job }),
+            },
+            Decision::WakeAt(at) => {
+                let now = self.ledger.now();
+                if at > now {
+                    Ok(Applied::Wake(at))
+                } else {
+                    Err(Violation::WakeInThePast { at, now })
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The ledger: nodes and power held, by whom and until when. It cannot be overdrawn.
+//!
+//! Every job, simulated or live, gets its nodes and watts here and nowhere else. A claim that
+//! does not fit is a typed [`Violation`] and changes nothing. All sums are exact integers; in
+//! debug builds [`Ledger::check`] adds everything up again after every event.
+
+use crate::budget::Budget;
+use crate::machine::Machine;
+use crate::model::OperatingPoint;
+use crate::units::{Instant, JobId, Joules, NodeId, Span, Watts};
+
+mod placement;
+mod running;
+
+use placement::Placement;
+pub use running::{Holding, Running, Vacancy};
+
+/// Nodes and power, held and free.
+#[derive(Clone)]
+pub struct Ledger {
+    now: Instant,
+    free_nodes: u32,
+    total_nodes: u32,
+    /// Nodes that are out of service.
+    down_nodes: u32,
+    budget: Budget,
+    /// The limit in force now.
+    limit: Watts,
+    /// When the next limit comes into force.
+    next_limit: Instant,
+    base_power: Watts,
+    /// What jobs hold, without the base power.
+    held: Watts,
+    running: Running,
+    /// When each job is expected to give back what it holds; [`Instant::NEVER`] if it holds
+    /// nothing.
+    until: Vec<Instant>,
+    /// Which nodes are whose, where that matters.
+    placement: Option<Placement>,
+    peak: Watts,
+    energy: Joules,
+    over_budget: Span,
+}
+
+/// A claim that cannot be met. The ledger is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The job does not wait: it is unknown, runs already, or has ended.
+    #[error("{job} was to start, but it is not waiting")]
+    NotWaiting {
+        /// Which job.
+        job: JobId,
+    },
+    /// The job holds something already.
+    #[error("{job} was to start, but it runs already")]
+    AlreadyRunning {
+        /// Which job.
+        job: JobId,
+    },
+    /// The model does not offer this operating point to the job.
+    #[error("{job} was to start on {nodes} nodes drawing {power}, which is not on its menu")]
+    NotOnMenu {
+        /// Which job.
+        job: JobId,
+        /// The nodes claimed.
+        nodes: u32,
+        /// The power claimed.
+        power: Watts,
+    },
+    /// There are not enough free nodes.
+    #[error("{job} was to get {asked} nodes, but {free} are free")]
+    Nodes {
+        /// Which job.
+        job: JobId,
+        /// Nodes claimed.
+        asked: u32,
+        /// Nodes free.
+        free: u32,
+    },
+    /// There is not enough free power, now or later in the job's life.
+    #[error("{job} was to get {asked}, but at {at} only {free} are free")]
+    Power {
+        /// Which job.
+        job: JobId,
+        /// Power claimed.
+        asked: Watts,
+        /// Power free.
+        free: Watts,
+        /// When.
+        at: Instant,
+    },
+    /// The job holds nothing.
+    #[error("{job} was to give back what it holds, but it holds nothing")]
+    HoldsNothing {
+        /// Which job.
+        job: JobId,
+    },
+    /// A policy asked to be woken at a time that has passed.
+    #[error("asked to be woken at {at}, which is not after {now}")]
+    WakeInThePast {
+        /// The time asked for.
+        at: Instant,
+        /// The time it is.
+        now: Instant,
+    },
+}
+
+impl Ledger {
+    /// An empty machine under a budget.
+    pub fn new(machine: &Machine, budget: Budget) -> Self {
+        Ledger {
+            now: Instant::ZERO,
+            free_nodes: machine.nodes,
+            total_nodes: machine.nodes,
+            down_nodes: 0,
+            limit: budget.at(Instant::ZERO),
+            next_limit: Instant::ZERO,
+            budget,
+            base_power: machine.base_power,
+            held: Watts::ZERO,
+            running: Running::default(),
+            until: Vec::new(),
+            placement: None,
+            peak: machine.base_power,
+            energy: Joules::ZERO,
+            over_budget: Span::ZERO,
+        }
+    }
+
+    /// The same, also keeping track of which nodes each job is on, so that nodes can fail.
+    pub fn with_placement(machine: &Machine, budget: Budget) -> Self {
+        let placement = Some(Placement::new(machine.nodes));
+        Ledger { placement, ..Ledger::new(machine, budget) }
+    }
+
+    /// Moves the clock, charging the energy drawn meanwhile. Time does not go back.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        if now <= self.now {
+            return;
+        }
+        let elapsed = now.since(self.now);
+        self.energy += self.power().over(elapsed);
+        if self.power() > self.limit {
+            self.over_budget = self.over_budget + elapsed;
+        }
+        self.set_clock(now);
+    }
+
+    /// Starts the clock at `now` without charging for the time before.
+    pub fn begin(&mut self, now: Instant) {
+        self.set_clock(now);
+    }
+
+    /// The limit in force goes with the clock, so that nothing that happens first at an instant
+    /// can use the limit of the instant before.
+    #[inline]
+    fn set_clock(&mut self, now: Instant) {
+        self.now = now;
+        if now >= self.next_limit {
+            self.limit = self.budget.at(now);
+            self.next_limit =
+                self.budget.changes_after(now).first().map_or(Instant::NEVER, |change| change.0);
+        }
+    }
+
+    /// Gives a job what the operating point says, until the point's time has passed.
+    #[inline]
+    pub fn start(&mut self, job: JobId, point: &OperatingPoint) -> Result<(), Violation> {
+        if self.holds(job) {
+            return Err(Violation::AlreadyRunning { job });
+        }
+        if point.nodes > self.free_nodes {
+            return Err(Violation::Nodes { job, asked: point.nodes, free: self.free_nodes });
+        }
+        let free = self.free_power();
+        if point.power > free {
+            return Err(Violation::Power { job, asked: point.power, free, at: self.now });
+        }
+        // One millisecond short of 'never', which means that nothing is held.
+        let until = (self.now + point.time).min(Instant::from_millis(u64::MAX - 1));
+        for &(at, limit) in self.budget.changes_after(self.now) {
+            let free = limit.saturating_sub(self.base_power + self.held_at(at));
+            if at < until && point.power > free {
+                return Err(Violation::Power { job, asked: point.power, free, at });
+            }
+        }
+
+        self.free_nodes -= point.nodes;
+        self.held += point.power;
+        self.peak = self.peak.max(self.power());
+        if let Some(placement) = &mut self.placement {
+            placement.take(job, point.nodes);
+        }
+        if job.index() >= self.until.len() {
+            self.until.resize(job.index() + 1, Instant::NEVER);
+        }
+        self.until[job.index()] = until;
+        self.running.insert(Holding { until, job, nodes: point.nodes, power: point.power });
+        Ok(())
+    }
+
+    /// Takes back what a job holds.
+    #[inline]
+    pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
+        if !self.holds(job) {
+            return Err(Violation::HoldsNothing { job });
+        }
+        let until = std::mem::replace(&mut self.until[job.index()], Instant::NEVER);
+        let holding = self.running.remove(until, job).ok_or(Violation::HoldsNothing { job })?;
+        self.free_nodes += holding.nodes;
+        self.held -= holding.power;
+        if let Some(placement) = &mut self.placement {
+            placement.give(job);
+        }
+        Ok(holding)
+    }
+
+    /// The job that holds a node, where placement is known.
+    pub fn holder(&self, node: NodeId) -> Option<JobId> {
+        self.placement.as_ref()?.holder(node)
+    }
+
+    /// Takes a free node out of service; says whether it was in service. A node that a job holds
+    /// stays: release the job first.
+    pub fn take_down(&mut self, node: NodeId) -> bool {
+        let taken = self.placement.as_mut().is_some_and(|placement| placement.take_down(node));
+        if taken {
+            self.free_nodes -= 1;
+            self.down_nodes += 1;
+        }
+        taken
+    }
+
+    /// Puts a node back into service; says whether it was out.
+    pub fn bring_up(&mut self, node: NodeId) -> bool {
+        let brought = self.placement.as_mut().is_some_and(|placement| placement.bring_up(node));
+        if brought {
+            self.free_nodes += 1;
+            self.down_nodes -= 1;
+        }
+        brought
+    }
+
+    /// Whether a job holds anything.
+    #[inline]
+    pub fn holds(&self, job: JobId) -> bool {
+        self.until.get(job.index()).is_some_and(|until| *until != Instant::NEVER)
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Nodes no job holds.
+    #[inline]
+    pub fn free_nodes(&self) -> u32 {
+        self.free_nodes
+    }
+
+    /// Nodes the machine has, in service or not.
+    pub fn total_nodes(&self) -> u32 {
+        self.total_nodes
+    }
+
+    /// Nodes that are in service, held or free.
+    pub fn nodes_in_service(&self) -> u32 {
+        self.total_nodes - self.down_nodes
+    }
+
+    /// Power no job holds under the limit in force now.
+    #[inline]
+    pub fn free_power(&self) -> Watts {
+        self.limit.saturating_sub(self.power())
+    }
+
+    /// Power drawn now: what jobs hold and what the machine draws anyway.
+    #[inline]
+    pub fn power(&self) -> Watts {
+        self.base_power + self.held
+    }
+
+    /// The limit in force now.
+    pub fn limit(&self) -> Watts {
+        self.limit
+    }
+
+    /// The power jobs may hold in all under a limit of the budget.
+    pub fn for_jobs(&self, limit: Watts) -> Watts {
+        limit.saturating_sub(self.base_power)
+    }
+
+    /// The budget with its future limits.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Who holds what, by the time it is expected back.
+    #[inline]
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// The most that was ever drawn.
+    pub fn peak(&self) -> Watts {
+        self.peak
+    }
+
+    /// The energy drawn up to now.
+    pub fn energy(&self) -> Joules {
+        self.energy
+    }
+
+    /// For how long more was drawn than the limit in force allowed: a limit fell while jobs ran
+    /// that had been believed to end before.
+    pub fn over_budget(&self) -> Span {
+        self.over_budget
+    }
+
+    /// What today's holders are expected to hold still at a later instant.
+    fn held_at(&self, at: Instant) -> Watts {
+        self.running.iter().filter(|holding| holding.until > at).map(|holding| holding.power).sum()
+    }
+
+    /// Adds everything up again and says what does not agree.
+    pub fn check(&self) -> Result<(), String> {
+        let (mut nodes, mut power, mut count) = (0u32, Watts::ZERO, 0);
+        let mut previous = None;
+        for holding in self.running.iter() {
+            nodes += holding.nodes;
+            power += holding.power;
+            count += 1;
+            let key = (holding.until, holding.job);
+            if previous.replace(key).is_some_and(|earlier| earlier >= key) {
+                return Err(format!("{} is out of order among the running jobs", holding.job));
+            }
+            if self.until.get(holding.job.index()) != Some(&holding.until) {
+                return Err(format!("{} runs, but is not known to hold anything", holding.job));
+            }
+        }
+        if count != self.running.len() {
+            return Err(format!("{count} jobs run, but {} are counted", self.running.len()));
+        }
+        let counted =
+            nodes.checked_add(self.free_nodes).and_then(|n| n.checked_add(self.down_nodes));
+        if counted != Some(self.total_nodes) {
+            return Err(format!(
+                "{nodes} nodes held, {} free and {} down do not make {}",
+                self.free_nodes, self.down_nodes, self.total_nodes
+            ));
+        }
+        if power != self.held {
+            return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
+        }
+        self.placement.as_ref().map_or(Ok(()), |placement| placement.check(&self.running))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(nodes: u32, watts: u32, seconds: u32) -> OperatingPoint {
+        OperatingPoint {
+            nodes,
+            cap: Watts::from_watts(100),
+            time: Span::from_secs(seconds),
+            power: Watts::from_watts(watts),
+        }
+    }
+
+    fn ledger(budget: Budget) -> Ledger {
+        Ledger::with_placement(&Machine::of_processors(10).unwrap(), budget)
+    }
+
+    #[test]
+    fn a_claim_that_does_not_fit_changes_nothing() {
+        let mut ledger = ledger(Budget::constant(Watts::from_watts(500)));
+        ledger.start(JobId(0), &point(4, 400, 10)).unwrap();
+        let refused = [
+            (JobId(0), point(1, 10, 1), Violation::AlreadyRunning { job: JobId(0) }),
+            (JobId(1), point(7, 10, 1), Violation::Nodes { job: JobId(1), asked: 7, free: 6 }),
+            (
+                JobId(1),
+                point(1, 101, 1),
+                Violation::Power {
+                    job: JobId(1),
+                    asked: Watts::from_watts(101),
+                    free: Watts::from_watts(100),
+                    at: Instant::ZERO,
+                },
+            ),
+        ];
+        for (job, point, violation) in refused {
+            assert_eq!(ledger.start(job, &point), Err(violation));
+            assert_eq!((ledger.free_nodes(), ledger.power()), (6, Watts::from_watts(400)));
+        }
+        assert_eq!(ledger.release(JobId(1)), Err(Violation::HoldsNothing { job: JobId(1) }));
+        ledger.start(JobId(1), &point(6, 100, 1)).unwrap();
+        assert_eq!(ledger.check(), Ok(()));
+        assert_eq!(ledger.peak(), Watts::from_watts(500));
+    }
+
+    #[test]
+    fn a_limit_that_will_fall_is_kept_in_advance() {
+        let steps = vec![
+            (Instant::ZERO, Watts::from_watts(500)),
+            (Instant::from_secs(10), Watts::from_watts(300)),
+        ];
+        let mut ledger = ledger(Budget::from_steps(steps).unwrap());
+        ledger.start(JobId(0), &point(2, 200, 20)).unwrap();
+        assert!(matches!(
+            ledger.start(JobId(1), &point(2, 200, 11)),
+            Err(Violation::Power { at, .. }) if at == Instant::from_secs(10)
+        ));
+        ledger.start(JobId(1), &point(2, 200, 10)).unwrap();
+        assert_eq!(ledger.check(), Ok(()));
+    }
+
+    #[test]
+    fn energy_is_charged_between_changes() {
+        let mut ledger = ledger(Budget::unlimited());
+        ledger.begin(Instant::from_secs(100));
+        ledger.start(JobId(3), &point(2, 200, 20)).unwrap();
+        ledger.advance(Instant::from_secs(110));
+        let holding = ledger.release(JobId(3)).unwrap();
+        assert_eq!(holding.until, Instant::from_secs(120));
+        ledger.advance(Instant::from_secs(150));
+        assert_eq!(ledger.energy().as_f64(), 2000.0);
+        assert_eq!(ledger.power(), Watts::ZERO);
+    }
+
+    #[test]
+    fn nodes_fail_and_come_back() {
+        let mut ledger = ledger(Budget::unlimited());
+        ledger.start(JobId(0), &point(3, 300, 20)).unwrap();
+        assert_eq!(ledger.holder(NodeId(2)), Some(JobId(0)));
+        assert!(!ledger.take_down(NodeId(2)), "a held node stays until its job is released");
+        ledger.release(JobId(0)).unwrap();
+        assert!(ledger.take_down(NodeId(2)));
+        assert!(!ledger.take_down(NodeId(2)));
+        assert_eq!((ledger.free_nodes(), ledger.nodes_in_service()), (9, 9));
+        ledger.start(JobId(0), &point(9, 900, 20)).unwrap();
+        assert_eq!(ledger.check(), Ok(()));
+        assert!(ledger.bring_up(NodeId(2)));
+        assert!(!ledger.bring_up(NodeId(2)));
+        assert!(!ledger.take_down(NodeId(77)), "there is no such node");
+        assert_eq!(ledger.check(), Ok(()));
+    }
+}

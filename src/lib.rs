@@ -1,0 +1,63 @@
+//! Busbar shares a fixed feed of watts among the jobs of an HPC machine.
+//!
+//! A **workload** is jobs in submit order; a **model** turns a job into a menu of operating points
+//! (nodes, cap, time, power); a **policy** picks from menus; every pick goes through one
+//! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
+//!
+//! A first simulation: the built-in workload under EASY backfilling, on a machine that may draw
+//! 80 % of what it could.
+//!
+//! ```
+//! use busbar::budget::Budget;
+//! use busbar::machine::Machine;
+//! use busbar::policy::PolicySpec;
+//! use busbar::sim::Simulation;
+//! use busbar::units::Watts;
+//! use busbar::workload::demo::demo;
+//!
+//! let workload = demo();
+//! let machine = Machine::of_processors(256)?;
+//! let mut policy = "easy".parse::<PolicySpec>()?.build();
+//! let run = Simulation::new(&machine, &workload)
+//!     .budget(Budget::constant("20.48kW".parse::<Watts>()?))
+//!     .run(policy.as_mut());
+//!
+//! assert_eq!(run.records.len(), 2000);
+//! assert!(run.peak <= "20.48kW".parse::<Watts>()?);
+//! assert_eq!(run.violations, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`units`] | time, power and energy as exact integers; identities |
+//! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
+//! | [`model`] | operating points, menus, how jobs respond |
+//! | [`queue`] | the waiting jobs, indexed |
+//! | [`ledger`], [`availability`] | what is held, and what will be free when |
+//! | [`policy`] | who runs next: `fcfs`, `easy`, `conservative`, and your own |
+//! | [`dispatch`] | carries decisions out, or refuses them |
+//! | [`sim`] | the event loop |
+//! | [`workload`] | logs, generators, the demo |
+//! | [`metrics`], [`report`] | what came of it, in figures and files |
+//! | [`cli`] | the command line |
+
+pub mod availability;
+pub mod budget;
+pub mod call;
+pub mod cli;
+mod digits;
+pub mod dispatch;
+pub mod job;
+pub mod ledger;
+pub mod machine;
+pub mod metrics;
+pub mod model;
+pub mod policy;
+pub mod queue;
+pub mod report;
+pub mod sim;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,222 @@
+//! The machine: how many nodes there are and what they draw.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+
+use crate::units::Watts;
+
+/// A homogeneous machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// What it is called in reports.
+    pub name: String,
+    /// How many nodes it has; at least one.
+    pub nodes: u32,
+    /// Processors in a node: a log that counts processors is packed onto whole nodes.
+    pub processors_per_node: u32,
+    /// What a node draws while it runs a job, on top of the base power.
+    pub node_power: Watts,
+    /// What the machine draws at all times, whether jobs run or not.
+    pub base_power: Watts,
+    /// Whether the power figures were given, or are [`Machine::ASSUMED_NODE_POWER`].
+    pub power_is_assumed: bool,
+}
+
+/// Why a machine could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The text is neither a count nor a file.
+    #[error(
+        "machine '{0}': write a number of processors (1024) or the path of a .toml machine file"
+    )]
+    Unknown(String),
+    /// A machine without nodes.
+    #[error("a machine needs at least one node")]
+    NoNodes,
+    /// Some figure is beyond what can be counted.
+    #[error("{what} of the machine is too large: {value}; at most {most}")]
+    TooLarge {
+        /// Which figure.
+        what: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        most: String,
+    },
+    /// A node that draws nothing cannot be budgeted.
+    #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
+    NoPower,
+    /// The file cannot be read.
+    #[error("cannot read the machine file {}: {source}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{}: {why}", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// Where and why.
+        why: String,
+    },
+}
+
+/// A machine file, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    nodes: u32,
+    #[serde(default = "one")]
+    processors_per_node: u32,
+    power: Option<Power>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Power {
+    #[serde(deserialize_with = "watts")]
+    node: Watts,
+    #[serde(default, deserialize_with = "watts")]
+    base: Watts,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+impl Machine {
+    /// What a busy node is taken to draw where nobody says.
+    pub const ASSUMED_NODE_POWER: Watts = Watts::from_watts(100);
+
+    /// A machine known only by its number of processors: each is a node of its own and draws
+    /// [`Machine::ASSUMED_NODE_POWER`].
+    pub fn of_processors(processors: u32) -> Result<Self, MachineError> {
+        Machine {
+            name: format!("{processors} processors"),
+            nodes: processors,
+            processors_per_node: 1,
+            node_power: Machine::ASSUMED_NODE_POWER,
+            base_power: Watts::ZERO,
+            power_is_assumed: true,
+        }
+        .validated()
+    }
+
+    /// Reads what the command line calls a machine: a processor count or a TOML file.
+    pub fn from_text(text: &str) -> Result<Self, MachineError> {
+        if let Ok(processors) = text.parse() {
+            return Machine::of_processors(processors);
+        }
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(MachineError::TooLarge {
+                what: "the number of processors",
+                value: text.to_owned(),
+                most: u32::MAX.to_string(),
+            });
+        }
+        if text.ends_with(".toml") || Path::new(text).is_file() {
+            return Machine::from_file(Path::new(text));
+        }
+        Err(MachineError::Unknown(text.to_owned()))
+    }
+
+    /// Reads a TOML machine file.
+    pub fn from_file(path: &Path) -> Result<Self, MachineError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        Machine::from_toml(&text, &stem).map_err(|error| MachineError::Malformed {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })
+    }
+
+    fn from_toml(text: &str, stem: &str) -> Result<Self, Box<dyn std::error::Error>> {
+        let file: File = toml::from_str(text)?;
+        let power_is_assumed = file.power.is_none();
+        let power =
+            file.power.unwrap_or(Power { node: Machine::ASSUMED_NODE_POWER, base: Watts::ZERO });
+        let machine = Machine {
+            name: file.name.unwrap_or_else(|| stem.to_owned()),
+            nodes: file.nodes,
+            processors_per_node: file.processors_per_node,
+            node_power: power.node,
+            base_power: power.base,
+            power_is_assumed,
+        };
+        Ok(machine.validated()?)
+    }
+
+    /// The draw of the whole machine with every node busy.
+    pub fn max_power(&self) -> Watts {
+        self.base_power + self.node_power * self.nodes
+    }
+
+    /// Checks what the rest of the program relies on: there are nodes, they draw something, and
+    /// the whole machine's power can be counted.
+    fn validated(self) -> Result<Self, MachineError> {
+        if self.nodes == 0 || self.processors_per_node == 0 {
+            return Err(MachineError::NoNodes);
+        }
+        if self.node_power == Watts::ZERO {
+            return Err(MachineError::NoPower);
+        }
+        let total = self
+            .node_power
+            .checked_mul(self.nodes)
+            .map(|nodes| nodes.saturating_add(self.base_power))
+            .filter(|total| *total <= Watts::LARGEST);
+        if total.is_none() {
+            return Err(MachineError::TooLarge {
+                what: "the power",
+                value: format!("{} nodes of {}", self.nodes, self.node_power),
+                most: Watts::LARGEST.to_string(),
+            });
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Machine, String> {
+        Machine::from_toml(text, "cab").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_names_nodes_and_power() {
+        let machine =
+            read("nodes = 64\nprocessors_per_node = 16\n[power]\nnode = '230W'\nbase = '1.5kW'\n")
+                .unwrap();
+        assert_eq!(machine.name, "cab");
+        assert_eq!(machine.max_power(), Watts::from_watts(64 * 230 + 1500));
+        assert!(!machine.power_is_assumed);
+        assert!(read("nodes = 2").unwrap().power_is_assumed);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |text: &str| read(text).unwrap_err();
+        assert!(error("nodes = 0").contains("at least one node"));
+        assert!(error("nodes = -1").contains("nodes = -1"), "{}", error("nodes = -1"));
+        assert!(error("node = 3").contains("unknown field `node`"), "{}", error("node = 3"));
+        assert!(error("nodes = 1\n[power]\nnode = '5'").contains("valid units"));
+        assert!(error("nodes = 1\n[power]\nnode = '0W'").contains("draws nothing"));
+        assert!(error("nodes = 4000000000\n[power]\nnode = '1GW'").contains("too large"));
+        assert!(matches!(Machine::from_text("many"), Err(MachineError::Unknown(_))));
+        assert!(matches!(Machine::from_text("0"), Err(MachineError::NoNodes)));
+        assert!(matches!(Machine::from_text("99999999999"), Err(MachineError::TooLarge { .. })));
+    }
+}

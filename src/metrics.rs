@@ -1,0 +1,292 @@
+//! What a run amounts to. The definitions stand in `docs/metrics.md`.
+
+use serde::Serialize;
+
+use crate::budget::Budget;
+use crate::dispatch::Rejection;
+use crate::job::Job;
+use crate::machine::Machine;
+use crate::sim::{Record, Run, State};
+use crate::units::{Instant, Joules, Span, Watts};
+use crate::workload::Workload;
+
+/// The time a job waited.
+#[inline]
+pub fn wait(job: &Job, record: &Record) -> Span {
+    record.start.since(job.submit)
+}
+
+/// The bounded slowdown: wait and run time over the run time, where a job shorter than the
+/// threshold counts as that long, and never below one.
+#[inline]
+pub fn bounded_slowdown(job: &Job, record: &Record, threshold: Span) -> f64 {
+    let run_time = record.end.since(record.start);
+    let turnaround = record.end.since(job.submit);
+    (turnaround.millis() as f64 / run_time.max(threshold).millis() as f64).max(1.0)
+}
+
+/// The usual threshold of the bounded slowdown: ten minutes.
+pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
+
+/// The figures of one run.
+///
+/// Times are in seconds, power in watts, energy in joules. Later versions add keys and never
+/// rename these. Figures that need a job that ran, or a budget, are absent without one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The policy, by its name and parameters.
+    pub policy: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The machine's nodes.
+    pub nodes: u32,
+    /// Jobs submitted.
+    pub jobs: u64,
+    /// Jobs that ran to their end.
+    pub completed: u64,
+    /// Jobs ended at their limit.
+    pub killed: u64,
+    /// Jobs turned away because they could never run.
+    pub rejected: u64,
+    /// Of those, jobs that need more nodes than the machine has.
+    pub rejected_nodes: u64,
+    /// Of those, jobs that need more power than the budget ever allows.
+    pub rejected_power: u64,
+    /// Jobs the policy gave up.
+    pub dropped: u64,
+    /// Jobs that still waited when nothing could happen any more.
+    pub unfinished: u64,
+    /// How often a failing node threw a job out.
+    pub restarts: u64,
+    /// Jobs that started while a job ahead of them still waited.
+    pub backfilled: u64,
+    /// From the first submission to the last end.
+    pub makespan_s: f64,
+    /// Mean time from submission to start.
+    pub mean_wait_s: Option<f64>,
+    /// Median of the same.
+    pub median_wait_s: Option<f64>,
+    /// The longest wait.
+    pub max_wait_s: Option<f64>,
+    /// Mean time from submission to end.
+    pub mean_turnaround_s: Option<f64>,
+    /// Mean bounded slowdown.
+    pub mean_bsld: Option<f64>,
+    /// The largest bounded slowdown.
+    pub max_bsld: Option<f64>,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold_s: f64,
+    /// Share of all node time between first submission and last end that jobs used.
+    pub utilisation: Option<f64>,
+    /// The power budget, its mean over the time simulated if it changes.
+    pub budget_w: Option<f64>,
+    /// Share of the budget's energy that was drawn.
+    pub budget_used: Option<f64>,
+    /// The most power ever drawn.
+    pub peak_power_w: f64,
+    /// Mean power over the time simulated.
+    pub mean_power_w: Option<f64>,
+    /// Energy drawn.
+    pub energy_j: f64,
+    /// For how long more was drawn than the budget allowed.
+    pub over_budget_s: f64,
+    /// Decisions the ledger refused.
+    pub violations: u64,
+    /// Decisions the policy took.
+    pub decisions: u64,
+    /// How often the policy was asked.
+    pub turns: u64,
+    /// Whether the power figures rest on an assumed draw of a node.
+    pub power_is_assumed: bool,
+}
+
+/// What a summary is about, beside the run itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The policy's name.
+    pub policy: &'a str,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The workload.
+    pub workload: &'a Workload,
+    /// The budget.
+    pub budget: &'a Budget,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+}
+
+impl Summary {
+    /// The figures of a run.
+    pub fn of(subject: &Subject<'_>, run: &Run) -> Self {
+        let Subject { machine, workload, bsld_threshold, .. } = *subject;
+        let count = |wanted: fn(&State) -> bool| {
+            run.records.iter().filter(|record| wanted(&record.state)).count() as u64
+        };
+        let mut waits = Vec::new();
+        let (mut turnaround, mut node_time) = (0u128, 0u128);
+        let (mut bsld_sum, mut bsld_max) = (0.0f64, 0.0f64);
+        let ran = workload.jobs().iter().zip(&run.records).filter(|ran| ran.1.state.has_run());
+        for (job, record) in ran {
+            let bsld = bounded_slowdown(job, record, bsld_threshold);
+            bsld_sum += bsld;
+            bsld_max = bsld_max.max(bsld);
+            waits.push(wait(job, record).millis());
+            turnaround += u128::from(record.end.since(job.submit).millis());
+            let run_time = record.end.since(record.start).millis();
+            node_time += u128::from(record.nodes) * u128::from(run_time);
+        }
+        let some = |figure: f64| (!waits.is_empty()).then_some(figure);
+        let mean = |sum: u128| some(sum as f64 / waits.len() as f64 / 1000.0);
+        let mean_wait_s = mean(waits.iter().map(|wait| u128::from(*wait)).sum());
+        let max_wait_s = some(waits.iter().max().map_or(0.0, |wait| *wait as f64 / 1000.0));
+        let mean_turnaround_s = mean(turnaround);
+        let mean_bsld = some(bsld_sum / waits.len() as f64);
+        let max_bsld = some(bsld_max);
+        let median_wait_s = median(&mut waits).map(|millis| millis / 1000.0);
+
+        let makespan = run.end.since(run.begin);
+        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        let budget_energy = subject
+            .budget
+            .is_limited()
+            .then(|| energy_allowed(subject.budget, run.begin, run.begin + run.simulated));
+        Summary {
+            policy: subject.policy.to_owned(),
+            workload: workload.name().to_owned(),
+            machine: machine.name.clone(),
+            nodes: machine.nodes,
+            jobs: run.records.len() as u64,
+            completed: count(|state| *state == State::Completed),
+            killed: count(|state| *state == State::Killed),
+            rejected: count(|state| matches!(state, State::Rejected(_))),
+            rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
+            rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
+            dropped: count(|state| *state == State::Dropped),
+            unfinished: run.unfinished,
+            restarts: run.records.iter().map(|record| u64::from(record.restarts)).sum(),
+            backfilled: run.records.iter().filter(|record| record.backfilled).count() as u64,
+            makespan_s: makespan.secs_f64(),
+            mean_wait_s,
+            median_wait_s,
+            max_wait_s,
+            mean_turnaround_s,
+            mean_bsld,
+            max_bsld,
+            bsld_threshold_s: bsld_threshold.secs_f64(),
+            utilisation: ratio(
+                node_time as f64,
+                f64::from(machine.nodes) * makespan.millis() as f64,
+            ),
+            budget_w: budget_energy.and_then(|energy| {
+                match subject.budget.changes_after(run.begin) {
+                    [] => Some(subject.budget.at(run.begin).as_f64()),
+                    _ => ratio(energy.as_f64(), run.simulated.secs_f64()),
+                }
+            }),
+            budget_used: budget_energy
+                .and_then(|energy| ratio(run.energy.as_f64(), energy.as_f64())),
+            peak_power_w: run.peak.as_f64(),
+            mean_power_w: ratio(run.energy.as_f64(), run.simulated.secs_f64()),
+            energy_j: run.energy.as_f64(),
+            over_budget_s: run.over_budget.secs_f64(),
+            violations: run.violations,
+            decisions: run.decisions,
+            turns: run.turns,
+            power_is_assumed: machine.power_is_assumed,
+        }
+    }
+}
+
+/// The middle value; the mean of the two middle ones if they are even in number.
+fn median(values: &mut [u64]) -> Option<f64> {
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let even = values.len().is_multiple_of(2);
+    let (below, &mut upper, _) = values.select_nth_unstable(half);
+    let lower = if even { below.iter().max().copied().unwrap_or(upper) } else { upper };
+    Some((lower as f64 + upper as f64) / 2.0)
+}
+
+/// The energy a budget allows between two instants.
+fn energy_allowed(budget: &Budget, begin: Instant, end: Instant) -> Joules {
+    let mut energy = Joules::ZERO;
+    let mut from: (Instant, Watts) = (begin, budget.at(begin));
+    for &(at, limit) in budget.changes_after(begin).iter().take_while(|change| change.0 < end) {
+        energy += from.1.over(at.since(from.0));
+        from = (at, limit);
+    }
+    energy + from.1.over(end.since(from.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicySpec;
+    use crate::sim::Simulation;
+
+    fn job(submit: u32, nodes: u32, seconds: u32) -> (Job, Span) {
+        let requested = Span::from_secs(seconds);
+        let submit = Instant::from_secs(submit);
+        let job = Job { number: 1, submit, requested, nodes, user: None, application: None };
+        (job, requested)
+    }
+
+    /// Two nodes of 100 W. The first job holds both for 1000 s; the second, one node for 100 s,
+    /// waits 900 s; the third is too large.
+    #[test]
+    fn figures_by_hand() {
+        let machine = Machine::of_processors(2).unwrap();
+        let workload = Workload::new("hand", [job(100, 2, 1000), job(200, 1, 100), job(200, 3, 1)]);
+        let budget = Budget::constant(Watts::from_watts(250));
+        let run = Simulation::new(&machine, &workload)
+            .budget(budget.clone())
+            .run(PolicySpec::Fcfs.build().as_mut());
+        let subject = Subject {
+            policy: "fcfs",
+            machine: &machine,
+            workload: &workload,
+            budget: &budget,
+            bsld_threshold: BSLD_THRESHOLD,
+        };
+        let summary = Summary::of(&subject, &run);
+        assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));
+        assert_eq!(summary.makespan_s, 1100.0);
+        assert_eq!(summary.mean_wait_s, Some(450.0));
+        assert_eq!(summary.median_wait_s, Some(450.0));
+        assert_eq!(summary.mean_turnaround_s, Some((1000.0 + 1000.0) / 2.0));
+        // 1 and (900 + 100) / 600.
+        assert_eq!(summary.max_bsld, Some(1000.0 / 600.0));
+        assert_eq!(summary.mean_bsld, Some((1.0 + 1000.0 / 600.0) / 2.0));
+        assert_eq!(summary.utilisation, Some(2100.0 / 2200.0));
+        assert_eq!(summary.energy_j, 210_000.0);
+        assert_eq!(summary.peak_power_w, 200.0);
+        assert_eq!(summary.mean_power_w, Some(210_000.0 / 1100.0));
+        assert_eq!(summary.budget_used, Some(210_000.0 / (250.0 * 1100.0)));
+    }
+
+    #[test]
+    fn a_budget_that_changes_allows_the_sum_of_its_parts() {
+        let steps = vec![
+            (Instant::ZERO, Watts::from_watts(10)),
+            (Instant::from_secs(5), Watts::from_watts(20)),
+            (Instant::from_secs(9), Watts::from_watts(1)),
+        ];
+        let budget = Budget::from_steps(steps).unwrap();
+        let allowed = |from, to| {
+            energy_allowed(&budget, Instant::from_secs(from), Instant::from_secs(to)).as_f64()
+        };
+        assert_eq!(allowed(0, 12), 5.0 * 10.0 + 4.0 * 20.0 + 3.0);
+        assert_eq!(allowed(6, 8), 40.0);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [9, 1, 5]), Some(5.0));
+        assert_eq!(median(&mut [9, 1, 5, 6]), Some(5.5));
+    }
+}

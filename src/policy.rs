@@ -1,0 +1,102 @@
+//! Policies: who runs next, and how.
+//!
+//! A [`Policy`] looks at a [`View`] of the cluster and writes down [`Decision`]s. It does no I/O
+//! and cannot fail; what it decides wrongly the ledger refuses. The same policy runs in the
+//! simulator and live.
+//!
+//! To add one: write a file under `policy/` that opens with its paper and its rule, implement
+//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`].
+
+use crate::job::Job;
+use crate::ledger::{Holding, Ledger};
+use crate::model::{Model, OperatingPoint};
+use crate::queue::Queue;
+use crate::units::{Instant, JobId};
+
+mod backfill;
+mod conservative;
+mod easy;
+mod fcfs;
+mod spec;
+
+pub use backfill::{Backfill, Chooser, Room};
+pub use conservative::Conservative;
+pub use easy::{Easy, Nominal};
+pub use fcfs::Fcfs;
+pub use spec::{PolicyError, PolicySpec};
+
+/// A rule that decides which waiting jobs start, and at which operating point.
+pub trait Policy {
+    /// Looks at what is and writes down what shall be done about it. Decisions are carried out
+    /// in the order in which they are written.
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>);
+}
+
+/// What a policy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Start a waiting job.
+    Start {
+        /// Which.
+        job: JobId,
+        /// How; a point of its menu.
+        point: OperatingPoint,
+    },
+    /// Give a waiting job up: it will never run.
+    Drop {
+        /// Which.
+        job: JobId,
+    },
+    /// Ask again at this time, even if nothing happens before.
+    WakeAt(Instant),
+}
+
+/// What a policy sees: the cluster as it is now. Everything is borrowed, nothing is copied.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The time.
+    pub now: Instant,
+    /// All jobs that were ever submitted; a [`JobId`] is an index into them.
+    pub jobs: &'a [Job],
+    /// The jobs that wait.
+    pub queue: &'a Queue,
+    /// What is held and what is free.
+    pub ledger: &'a Ledger,
+    /// What is believed about how jobs run.
+    pub model: &'a dyn Model,
+    /// What happened since the policy was last asked.
+    pub changes: Changes<'a>,
+}
+
+impl View<'_> {
+    /// What the user asked for.
+    #[inline]
+    pub fn job(&self, job: JobId) -> &Job {
+        &self.jobs[job.index()]
+    }
+
+    /// The job at the nodes it asks for, unthrottled.
+    #[inline]
+    pub fn nominal(&self, job: JobId) -> OperatingPoint {
+        self.model.nominal(self.job(job))
+    }
+}
+
+/// What happened since a policy was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changes<'a> {
+    /// Jobs that joined the queue, in order.
+    pub arrived: &'a [JobId],
+    /// What was given back by jobs that ended.
+    pub released: &'a [Holding],
+    /// Whether the machine itself changed: the budget, or nodes going down or up.
+    pub machine: bool,
+}
+
+impl Changes<'_> {
+    /// Whether jobs arrived and nothing else happened.
+    #[inline]
+    pub fn only_arrivals(&self) -> bool {
+        self.released.is_empty() && !self.machine
+    }
+}

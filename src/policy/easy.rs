@@ -1,0 +1,36 @@
+//! EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001), at nominal speed.
+//!
+//! Rule: jobs start in the order of the queue while they fit. The first that does not gets a
+//! reservation at the earliest time its nodes and its power are expected to be free; any later
+//! job may start now if it fits and does not delay that one reservation: it ends before it, or
+//! uses only what is left over at it.
+//!
+//! Power is a second resource beside nodes: under a budget, watts can block and reserve as nodes
+//! do. What it deliberately does not do: lower anybody's speed.
+
+use crate::model::OperatingPoint;
+use crate::policy::{Backfill, Chooser, Room, View};
+use crate::units::JobId;
+
+/// EASY backfilling with every job at its nominal operating point.
+pub type Easy = Backfill<Nominal>;
+
+/// Every job runs as asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nominal;
+
+impl Chooser for Nominal {
+    // A nominal point never changes, and between completions there is never more room.
+    const REFUSED_STAYS_REFUSED: bool = true;
+
+    #[inline]
+    fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
+        let point = view.nominal(job);
+        room.admits(&point).then_some(point)
+    }
+
+    #[inline]
+    fn reserve(&mut self, view: &View<'_>, job: JobId) -> OperatingPoint {
+        view.nominal(job)
+    }
+}

@@ -1,0 +1,29 @@
+//! First come, first served.
+//!
+//! Rule: the head of the queue starts as soon as its nodes and its power are free; nobody passes
+//! it.
+
+use crate::policy::{Decision, Policy, Room, View};
+
+/// First come, first served: nobody passes the head of the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fcfs;
+
+impl Policy for Fcfs {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        // The head was refused when it was first in line, and nothing came free since.
+        let head_is_new = view.queue.head() == view.changes.arrived.first().copied();
+        if view.changes.only_arrivals() && !head_is_new {
+            return;
+        }
+        let mut room = Room::of(view);
+        for job in view.queue.iter() {
+            let point = view.nominal(job);
+            if !room.admits(&point) {
+                break;
+            }
+            room.take(&point);
+            decisions.push(Decision::Start { job, point });
+        }
+    }
+}

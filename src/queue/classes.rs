@@ -1,0 +1,123 @@
+//! Size classes: which jobs of the queue the index keeps apart.
+
+use std::collections::BTreeMap;
+
+use crate::queue::Fit;
+
+/// How many size classes the index tells apart: as many 32-bit keys as fill a cache line.
+pub(super) const CLASSES: usize = 16;
+
+/// A division of job sizes into at most [`CLASSES`] ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeClasses {
+    /// The smallest size of each class, ascending; unused classes hold `u32::MAX` at the end.
+    smallest: [u32; CLASSES],
+}
+
+impl SizeClasses {
+    /// Classes for sizes nobody has seen yet: 1, 2, 3–4, 5–8, and so on.
+    pub fn powers_of_two() -> Self {
+        let mut smallest = [1; CLASSES];
+        for (class, size) in smallest.iter_mut().enumerate().skip(1) {
+            *size = (1 << (class - 1)) + 1;
+        }
+        SizeClasses { smallest }
+    }
+
+    /// Classes learned from the sizes that will come: a class each if they are few, otherwise
+    /// classes of about equally many jobs, so that a popular size keeps a class of its own.
+    pub fn of_sizes(sizes: impl IntoIterator<Item = u32>) -> Self {
+        // Most sizes are small: a plain table counts those, a map the few beyond it.
+        let mut small = vec![0u64; 1 << 16];
+        let mut large = BTreeMap::<u32, u64>::new();
+        for size in sizes {
+            match small.get_mut(size as usize) {
+                Some(count) => *count += 1,
+                None => *large.entry(size).or_default() += 1,
+            }
+        }
+        let counts: Vec<(u32, u64)> =
+            (0..).zip(small).filter(|(_, count)| *count > 0).chain(large).collect();
+
+        let mut smallest = [u32::MAX; CLASSES];
+        let mut left: u64 = counts.iter().map(|(_, count)| count).sum();
+        let mut next = 0;
+        for (class, first) in smallest.iter_mut().enumerate() {
+            let Some(&(size, _)) = counts.get(next) else { break };
+            *first = size;
+            let classes_left = CLASSES - class;
+            let share = left.div_ceil(classes_left as u64);
+            let mut taken = 0;
+            // The last size that would overshoot its share starts the next class instead, unless
+            // the sizes that remain can all have classes of their own.
+            while let Some(&(_, count)) = counts.get(next) {
+                let alone = counts.len() - next < classes_left;
+                if taken > 0 && (alone || taken + count > share) {
+                    break;
+                }
+                taken += count;
+                next += 1;
+            }
+            left -= taken;
+        }
+        SizeClasses { smallest }
+    }
+
+    /// The class of a size. The first class takes sizes below all that were known, and grows
+    /// downwards with them.
+    #[inline]
+    pub(super) fn of(&mut self, size: u32) -> usize {
+        self.smallest[0] = self.smallest[0].min(size);
+        // Counting is branch-free, which a search of sixteen numbers is not.
+        let not_above =
+            self.smallest.iter().map(|first| usize::from(*first <= size)).sum::<usize>();
+        not_above - 1
+    }
+
+    /// For each class, the longest time with which a job of it could still fit; below zero if
+    /// none can.
+    #[inline]
+    pub(super) fn limits(&self, fit: &Fit, window: i32, longest: i32) -> [i32; CLASSES] {
+        let unreserved = fit.free.min(fit.extra);
+        let mut limits = [-1; CLASSES];
+        for (limit, smallest) in limits.iter_mut().zip(self.smallest) {
+            if smallest <= unreserved {
+                *limit = longest;
+            } else if smallest <= fit.free {
+                *limit = window;
+            }
+        }
+        limits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_sizes_have_a_class_each() {
+        let classes = SizeClasses::of_sizes([1, 1, 1, 1, 8, 64, 4]);
+        assert_eq!(classes.smallest[..5], [1, 4, 8, 64, u32::MAX]);
+        let sixteen = SizeClasses::of_sizes((1..=16).flat_map(|s| [s].repeat(100 / s as usize)));
+        assert_eq!(sixteen.smallest, std::array::from_fn(|i| i as u32 + 1));
+    }
+
+    #[test]
+    fn a_popular_size_is_not_mixed_with_others() {
+        let sizes = (1..=100).chain(std::iter::repeat_n(32, 1000)).chain([1 << 20]);
+        let mut classes = SizeClasses::of_sizes(sizes);
+        let class = classes.of(32);
+        assert_eq!(classes.smallest[class], 32);
+        assert_eq!(classes.smallest[class + 1], 33);
+        assert_eq!(classes.of(1 << 30), CLASSES - 1);
+        let mut large = SizeClasses::of_sizes([8, 16]);
+        assert_eq!((large.of(3), large.smallest[0]), (0, 3));
+    }
+
+    #[test]
+    fn unknown_sizes_fall_between_powers_of_two() {
+        let mut classes = SizeClasses::powers_of_two();
+        assert_eq!([1, 2, 3, 4, 5, 8, 9].map(|size| classes.of(size)), [0, 1, 2, 2, 3, 3, 4]);
+    }
+}

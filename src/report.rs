@@ -1,0 +1,13 @@
+//! What came of a run, for people and for other programs: files and tables.
+
+mod files;
+mod jobs;
+mod power;
+mod schedule;
+mod table;
+
+pub use files::{ReportError, write_folder, write_whole};
+pub use jobs::write_jobs;
+pub use power::write_power;
+pub use schedule::write_schedule;
+pub use table::{human_energy, human_power, human_time, summary_table};

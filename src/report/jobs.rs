@@ -1,0 +1,95 @@
+//! `jobs.csv`: one row a job.
+
+use std::io::{self, Write};
+
+use crate::digits::Line;
+use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::sim::{Run, State};
+
+/// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
+/// where there is nothing to say.
+pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
+    out.write_all(b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason\n")?;
+    let mut line = Line::new();
+    for (job, record) in subject.workload.jobs().iter().zip(&run.records) {
+        // From the last column to the first: the line grows to the left.
+        line.clear();
+        line.byte(b'\n');
+        if let State::Rejected(rejection) = record.state {
+            line.text(rejection.reason());
+        }
+        line.byte(b',');
+        line.text(record.state.name());
+        line.byte(b',');
+        if record.state.has_run() {
+            line.text(if record.backfilled { "true" } else { "false" });
+            line.byte(b',');
+            let bsld = bounded_slowdown(job, record, subject.bsld_threshold);
+            line.four_decimals((bsld * 10_000.0).round() as u64);
+            line.byte(b',');
+            line.thousandths(wait(job, record).millis());
+            line.byte(b',');
+            line.thousandths(record.power.milliwatts());
+            line.byte(b',');
+            line.thousandths(record.cap.milliwatts());
+            line.byte(b',');
+            line.unsigned(u64::from(record.nodes));
+            line.byte(b',');
+            line.thousandths(record.end.millis());
+            line.byte(b',');
+            line.thousandths(record.start.millis());
+        } else {
+            line.text(",,,");
+            line.text(",");
+            line.unsigned(u64::from(job.nodes));
+            line.text(",,");
+        }
+        line.byte(b',');
+        line.thousandths(job.submit.millis());
+        line.byte(b',');
+        line.unsigned(job.number);
+        out.write_all(line.as_bytes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::job::Job;
+    use crate::machine::Machine;
+    use crate::policy::PolicySpec;
+    use crate::sim::Simulation;
+    use crate::units::{Instant, Span};
+    use crate::workload::Workload;
+
+    #[test]
+    fn every_row_has_every_column() {
+        let machine = Machine::of_processors(2).unwrap();
+        let job = |number, submit, nodes| {
+            let requested = Span::from_millis(1500);
+            let submit = Instant::from_secs(submit);
+            (Job { number, submit, requested, nodes, user: None, application: None }, requested)
+        };
+        let workload = Workload::new("rows", [job(7, 0, 2), job(8, 1, 1), job(9, 1, 5)]);
+        let budget = Budget::unlimited();
+        let run = Simulation::new(&machine, &workload).run(PolicySpec::Easy.build().as_mut());
+        let subject = Subject {
+            policy: "easy",
+            machine: &machine,
+            workload: &workload,
+            budget: &budget,
+            bsld_threshold: Span::from_secs(1),
+        };
+        let mut csv = Vec::new();
+        write_jobs(&mut csv, &subject, &run).unwrap();
+        assert_eq!(
+            String::from_utf8(csv).unwrap(),
+            "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason\n\
+             7,0,0,1.5,2,100,200,0,1.0000,false,completed,\n\
+             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,\n\
+             9,1,,,5,,,,,,rejected,needs more nodes than the machine has\n"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! The summary as people read it.
+
+use std::fmt::Write;
+
+use crate::metrics::Summary;
+
+/// A length of time in the unit that suits it.
+pub fn human_time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.1} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} days", s / 86_400.0),
+    }
+}
+
+/// Power in the unit that suits it.
+pub fn human_power(watts: f64) -> String {
+    scaled(watts, "W")
+}
+
+/// Energy in the unit that suits it.
+pub fn human_energy(joules: f64) -> String {
+    scaled(joules, "J")
+}
+
+fn scaled(value: f64, unit: &str) -> String {
+    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match prefixes.iter().find(|(size, _)| value >= *size) {
+        Some((size, prefix)) => format!("{:.2} {prefix}{unit}", value / size),
+        None => format!("{value:.1} {unit}"),
+    }
+}
+
+fn share(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+/// The summary as a table of a few lines.
+pub fn summary_table(summary: &Summary) -> String {
+    let s = summary;
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:>12}  {value}");
+    };
+    let unknown = || "-".to_owned();
+    row("policy", s.policy.clone());
+    row("workload", format!("{}, {} jobs", s.workload, s.jobs));
+    let draws = if s.power_is_assumed { " (power assumed: 100 W a busy node)" } else { "" };
+    let named = if s.machine.contains("processors") {
+        s.machine.clone()
+    } else {
+        format!("{}, {} nodes", s.machine, s.nodes)
+    };
+    row("machine", format!("{named}{draws}"));
+    let mut ended = format!("{} completed", s.completed);
+    let others = [
+        (s.killed, "killed at their limit"),
+        (s.rejected_nodes, "rejected: larger than the machine"),
+        (s.rejected_power, "rejected: more power than the budget ever allows"),
+        (s.dropped, "dropped by the policy"),
+        (s.unfinished, "never started"),
+    ];
+    for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
+        ended += &format!(", {count} {what}");
+    }
+    row("jobs", ended);
+    row("makespan", human_time(s.makespan_s));
+    row(
+        "wait",
+        match (s.mean_wait_s, s.median_wait_s, s.max_wait_s) {
+            (Some(mean), Some(median), Some(max)) => format!(
+                "mean {}, median {}, longest {}",
+                human_time(mean),
+                human_time(median),
+                human_time(max)
+            ),
+            _ => unknown(),
+        },
+    );
+    row(
+        "turnaround",
+        s.mean_turnaround_s.map_or_else(unknown, |t| format!("mean {}", human_time(t))),
+    );
+    row(
+        "slowdown",
+        match (s.mean_bsld, s.max_bsld) {
+            (Some(mean), Some(max)) => format!(
+                "mean {mean:.2}, worst {max:.2} (bounded, threshold {})",
+                human_time(s.bsld_threshold_s)
+            ),
+            _ => unknown(),
+        },
+    );
+    row("utilisation", s.utilisation.map_or_else(unknown, share));
+    row(
+        "backfilled",
+        format!("{} jobs ({})", s.backfilled, share(s.backfilled as f64 / s.jobs.max(1) as f64)),
+    );
+    let mut power = format!("peak {}", human_power(s.peak_power_w));
+    if let Some(mean) = s.mean_power_w {
+        power += &format!(", mean {}", human_power(mean));
+    }
+    if let Some(budget) = s.budget_w {
+        power += &format!(", budget {}", human_power(budget));
+    }
+    if let Some(used) = s.budget_used {
+        power += &format!(" ({} of it used)", share(used));
+    }
+    row("power", power);
+    row("energy", human_energy(s.energy_j));
+    if s.restarts > 0 {
+        row("restarts", format!("{} after failing nodes", s.restarts));
+    }
+    if s.over_budget_s > 0.0 {
+        row("over budget", human_time(s.over_budget_s));
+    }
+    if s.violations > 0 {
+        row("violations", format!("{} of {} decisions refused", s.violations, s.decisions));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_take_the_unit_that_suits_them() {
+        assert_eq!(human_time(59.96), "60.0 s");
+        assert_eq!(human_time(5400.0), "90.0 min");
+        assert_eq!(human_time(36_000.0), "10.0 h");
+        assert_eq!(human_time(864_000.0), "10.0 days");
+        assert_eq!(human_power(4_200_000.0), "4.20 MW");
+        assert_eq!(human_power(12.0), "12.0 W");
+        assert_eq!(human_energy(1.5e9), "1.50 GJ");
+    }
+}

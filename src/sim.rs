@@ -1,0 +1,449 @@
+//! The simulator: a machine, a workload, a policy, and the clock between them.
+//!
+//! A discrete-event loop. What happens at one instant happens in a fixed order: jobs end, the
+//! budget changes, nodes go down and come up, jobs arrive; then the policy is asked
+//! ([`Events::Instant`]), or it is asked after each single event ([`Events::Each`]). A job that
+//! starts with no work to do ends at the same instant, which gives the policy another turn.
+//!
+//! A job ends after its real run time, or at its limit (the time of its operating point) if that
+//! comes first: then it was killed. Logs whose limits were not enforced are to be prepared with
+//! [`Workload::raise_estimates`].
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::budget::Budget;
+use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
+use crate::ledger::Violation;
+use crate::machine::Machine;
+use crate::model::{Model, Rigid};
+use crate::policy::Policy;
+use crate::units::{Instant, JobId, Joules, Span, Watts};
+use crate::workload::Workload;
+
+mod outage;
+mod record;
+
+pub use outage::{Outage, OutageError, Outages};
+pub use record::{Record, State};
+
+/// When the policy is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    /// Once per instant, after all that happened at it.
+    #[default]
+    Instant,
+    /// After every single event.
+    Each,
+}
+
+/// A simulation to be run: everything but the policy.
+pub struct Simulation<'a> {
+    machine: &'a Machine,
+    workload: &'a Workload,
+    budget: Budget,
+    outages: Outages,
+    events: Events,
+    believed: Option<&'a dyn Model>,
+    truth: Option<&'a dyn Model>,
+    keeps_power: bool,
+}
+
+/// What came out of a simulation.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What became of each job, by [`JobId`].
+    pub records: Vec<Record>,
+    /// When the first job was submitted.
+    pub begin: Instant,
+    /// When the last thing happened to a job.
+    pub end: Instant,
+    /// The most power that was ever drawn.
+    pub peak: Watts,
+    /// The energy drawn in the time simulated.
+    pub energy: Joules,
+    /// The time simulated: from the first submission to the last event.
+    pub simulated: Span,
+    /// For how long more was drawn than the budget allowed.
+    pub over_budget: Span,
+    /// How often the policy was asked.
+    pub turns: u64,
+    /// How many decisions it took.
+    pub decisions: u64,
+    /// How many of them were refused.
+    pub violations: u64,
+    /// The first few refusals.
+    pub first_violations: Vec<(Instant, Violation)>,
+    /// Power drawn and the limit in force, whenever either changed; empty unless asked for.
+    pub power: Vec<PowerSample>,
+    /// Jobs that still waited when nothing could happen any more.
+    pub unfinished: u64,
+}
+
+/// The power drawn from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerSample {
+    /// From when.
+    pub at: Instant,
+    /// Power drawn.
+    pub power: Watts,
+    /// The limit in force.
+    pub limit: Watts,
+}
+
+/// Violations kept word for word; the rest is counted.
+const VIOLATIONS_KEPT: usize = 10;
+
+/// With nothing else left to happen, a policy may ask to be woken this many times in a row
+/// without deciding anything before the simulation is called off.
+const IDLE_WAKES: u32 = 10_000;
+
+/// How many instants pass between two reports of progress.
+const PROGRESS_EVERY: u32 = 1 << 16;
+
+impl<'a> Simulation<'a> {
+    /// `workload` on `machine`: no budget, no outages, rigid jobs, asked once per instant.
+    pub fn new(machine: &'a Machine, workload: &'a Workload) -> Self {
+        Simulation {
+            machine,
+            workload,
+            budget: Budget::unlimited(),
+            outages: Outages::default(),
+            events: Events::default(),
+            believed: None,
+            truth: None,
+            keeps_power: false,
+        }
+    }
+
+    /// Under this power budget.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// With these nodes down at these times.
+    pub fn outages(mut self, outages: Outages) -> Self {
+        self.outages = outages;
+        self
+    }
+
+    /// Asking the policy then.
+    pub fn events(mut self, events: Events) -> Self {
+        self.events = events;
+        self
+    }
+
+    /// Policies believe this model; [`Rigid`] if it is not given.
+    pub fn believing(mut self, model: &'a dyn Model) -> Self {
+        self.believed = Some(model);
+        self
+    }
+
+    /// Jobs behave like this model; what is believed if it is not given.
+    pub fn truth(mut self, model: &'a dyn Model) -> Self {
+        self.truth = Some(model);
+        self
+    }
+
+    /// Keeping the power drawn over time.
+    pub fn keep_power(mut self, keep: bool) -> Self {
+        self.keeps_power = keep;
+        self
+    }
+
+    /// Runs it.
+    pub fn run(&self, policy: &mut dyn Policy) -> Run {
+        self.run_with_progress(policy, &mut |_| {})
+    }
+
+    /// Runs it, reporting now and then how many jobs have ended or were turned away.
+    pub fn run_with_progress(
+        &self,
+        policy: &mut dyn Policy,
+        progress: &mut dyn FnMut(usize),
+    ) -> Run {
+        let rigid = Rigid::on(self.machine);
+        let believed = self.believed.unwrap_or(&rigid);
+        let truth = self.truth.unwrap_or(believed);
+        let mut world = World::new(self, believed, truth);
+        world.run(policy, progress);
+        world.finish()
+    }
+}
+
+/// A job's end to come. It is stale if the job was thrown out and started again since.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    at: Instant,
+    job: JobId,
+    restarts: u16,
+}
+
+/// The simulated world while it turns.
+struct World<'a> {
+    events: Events,
+    workload: &'a Workload,
+    truth: &'a dyn Model,
+    dispatch: Dispatch<'a>,
+    records: Vec<Record>,
+    ends: BinaryHeap<Reverse<End>>,
+    /// The next job to be submitted.
+    next_arrival: usize,
+    /// Changes of the budget that are still to come.
+    budget_changes: std::vec::IntoIter<Instant>,
+    outages: outage::Timetable,
+    wake: Option<Instant>,
+    over: usize,
+    keeps_power: bool,
+    run: Run,
+}
+
+impl<'a> World<'a> {
+    fn new(simulation: &Simulation<'a>, believed: &'a dyn Model, truth: &'a dyn Model) -> Self {
+        let workload = simulation.workload;
+        let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
+        let nodes = if simulation.outages.is_empty() { Nodes::Counted } else { Nodes::Named };
+        let budget = simulation.budget.clone();
+        let changes: Vec<Instant> =
+            budget.changes_after(begin).iter().map(|change| change.0).collect();
+        let mut dispatch =
+            Dispatch::new(simulation.machine, budget, nodes, believed, workload.jobs());
+        dispatch.begin(begin);
+        World {
+            events: simulation.events,
+            workload,
+            truth,
+            dispatch,
+            records: vec![Record::WAITING; workload.jobs().len()],
+            ends: BinaryHeap::new(),
+            next_arrival: 0,
+            budget_changes: changes.into_iter(),
+            outages: simulation.outages.timetable(),
+            wake: None,
+            over: 0,
+            keeps_power: simulation.keeps_power,
+            run: Run {
+                records: Vec::new(),
+                begin,
+                end: begin,
+                peak: Watts::ZERO,
+                energy: Joules::ZERO,
+                simulated: Span::ZERO,
+                over_budget: Span::ZERO,
+                turns: 0,
+                decisions: 0,
+                violations: 0,
+                first_violations: Vec::new(),
+                power: Vec::new(),
+                unfinished: 0,
+            },
+        }
+    }
+
+    fn run(&mut self, policy: &mut dyn Policy, progress: &mut dyn FnMut(usize)) {
+        let mut idle_wakes = 0;
+        let mut instants = 0u32;
+        while let Some(now) = self.next_instant() {
+            self.dispatch.advance(now);
+            let woken = self.wake.take_if(|at| *at <= now).is_some();
+            if self.happen(now, policy) {
+                idle_wakes = 0;
+            } else if woken {
+                let waiting = self.dispatch.queue().len();
+                self.ask(policy);
+                let idle = self.ends.is_empty() && self.dispatch.queue().len() == waiting;
+                idle_wakes = if idle { idle_wakes + 1 } else { 0 };
+                if idle_wakes > IDLE_WAKES {
+                    break;
+                }
+            }
+            instants += 1;
+            if instants.is_multiple_of(PROGRESS_EVERY) {
+                progress(self.over);
+            }
+        }
+        progress(self.over);
+    }
+
+    /// When something happens next. A wake-up alone does not keep an empty machine going.
+    #[inline]
+    fn next_instant(&self) -> Option<Instant> {
+        let end = self.ends.peek().map(|end| end.0.at);
+        let arrival = self.workload.jobs().get(self.next_arrival).map(|job| job.submit);
+        let nothing_left = end.is_none() && arrival.is_none() && self.dispatch.queue().is_empty();
+        if nothing_left {
+            return None;
+        }
+        let never = Instant::NEVER;
+        let change = self.budget_changes.as_slice().first().copied().unwrap_or(never);
+        let next = end
+            .unwrap_or(never)
+            .min(arrival.unwrap_or(never))
+            .min(change)
+            .min(self.outages.next().unwrap_or(never))
+            .min(self.wake.unwrap_or(never));
+        (next != never).then_some(next)
+    }
+
+    /// Lets everything happen that is due now, asking the policy in between or at the end; says
+    /// whether anything did.
+    fn happen(&mut self, now: Instant, policy: &mut dyn Policy) -> bool {
+        let each = self.events == Events::Each;
+        let mut happened = false;
+        macro_rules! event {
+            () => {
+                happened = true;
+                if each {
+                    self.ask(policy);
+                }
+            };
+        }
+        while let Some(end) = self.ends.peek().map(|end| end.0).filter(|end| end.at <= now) {
+            self.ends.pop();
+            if self.end(end) {
+                event!();
+            }
+        }
+        while self.budget_changes.as_slice().first().is_some_and(|at| *at <= now) {
+            self.budget_changes.next();
+            self.dispatch.budget_changed();
+            event!();
+        }
+        while let Some(change) = self.outages.due(now) {
+            self.change_node(change);
+            event!();
+        }
+        while let Some(job) = self.workload.jobs().get(self.next_arrival) {
+            if job.submit > now {
+                break;
+            }
+            let id = JobId(self.next_arrival as u32);
+            self.next_arrival += 1;
+            match self.dispatch.arrive(id, job) {
+                Ok(()) => {
+                    event!();
+                }
+                Err(rejection) => self.reject(id, now, rejection),
+            }
+        }
+        if happened && !each {
+            self.ask(policy);
+        }
+        happened
+    }
+
+    /// Ends a job, unless it was thrown out meanwhile.
+    #[inline]
+    fn end(&mut self, end: End) -> bool {
+        let record = &mut self.records[end.job.index()];
+        if record.state != State::Running || record.restarts != end.restarts {
+            return false;
+        }
+        record.state = if record.will_be_killed { State::Killed } else { State::Completed };
+        self.over += 1;
+        self.run.end = end.at;
+        // It runs, so it holds something.
+        let released = self.dispatch.end(end.job);
+        debug_assert!(released.is_ok(), "{released:?}");
+        true
+    }
+
+    fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
+        let record = &mut self.records[job.index()];
+        record.state = State::Rejected(rejection);
+        (record.start, record.end) = (now, now);
+        self.over += 1;
+    }
+
+    fn change_node(&mut self, change: outage::Change) {
+        match change {
+            outage::Change::Up(node) => self.dispatch.node_up(node),
+            outage::Change::Down(node) => {
+                if let Some(job) = self.dispatch.node_down(node) {
+                    let restarts = self.records[job.index()].restarts.saturating_add(1);
+                    self.records[job.index()] = Record { restarts, ..Record::WAITING };
+                    // It was let in before, and the machine has not shrunk.
+                    let _ = self.dispatch.arrive(job, &self.workload.jobs()[job.index()]);
+                }
+            }
+        }
+    }
+
+    /// Asks the policy and sets in motion what it decides.
+    #[inline]
+    fn ask(&mut self, policy: &mut dyn Policy) {
+        self.run.turns += 1;
+        let World { dispatch, records, ends, wake, over, run, truth, workload, .. } = self;
+        let now = dispatch.ledger().now();
+        let jobs = workload.jobs();
+        dispatch.decide(policy, jobs, |applied| {
+            run.decisions += 1;
+            match applied {
+                Ok(Applied::Started { job, point, backfilled }) => {
+                    let run_time = workload.run_time(job);
+                    let outcome = truth.outcome(&jobs[job.index()], run_time, &point);
+                    let killed = outcome.run_time > point.time;
+                    let end = now + outcome.run_time.min(point.time);
+                    let restarts = records[job.index()].restarts;
+                    records[job.index()] = Record {
+                        start: now,
+                        end,
+                        nodes: point.nodes,
+                        cap: point.cap,
+                        power: outcome.power,
+                        state: State::Running,
+                        backfilled,
+                        will_be_killed: killed,
+                        restarts,
+                    };
+                    ends.push(Reverse(End { at: end, job, restarts }));
+                }
+                Ok(Applied::Dropped { job }) => {
+                    records[job.index()] =
+                        Record { start: now, end: now, state: State::Dropped, ..Record::WAITING };
+                    *over += 1;
+                }
+                Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
+                Err(violation) => {
+                    run.violations += 1;
+                    if run.first_violations.len() < VIOLATIONS_KEPT {
+                        run.first_violations.push((now, violation));
+                    }
+                }
+            }
+        });
+        debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
+        if self.keeps_power {
+            self.sample_power(now);
+        }
+    }
+
+    fn sample_power(&mut self, at: Instant) {
+        let ledger = self.dispatch.ledger();
+        let sample = PowerSample { at, power: ledger.power(), limit: ledger.limit() };
+        let samples = &mut self.run.power;
+        if samples.last().is_some_and(|last| last.at == at) {
+            samples.pop();
+        }
+        let known = samples
+            .last()
+            .is_some_and(|last| (last.power, last.limit) == (sample.power, sample.limit));
+        if !known {
+            samples.push(sample);
+        }
+    }
+
+    fn finish(self) -> Run {
+        let ledger = self.dispatch.ledger();
+        Run {
+            peak: ledger.peak(),
+            energy: ledger.energy(),
+            simulated: ledger.now().since(self.run.begin),
+            over_budget: ledger.over_budget(),
+            unfinished: self.dispatch.queue().len() as u64,
+            records: self.records,
+            ..self.run
+        }
+    }
+}

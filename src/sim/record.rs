@@ -1,0 +1,78 @@
+//! What became of a job.
+
+use crate::dispatch::Rejection;
+use crate::units::{Instant, Watts};
+
+/// What became of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it started; for a job that never ran, when that was decided.
+    pub start: Instant,
+    /// When it ended.
+    pub end: Instant,
+    /// What its nodes drew together.
+    pub power: Watts,
+    /// What each of its nodes could draw at most.
+    pub cap: Watts,
+    /// How many nodes it had; none if it never ran.
+    pub nodes: u32,
+    /// How often a failing node threw it out, so that it had to start again.
+    pub restarts: u16,
+    /// How it ended.
+    pub state: State,
+    /// Whether it started while a job ahead of it in the queue still waited.
+    pub backfilled: bool,
+    /// Whether its limit comes before its end.
+    pub(super) will_be_killed: bool,
+}
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It waits, or never got to run.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It ran to its end.
+    Completed,
+    /// It was ended at its limit.
+    Killed,
+    /// It was turned away: it could never run.
+    Rejected(Rejection),
+    /// The policy gave it up.
+    Dropped,
+}
+
+impl State {
+    /// The state in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Running => "running",
+            State::Completed => "completed",
+            State::Killed => "killed",
+            State::Rejected(_) => "rejected",
+            State::Dropped => "dropped",
+        }
+    }
+
+    /// Whether the job ran to some end.
+    #[inline]
+    pub fn has_run(self) -> bool {
+        matches!(self, State::Completed | State::Killed)
+    }
+}
+
+impl Record {
+    pub(super) const WAITING: Record = Record {
+        start: Instant::NEVER,
+        end: Instant::NEVER,
+        power: Watts::ZERO,
+        cap: Watts::ZERO,
+        nodes: 0,
+        restarts: 0,
+        state: State::Waiting,
+        backfilled: false,
+        will_be_killed: false,
+    };
+}

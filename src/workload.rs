@@ -1,0 +1,135 @@
+//! Workloads: jobs in submit order, how long each really runs, and where they came from.
+//!
+//! A workload is read from a log ([`swf`]), drawn from a model ([`lublin`]) or built in
+//! ([`demo`]); [`Source`] is how the command line names one.
+
+use std::ops::Range;
+
+use crate::job::Job;
+use crate::units::{JobId, Span};
+
+pub mod demo;
+pub mod estimates;
+pub mod lublin;
+mod source;
+pub mod swf;
+
+pub use source::{Loaded, Source, SourceError};
+
+/// Jobs in submit order, with their real run times.
+#[derive(Clone, Debug, Default)]
+pub struct Workload {
+    name: String,
+    jobs: Vec<Job>,
+    run_times: Vec<Span>,
+    processors: Option<u32>,
+}
+
+impl Workload {
+    /// A workload of these jobs, each with the time it really runs at the nominal operating
+    /// point. Jobs that are not in submit order are put in order; jobs submitted at the same
+    /// instant keep theirs.
+    pub fn new(name: impl Into<String>, jobs: impl IntoIterator<Item = (Job, Span)>) -> Self {
+        let (jobs, run_times) = jobs.into_iter().unzip();
+        Workload::from_parts(name.into(), jobs, run_times)
+    }
+
+    /// [`Workload::new`] for a reader that already keeps jobs and run times apart, so that a long
+    /// log is not copied once more.
+    pub(crate) fn from_parts(name: String, mut jobs: Vec<Job>, mut run_times: Vec<Span>) -> Self {
+        assert_eq!(jobs.len(), run_times.len(), "every job has a run time");
+        if !jobs.is_sorted_by_key(|job| job.submit) {
+            let mut order: Vec<u32> = (0..jobs.len() as u32).collect();
+            order.sort_by_key(|&i| jobs[i as usize].submit);
+            jobs = order.iter().map(|&i| jobs[i as usize]).collect();
+            run_times = order.iter().map(|&i| run_times[i as usize]).collect();
+        }
+        Workload { name, jobs, run_times, processors: None }
+    }
+
+    /// The same workload, knowing how many processors the machine it comes from has.
+    pub fn on_processors(mut self, processors: Option<u32>) -> Self {
+        self.processors = processors;
+        self
+    }
+
+    /// What the workload is called: a file's name or a generator's call.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The jobs, in submit order; a [`JobId`] is an index into them.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// How long each job really runs, by the same index.
+    pub fn run_times(&self) -> &[Span] {
+        &self.run_times
+    }
+
+    /// How long `job` really runs.
+    pub fn run_time(&self, job: JobId) -> Span {
+        self.run_times[job.index()]
+    }
+
+    /// Processors of the machine the workload comes from, if it says so.
+    pub fn processors(&self) -> Option<u32> {
+        self.processors
+    }
+
+    /// Nodes the largest job asks for.
+    pub fn largest_job(&self) -> u32 {
+        self.jobs.iter().map(|job| job.nodes).max().unwrap_or(0)
+    }
+
+    /// Keeps only the jobs at these places in submit order; places past the end are not an error.
+    pub fn slice(&mut self, range: Range<usize>) {
+        let end = range.end.min(self.jobs.len());
+        let start = range.start.min(end);
+        self.jobs.truncate(end);
+        self.jobs.drain(..start);
+        self.run_times.truncate(end);
+        self.run_times.drain(..start);
+    }
+
+    /// Raises every requested time that is below the real run time to it, and says how many were.
+    ///
+    /// In a log the run time is what happened, so an estimate below it was not enforced then. A
+    /// workload that was not raised has its limits enforced: the simulator ends such jobs at the
+    /// requested time and counts them as killed.
+    pub fn raise_estimates(&mut self) -> usize {
+        let mut raised = 0;
+        for (job, &run_time) in self.jobs.iter_mut().zip(&self.run_times) {
+            if job.requested < run_time {
+                job.requested = run_time;
+                raised += 1;
+            }
+        }
+        raised
+    }
+
+    /// Turns requests counted in processors into requests for whole nodes of `per_node`
+    /// processors each.
+    pub fn pack_processors(&mut self, per_node: u32) {
+        if per_node > 1 {
+            for job in &mut self.jobs {
+                job.nodes = job.nodes.div_ceil(per_node);
+            }
+        }
+    }
+
+    /// The load offered to a machine of `nodes`: work submitted over what the machine could do
+    /// between the first and the last submission. `None` when that is no time at all.
+    pub fn offered_load(&self, nodes: u32) -> Option<f64> {
+        let span = self.jobs.last()?.submit.since(self.jobs.first()?.submit);
+        let work: u128 = self
+            .jobs
+            .iter()
+            .zip(&self.run_times)
+            .map(|(job, run)| u128::from(job.nodes) * u128::from(run.millis()))
+            .sum();
+        let capacity = u128::from(nodes) * u128::from(span.millis());
+        (capacity > 0).then(|| work as f64 / capacity as f64)
+    }
+}

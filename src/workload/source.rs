@@ -1,0 +1,165 @@
+//! Where a workload comes from, as the command line names it.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
+use crate::workload::lublin::{Lublin, LublinError};
+use crate::workload::swf::{self, BadRecords, Intake, SwfError};
+use crate::workload::{Workload, demo};
+
+/// A workload's source: a log, a generator or the built-in demo.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// The built-in workload.
+    Demo,
+    /// A log in a file, or on standard input if the path is `-`.
+    Log(PathBuf),
+    /// The Lublin–Feitelson model.
+    Lublin(LublinCall),
+}
+
+/// The generator as it was called: what was left out may be filled in by the machine and the
+/// seed of the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LublinCall {
+    given: Lublin,
+    has_processors: bool,
+    has_seed: bool,
+}
+
+/// A workload that was read or made.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The workload.
+    pub workload: Workload,
+    /// What became of the records, if it is a log.
+    pub intake: Option<Intake>,
+}
+
+/// Why there is no workload.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The text names no source.
+    #[error(
+        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, or a generator: lublin(jobs=10000, load=0.85)"
+    )]
+    Unknown(String),
+    /// The generator's call is wrong.
+    #[error("workload {0}")]
+    Call(#[from] CallError),
+    /// The generator's parameters are wrong.
+    #[error("workload 'lublin': {0}")]
+    Lublin(#[from] LublinError),
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] SwfError),
+}
+
+const LUBLIN_PARAMETERS: [&str; 6] = ["jobs", "load", "processors", "seed", "kind", "sizes"];
+
+impl FromStr for Source {
+    type Err = SourceError;
+
+    fn from_str(text: &str) -> Result<Self, SourceError> {
+        let text = text.trim();
+        // A file of this name is what is meant, whatever else the name may look like.
+        if text == "-" || Path::new(text).exists() {
+            return Ok(Source::Log(text.into()));
+        }
+        if text == "demo" {
+            return Ok(Source::Demo);
+        }
+        match text.split('(').next() {
+            Some("lublin") => Ok(Source::Lublin(LublinCall::from_call(&text.parse()?)?)),
+            _ => Err(SourceError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl LublinCall {
+    fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut given = Lublin::default();
+        for (key, value) in call.parameters(&LUBLIN_PARAMETERS)? {
+            match key.as_str() {
+                "jobs" => given.jobs = call.value(key, value)?,
+                "load" => given.load = call.value(key, value)?,
+                "processors" => given.processors = call.value(key, value)?,
+                "seed" => given.seed = call.value(key, value)?,
+                "kind" => given.kind = call.value(key, value)?,
+                _ => given.sizes = call.value(key, value)?,
+            }
+        }
+        let has = |name: &str| call.arguments.iter().any(|(key, _)| key == name);
+        Ok(LublinCall { given, has_processors: has("processors"), has_seed: has("seed") })
+    }
+
+    /// The parameters in full: the machine's processors and the run's seed stand in for what the
+    /// call leaves out.
+    fn complete(&self, processors: Option<u32>, seed: Option<u64>) -> Lublin {
+        let mut lublin = self.given;
+        if let Some(processors) = processors.filter(|_| !self.has_processors) {
+            lublin.processors = processors;
+        }
+        if let Some(seed) = seed.filter(|_| !self.has_seed) {
+            lublin.seed = seed;
+        }
+        lublin
+    }
+}
+
+impl Source {
+    /// Reads or makes the workload. `processors` and `seed` are what a generator uses where its
+    /// call does not say.
+    pub fn load(
+        &self,
+        processors: Option<u32>,
+        seed: Option<u64>,
+        bad: BadRecords,
+    ) -> Result<Loaded, SourceError> {
+        match self {
+            Source::Demo => Ok(Loaded { workload: demo::demo(), intake: None }),
+            Source::Lublin(call) => {
+                let workload = call.complete(processors, seed).generate()?;
+                Ok(Loaded { workload, intake: None })
+            }
+            Source::Log(path) => {
+                let log = swf::read_path(path, bad)?;
+                Ok(Loaded { workload: log.workload, intake: Some(log.intake) })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generated(text: &str, processors: Option<u32>, seed: Option<u64>) -> Lublin {
+        match text.parse().unwrap() {
+            Source::Lublin(call) => call.complete(processors, seed),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_call_comes_before_the_run() {
+        let lublin = generated("lublin(jobs=7, load=0.5, seed=3)", Some(64), Some(9));
+        assert_eq!(
+            lublin,
+            Lublin { jobs: 7, load: 0.5, seed: 3, processors: 64, ..Lublin::default() }
+        );
+        assert_eq!(generated("lublin", None, Some(9)).seed, 9);
+        assert_eq!(generated("lublin(processors=32)", Some(64), None).processors, 32);
+    }
+
+    #[test]
+    fn mistakes_list_what_is_valid() {
+        let error = |text: &str| text.parse::<Source>().unwrap_err().to_string();
+        assert!(error("nothere.swf").contains("no such file; valid: a log"));
+        assert!(error("downey(jobs=3)").contains("lublin(jobs=10000, load=0.85)"));
+        assert!(error("lublin(job=3)").contains("takes jobs, load, processors, seed"));
+        assert!(error("lublin(jobs=-3)").contains("parameter 'jobs': '-3'"));
+        assert!(error("lublin(kind=x)").contains("valid: batch, interactive, typeless"));
+    }
+}

@@ -1,0 +1,8 @@
+//! The integration tests, one binary.
+
+mod adversarial;
+mod agreement;
+mod cli;
+mod layering;
+mod plain;
+mod traces;
