@@ -1,11 +1,11 @@
 //! The waiting jobs, in submit order, indexed so that a policy never scans them.
 //!
 //! A job's place is its [`JobId`], so the queue needs no compaction: waiting is one bit. Over the
-//! places stands a tree (blocks of [`LEAF`] jobs, then [`FAN_OUT`] children to a node). Each tree
-//! node holds, for each of [`CLASSES`] size classes, the shortest time any waiting job of that
-//! class asks for. [`Queue::next_fit`] turns the room on offer into one time limit per class and
-//! descends only where some class stays within its limit, so its cost does not grow with the
-//! length of the queue.
+//! places stands a tree (blocks of sixteen jobs, then eight children to a node). Each tree
+//! node holds, for each of 32 size classes and each child, the shortest time any waiting
+//! job of that class below that child asks for. [`Queue::next_fit`] turns the room on offer into
+//! one time limit per class and descends only where some class stays within its limit, so its
+//! cost does not grow with the length of the queue.
 //!
 //! The index may promise too much (a class is as small as its smallest size, times are rounded
 //! down to seconds, power is not part of it), never too little: a policy tests what it is given.
@@ -14,38 +14,10 @@ use crate::model::Footprint;
 use crate::units::{JobId, Span};
 
 mod classes;
+mod index;
 
-use classes::CLASSES;
 pub use classes::SizeClasses;
-
-/// Jobs in a block at the bottom of the tree; one bit each in a block's waiting mask.
-const LEAF: usize = 16;
-/// Children of a tree node.
-const FAN_OUT: usize = 8;
-/// The key of a class without a waiting job: above every limit.
-const NONE_WAITING: i32 = i32::MAX;
-/// The longest time the index tells apart, 68 years; longer ones look like it.
-const LONGEST: i32 = i32::MAX - 1;
-
-/// For each class, the shortest time among the waiting jobs below a tree node: one cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Shortest([i32; CLASSES]);
-
-impl Shortest {
-    const EMPTY: Shortest = Shortest([NONE_WAITING; CLASSES]);
-
-    /// Whether some class stays within its limit. Written without an early exit: the compiler
-    /// makes a handful of vector instructions of it.
-    #[inline]
-    fn within(&self, limits: &[i32; CLASSES]) -> bool {
-        let mut any = false;
-        for class in 0..CLASSES {
-            any |= self.0[class] <= limits[class];
-        }
-        any
-    }
-}
+use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, code};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes, and either ends within the `window` or asks for at most `extra` nodes.
@@ -70,59 +42,39 @@ impl Fit {
 #[derive(Clone)]
 pub struct Queue {
     classes: SizeClasses,
-    /// Fewest nodes, by place.
-    nodes: Vec<u32>,
-    /// Shortest time in whole seconds, by place.
-    seconds: Vec<i32>,
-    /// Size class, by place.
-    class: Vec<u8>,
-    /// Which jobs of each block wait.
-    waiting: Vec<u16>,
-    /// The tree, blocks first; the last level has at most [`FAN_OUT`] nodes.
-    levels: Vec<Vec<Shortest>>,
+    blocks: Vec<Block>,
+    /// The tree, the parents of the blocks first, the root last.
+    levels: Vec<Vec<Node>>,
     /// No job before this place waits.
     head: usize,
+    /// No job at this place or after it has ever waited.
+    tail: usize,
     len: usize,
 }
 
 impl Queue {
     /// An empty queue with room for `places` jobs; it grows when more come.
     pub fn new(classes: SizeClasses, places: usize) -> Self {
-        let mut queue = Queue {
-            classes,
-            nodes: Vec::new(),
-            seconds: Vec::new(),
-            class: Vec::new(),
-            waiting: Vec::new(),
-            levels: vec![Vec::new()],
-            head: 0,
-            len: 0,
-        };
+        let mut queue =
+            Queue { classes, blocks: Vec::new(), levels: Vec::new(), head: 0, tail: 0, len: 0 };
         queue.grow(places.max(1));
         queue
     }
 
     fn grow(&mut self, places: usize) {
-        let mut width = places.div_ceil(LEAF);
-        self.nodes.resize(width * LEAF, 0);
-        self.seconds.resize(width * LEAF, 0);
-        self.class.resize(width * LEAF, 0);
-        self.waiting.resize(width, 0);
-        self.levels[0].resize(width, Shortest::EMPTY);
-        let mut level = 0;
-        while width > FAN_OUT {
+        let mut width = places.div_ceil(BLOCK);
+        self.blocks.resize(width, Block::EMPTY);
+        for level in 0.. {
             width = width.div_ceil(FAN_OUT);
-            level += 1;
             if level == self.levels.len() {
-                self.levels.push(Vec::new());
+                // A new root: what was the root is its first child.
+                let below = level.checked_sub(1).and_then(|below| self.levels[below].first());
+                let root = below.map(Node::above);
+                self.levels.push(root.into_iter().collect());
             }
-            let known = self.levels[level].len().saturating_sub(1);
-            self.levels[level].resize(width, Shortest::EMPTY);
-            // The last node may have gained children; a new level starts with all of them.
-            for node in known..width {
-                for class in 0..CLASSES {
-                    self.levels[level][node].0[class] = self.shortest_child(level, node, class);
-                }
+            self.levels[level].resize(width, Node::EMPTY);
+            if width == 1 {
+                break;
             }
         }
     }
@@ -140,9 +92,8 @@ impl Queue {
     /// Whether `job` waits.
     #[inline]
     pub fn contains(&self, job: JobId) -> bool {
-        self.waiting
-            .get(job.index() / LEAF)
-            .is_some_and(|mask| mask >> (job.index() % LEAF) & 1 == 1)
+        let block = self.blocks.get(job.index() / BLOCK);
+        block.is_some_and(|block| block.waiting >> (job.index() % BLOCK) & 1 == 1)
     }
 
     /// The first waiting job.
@@ -155,15 +106,16 @@ impl Queue {
     #[inline]
     pub fn at_or_after(&self, place: JobId) -> Option<JobId> {
         let place = place.index().max(self.head);
-        let block = place / LEAF;
-        let rest = *self.waiting.get(block)? & (u16::MAX << (place % LEAF));
-        let (block, mask) = if rest != 0 {
-            (block, rest)
-        } else {
-            let mut later = self.waiting[block + 1..].iter().zip(block + 1..);
-            later.find(|(mask, _)| **mask != 0).map(|(mask, block)| (block, *mask))?
-        };
-        Some(JobId((block * LEAF) as u32 + mask.trailing_zeros()))
+        if self.len == 0 || place >= self.tail {
+            return None;
+        }
+        let block = place / BLOCK;
+        let rest = self.blocks[block].waiting & (u16::MAX << (place % BLOCK));
+        if rest != 0 {
+            return Some(job_at(block, rest));
+        }
+        let mut later = (block + 1..self.tail.div_ceil(BLOCK)).map(|b| (b, self.blocks[b].waiting));
+        later.find(|(_, waiting)| *waiting != 0).map(|(block, waiting)| job_at(block, waiting))
     }
 
     /// The waiting jobs in order.
@@ -180,26 +132,26 @@ impl Queue {
     #[inline]
     pub fn insert(&mut self, job: JobId, footprint: &Footprint) {
         let place = job.index();
-        if place >= self.nodes.len() {
-            self.grow((place + 1).max(2 * self.nodes.len()));
+        let places = self.blocks.len() * BLOCK;
+        if place >= places {
+            self.grow((place + 1).max(2 * places));
         }
         debug_assert!(!self.contains(job), "{job} waits already");
-        let seconds = (footprint.time.millis() / 1000).min(LONGEST as u64) as i32;
-        let class = self.classes.of(footprint.nodes);
-        self.nodes[place] = footprint.nodes;
-        self.seconds[place] = seconds;
-        self.class[place] = class as u8;
-        self.waiting[place / LEAF] |= 1 << (place % LEAF);
+        let nodes = code(u64::from(footprint.nodes));
+        let seconds = code(footprint.time.millis() / 1000);
+        let class = self.classes.of(nodes);
+        self.blocks[place / BLOCK].insert(place % BLOCK, nodes, seconds, class);
         self.head = if self.len == 0 { place } else { self.head.min(place) };
+        self.tail = self.tail.max(place + 1);
         self.len += 1;
-        let mut node = place / LEAF;
+        let mut child = place / BLOCK;
         for level in &mut self.levels {
-            let shortest = &mut level[node].0[class];
+            let shortest = level[child / FAN_OUT].child(class, child % FAN_OUT);
             if *shortest <= seconds {
                 break;
             }
             *shortest = seconds;
-            node /= FAN_OUT;
+            child /= FAN_OUT;
         }
     }
 
@@ -210,29 +162,27 @@ impl Queue {
             return false;
         }
         let place = job.index();
-        let mut node = place / LEAF;
-        self.waiting[node] &= !(1 << (place % LEAF));
+        let (class, seconds) = self.blocks[place / BLOCK].remove(place % BLOCK);
         self.len -= 1;
         if place == self.head && self.len > 0 {
             // Some job waits, and none before this place: the search ends at it.
             self.head = self.at_or_after(JobId(place as u32 + 1)).map_or(place, JobId::index);
         }
 
-        let class = usize::from(self.class[place]);
-        if self.seconds[place] > self.levels[0][node].0[class] {
+        let mut child = place / BLOCK;
+        if seconds > *self.levels[0][child / FAN_OUT].child(class, child % FAN_OUT) {
             return true;
         }
-        let mut shortest = self.shortest_in_block(node, class);
-        for level in 0..self.levels.len() {
-            let known = &mut self.levels[level][node].0[class];
+        let mut shortest = self.blocks[child].shortest(class);
+        for level in &mut self.levels {
+            let node = &mut level[child / FAN_OUT];
+            let known = node.child(class, child % FAN_OUT);
             if *known == shortest {
                 break;
             }
             *known = shortest;
-            node /= FAN_OUT;
-            if level + 1 < self.levels.len() {
-                shortest = self.shortest_child(level + 1, node, class);
-            }
+            shortest = node.shortest(class);
+            child /= FAN_OUT;
         }
         true
     }
@@ -245,86 +195,54 @@ impl Queue {
             return None;
         }
         let place = from.index().max(self.head);
-        let block = place / LEAF;
-        if block >= self.waiting.len() {
+        if place >= self.tail {
             return None;
         }
-        let window = (fit.window.millis() / 1000).min(LONGEST as u64) as i32;
-        if let Some(job) = self.fit_in_block(block, u16::MAX << (place % LEAF), fit, window) {
-            return Some(job);
+        let block = place / BLOCK;
+        let fit = IndexFit::new(fit, &self.classes);
+        // Most of the time nobody fits, and the root knows.
+        if self.levels.last().is_none_or(|root| root[0].may_fit(&fit) == 0) {
+            return None;
         }
-        self.next_fit_after_block(block, fit, window)
+        let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
+        if fits != 0 {
+            return Some(job_at(block, fits));
+        }
+        self.next_fit_after_block(block, &fit)
     }
 
-    fn next_fit_after_block(&self, block: usize, fit: &Fit, window: i32) -> Option<JobId> {
-        let limits = self.classes.limits(fit, window, LONGEST);
+    fn next_fit_after_block(&self, block: usize, fit: &IndexFit) -> Option<JobId> {
         let mut level = 0;
-        let mut node = block;
+        let mut child = block;
         loop {
-            node += 1;
-            while node % FAN_OUT == 0 && level + 1 < self.levels.len() {
-                node /= FAN_OUT;
+            // Up, until there is something to the right.
+            let node = child / FAN_OUT;
+            let to_the_right = !1u32 << (child % FAN_OUT);
+            let fits = self.levels.get(level)?[node].may_fit(fit) & to_the_right;
+            if fits == 0 {
+                child = node;
                 level += 1;
-            }
-            if node >= self.levels[level].len() {
-                return None;
-            }
-            if !self.levels[level][node].within(&limits) {
                 continue;
             }
+            // Down: what holds for a node holds for one of its children.
+            child = node * FAN_OUT + fits.trailing_zeros() as usize;
             while level > 0 {
                 level -= 1;
-                node *= FAN_OUT;
-                // What holds for the parent holds for one of its children.
-                while !self.levels[level][node].within(&limits) {
-                    node += 1;
-                }
+                let fits = self.levels[level][child].may_fit(fit);
+                child = child * FAN_OUT + fits.trailing_zeros() as usize;
             }
-            if let Some(job) = self.fit_in_block(node, u16::MAX, fit, window) {
-                return Some(job);
+            let fits = self.blocks[child].may_fit(fit);
+            if fits != 0 {
+                return Some(job_at(child, fits));
             }
         }
     }
+}
 
-    /// The first job of a block, among those in `mask`, that fits.
-    #[inline]
-    fn fit_in_block(&self, block: usize, mask: u16, fit: &Fit, window: i32) -> Option<JobId> {
-        let mask = mask & self.waiting[block];
-        if mask == 0 {
-            return None;
-        }
-        let range = block * LEAF..(block + 1) * LEAF;
-        let nodes = &self.nodes[range.clone()];
-        let seconds = &self.seconds[range];
-        let unreserved = fit.free.min(fit.extra);
-        let mut fits = 0u16;
-        for i in 0..LEAF {
-            let short = (seconds[i] <= window) & (nodes[i] <= fit.free);
-            fits |= u16::from(short | (nodes[i] <= unreserved)) << i;
-        }
-        fits &= mask;
-        (fits != 0).then(|| JobId((block * LEAF) as u32 + fits.trailing_zeros()))
-    }
-
-    fn shortest_in_block(&self, block: usize, class: usize) -> i32 {
-        let range = block * LEAF..(block + 1) * LEAF;
-        let mask = self.waiting[block];
-        self.class[range.clone()]
-            .iter()
-            .zip(&self.seconds[range])
-            .enumerate()
-            .filter(|(i, (of, _))| usize::from(**of) == class && mask >> i & 1 == 1)
-            .map(|(_, (_, seconds))| *seconds)
-            .min()
-            .unwrap_or(NONE_WAITING)
-    }
-
-    fn shortest_child(&self, level: usize, node: usize, class: usize) -> i32 {
-        let children = &self.levels[level - 1];
-        let first = node * FAN_OUT;
-        let last = (first + FAN_OUT).min(children.len());
-        children[first..last].iter().map(|child| child.0[class]).min().unwrap_or(NONE_WAITING)
-    }
+/// The first job in a mask of a block.
+#[inline(always)]
+fn job_at(block: usize, mask: u16) -> JobId {
+    JobId((block * BLOCK) as u32 + mask.trailing_zeros())
 }
 
 #[cfg(test)]

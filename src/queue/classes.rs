@@ -2,25 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use crate::queue::Fit;
+use super::index::code;
 
-/// How many size classes the index tells apart: as many 32-bit keys as fill a cache line.
-pub(super) const CLASSES: usize = 16;
+/// How many size classes the index tells apart.
+pub(super) const CLASSES: usize = 32;
 
 /// A division of job sizes into at most [`CLASSES`] ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeClasses {
-    /// The smallest size of each class, ascending; unused classes hold `u32::MAX` at the end.
-    smallest: [u32; CLASSES],
+    /// The code of the smallest size of each class, ascending; `i16::MAX` for unused classes, at
+    /// the end.
+    smallest: [i16; CLASSES],
 }
 
 impl SizeClasses {
     /// Classes for sizes nobody has seen yet: 1, 2, 3–4, 5–8, and so on.
     pub fn powers_of_two() -> Self {
-        let mut smallest = [1; CLASSES];
-        for (class, size) in smallest.iter_mut().enumerate().skip(1) {
-            *size = (1 << (class - 1)) + 1;
-        }
+        let smallest = std::array::from_fn(|class| match class {
+            0 => code(1),
+            _ => code((1 << (class - 1)) + 1),
+        });
         SizeClasses { smallest }
     }
 
@@ -39,12 +40,12 @@ impl SizeClasses {
         let counts: Vec<(u32, u64)> =
             (0..).zip(small).filter(|(_, count)| *count > 0).chain(large).collect();
 
-        let mut smallest = [u32::MAX; CLASSES];
+        let mut smallest = [i16::MAX; CLASSES];
         let mut left: u64 = counts.iter().map(|(_, count)| count).sum();
         let mut next = 0;
         for (class, first) in smallest.iter_mut().enumerate() {
             let Some(&(size, _)) = counts.get(next) else { break };
-            *first = size;
+            *first = code(u64::from(size));
             let classes_left = CLASSES - class;
             let share = left.div_ceil(classes_left as u64);
             let mut taken = 0;
@@ -66,28 +67,16 @@ impl SizeClasses {
     /// The class of a size. The first class takes sizes below all that were known, and grows
     /// downwards with them.
     #[inline]
-    pub(super) fn of(&mut self, size: u32) -> usize {
+    pub(super) fn of(&mut self, size: i16) -> usize {
         self.smallest[0] = self.smallest[0].min(size);
-        // Counting is branch-free, which a search of sixteen numbers is not.
-        let not_above =
-            self.smallest.iter().map(|first| usize::from(*first <= size)).sum::<usize>();
-        not_above - 1
+        self.below(size + 1) - 1
     }
 
-    /// For each class, the longest time with which a job of it could still fit; below zero if
-    /// none can.
+    /// How many classes have a size below a bound. Counting all is branch-free, which a search of
+    /// so few numbers is not.
     #[inline]
-    pub(super) fn limits(&self, fit: &Fit, window: i32, longest: i32) -> [i32; CLASSES] {
-        let unreserved = fit.free.min(fit.extra);
-        let mut limits = [-1; CLASSES];
-        for (limit, smallest) in limits.iter_mut().zip(self.smallest) {
-            if smallest <= unreserved {
-                *limit = longest;
-            } else if smallest <= fit.free {
-                *limit = window;
-            }
-        }
-        limits
+    pub(super) fn below(&self, bound: i16) -> usize {
+        self.smallest.iter().map(|smallest| i16::from(*smallest < bound)).sum::<i16>() as usize
     }
 }
 
@@ -98,9 +87,9 @@ mod tests {
     #[test]
     fn few_sizes_have_a_class_each() {
         let classes = SizeClasses::of_sizes([1, 1, 1, 1, 8, 64, 4]);
-        assert_eq!(classes.smallest[..5], [1, 4, 8, 64, u32::MAX]);
-        let sixteen = SizeClasses::of_sizes((1..=16).flat_map(|s| [s].repeat(100 / s as usize)));
-        assert_eq!(sixteen.smallest, std::array::from_fn(|i| i as u32 + 1));
+        assert_eq!(classes.smallest[..5], [1, 4, 8, 64, i16::MAX]);
+        let all = SizeClasses::of_sizes((1..=32).flat_map(|s| [s].repeat(100 / s as usize)));
+        assert_eq!(all.smallest, std::array::from_fn(|i| i as i16 + 1));
     }
 
     #[test]
@@ -110,7 +99,7 @@ mod tests {
         let class = classes.of(32);
         assert_eq!(classes.smallest[class], 32);
         assert_eq!(classes.smallest[class + 1], 33);
-        assert_eq!(classes.of(1 << 30), CLASSES - 1);
+        assert_eq!(classes.of(code(1 << 30)), CLASSES - 1);
         let mut large = SizeClasses::of_sizes([8, 16]);
         assert_eq!((large.of(3), large.smallest[0]), (0, 3));
     }
@@ -119,5 +108,6 @@ mod tests {
     fn unknown_sizes_fall_between_powers_of_two() {
         let mut classes = SizeClasses::powers_of_two();
         assert_eq!([1, 2, 3, 4, 5, 8, 9].map(|size| classes.of(size)), [0, 1, 2, 2, 3, 3, 4]);
+        assert_eq!(classes.of(code(u64::MAX)), CLASSES - 1);
     }
 }
