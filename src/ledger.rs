@@ -331,8 +331,7 @@ impl Ledger {
             nodes += holding.nodes;
             power += holding.power;
             count += 1;
-            let key = (holding.until, holding.job);
-            if previous.replace(key).is_some_and(|earlier| earlier >= key) {
+            if previous.replace(holding.until).is_some_and(|earlier| earlier > holding.until) {
                 return Err(format!("{} is out of order among the running jobs", holding.job));
             }
             if self.until.get(holding.job.index()) != Some(&holding.until) {

@@ -17,7 +17,7 @@ mod classes;
 mod index;
 
 pub use classes::SizeClasses;
-use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, code};
+use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, Shortest, code};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes, and either ends within the `window` or asks for at most `extra` nodes.
@@ -45,6 +45,8 @@ pub struct Queue {
     blocks: Vec<Block>,
     /// The tree, the parents of the blocks first, the root last.
     levels: Vec<Vec<Node>>,
+    /// What the root knows of all its children together.
+    shortest: Shortest,
     /// No job before this place waits.
     head: usize,
     /// No job at this place or after it has ever waited.
@@ -55,8 +57,15 @@ pub struct Queue {
 impl Queue {
     /// An empty queue with room for `places` jobs; it grows when more come.
     pub fn new(classes: SizeClasses, places: usize) -> Self {
-        let mut queue =
-            Queue { classes, blocks: Vec::new(), levels: Vec::new(), head: 0, tail: 0, len: 0 };
+        let mut queue = Queue {
+            classes,
+            blocks: Vec::new(),
+            levels: Vec::new(),
+            shortest: Shortest::EMPTY,
+            head: 0,
+            tail: 0,
+            len: 0,
+        };
         queue.grow(places.max(1));
         queue
     }
@@ -148,11 +157,12 @@ impl Queue {
         for level in &mut self.levels {
             let shortest = level[child / FAN_OUT].child(class, child % FAN_OUT);
             if *shortest <= seconds {
-                break;
+                return;
             }
             *shortest = seconds;
             child /= FAN_OUT;
         }
+        self.shortest.set(class, seconds.min(self.shortest.of(class)));
     }
 
     /// Takes a job out; says whether it was there.
@@ -162,28 +172,25 @@ impl Queue {
             return false;
         }
         let place = job.index();
-        let (class, seconds) = self.blocks[place / BLOCK].remove(place % BLOCK);
+        let (class, seconds, left) = self.blocks[place / BLOCK].remove(place % BLOCK);
         self.len -= 1;
         if place == self.head && self.len > 0 {
             // Some job waits, and none before this place: the search ends at it.
             self.head = self.at_or_after(JobId(place as u32 + 1)).map_or(place, JobId::index);
         }
 
-        let mut child = place / BLOCK;
-        if seconds > *self.levels[0][child / FAN_OUT].child(class, child % FAN_OUT) {
+        if left <= seconds {
             return true;
         }
-        let mut shortest = self.blocks[child].shortest(class);
+        let (mut child, mut shortest) = (place / BLOCK, left);
         for level in &mut self.levels {
-            let node = &mut level[child / FAN_OUT];
-            let known = node.child(class, child % FAN_OUT);
-            if *known == shortest {
-                break;
+            match level[child / FAN_OUT].renew(class, child % FAN_OUT, shortest) {
+                Some(renewed) => shortest = renewed,
+                None => return true,
             }
-            *known = shortest;
-            shortest = node.shortest(class);
             child /= FAN_OUT;
         }
+        self.shortest.set(class, shortest);
         true
     }
 
@@ -199,11 +206,8 @@ impl Queue {
             return None;
         }
         let block = place / BLOCK;
-        let fit = IndexFit::new(fit, &self.classes);
-        // Most of the time nobody fits, and the root knows.
-        if self.levels.last().is_none_or(|root| root[0].may_fit(&fit) == 0) {
-            return None;
-        }
+        // Most of the time nobody fits, which this says at once.
+        let fit = IndexFit::new(fit, &self.classes, &self.shortest)?;
         let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
         if fits != 0 {
             return Some(job_at(block, fits));

@@ -172,12 +172,39 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// A job's end to come. It is stale if the job was thrown out and started again since.
+/// A job's end to come, by time and then by the job's place. One number, so that ordering ends
+/// is one comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    at: Instant,
-    job: JobId,
-    restarts: u16,
+struct End(u128);
+
+impl End {
+    #[inline]
+    fn new(at: Instant, job: JobId, restarts: u16, killed: bool) -> Self {
+        let details = u128::from(job.0) << 32 | u128::from(restarts) << 1 | u128::from(killed);
+        End(u128::from(at.millis()) << 64 | details)
+    }
+
+    #[inline]
+    fn at(self) -> Instant {
+        Instant::from_millis((self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    fn job(self) -> JobId {
+        JobId((self.0 >> 32) as u32)
+    }
+
+    /// Which start of the job this ends; it is stale if the job was thrown out and started again.
+    #[inline]
+    fn restarts(self) -> u16 {
+        (self.0 >> 1) as u16
+    }
+
+    /// Whether it is the job's limit that ends it.
+    #[inline]
+    fn killed(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 /// The simulated world while it turns.
@@ -215,7 +242,7 @@ impl<'a> World<'a> {
             workload,
             truth,
             dispatch,
-            records: vec![Record::WAITING; workload.jobs().len()],
+            records: Vec::with_capacity(workload.jobs().len()),
             ends: BinaryHeap::new(),
             next_arrival: 0,
             budget_changes: changes.into_iter(),
@@ -269,7 +296,7 @@ impl<'a> World<'a> {
     /// When something happens next. A wake-up alone does not keep an empty machine going.
     #[inline]
     fn next_instant(&self) -> Option<Instant> {
-        let end = self.ends.peek().map(|end| end.0.at);
+        let end = self.ends.peek().map(|end| end.0.at());
         let arrival = self.workload.jobs().get(self.next_arrival).map(|job| job.submit);
         let nothing_left = end.is_none() && arrival.is_none() && self.dispatch.queue().is_empty();
         if nothing_left {
@@ -299,7 +326,7 @@ impl<'a> World<'a> {
                 }
             };
         }
-        while let Some(end) = self.ends.peek().map(|end| end.0).filter(|end| end.at <= now) {
+        while let Some(end) = self.ends.peek().map(|end| end.0).filter(|end| end.at() <= now) {
             self.ends.pop();
             if self.end(end) {
                 event!();
@@ -320,6 +347,7 @@ impl<'a> World<'a> {
             }
             let id = JobId(self.next_arrival as u32);
             self.next_arrival += 1;
+            self.records.push(Record::WAITING);
             match self.dispatch.arrive(id, job) {
                 Ok(()) => {
                     event!();
@@ -336,15 +364,15 @@ impl<'a> World<'a> {
     /// Ends a job, unless it was thrown out meanwhile.
     #[inline]
     fn end(&mut self, end: End) -> bool {
-        let record = &mut self.records[end.job.index()];
-        if record.state != State::Running || record.restarts != end.restarts {
+        let record = &mut self.records[end.job().index()];
+        if record.state != State::Running || record.restarts != end.restarts() {
             return false;
         }
-        record.state = if record.will_be_killed { State::Killed } else { State::Completed };
+        record.state = if end.killed() { State::Killed } else { State::Completed };
         self.over += 1;
-        self.run.end = end.at;
+        self.run.end = end.at();
         // It runs, so it holds something.
-        let released = self.dispatch.end(end.job);
+        let released = self.dispatch.end(end.job());
         debug_assert!(released.is_ok(), "{released:?}");
         true
     }
@@ -394,10 +422,9 @@ impl<'a> World<'a> {
                         power: outcome.power,
                         state: State::Running,
                         backfilled,
-                        will_be_killed: killed,
                         restarts,
                     };
-                    ends.push(Reverse(End { at: end, job, restarts }));
+                    ends.push(Reverse(End::new(end, job, restarts, killed)));
                 }
                 Ok(Applied::Dropped { job }) => {
                     records[job.index()] =

@@ -23,13 +23,6 @@ pub struct Holding {
     pub power: Watts,
 }
 
-impl Holding {
-    #[inline]
-    fn key(&self) -> (Instant, JobId) {
-        (self.until, self.job)
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 struct Block {
     holdings: Vec<Holding>,
@@ -131,7 +124,7 @@ impl Running {
         let mut more = more.iter().peekable();
         for block in &self.blocks {
             let Some(last) = block.last() else { continue };
-            let uninterrupted = more.peek().is_none_or(|other| other.key() > last.key());
+            let uninterrupted = more.peek().is_none_or(|other| other.until > last.until);
             if uninterrupted && walk.is_too_little(block) {
                 walk.free.at = walk.free.at.max(last.until);
                 walk.free.nodes += block.nodes;
@@ -139,7 +132,7 @@ impl Running {
                 continue;
             }
             for holding in &block.holdings {
-                while let Some(earlier) = more.next_if(|other| other.key() < holding.key()) {
+                while let Some(earlier) = more.next_if(|other| other.until < holding.until) {
                     if walk.ends_before(earlier) {
                         return Some(walk.free);
                     }
@@ -157,13 +150,13 @@ impl Running {
         walk.is_enough().then_some(walk.free)
     }
 
-    /// The block that holds a key or would take it.
+    /// The first block that ends at or after an instant; the last one if none does.
     #[inline]
-    fn block_of(&self, key: (Instant, JobId)) -> usize {
+    fn block_of(&self, until: Instant) -> usize {
         if self.blocks.len() == 1 {
             return 0;
         }
-        let before = |block: &Block| block.last().is_some_and(|last| last.key() < key);
+        let before = |block: &Block| block.last().is_some_and(|last| last.until < until);
         self.blocks.partition_point(before).min(self.blocks.len().saturating_sub(1))
     }
 
@@ -171,14 +164,11 @@ impl Running {
     pub(super) fn insert(&mut self, holding: Holding) {
         self.len += 1;
         if self.blocks.is_empty() {
-            let mut holdings = Vec::with_capacity(BLOCK + 1);
-            holdings.push(holding);
-            self.blocks.push(Block::of(holdings));
-            return;
+            self.blocks.push(Block { holdings: Vec::with_capacity(BLOCK + 1), ..Block::default() });
         }
-        let at = self.block_of(holding.key());
+        let at = self.block_of(holding.until);
         let block = &mut self.blocks[at];
-        let place = block.holdings.partition_point(|other| other.key() < holding.key());
+        let place = block.holdings.partition_point(|other| other.until < holding.until);
         block.holdings.insert(place, holding);
         block.nodes += holding.nodes;
         block.power += holding.power;
@@ -197,21 +187,27 @@ impl Running {
         if self.blocks.is_empty() {
             return None;
         }
-        let key = (until, job);
-        let at = self.block_of(key);
-        let block = &mut self.blocks[at];
-        let place = block.holdings.partition_point(|other| other.key() < key);
-        if block.holdings.get(place).is_none_or(|found| found.key() != key) {
-            return None;
+        // Those that end at the same instant stand together, but not in any order.
+        for at in self.block_of(until)..self.blocks.len() {
+            let block = &mut self.blocks[at];
+            let first = block.holdings.partition_point(|other| other.until < until);
+            let together = block.holdings[first..].iter().take_while(|other| other.until == until);
+            let Some(place) = together.map(|other| other.job).position(|other| other == job) else {
+                if first < block.holdings.len() && block.holdings[first].until > until {
+                    return None;
+                }
+                continue;
+            };
+            let holding = block.holdings.remove(first + place);
+            block.nodes -= holding.nodes;
+            block.power -= holding.power;
+            if block.holdings.is_empty() && self.blocks.len() > 1 {
+                self.blocks.remove(at);
+            }
+            self.len -= 1;
+            return Some(holding);
         }
-        let holding = block.holdings.remove(place);
-        block.nodes -= holding.nodes;
-        block.power -= holding.power;
-        if block.holdings.is_empty() && self.blocks.len() > 1 {
-            self.blocks.remove(at);
-        }
-        self.len -= 1;
-        Some(holding)
+        None
     }
 }
 
@@ -248,13 +244,17 @@ mod tests {
                     prop_assert_eq!(running.remove(holding.until, holding.job), None);
                 }
             }
-            plain.sort_by_key(Holding::key);
-            prop_assert_eq!(running.iter().copied().collect::<Vec<_>>(), plain.clone());
+            let key = |holding: &Holding| (holding.until, holding.job);
+            prop_assert!(running.iter().is_sorted_by_key(|holding| holding.until));
+            let mut all: Vec<Holding> = running.iter().copied().collect();
+            all.sort_by_key(key);
+            plain.sort_by_key(key);
+            prop_assert_eq!(&all, &plain);
             prop_assert_eq!(running.len(), plain.len());
 
             let mut more: Vec<Holding> =
                 (1000..).zip(more).map(|(job, (until, n))| holding(job, until, n)).collect();
-            more.sort_by_key(Holding::key);
+            more.sort_by_key(key);
             plain.extend(&more);
             let now = Vacancy { at: Instant::from_secs(50), nodes: 3, power: Watts::from_watts(5) };
             let power = Watts::from_watts(watts);

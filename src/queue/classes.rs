@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use wide::i16x8;
+
 use super::index::code;
 
 /// How many size classes the index tells apart.
@@ -12,17 +14,16 @@ pub(super) const CLASSES: usize = 32;
 pub struct SizeClasses {
     /// The code of the smallest size of each class, ascending; `i16::MAX` for unused classes, at
     /// the end.
-    smallest: [i16; CLASSES],
+    smallest: [i16x8; CLASSES / 8],
 }
 
 impl SizeClasses {
     /// Classes for sizes nobody has seen yet: 1, 2, 3–4, 5–8, and so on.
     pub fn powers_of_two() -> Self {
-        let smallest = std::array::from_fn(|class| match class {
+        SizeClasses::from_smallest(std::array::from_fn(|class| match class {
             0 => code(1),
             _ => code((1 << (class - 1)) + 1),
-        });
-        SizeClasses { smallest }
+        }))
     }
 
     /// Classes learned from the sizes that will come: a class each if they are few, otherwise
@@ -61,22 +62,29 @@ impl SizeClasses {
             }
             left -= taken;
         }
-        SizeClasses { smallest }
+        SizeClasses::from_smallest(smallest)
+    }
+
+    fn from_smallest(smallest: [i16; CLASSES]) -> Self {
+        let part = |part: usize| i16x8::new(std::array::from_fn(|i| smallest[8 * part + i]));
+        SizeClasses { smallest: std::array::from_fn(part) }
+    }
+
+    /// The code of the smallest size of each class, ascending.
+    #[inline(always)]
+    pub(super) fn smallest(&self) -> &[i16x8; CLASSES / 8] {
+        &self.smallest
     }
 
     /// The class of a size. The first class takes sizes below all that were known, and grows
     /// downwards with them.
     #[inline]
     pub(super) fn of(&mut self, size: i16) -> usize {
-        self.smallest[0] = self.smallest[0].min(size);
-        self.below(size + 1) - 1
-    }
-
-    /// How many classes have a size below a bound. Counting all is branch-free, which a search of
-    /// so few numbers is not.
-    #[inline]
-    pub(super) fn below(&self, bound: i16) -> usize {
-        self.smallest.iter().map(|smallest| i16::from(*smallest < bound)).sum::<i16>() as usize
+        if size < self.smallest[0].as_array()[0] {
+            self.smallest[0].as_mut_array()[0] = size;
+        }
+        let above = |smallest: &i16x8| smallest.simd_gt(i16x8::splat(size)).to_bitmask();
+        CLASSES - 1 - self.smallest.iter().map(|s| above(s).count_ones() as usize).sum::<usize>()
     }
 }
 
@@ -84,12 +92,16 @@ impl SizeClasses {
 mod tests {
     use super::*;
 
+    fn smallest(classes: &SizeClasses) -> [i16; CLASSES] {
+        std::array::from_fn(|class| classes.smallest[class / 8].as_array()[class % 8])
+    }
+
     #[test]
     fn few_sizes_have_a_class_each() {
         let classes = SizeClasses::of_sizes([1, 1, 1, 1, 8, 64, 4]);
-        assert_eq!(classes.smallest[..5], [1, 4, 8, 64, i16::MAX]);
+        assert_eq!(smallest(&classes)[..5], [1, 4, 8, 64, i16::MAX]);
         let all = SizeClasses::of_sizes((1..=32).flat_map(|s| [s].repeat(100 / s as usize)));
-        assert_eq!(all.smallest, std::array::from_fn(|i| i as i16 + 1));
+        assert_eq!(smallest(&all), std::array::from_fn(|i| i as i16 + 1));
     }
 
     #[test]
@@ -97,11 +109,11 @@ mod tests {
         let sizes = (1..=100).chain(std::iter::repeat_n(32, 1000)).chain([1 << 20]);
         let mut classes = SizeClasses::of_sizes(sizes);
         let class = classes.of(32);
-        assert_eq!(classes.smallest[class], 32);
-        assert_eq!(classes.smallest[class + 1], 33);
+        assert_eq!(smallest(&classes)[class], 32);
+        assert_eq!(smallest(&classes)[class + 1], 33);
         assert_eq!(classes.of(code(1 << 30)), CLASSES - 1);
         let mut large = SizeClasses::of_sizes([8, 16]);
-        assert_eq!((large.of(3), large.smallest[0]), (0, 3));
+        assert_eq!((large.of(3), smallest(&large)[0]), (0, 3));
     }
 
     #[test]

@@ -36,24 +36,73 @@ pub(super) struct IndexFit {
     free: i16,
     unreserved: i16,
     window: i16,
-    /// How many classes have a size that fits at all, and how many one that nobody reserved.
-    free_classes: usize,
-    unreserved_classes: usize,
+    /// The classes, one bit each, in which anybody fits, however long; the smallest at least.
+    anybody: u32,
+    /// The other classes in which a job that ends within the window fits.
+    short: u32,
 }
 
 impl IndexFit {
+    /// Compares the room with the shortest times of all classes at once; `None` if nobody fits.
     #[inline(always)]
-    pub(super) fn new(fit: &Fit, classes: &SizeClasses) -> Self {
+    pub(super) fn new(fit: &Fit, classes: &SizeClasses, shortest: &Shortest) -> Option<Self> {
         let free = bound(u64::from(fit.free));
         let unreserved = bound(u64::from(fit.free.min(fit.extra)));
-        IndexFit {
-            free,
-            unreserved,
-            window: bound(fit.window.millis() / 1000),
-            free_classes: classes.below(free),
-            unreserved_classes: classes.below(unreserved),
+        let window = bound(fit.window.millis() / 1000);
+        let (mut anybody, mut short) = (0u32, 0u32);
+        for (part, (smallest, shortest)) in classes.smallest().iter().zip(&shortest.0).enumerate() {
+            let below = |bound: i16, numbers: &i16x8| i16x8::splat(bound).simd_gt(*numbers);
+            let waits = below(NOBODY, shortest) & below(unreserved, smallest);
+            let fits = below(window, shortest) & below(free, smallest);
+            anybody |= waits.to_bitmask() << (8 * part);
+            short |= fits.to_bitmask() << (8 * part);
         }
+        short &= !anybody;
+        (anybody | short != 0).then_some(IndexFit { free, unreserved, window, anybody, short })
     }
+}
+
+/// The numbers of the bits that are set.
+#[inline(always)]
+fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
+}
+
+/// For each class, the shortest time among all waiting jobs.
+#[derive(Clone)]
+pub(super) struct Shortest([i16x8; CLASSES / 8]);
+
+impl Shortest {
+    pub(super) const EMPTY: Shortest = Shortest([i16x8::new([NOBODY; 8]); CLASSES / 8]);
+
+    #[inline(always)]
+    pub(super) fn of(&self, class: usize) -> i16 {
+        self.0[class / 8].as_array()[class % 8]
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, class: usize, shortest: i16) {
+        self.0[class / 8] = with8(self.0[class / 8], class % 8, shortest);
+    }
+}
+
+/// Numbers with one of them replaced, in registers: reading back as a whole what was just written
+/// in part would stall.
+#[inline(always)]
+fn with8(numbers: i16x8, at: usize, number: i16) -> i16x8 {
+    const PLACES: i16x8 = i16x8::new([0, 1, 2, 3, 4, 5, 6, 7]);
+    PLACES.simd_eq(i16x8::splat(at as i16)).blend(i16x8::splat(number), numbers)
+}
+
+/// The same for sixteen numbers.
+#[inline(always)]
+fn with16(numbers: i16x16, at: usize, number: i16) -> i16x16 {
+    const PLACES: i16x16 = i16x16::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+    PLACES.simd_eq(i16x16::splat(at as i16)).blend(i16x16::splat(number), numbers)
 }
 
 /// For each class and each child, the shortest time among the waiting jobs below that child. The
@@ -74,19 +123,29 @@ impl Node {
         parent
     }
 
-    /// The children, one bit each, below which somebody may fit: the shortest job of a class that
-    /// fits ends within the window, or anybody waits in a class that nobody's reservation minds.
-    /// Small sizes come first, so these are the first few classes.
+    /// The children, one bit each, below which somebody may fit.
     #[inline(always)]
     pub(super) fn may_fit(&self, fit: &IndexFit) -> u32 {
-        let shortest = |classes: &[i16x8]| {
-            classes.iter().fold(i16x8::splat(NOBODY), |shortest, class| shortest.min(*class))
+        let shortest = |classes: u32| {
+            let none = i16x8::splat(NOBODY);
+            bits(classes).fold(none, |shortest, class| shortest.min(self.0[class]))
         };
-        let unreserved = shortest(&self.0[..fit.unreserved_classes]);
-        let others = shortest(&self.0[fit.unreserved_classes..fit.free_classes]);
-        let anybody = i16x8::splat(NOBODY).simd_gt(unreserved);
-        let short = i16x8::splat(fit.window).simd_gt(others);
+        let anybody = i16x8::splat(NOBODY).simd_gt(shortest(fit.anybody));
+        let short = i16x8::splat(fit.window).simd_gt(shortest(fit.short));
         (anybody | short).to_bitmask()
+    }
+
+    /// Sets what is known of one child and returns the shortest time of the class below all of
+    /// them, or `None` if it was known already.
+    #[inline(always)]
+    pub(super) fn renew(&mut self, class: usize, child: usize, shortest: i16) -> Option<i16> {
+        let row = self.0[class];
+        if row.as_array()[child] == shortest {
+            return None;
+        }
+        let row = with8(row, child, shortest);
+        self.0[class] = row;
+        Some(row.reduce_min())
     }
 
     #[inline(always)]
@@ -129,13 +188,18 @@ impl Block {
         self.waiting |= 1 << at;
     }
 
-    /// Takes a job out and says what its class and its time were.
+    /// Takes a job out, and says what its class and its time were and what the shortest time of
+    /// the class is without it.
     #[inline(always)]
-    pub(super) fn remove(&mut self, at: usize) -> (usize, i16) {
+    pub(super) fn remove(&mut self, at: usize) -> (usize, i16, i16) {
+        let (class, seconds) = (self.class.as_array()[at], self.seconds.as_array()[at]);
+        let left = with16(self.seconds, at, NOBODY);
         self.waiting &= !(1 << at);
         self.nodes.as_mut_array()[at] = NOBODY;
-        let seconds = std::mem::replace(&mut self.seconds.as_mut_array()[at], NOBODY);
-        (self.class.as_array()[at] as usize, seconds)
+        self.seconds = left;
+        let of_class = self.class.simd_eq(i16x16::splat(class));
+        let shortest = of_class.blend(left, i16x16::splat(NOBODY)).reduce_min();
+        (class as usize, seconds, shortest)
     }
 
     /// The waiting jobs that may fit, one bit each.
@@ -144,13 +208,6 @@ impl Block {
         let below = |bound: i16, numbers: i16x16| i16x16::splat(bound).simd_gt(numbers);
         let short = below(fit.window, self.seconds) & below(fit.free, self.nodes);
         (short | below(fit.unreserved, self.nodes)).to_bitmask() as u16
-    }
-
-    /// The shortest time among the waiting jobs of a class.
-    #[inline(always)]
-    pub(super) fn shortest(&self, class: usize) -> i16 {
-        let of_class = self.class.simd_eq(i16x16::splat(class as i16));
-        of_class.blend(self.seconds, i16x16::splat(NOBODY)).reduce_min()
     }
 }
 

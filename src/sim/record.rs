@@ -22,8 +22,6 @@ pub struct Record {
     pub state: State,
     /// Whether it started while a job ahead of it in the queue still waited.
     pub backfilled: bool,
-    /// Whether its limit comes before its end.
-    pub(super) will_be_killed: bool,
 }
 
 /// Where a job is in its life.
@@ -73,6 +71,5 @@ impl Record {
         restarts: 0,
         state: State::Waiting,
         backfilled: false,
-        will_be_killed: false,
     };
 }
