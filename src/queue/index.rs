@@ -11,7 +11,7 @@ use super::classes::{CLASSES, SizeClasses};
 /// Jobs in a block; one bit each in its waiting mask.
 pub(super) const BLOCK: usize = 16;
 /// Children of a tree node.
-pub(super) const FAN_OUT: usize = 8;
+pub(super) const FAN_OUT: usize = 16;
 /// Where nobody waits: above every code and every bound.
 const NOBODY: i16 = i16::MAX;
 
@@ -109,10 +109,10 @@ fn with16(numbers: i16x16, at: usize, number: i16) -> i16x16 {
 /// children of a class stand together: one comparison takes them all.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Node([i16x8; CLASSES]);
+pub(super) struct Node([i16x16; CLASSES]);
 
 impl Node {
-    pub(super) const EMPTY: Node = Node([i16x8::new([NOBODY; FAN_OUT]); CLASSES]);
+    pub(super) const EMPTY: Node = Node([i16x16::new([NOBODY; FAN_OUT]); CLASSES]);
 
     /// A parent with this node as its first child.
     pub(super) fn above(first: &Node) -> Node {
@@ -127,11 +127,11 @@ impl Node {
     #[inline(always)]
     pub(super) fn may_fit(&self, fit: &IndexFit) -> u32 {
         let shortest = |classes: u32| {
-            let none = i16x8::splat(NOBODY);
+            let none = i16x16::splat(NOBODY);
             bits(classes).fold(none, |shortest, class| shortest.min(self.0[class]))
         };
-        let anybody = i16x8::splat(NOBODY).simd_gt(shortest(fit.anybody));
-        let short = i16x8::splat(fit.window).simd_gt(shortest(fit.short));
+        let anybody = i16x16::splat(NOBODY).simd_gt(shortest(fit.anybody));
+        let short = i16x16::splat(fit.window).simd_gt(shortest(fit.short));
         (anybody | short).to_bitmask()
     }
 
@@ -143,7 +143,7 @@ impl Node {
         if row.as_array()[child] == shortest {
             return None;
         }
-        let row = with8(row, child, shortest);
+        let row = with16(row, child, shortest);
         self.0[class] = row;
         Some(row.reduce_min())
     }
