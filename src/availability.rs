@@ -1,5 +1,7 @@
 //! What will be free when, as far as is known: nodes and power as step functions of time.
 
+use wide::i32x8;
+
 use crate::ledger::Ledger;
 use crate::model::OperatingPoint;
 use crate::units::{Instant, Span, Watts};
@@ -22,33 +24,23 @@ impl Claim {
     }
 }
 
-/// What is free from an instant on, until the next step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Step {
-    from: Instant,
-    nodes: u32,
-    /// In milliwatts; below zero where a limit falls under what is held already.
-    power: i64,
-}
-
 /// Every power there is, the unlimited one included, is far below the largest `i64`.
 #[inline]
 fn signed(power: Watts) -> i64 {
     power.milliwatts() as i64
 }
 
-impl Step {
-    #[inline]
-    fn has_room_for(&self, claim: &Claim) -> bool {
-        self.nodes >= claim.nodes && self.power >= signed(claim.power)
-    }
-}
-
-/// Free nodes and free power over time, from now on.
+/// Free nodes and free power over time, from now on: step functions, with a column for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// Ascending in time; the first is in force now, the last for ever.
-    steps: Vec<Step>,
+    /// When each step begins, ascending; the first is in force now, the last for ever.
+    from: Vec<Instant>,
+    /// Nodes free in each step.
+    nodes: Vec<i32>,
+    /// Milliwatts free in each step; below zero where a limit falls under what is held already.
+    power: Vec<i64>,
+    /// Whether power can ever be short.
+    is_limited: bool,
 }
 
 impl Availability {
@@ -56,111 +48,181 @@ impl Availability {
     /// budget changes when it says. A job that should have ended gives back at once.
     pub fn of(ledger: &Ledger) -> Self {
         let now = ledger.now();
-        let mut times: Vec<Instant> = ledger
+        let mut from: Vec<Instant> = ledger
             .running()
             .iter()
             .map(|holding| holding.until.max(now))
-            .chain(ledger.budget().changes_after(now).iter().map(|change| change.0))
+            .chain(ledger.limits_to_come().iter().map(|change| change.0))
             .chain([now])
             .collect();
-        times.sort_unstable();
-        times.dedup();
+        from.sort_unstable();
+        from.dedup();
 
         let mut holders = ledger.running().iter().peekable();
-        let mut nodes = ledger.free_nodes();
+        let mut free_nodes = ledger.free_nodes();
         let mut held: Watts = ledger.running().iter().map(|holding| holding.power).sum();
-        let mut steps = Vec::with_capacity(times.len());
-        for from in times {
-            while let Some(holding) = holders.next_if(|holding| holding.until <= from) {
-                nodes += holding.nodes;
+        let mut nodes = Vec::with_capacity(from.len());
+        let mut power = Vec::with_capacity(from.len());
+        for at in &from {
+            while let Some(holding) = holders.next_if(|holding| holding.until <= *at) {
+                free_nodes += holding.nodes;
                 held -= holding.power;
             }
-            let limit = ledger.for_jobs(ledger.budget().at(from));
-            steps.push(Step { from, nodes, power: signed(limit) - signed(held) });
+            let limit = ledger.for_jobs(ledger.budget().at(*at));
+            nodes.push(narrow(free_nodes));
+            power.push(signed(limit) - signed(held));
         }
-        Availability { steps }
+        Availability { from, nodes, power, is_limited: ledger.budget().is_limited() }
     }
 
     /// Forgets what is past: `now` becomes the first step's time.
     pub fn forget_before(&mut self, now: Instant) {
-        let past = self.steps.partition_point(|step| step.from <= now).saturating_sub(1);
-        self.steps.drain(..past);
-        if self.steps[0].from < now {
-            self.steps[0].from = now;
-        }
+        let past = self.step_at(now);
+        self.from.drain(..past);
+        self.nodes.drain(..past);
+        self.power.drain(..past);
+        self.from[0] = self.from[0].max(now);
     }
 
     /// Takes a claim out of what is free from `start` on. It must fit there.
     pub fn take(&mut self, start: Instant, claim: &Claim) {
-        self.change(start, start + claim.time, |step| {
-            step.nodes -= claim.nodes;
-            step.power -= signed(claim.power);
-        });
+        self.change(start, start + claim.time, -narrow(claim.nodes), -signed(claim.power));
     }
 
     /// Gives back nodes and power between two instants.
     pub fn give(&mut self, start: Instant, end: Instant, nodes: u32, power: Watts) {
-        self.change(start, end, |step| {
-            step.nodes += nodes;
-            step.power += signed(power);
-        });
+        self.change(start, end, narrow(nodes), signed(power));
     }
 
-    fn change(&mut self, start: Instant, end: Instant, change: impl Fn(&mut Step)) {
-        let start = start.max(self.steps[0].from);
+    fn change(&mut self, start: Instant, end: Instant, nodes: i32, power: i64) {
+        let start = start.max(self.from[0]);
         if start >= end {
             return;
         }
         let first = self.split(start);
-        let last = if end == Instant::NEVER { self.steps.len() } else { self.split(end) };
-        for step in &mut self.steps[first..last] {
-            change(step);
+        let last = if end == Instant::NEVER { self.from.len() } else { self.split(end) };
+        for free in &mut self.nodes[first..last] {
+            *free += nodes;
         }
-        // A step equal to its neighbour says nothing: keep the list as short as the function.
-        for place in [last, first] {
-            if place > 0 && place < self.steps.len() {
-                let (before, here) = (self.steps[place - 1], self.steps[place]);
-                if (before.nodes, before.power) == (here.nodes, here.power) {
-                    self.steps.remove(place);
-                }
-            }
+        for free in &mut self.power[first..last] {
+            *free += power;
         }
+        self.join(last);
+        self.join(first);
     }
 
-    /// Makes sure that a step begins at `at`, and says which.
-    fn split(&mut self, at: Instant) -> usize {
-        let place = self.steps.partition_point(|step| step.from < at);
-        if self.steps.get(place).is_none_or(|step| step.from != at) {
-            let before = self.steps[place - 1];
-            self.steps.insert(place, Step { from: at, ..before });
+    /// The step in force at an instant; the first one for what is past.
+    #[inline]
+    fn step_at(&self, at: Instant) -> usize {
+        if at <= self.from[0] {
+            return 0;
         }
-        place
+        self.from.partition_point(|from| *from <= at).saturating_sub(1)
+    }
+
+    /// Makes sure that a step begins at `at`, which is not past, and says which.
+    fn split(&mut self, at: Instant) -> usize {
+        let before = self.step_at(at);
+        if self.from[before] == at {
+            return before;
+        }
+        self.from.insert(before + 1, at);
+        self.nodes.insert(before + 1, self.nodes[before]);
+        self.power.insert(before + 1, self.power[before]);
+        before + 1
+    }
+
+    /// A step equal to the one before it says nothing: the list stays as short as the function.
+    fn join(&mut self, step: usize) {
+        let same = |before: usize| {
+            step < self.from.len()
+                && self.nodes[before] == self.nodes[step]
+                && self.power[before] == self.power[step]
+        };
+        if step.checked_sub(1).is_some_and(same) {
+            self.from.remove(step);
+            self.nodes.remove(step);
+            self.power.remove(step);
+        }
     }
 
     /// The first instant, not before `after`, from which the claim fits for its whole time.
     /// `None` if it never does.
     pub fn earliest(&self, after: Instant, claim: &Claim) -> Option<Instant> {
-        self.earliest_before(after, Instant::NEVER, claim)
+        self.earliest_before(after, Instant::NEVER, Instant::NEVER, claim)
     }
 
-    /// The same, but what is taken from `end` on does not count, and the answer comes before it.
-    pub fn earliest_before(&self, after: Instant, end: Instant, claim: &Claim) -> Option<Instant> {
-        let first = self.steps.partition_point(|step| step.from <= after).saturating_sub(1);
+    /// The same, if it comes before `latest`, and with whatever is taken from `end` on not
+    /// counting.
+    pub fn earliest_before(
+        &self,
+        after: Instant,
+        latest: Instant,
+        end: Instant,
+        claim: &Claim,
+    ) -> Option<Instant> {
+        // Where a stretch of steps with room began that has not ended yet.
         let mut start: Option<Instant> = None;
-        for step in &self.steps[first..] {
-            if step.from >= end {
-                break;
+        for first in (self.step_at(after)..self.from.len()).step_by(PART) {
+            let from = &self.from[first..self.from.len().min(first + PART)];
+            if start.is_none() && from[0] >= latest {
+                return None;
             }
-            if start.is_some_and(|start| start + claim.time <= step.from) {
-                break;
-            }
-            if !step.has_room_for(claim) {
-                start = None;
-            } else if start.is_none() {
-                start = Some(step.from.max(after));
+            let room = self.room(first, claim);
+            let mut at = 0;
+            while at < from.len() {
+                let Some(since) = start else {
+                    at += (room >> at).trailing_zeros() as usize;
+                    if at >= from.len() {
+                        break;
+                    }
+                    let begin = from[at].max(after);
+                    if begin >= latest {
+                        return None;
+                    }
+                    start = Some(begin);
+                    continue;
+                };
+                at += (!room >> at).trailing_zeros() as usize;
+                if let Some(from) = from.get(at) {
+                    if since + claim.time <= *from || end <= *from {
+                        return start;
+                    }
+                    start = None;
+                }
             }
         }
-        start.filter(|start| *start < end)
+        start
+    }
+
+    /// Which of the next [`PART`] steps have room, one bit each. To ask at each step what to do
+    /// next would cost more, for what comes next is hard to guess.
+    #[inline]
+    fn room(&self, first: usize, claim: &Claim) -> u32 {
+        let end = self.nodes.len().min(first + PART);
+        let needed = i32x8::splat(narrow(claim.nodes) - 1);
+        let enough = |eight: &[i32; 8]| i32x8::new(*eight).simd_gt(needed).to_bitmask();
+        let (eights, rest) = self.nodes[first..end].as_chunks();
+        let mut room = 0;
+        for (place, eight) in eights.iter().enumerate() {
+            room |= enough(eight) << (8 * place);
+        }
+        if !rest.is_empty() {
+            // The last eight of all, of which the first were counted already.
+            let last = match self.nodes[..end].last_chunk() {
+                Some(eight) => enough(eight) >> (8 - rest.len()),
+                None => rest.iter().rev().fold(0, |room, nodes| {
+                    room << 1 | u32::from(*nodes >= narrow(claim.nodes))
+                }),
+            };
+            room |= last << (8 * eights.len());
+        }
+        if !self.is_limited {
+            return room;
+        }
+        let needed = signed(claim.power);
+        let fed = self.power[first..end].iter().rev();
+        room & fed.fold(0, |fed, power| fed << 1 | u32::from(*power >= needed))
     }
 
     /// Whether the claim fits for its whole time from `start` on.
@@ -170,10 +232,19 @@ impl Availability {
 
     /// The most nodes that are ever free between two instants.
     pub fn most_nodes(&self, start: Instant, end: Instant) -> u32 {
-        let first = self.steps.partition_point(|step| step.from <= start).saturating_sub(1);
-        let steps = self.steps[first..].iter().take_while(|step| step.from < end);
-        steps.map(|step| step.nodes).max().unwrap_or(0)
+        let first = self.step_at(start);
+        let last = self.from.partition_point(|from| *from < end).max(first);
+        self.nodes[first..last].iter().copied().max().unwrap_or(0).max(0) as u32
     }
+}
+
+/// How many steps are looked at together.
+const PART: usize = 32;
+
+/// Nodes as the table holds them. There is no machine of two billion nodes.
+#[inline]
+fn narrow(nodes: u32) -> i32 {
+    nodes.min(i32::MAX as u32) as i32
 }
 
 #[cfg(test)]
@@ -238,10 +309,10 @@ mod tests {
         let free = availability();
         // Before 20 s there is room for six nodes only, whatever follows.
         assert_eq!(
-            free.earliest_before(SECOND(5), SECOND(20), &claim(6, 600, 99)),
+            free.earliest_before(SECOND(5), SECOND(20), SECOND(20), &claim(6, 600, 99)),
             Some(SECOND(5))
         );
-        assert_eq!(free.earliest_before(SECOND(5), SECOND(20), &claim(7, 600, 1)), None);
+        assert_eq!(free.earliest_before(SECOND(5), SECOND(20), SECOND(20), &claim(7, 600, 1)), None);
     }
 
     #[test]
@@ -249,6 +320,6 @@ mod tests {
         let mut free = availability();
         free.forget_before(SECOND(25));
         assert_eq!(free.earliest(SECOND(25), &claim(10, 1000, 5)), Some(SECOND(25)));
-        assert_eq!(free.steps.len(), 2);
+        assert_eq!(free.from.len(), 2);
     }
 }

@@ -126,7 +126,7 @@ impl<'a> Dispatch<'a> {
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
-        if least.power > self.ledger.for_jobs(self.ledger.budget().largest()) {
+        if least.power > self.ledger.most_for_jobs() {
             return Err(Rejection::TooMuchPower);
         }
         self.queue.insert(id, &least);

@@ -29,6 +29,8 @@ pub struct Ledger {
     /// When the next limit comes into force.
     next_limit: Instant,
     base_power: Watts,
+    /// What is left of the largest limit there ever is.
+    most_for_jobs: Watts,
     /// What jobs hold, without the base power.
     held: Watts,
     running: Running,
@@ -115,6 +117,7 @@ impl Ledger {
             down_nodes: 0,
             limit: budget.at(Instant::ZERO),
             next_limit: Instant::ZERO,
+            most_for_jobs: budget.largest().saturating_sub(machine.base_power),
             budget,
             base_power: machine.base_power,
             held: Watts::ZERO,
@@ -179,7 +182,7 @@ impl Ledger {
         }
         // One millisecond short of 'never', which means that nothing is held.
         let until = (self.now + point.time).min(Instant::from_millis(u64::MAX - 1));
-        for &(at, limit) in self.budget.changes_after(self.now) {
+        for &(at, limit) in self.limits_to_come() {
             let free = limit.saturating_sub(self.base_power + self.held_at(at));
             if at < until && point.power > free {
                 return Err(Violation::Power { job, asked: point.power, free, at });
@@ -289,6 +292,21 @@ impl Ledger {
     /// The power jobs may hold in all under a limit of the budget.
     pub fn for_jobs(&self, limit: Watts) -> Watts {
         limit.saturating_sub(self.base_power)
+    }
+
+    /// The limits that will come into force, in order.
+    #[inline]
+    pub fn limits_to_come(&self) -> &[(Instant, Watts)] {
+        if self.next_limit == Instant::NEVER {
+            return &[];
+        }
+        self.budget.changes_after(self.now)
+    }
+
+    /// The most power that jobs could ever hold in all.
+    #[inline]
+    pub fn most_for_jobs(&self) -> Watts {
+        self.most_for_jobs
     }
 
     /// The budget with its future limits.

@@ -198,24 +198,34 @@ impl Queue {
     /// the caller to test.
     #[inline]
     pub fn next_fit(&self, from: JobId, fit: &Fit) -> Option<JobId> {
-        if self.len == 0 || fit.free == 0 {
-            return None;
-        }
         let place = from.index().max(self.head);
-        if place >= self.tail {
+        if fit.free == 0 || place >= self.tail {
             return None;
         }
-        let block = place / BLOCK;
-        // Most of the time nobody fits, which this says at once.
+        // Most of the time nobody fits, which the index says at once.
         let fit = IndexFit::new(fit, &self.classes, &self.shortest)?;
+        let block = place / BLOCK;
         let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
         if fits != 0 {
             return Some(job_at(block, fits));
         }
-        self.next_fit_after_block(block, &fit)
+        self.next_block(block, &fit).map(|(block, fits)| job_at(block, fits))
     }
 
-    fn next_fit_after_block(&self, block: usize, fit: &IndexFit) -> Option<JobId> {
+    /// All waiting jobs at or after a place that may fit the room, in order.
+    #[inline]
+    pub fn all_that_fit(&self, from: JobId, fit: &Fit) -> Fitting<'_> {
+        let nobody = Fitting { queue: self, fit: None, block: 0, left: 0 };
+        let Some(first) = self.next_fit(from, fit) else { return nobody };
+        let Some(fit) = IndexFit::new(fit, &self.classes, &self.shortest) else { return nobody };
+        let block = first.index() / BLOCK;
+        let left = self.blocks[block].may_fit(&fit) & (u16::MAX << (first.index() % BLOCK));
+        Fitting { fit: Some(fit), block, left, ..nobody }
+    }
+
+    /// The next block in which somebody may fit, and who.
+    #[inline(always)]
+    fn next_block(&self, block: usize, fit: &IndexFit) -> Option<(usize, u16)> {
         let mut level = 0;
         let mut child = block;
         loop {
@@ -237,9 +247,34 @@ impl Queue {
             }
             let fits = self.blocks[child].may_fit(fit);
             if fits != 0 {
-                return Some(job_at(child, fits));
+                return Some((child, fits));
             }
         }
+    }
+}
+
+/// The waiting jobs that may fit some room, from [`Queue::all_that_fit`].
+pub struct Fitting<'a> {
+    queue: &'a Queue,
+    /// `None` if nobody fits.
+    fit: Option<IndexFit>,
+    block: usize,
+    /// Those of the present block that were not handed out yet.
+    left: u16,
+}
+
+impl Iterator for Fitting<'_> {
+    type Item = JobId;
+
+    #[inline]
+    fn next(&mut self) -> Option<JobId> {
+        if self.left == 0 {
+            let next = self.queue.next_block(self.block, self.fit.as_ref()?)?;
+            (self.block, self.left) = next;
+        }
+        let job = job_at(self.block, self.left);
+        self.left &= self.left - 1;
+        Some(job)
     }
 }
 

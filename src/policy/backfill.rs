@@ -50,7 +50,7 @@ pub struct Room {
 impl Room {
     /// All that is free now, with no reservation to respect.
     pub fn of(view: &View<'_>) -> Self {
-        let changes = !view.ledger.budget().changes_after(view.now).is_empty();
+        let changes = !view.ledger.limits_to_come().is_empty();
         Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),

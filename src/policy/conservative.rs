@@ -12,7 +12,8 @@
 //! What it deliberately does not do: compress twice. A job that moves may leave a hole for one
 //! ahead of it, which that one finds at the next compression.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::availability::{Availability, Claim};
 use crate::policy::{Decision, Policy, Room, View};
@@ -24,24 +25,35 @@ use crate::units::{Instant, JobId};
 pub struct Conservative {
     /// What is free when, with running jobs and reservations taken out.
     free: Option<Availability>,
-    /// When each waiting job is to start; [`Instant::NEVER`] if it cannot be told.
+    /// When each waiting job is to start; [`Instant::NEVER`] if it cannot be told, or if the job
+    /// does not wait.
     starts: Vec<Instant>,
-    /// The reservations by time.
-    order: BTreeSet<(Instant, JobId)>,
+    /// The reservations by time. Those that were moved since are still there, and known by being
+    /// different from `starts`.
+    order: BinaryHeap<Reverse<(Instant, JobId)>>,
     /// Where something came free since each waiting job was last considered.
-    holes: Vec<Hole>,
+    hole: Option<Hole>,
 }
 
 /// A stretch of time in which something came free.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
     from: Instant,
-    /// The most nodes that are free anywhere in it, at the least known.
+    until: Instant,
+    /// The most nodes that are free anywhere in it, or more.
     nodes: u32,
 }
 
-/// More holes than this are looked at as one: telling them apart would cost more than it saves.
-const MOST_HOLES: usize = 16;
+impl Hole {
+    /// One hole that covers both.
+    fn and(self, other: Option<Hole>) -> Hole {
+        other.map_or(self, |other| Hole {
+            from: self.from.min(other.from),
+            until: self.until.max(other.until),
+            nodes: self.nodes.max(other.nodes),
+        })
+    }
+}
 
 impl Conservative {
     /// An empty schedule.
@@ -52,7 +64,7 @@ impl Conservative {
     /// Makes every promise anew.
     fn replan(&mut self, view: &View<'_>) {
         self.order.clear();
-        self.holes.clear();
+        self.hole = None;
         let mut free = Availability::of(view.ledger);
         for job in view.queue.iter() {
             self.reserve(view, &mut free, job);
@@ -63,117 +75,119 @@ impl Conservative {
     /// Gives a job the earliest place in the schedule.
     fn reserve(&mut self, view: &View<'_>, free: &mut Availability, job: JobId) {
         let claim = Claim::of(&view.nominal(job));
-        let start = free.earliest(view.now, &claim).unwrap_or(Instant::NEVER);
-        if start != Instant::NEVER {
-            free.take(start, &claim);
-        }
         if self.starts.len() <= job.index() {
             self.starts.resize(view.jobs.len().max(job.index() + 1), Instant::NEVER);
         }
+        self.starts[job.index()] = Instant::NEVER;
+        if let Some(start) = free.earliest(view.now, &claim) {
+            free.take(start, &claim);
+            self.promise(job, start);
+        }
+    }
+
+    fn promise(&mut self, job: JobId, start: Instant) {
         self.starts[job.index()] = start;
-        self.order.insert((start, job));
+        self.order.push(Reverse((start, job)));
     }
 
     /// Moves each waiting job, in the order of the queue, to the earliest time that is free for
     /// it.
     ///
     /// A job can move only into time in which something came free since it was last considered:
-    /// before its reservation, and with enough nodes. The holes say where that is; all other jobs
-    /// are passed over by the queue's index without being looked at.
+    /// before its reservation, and with enough nodes. The hole says where that is; jobs with more
+    /// nodes are passed over by the queue's index without being looked at.
     fn compress(&mut self, view: &View<'_>, free: &mut Availability) {
-        let mut holes = std::mem::take(&mut self.holes);
-        let mut moved = Vec::new();
+        let Some(mut hole) = self.hole.take() else { return };
         // Those who just arrived have no reservation yet; they are last in the queue.
-        let arrived = view.changes.arrived.first();
-        let mut next = view.queue.head();
-        while let Some(from) = next {
-            let most_nodes = holes.iter().map(|hole| hole.nodes).max().unwrap_or(0);
-            let Some(job) = view.queue.next_fit(from, &Fit::nodes(most_nodes)) else { break };
-            if arrived.is_some_and(|first| job >= *first) {
-                break;
+        let arrived = view.changes.arrived.first().copied().unwrap_or(JobId(u32::MAX));
+        let mut candidates = view.queue.all_that_fit(JobId(0), &Fit::nodes(hole.nodes));
+        while let Some(job) = candidates.next().filter(|job| *job < arrived) {
+            let start = self.starts[job.index()];
+            if hole.from >= start {
+                continue;
             }
-            next = Some(JobId(job.0 + 1));
-            let point = view.nominal(job);
-            let start = self.starts.get(job.index()).copied().unwrap_or(Instant::NEVER);
-            let usable = |hole: &&Hole| hole.from < start && hole.nodes >= point.nodes;
-            let Some(hole) = holes.iter().filter(usable).map(|hole| hole.from).min() else {
+            // An earlier place that would not touch the hole was no better before.
+            let claim = Claim::of(&view.nominal(job));
+            let touching = hole.from.millis().saturating_sub(claim.time.millis());
+            let after = view.now.max(Instant::from_millis(touching));
+            let latest = start.min(hole.until);
+            let Some(earlier) = free.earliest_before(after, latest, start, &claim) else {
                 continue;
             };
-            // A start so early that the job would end before the first hole was no better before.
-            let claim = Claim::of(&point);
-            let after = view
-                .now
-                .max(Instant::from_millis(hole.millis().saturating_sub(claim.time.millis())));
-            let Some(earlier) = free.earliest_before(after, start, &claim) else { continue };
             if start != Instant::NEVER {
                 free.give(start, start + claim.time, claim.nodes, claim.power);
             }
             free.take(earlier, &claim);
-            self.order.remove(&(start, job));
-            self.order.insert((earlier, job));
-            self.starts[job.index()] = earlier;
-            let left = start.max(earlier + claim.time);
-            if left < start + claim.time {
-                let nodes = free.most_nodes(left, start + claim.time);
-                note(&mut holes, Hole { from: left, nodes });
+            self.promise(job, earlier);
+            let (from, until) = (start.max(earlier + claim.time), start + claim.time);
+            if from < until {
+                let left = Hole { from, until, nodes: free.most_nodes(from, until) };
                 // Those ahead in the queue find it next time.
-                note(&mut moved, Hole { from: left, nodes });
+                self.hole = Some(left.and(self.hole));
+                if left.nodes > hole.nodes {
+                    let next = JobId(job.0 + 1);
+                    candidates = view.queue.all_that_fit(next, &Fit::nodes(left.nodes));
+                }
+                hole = left.and(Some(hole));
             }
         }
-        self.holes = moved;
     }
 
     /// Starts every job whose time has come, in the order of the queue, and asks to be woken for
     /// the next.
     fn start_due(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        let mut room = Room::of(view);
-        let mut due: Vec<JobId> =
-            self.order.range(..=(view.now, JobId(u32::MAX))).map(|(_, job)| *job).collect();
+        let mut due = Vec::new();
+        while let Some(&Reverse((start, job))) = self.order.peek() {
+            let moved = self.starts[job.index()] != start;
+            if !moved && start > view.now {
+                decisions.push(Decision::WakeAt(start));
+                break;
+            }
+            self.order.pop();
+            if !moved {
+                due.push(job);
+            }
+        }
         due.sort_unstable();
+        due.dedup();
+        let mut room = Room::of(view);
+        let wakes = decisions.pop();
         for job in due {
-            // A job of this instant may still hold what the schedule counts as given back; it
-            // ends before the clock moves on, and then the policy is asked again.
             let point = view.nominal(job);
             if room.admits(&point) {
                 room.take(&point);
-                self.order.remove(&(self.starts[job.index()], job));
+                self.starts[job.index()] = Instant::NEVER;
                 decisions.push(Decision::Start { job, point });
+            } else {
+                // A job of this instant still holds what the schedule counts as given back; it
+                // ends before the clock moves on, and then the policy is asked again.
+                self.order.push(Reverse((self.starts[job.index()], job)));
             }
         }
-        let next = self.order.range((view.now, JobId(u32::MAX))..).next();
-        if let Some(&(at, _)) = next.filter(|(at, _)| *at != Instant::NEVER) {
-            decisions.push(Decision::WakeAt(at));
+        decisions.extend(wakes);
+        // Moved reservations are dropped before they outnumber the others by far.
+        if self.order.len() > 4 * view.queue.len() + 1024 {
+            let starts = &self.starts;
+            self.order.retain(|Reverse((start, job))| starts[job.index()] == *start);
         }
     }
-}
-
-/// Adds a hole; when there are many, they become one that covers them all.
-fn note(holes: &mut Vec<Hole>, hole: Hole) {
-    if holes.len() < MOST_HOLES {
-        return holes.push(hole);
-    }
-    let all = holes.iter().fold(hole, |all, other| Hole {
-        from: all.from.min(other.from),
-        nodes: all.nodes.max(other.nodes),
-    });
-    holes.clear();
-    holes.push(all);
 }
 
 impl Policy for Conservative {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         // A running job past its time still holds what the schedule counts as free.
-        let overdue =
-            view.ledger.running().iter().next().is_some_and(|first| first.until < view.now);
+        let first = view.ledger.running().iter().next();
+        let overdue = first.is_some_and(|first| first.until < view.now);
         match self.free.take().filter(|_| !view.changes.machine && !overdue) {
             None => self.replan(view),
             Some(mut free) => {
                 free.forget_before(view.now);
                 for back in view.changes.released {
                     if back.until > view.now {
-                        free.give(view.now, back.until, back.nodes, back.power);
-                        let nodes = free.most_nodes(view.now, back.until);
-                        note(&mut self.holes, Hole { from: view.now, nodes });
+                        let (from, until) = (view.now, back.until);
+                        free.give(from, until, back.nodes, back.power);
+                        let nodes = free.most_nodes(from, until);
+                        self.hole = Some(Hole { from, until, nodes }.and(self.hole));
                     }
                 }
                 if !view.changes.released.is_empty() {
