@@ -1,1 +1,558 @@
-fn main() {}
+//! The goals for speed and memory, measured: `cargo bench`.
+//!
+//! `cargo bench -- --quick` is a short form of it; words choose sections, as in
+//! `cargo bench -- overload logs`. The tables are printed as Markdown. What is timed and how is
+//! told in `benches/README.md`, beside the figures.
+
+// For the allocator that counts, and nothing else.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::OnceCell;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+use busbar::budget::Budget;
+use busbar::job::Job;
+use busbar::machine::Machine;
+use busbar::metrics::Subject;
+use busbar::policy::{Decision, Easy, Policy, PolicySpec, View};
+use busbar::report::{write_jobs, write_whole};
+use busbar::sim::{Record, Run, Simulation, State};
+use busbar::units::Span;
+use busbar::workload::Workload;
+use busbar::workload::lublin::{Lublin, Sizes};
+use busbar::workload::swf::{self, BadRecords};
+use tempfile::TempDir;
+
+/// Processors of the machine that synthetic workloads run on.
+const PROCESSORS: u32 = 1024;
+const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
+
+/// The sections: the word that chooses one, its title, and what runs it.
+const SECTIONS: [(&str, &str, fn(&Bench)); 7] = [
+    ("easy", "EASY at load 0.85", easy),
+    ("overload", "EASY at load 1.5", overload),
+    ("files", "From file to file at load 0.85", files),
+    ("logs", "Whole logs, EASY", logs),
+    ("growth", "Growth with the number of jobs, EASY at load 0.85", growth),
+    ("memory", "Memory, EASY", memory),
+    ("conservative", "Conservative backfilling at load 0.85", conservative),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        println!("not run as a benchmark; see cargo bench");
+        return;
+    }
+    let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
+    if let Some(word) = words.iter().find(|word| SECTIONS.iter().all(|section| section.0 != **word))
+    {
+        let valid = SECTIONS.map(|section| section.0).join(", ");
+        eprintln!("no section '{word}'; valid: {valid}");
+        std::process::exit(2);
+    }
+    let bench = Bench::new(arguments.iter().any(|argument| argument == "--quick"));
+    bench.introduce();
+    for (word, title, run) in SECTIONS {
+        if words.is_empty() || words.contains(&&word.to_owned()) {
+            println!("\n## {title}\n");
+            run(&bench);
+        }
+    }
+}
+
+/// EASY below saturation, beside the plain loop.
+fn easy(bench: &Bench) {
+    let mut table = Table::new(
+        "sizes | jobs | ns/job, best | median | jobs/s | plain jobs/s | ratio | goal | met",
+    );
+    for jobs in [100_000, 1_000_000] {
+        for sizes in ALL_SIZES {
+            let workload = generate(jobs, 0.85, sizes);
+            let times = bench.time(PolicySpec::Easy, &workload);
+            let worth_it = jobs == 100_000 || (sizes == Sizes::Mixed && !bench.quick);
+            let plain = if worth_it { bench.plain(&workload) } else { None };
+            let mut row = vec![sizes.to_string(), grouped(jobs.into())];
+            row.extend(times.cells(jobs));
+            row.extend(ratio_cells(jobs, &times, plain, 50.0));
+            table.row(row);
+        }
+    }
+    table.print();
+}
+
+/// EASY above saturation, where the queue grows and grows.
+fn overload(bench: &Bench) {
+    let mut table = Table::new(
+        "sizes | jobs | ns/job, best | median | jobs/s | plain jobs/s | ratio | goal | met",
+    );
+    for sizes in ALL_SIZES {
+        let workload = generate(10_000, 1.5, sizes);
+        let times = bench.time(PolicySpec::Easy, &workload);
+        let mut row = vec![sizes.to_string(), grouped(10_000)];
+        row.extend(times.cells(10_000));
+        row.extend(ratio_cells(10_000, &times, bench.plain(&workload), 200.0));
+        table.row(row);
+    }
+    table.print();
+    println!();
+
+    let mut table =
+        Table::new("sizes | jobs | longest queue | ns/job, best | median | jobs/s | goal | met");
+    for (sizes, goal) in ALL_SIZES.into_iter().zip([300_000.0, 1_000_000.0, 300_000.0]) {
+        let workload = generate(1_000_000, 1.5, sizes);
+        let times = bench.time(PolicySpec::Easy, &workload);
+        let mut longest = LongestQueue::default();
+        Simulation::new(&machine_of(&workload), &workload).run(&mut longest);
+        let mut row = vec![sizes.to_string(), grouped(1_000_000), grouped(longest.length as u64)];
+        row.extend(times.cells(1_000_000));
+        row.extend(speed_goal(times.speed(1_000_000), goal));
+        table.row(row);
+    }
+    table.print();
+}
+
+/// Reading a log, simulating it and writing what became of its jobs.
+fn files(bench: &Bench) {
+    let mut table =
+        Table::new("jobs | run | read, ns/job | simulate | write | together | jobs/s | goal | met");
+    for jobs in [100_000, 1_000_000] {
+        let log = bench.write_log(&generate(jobs, 0.85, Sizes::Mixed));
+        let csv = bench.folder.path().join("jobs.csv");
+        let runs = bench.repeat(|| from_file_to_file(&log, &csv));
+        for (name, parts) in [("best", runs[0]), ("median", runs[runs.len() / 2])] {
+            let whole: f64 = parts.iter().sum();
+            let speed = f64::from(jobs) / whole;
+            let mut row = vec![grouped(jobs.into()), name.to_owned()];
+            row.extend([parts[0], parts[1], parts[2], whole].map(|part| nanos(part, jobs)));
+            row.push(grouped(speed as u64));
+            row.extend(speed_goal(speed, 2_000_000.0));
+            table.row(row);
+        }
+    }
+    table.print();
+}
+
+/// Seconds for reading, simulating and writing.
+fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
+    let (read, workload) = timed(|| {
+        let mut workload = swf::read_path(log, BadRecords::Stop).expect("a log").workload;
+        workload.raise_estimates();
+        workload
+    });
+    let machine = machine_of(&workload);
+    let (simulate, run) = timed(|| simulate(PolicySpec::Easy, &machine, &workload));
+    let subject = Subject {
+        policy: PolicySpec::Easy.name(),
+        machine: &machine,
+        workload: &workload,
+        budget: &Budget::unlimited(),
+        bsld_threshold: Span::from_secs(600),
+    };
+    let (write, result) = timed(|| write_whole(csv, &|out| write_jobs(out, &subject, &run)));
+    result.expect("a file that can be written");
+    [read, simulate, write]
+}
+
+/// Real logs, on the machines they come from.
+fn logs(bench: &Bench) {
+    let Some(folder) = std::env::var_os("BUSBAR_TRACES") else {
+        println!("Skipped: BUSBAR_TRACES, the folder of logs, is not set.");
+        return;
+    };
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    paths.retain(|path| {
+        let name = path.to_string_lossy();
+        name.ends_with(".swf") || name.ends_with(".swf.gz")
+    });
+    paths.sort();
+
+    let mut intakes = Table::new(
+        "log | processors | records | skipped | usable | rejected | no estimate | estimate raised | out of order",
+    );
+    let mut table = Table::new("log | jobs | ns/job, best | median | jobs/s | goal | met");
+    for path in paths {
+        let log = swf::read_path(&path, BadRecords::Stop).expect("a log");
+        let (mut workload, intake) = (log.workload, log.intake);
+        let raised = workload.raise_estimates();
+        let machine = machine_of(&workload);
+        let run = simulate(PolicySpec::Easy, &machine, &workload);
+        let rejected = run.records.iter().filter(|job| matches!(job.state, State::Rejected(_)));
+        let mut row = vec![workload.name().to_owned()];
+        row.extend(
+            [
+                machine.nodes.into(),
+                intake.records,
+                intake.skipped(),
+                intake.usable,
+                rejected.count() as u64,
+                intake.estimate_from_run_time,
+                raised as u64,
+                intake.out_of_order,
+            ]
+            .map(grouped),
+        );
+        intakes.row(row);
+
+        let jobs = workload.jobs().len() as u32;
+        let times = bench.time(PolicySpec::Easy, &workload);
+        let mut row = vec![workload.name().to_owned(), grouped(jobs.into())];
+        row.extend(times.cells(jobs));
+        row.extend(speed_goal(times.speed(jobs), 1_500_000.0));
+        table.row(row);
+    }
+    intakes.print();
+    println!();
+    table.print();
+}
+
+/// What a job costs among more jobs.
+fn growth(bench: &Bench) {
+    let mut table = Table::new("jobs | ns/job, best | median | jobs/s | factor | goal | met");
+    let mut first = None;
+    let counts: &[u32] =
+        if bench.quick { &[100_000, 1_000_000] } else { &[100_000, 1_000_000, 10_000_000] };
+    for &jobs in counts {
+        let times = bench.time(PolicySpec::Easy, &generate(jobs, 0.85, Sizes::Mixed));
+        let cost = times.median / f64::from(jobs);
+        let factor = cost / *first.get_or_insert(cost);
+        let mut row = vec![grouped(jobs.into())];
+        row.extend(times.cells(jobs));
+        row.push(format!("{factor:.2} ×"));
+        row.extend(["≤ 1.5 ×".to_owned(), met(factor <= 1.5)]);
+        table.row(row);
+    }
+    table.print();
+}
+
+/// The most memory that is ever allocated in a simulation, beyond the workload.
+fn memory(_: &Bench) {
+    let jobs = 1_000_000;
+    println!(
+        "The input is {} bytes a job; of what comes on top, {} are the record of what became of it.\n",
+        size_of::<Job>() + size_of::<Span>(),
+        size_of::<Record>()
+    );
+    let mut table = Table::new("load | sizes | jobs | peak, bytes/job | goal | met");
+    for load in [0.85, 1.5] {
+        for sizes in ALL_SIZES {
+            let workload = generate(jobs, load, sizes);
+            let machine = machine_of(&workload);
+            let before = Counting::restart_peak();
+            let run = simulate(PolicySpec::Easy, &machine, &workload);
+            let bytes = (Counting::peak() - before) as f64 / f64::from(jobs);
+            drop(run);
+            table.row(vec![
+                load.to_string(),
+                sizes.to_string(),
+                grouped(jobs.into()),
+                format!("{bytes:.1}"),
+                "≤ 100".to_owned(),
+                met(bytes <= 100.0),
+            ]);
+        }
+    }
+    table.print();
+}
+
+/// A reservation for every job.
+fn conservative(bench: &Bench) {
+    let jobs = 100_000;
+    let mut table = Table::new("sizes | jobs | ns/job, best | median | jobs/s | goal | met");
+    let times = bench.time(PolicySpec::Conservative, &generate(jobs, 0.85, Sizes::Mixed));
+    let mut row = vec![Sizes::Mixed.to_string(), grouped(jobs.into())];
+    row.extend(times.cells(jobs));
+    row.extend(speed_goal(times.speed(jobs), 100_000.0));
+    table.row(row);
+    table.print();
+}
+
+/// How to measure, and where to put files.
+struct Bench {
+    quick: bool,
+    folder: TempDir,
+    /// The Python that runs the plain loop, if there is one.
+    python: OnceCell<Option<String>>,
+}
+
+impl Bench {
+    fn new(quick: bool) -> Self {
+        let folder = TempDir::new().expect("a folder for files");
+        Bench { quick, folder, python: OnceCell::new() }
+    }
+
+    /// Says what this is measured on.
+    fn introduce(&self) {
+        let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let processor = processor.lines().find_map(|line| line.strip_prefix("model name"));
+        let processor =
+            processor.map_or("unknown", |name| name.trim_start_matches(['\t', ' ', ':']));
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        println!("- processor: {processor}, one core of it in use");
+        println!("- compiler: {}", version("rustc").as_deref().unwrap_or("unknown"));
+        println!("- plain loop: {}", self.python().unwrap_or("left out, there is no python3"));
+        println!("- load average before: {}", load.split(' ').next().unwrap_or("unknown"));
+        println!("- form: {}", if self.quick { "quick" } else { "full" });
+    }
+
+    fn python(&self) -> Option<&str> {
+        self.python.get_or_init(|| version("python3")).as_deref()
+    }
+
+    /// Calls `work`, which says how many seconds each of its parts took, several times: the
+    /// answers from the fastest to the slowest.
+    fn repeat<const N: usize>(&self, mut work: impl FnMut() -> [f64; N]) -> Vec<[f64; N]> {
+        let (least, most, seconds) = if self.quick { (3, 9, 0.5) } else { (5, 25, 5.0) };
+        let began = Instant::now();
+        let mut runs = Vec::new();
+        while runs.len() < least || (runs.len() < most && began.elapsed().as_secs_f64() < seconds) {
+            runs.push(work());
+        }
+        runs.sort_by(|a, b| a.iter().sum::<f64>().total_cmp(&b.iter().sum()));
+        runs
+    }
+
+    /// The time that a simulation takes, with everything it sets up and keeps.
+    fn time(&self, policy: PolicySpec, workload: &Workload) -> Times {
+        let machine = machine_of(workload);
+        let runs = self.repeat(|| [timed(|| simulate(policy, &machine, workload)).0]);
+        Times { best: runs[0][0], median: runs[runs.len() / 2][0] }
+    }
+
+    fn write_log(&self, workload: &Workload) -> PathBuf {
+        let path = self.folder.path().join("workload.swf");
+        let jobs = || workload.jobs().iter().zip(workload.run_times());
+        let records = || jobs().map(|(job, run_time)| swf::Record::new(job, *run_time));
+        let comments = swf::describe(workload);
+        write_whole(&path, &|mut out| swf::write(&mut out, &comments, records()))
+            .expect("a file that can be written");
+        path
+    }
+
+    /// The fewest seconds the plain loop takes for the same workload. It has to come to the same
+    /// mean wait, or the two are not to be compared.
+    fn plain(&self, workload: &Workload) -> Option<f64> {
+        self.python()?;
+        let log = self.write_log(workload);
+        let run = simulate(PolicySpec::Easy, &machine_of(workload), workload);
+        let waits = workload.jobs().iter().zip(&run.records);
+        let wait: f64 = waits.map(|(job, record)| record.start.since(job.submit).secs_f64()).sum();
+        let wait = wait / run.records.len() as f64;
+
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/plain_easy.py");
+        let mut best = f64::INFINITY;
+        for _ in 0..if self.quick { 1 } else { 3 } {
+            let mut command = Command::new("python3");
+            let output = command.arg(&script).arg(&log).arg(PROCESSORS.to_string()).output();
+            let output = output.expect("python3 was there a moment ago");
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "the plain loop failed: {text}");
+            let answer: serde_json::Value =
+                serde_json::from_slice(&output.stdout).expect("one JSON object");
+            let figure = |key: &str| answer[key].as_f64().expect(key);
+            let plain_wait = figure("mean_wait_s");
+            let same = (plain_wait - wait).abs() <= 1e-9 * wait;
+            assert!(same, "mean wait {wait}, but {plain_wait} in the plain loop");
+            best = best.min(figure("simulate_s"));
+        }
+        Some(best)
+    }
+}
+
+/// How long the same thing took, in seconds.
+struct Times {
+    best: f64,
+    median: f64,
+}
+
+impl Times {
+    /// Jobs a second, by the median.
+    fn speed(&self, jobs: u32) -> f64 {
+        f64::from(jobs) / self.median
+    }
+
+    fn cells(&self, jobs: u32) -> [String; 3] {
+        [nanos(self.best, jobs), nanos(self.median, jobs), grouped(self.speed(jobs) as u64)]
+    }
+}
+
+/// Seconds that something takes. What comes out of it is thrown away later.
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let began = Instant::now();
+    let result = black_box(work());
+    (began.elapsed().as_secs_f64(), result)
+}
+
+fn generate(jobs: u32, load: f64, sizes: Sizes) -> Workload {
+    let lublin = Lublin { jobs, load, sizes, processors: PROCESSORS, ..Lublin::default() };
+    lublin.generate().expect("valid parameters")
+}
+
+/// The machine a workload comes from, or one its largest job just fits on.
+fn machine_of(workload: &Workload) -> Machine {
+    let processors = workload.processors().unwrap_or(workload.largest_job());
+    Machine::of_processors(processors).expect("a machine")
+}
+
+fn simulate(policy: PolicySpec, machine: &Machine, workload: &Workload) -> Run {
+    let run = Simulation::new(machine, workload).run(policy.build().as_mut());
+    assert_eq!((run.unfinished, run.violations), (0, 0), "not a sound run");
+    run
+}
+
+/// EASY, and the most jobs that ever waited.
+#[derive(Default)]
+struct LongestQueue {
+    easy: Easy,
+    length: usize,
+}
+
+impl Policy for LongestQueue {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        self.length = self.length.max(view.queue.len());
+        self.easy.decide(view, decisions);
+    }
+}
+
+/// What `program --version` says.
+fn version(program: &str) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+/// The plain loop's speed, how many times faster our median is than its best, and the goal.
+fn ratio_cells(jobs: u32, times: &Times, plain: Option<f64>, goal: f64) -> [String; 4] {
+    let goal_cell = format!("≥ {goal} × plain");
+    let Some(plain) = plain else {
+        return ["-".to_owned(), "-".to_owned(), goal_cell, "not measured".to_owned()];
+    };
+    let ratio = plain / times.median;
+    let speed = f64::from(jobs) / plain;
+    [grouped(speed as u64), format!("{ratio:.1} ×"), goal_cell, met(ratio >= goal)]
+}
+
+fn speed_goal(speed: f64, goal: f64) -> [String; 2] {
+    [format!("≥ {} jobs/s", grouped(goal as u64)), met(speed >= goal)]
+}
+
+fn met(is_met: bool) -> String {
+    if is_met { "yes" } else { "NO" }.to_owned()
+}
+
+fn nanos(seconds: f64, jobs: u32) -> String {
+    format!("{:.1}", seconds * 1e9 / f64::from(jobs))
+}
+
+/// A number with a gap after every three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();
+    String::from_utf8(groups.join(&b' ')).expect("digits")
+}
+
+/// A Markdown table: the first column to the left, the others to the right.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(head: &str) -> Self {
+        Table { rows: vec![head.split(" | ").map(str::to_owned).collect()] }
+    }
+
+    fn row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
+        self.rows.push(cells);
+    }
+
+    fn print(&self) {
+        let width = |column: usize| {
+            self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
+        for (i, row) in self.rows.iter().enumerate() {
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                match column {
+                    0 => print!("| {cell:<width$} |"),
+                    _ => print!(" {cell:>width$} |"),
+                }
+            }
+            println!();
+            if i == 0 {
+                print!("|{}|", "-".repeat(widths[0] + 2));
+                widths[1..].iter().for_each(|width| print!("{}:|", "-".repeat(width + 1)));
+                println!();
+            }
+        }
+    }
+}
+
+/// The system's allocator, counting what is allocated and the most that ever was.
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+impl Counting {
+    /// Forgets the peak until now; returns what is allocated.
+    fn restart_peak() -> usize {
+        let allocated = ALLOCATED.load(Relaxed);
+        PEAK.store(allocated, Relaxed);
+        allocated
+    }
+
+    fn peak() -> usize {
+        PEAK.load(Relaxed)
+    }
+
+    fn more(bytes: usize) {
+        PEAK.fetch_max(ALLOCATED.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+    }
+
+    fn less(bytes: usize) {
+        ALLOCATED.fetch_sub(bytes, Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came; counting touches no memory of
+// theirs and does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Counting::more(layout.size());
+        // SAFETY: the caller's promises are those the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Counting::more(layout.size());
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        Counting::less(layout.size());
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // For a moment both may be there.
+        Counting::more(size);
+        Counting::less(layout.size());
+        // SAFETY: as above.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}

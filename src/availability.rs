@@ -211,9 +211,10 @@ impl Availability {
             // The last eight of all, of which the first were counted already.
             let last = match self.nodes[..end].last_chunk() {
                 Some(eight) => enough(eight) >> (8 - rest.len()),
-                None => rest.iter().rev().fold(0, |room, nodes| {
-                    room << 1 | u32::from(*nodes >= narrow(claim.nodes))
-                }),
+                None => rest
+                    .iter()
+                    .rev()
+                    .fold(0, |room, nodes| room << 1 | u32::from(*nodes >= narrow(claim.nodes))),
             };
             room |= last << (8 * eights.len());
         }
@@ -312,7 +313,10 @@ mod tests {
             free.earliest_before(SECOND(5), SECOND(20), SECOND(20), &claim(6, 600, 99)),
             Some(SECOND(5))
         );
-        assert_eq!(free.earliest_before(SECOND(5), SECOND(20), SECOND(20), &claim(7, 600, 1)), None);
+        assert_eq!(
+            free.earliest_before(SECOND(5), SECOND(20), SECOND(20), &claim(7, 600, 1)),
+            None
+        );
     }
 
     #[test]

@@ -91,12 +91,12 @@ pub enum BudgetError {
     )]
     Unknown(String),
     /// The number or its unit is wrong.
-    #[error("budget '{text}': {source}")]
+    #[error("budget '{text}': {why}")]
     Quantity {
         /// What was written.
         text: String,
         /// What is wrong with it.
-        source: QuantityError,
+        why: QuantityError,
     },
     /// The budget leaves nothing for jobs.
     #[error(
@@ -121,7 +121,7 @@ pub enum BudgetError {
         after: Instant,
     },
     /// The file cannot be read.
-    #[error("cannot read the budget file {}: {source}", path.display())]
+    #[error("cannot read the budget file {}", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,
@@ -182,7 +182,7 @@ impl FromStr for BudgetSpec {
                 Ok(BudgetSpec::File(text.into()))
             }
             Err(QuantityError::NotANumber(_)) => Err(BudgetError::Unknown(text.to_owned())),
-            Err(source) => Err(BudgetError::Quantity { text: text.to_owned(), source }),
+            Err(why) => Err(BudgetError::Quantity { text: text.to_owned(), why }),
         }
     }
 }

@@ -48,7 +48,7 @@ pub enum MachineError {
     #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
     NoPower,
     /// The file cannot be read.
-    #[error("cannot read the machine file {}: {source}", path.display())]
+    #[error("cannot read the machine file {}", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,
@@ -137,7 +137,7 @@ impl Machine {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         Machine::from_toml(&text, &stem).map_err(|error| MachineError::Malformed {
             path: path.to_owned(),
-            why: error.to_string(),
+            why: error.to_string().trim_end().to_owned(),
         })
     }
 

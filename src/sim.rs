@@ -94,8 +94,8 @@ pub struct PowerSample {
 /// Violations kept word for word; the rest is counted.
 const VIOLATIONS_KEPT: usize = 10;
 
-/// With nothing else left to happen, a policy may ask to be woken this many times in a row
-/// without deciding anything before the simulation is called off.
+/// A policy may ask to be woken this many times in a row without anything coming of it; then it
+/// sleeps until something happens by itself.
 const IDLE_WAKES: u32 = 10_000;
 
 /// How many instants pass between two reports of progress.
@@ -279,10 +279,10 @@ impl<'a> World<'a> {
             } else if woken {
                 let waiting = self.dispatch.queue().len();
                 self.ask(policy);
-                let idle = self.ends.is_empty() && self.dispatch.queue().len() == waiting;
+                let idle = self.dispatch.queue().len() == waiting;
                 idle_wakes = if idle { idle_wakes + 1 } else { 0 };
                 if idle_wakes > IDLE_WAKES {
-                    break;
+                    self.wake = None;
                 }
             }
             instants += 1;

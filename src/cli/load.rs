@@ -11,6 +11,7 @@ use crate::workload::{Source, Workload};
 
 /// Which jobs.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub(super) struct Arguments {
     /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)', or demo
     #[arg(short, long, value_name = "SRC", default_value = "demo")]
@@ -47,19 +48,20 @@ impl Arguments {
             machine.map(|machine| machine.nodes.saturating_mul(machine.processors_per_node));
         let loaded = source.load(processors, self.seed, self.bad_records())?;
         let mut workload = loaded.workload;
-        if let Some(range) = &self.jobs {
-            let usable = workload.jobs().len();
-            workload.slice(range.clone());
-            if workload.jobs().is_empty() {
-                bail!(
-                    "--jobs {}..{} takes no job: {} has {usable} usable ones, counted from 0",
-                    range.start,
-                    range.end,
-                    workload.name()
-                );
-            }
-        }
+        let places = self.places(workload.jobs().len())?;
+        workload.slice(places);
         Ok(Loaded { workload, intake: loaded.intake })
+    }
+}
+
+impl Arguments {
+    /// The places that --jobs takes of so many usable jobs.
+    pub(super) fn places(&self, usable: usize) -> anyhow::Result<Range<usize>> {
+        let asked = self.jobs.clone().unwrap_or(0..usable);
+        if asked.start >= usable {
+            bail!("--jobs {}.. takes no job: there are {usable} usable ones", asked.start);
+        }
+        Ok(asked.start..asked.end.min(usable))
     }
 }
 

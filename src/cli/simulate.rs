@@ -164,7 +164,7 @@ fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
         Some(processors) => Ok(Machine::of_processors(processors)?),
         None => {
             let mut machine = Machine::of_processors(workload.largest_job())?;
-            machine.name += " (the largest job: the log does not say; see --machine)";
+            machine.name += " (as many as the largest job asks for; see --machine)";
             Ok(machine)
         }
     }

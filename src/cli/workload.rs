@@ -1,7 +1,7 @@
 //! `busbar workload`: generators, and a look at a log.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use flate2::Compression;
@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::cli::{load, print};
 use crate::machine::Machine;
 use crate::report::{human_time, write_whole};
-use crate::workload::Workload;
 use crate::workload::swf::{self, Intake};
+use crate::workload::{Source, Workload};
 
 /// Generate, look at and convert workloads
 #[derive(Debug, Subcommand)]
@@ -76,43 +76,64 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 }
 
 fn generate(arguments: &Generate) -> anyhow::Result<()> {
-    let source: crate::workload::Source = arguments.generator.parse()?;
+    let source: Source = arguments.generator.parse()?;
     let loaded = source.load(None, arguments.seed, swf::BadRecords::Stop)?;
     write_log(&loaded.workload, arguments.out.as_deref())
 }
 
 fn convert(arguments: &Convert) -> anyhow::Result<()> {
-    let loaded = arguments.load.load(None)?;
-    write_log(&loaded.workload, arguments.out.as_deref())?;
+    let Source::Log(path) = arguments.load.workload.parse()? else {
+        return write_log(&arguments.load.load(None)?.workload, arguments.out.as_deref());
+    };
+    // A log says more of its jobs than a workload keeps, and a copy of it says as much.
+    let name = path.display().to_string();
+    let log = swf::clean(&swf::load(&path)?, &name, arguments.load.bad_records())?;
+    let range = arguments.load.places(log.records.len())?;
+    let counted =
+        |comment: &String| ["MaxJobs:", "MaxRecords:"].iter().any(|key| comment.starts_with(key));
+    let mut comments = log.comments;
+    comments.retain(|comment| !counted(comment));
+    comments.push(format!("MaxJobs: {}", range.len()));
+    comments.push(format!("MaxRecords: {}", range.len()));
+    write_records(
+        &comments,
+        &|| log.records[range.clone()].iter().copied(),
+        arguments.out.as_deref(),
+    )?;
     // The log may be on standard output, so what was done to it is told beside it.
-    let told = loaded.intake.iter().flat_map(Intake::lines);
-    for line in told {
+    for line in log.intake.lines() {
         let _ = writeln!(io::stderr(), "{line}");
     }
     Ok(())
 }
 
 /// Writes a workload as a log, to a file or to standard output.
-fn write_log(workload: &Workload, path: Option<&std::path::Path>) -> anyhow::Result<()> {
-    let records = || {
-        let jobs = workload.jobs().iter().zip(workload.run_times());
-        jobs.map(|(job, run_time)| swf::Record::new(job, *run_time))
-    };
-    let comments = swf::describe(workload);
+fn write_log(workload: &Workload, path: Option<&Path>) -> anyhow::Result<()> {
+    let jobs = || workload.jobs().iter().zip(workload.run_times());
+    let records = || jobs().map(|(job, run_time)| swf::Record::new(job, *run_time));
+    write_records(&swf::describe(workload), &records, path)
+}
+
+/// Writes records as a log, to a file or to standard output.
+fn write_records<I: Iterator<Item = swf::Record>>(
+    comments: &[String],
+    records: &dyn Fn() -> I,
+    path: Option<&Path>,
+) -> anyhow::Result<()> {
     match path {
         None => {
             let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
-            swf::write(&mut out, &comments, records())?;
+            swf::write(&mut out, comments, records())?;
             out.flush()?;
         }
         Some(path) if path.extension().is_some_and(|ending| ending == "gz") => {
             write_whole(path, &|out| {
                 let mut packed = GzEncoder::new(out, Compression::default());
-                swf::write(&mut packed, &comments, records())?;
+                swf::write(&mut packed, comments, records())?;
                 packed.finish().map(|_| ())
             })?;
         }
-        Some(path) => write_whole(path, &|mut out| swf::write(&mut out, &comments, records()))?,
+        Some(path) => write_whole(path, &|mut out| swf::write(&mut out, comments, records()))?,
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub enum PolicyError {
     },
     /// The text or its parameters are wrong.
     #[error("policy {0}")]
-    Call(#[from] CallError),
+    Call(CallError),
 }
 
 impl PolicySpec {
@@ -66,13 +66,13 @@ impl FromStr for PolicySpec {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let call: Call = text.parse()?;
+        let call: Call = text.parse().map_err(PolicyError::Call)?;
         let found = PolicySpec::ALL.into_iter().find(|policy| policy.name() == call.name);
         let Some(policy) = found else {
             let valid = PolicySpec::ALL.map(|policy| policy.to_string()).join(", ");
             return Err(PolicyError::Unknown { name: call.name, valid });
         };
-        call.parameters(&[])?;
+        call.parameters(&[]).map_err(PolicyError::Call)?;
         Ok(policy)
     }
 }

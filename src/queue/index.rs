@@ -95,14 +95,14 @@ impl Shortest {
 #[inline(always)]
 fn with8(numbers: i16x8, at: usize, number: i16) -> i16x8 {
     const PLACES: i16x8 = i16x8::new([0, 1, 2, 3, 4, 5, 6, 7]);
-    PLACES.simd_eq(i16x8::splat(at as i16)).blend(i16x8::splat(number), numbers)
+    PLACES.simd_eq(i16x8::splat(at as i16)).bitselect(i16x8::splat(number), numbers)
 }
 
 /// The same for sixteen numbers.
 #[inline(always)]
 fn with16(numbers: i16x16, at: usize, number: i16) -> i16x16 {
     const PLACES: i16x16 = i16x16::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-    PLACES.simd_eq(i16x16::splat(at as i16)).blend(i16x16::splat(number), numbers)
+    PLACES.simd_eq(i16x16::splat(at as i16)).bitselect(i16x16::splat(number), numbers)
 }
 
 /// For each class and each child, the shortest time among the waiting jobs below that child. The
@@ -198,7 +198,7 @@ impl Block {
         self.nodes.as_mut_array()[at] = NOBODY;
         self.seconds = left;
         let of_class = self.class.simd_eq(i16x16::splat(class));
-        let shortest = of_class.blend(left, i16x16::splat(NOBODY)).reduce_min();
+        let shortest = of_class.bitselect(left, i16x16::splat(NOBODY)).reduce_min();
         (class as usize, seconds, shortest)
     }
 

@@ -39,8 +39,7 @@ pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::
             line.byte(b',');
             line.thousandths(record.start.millis());
         } else {
-            line.text(",,,");
-            line.text(",");
+            line.text(",,,,,");
             line.unsigned(u64::from(job.nodes));
             line.text(",,");
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::machine::Machine;
 use crate::metrics::Summary;
 
 /// A length of time in the unit that suits it.
@@ -47,13 +48,12 @@ pub fn summary_table(summary: &Summary) -> String {
     let unknown = || "-".to_owned();
     row("policy", s.policy.clone());
     row("workload", format!("{}, {} jobs", s.workload, s.jobs));
-    let draws = if s.power_is_assumed { " (power assumed: 100 W a busy node)" } else { "" };
     let named = if s.machine.contains("processors") {
         s.machine.clone()
     } else {
         format!("{}, {} nodes", s.machine, s.nodes)
     };
-    row("machine", format!("{named}{draws}"));
+    row("machine", named);
     let mut ended = format!("{} completed", s.completed);
     let others = [
         (s.killed, "killed at their limit"),
@@ -109,6 +109,10 @@ pub fn summary_table(summary: &Summary) -> String {
         power += &format!(" ({} of it used)", share(used));
     }
     row("power", power);
+    if s.power_is_assumed {
+        let assumed = Machine::ASSUMED_NODE_POWER.as_f64();
+        row("", format!("assuming {assumed} W a busy node; a machine file says what yours draws"));
+    }
     row("energy", human_energy(s.energy_j));
     if s.restarts > 0 {
         row("restarts", format!("{} after failing nodes", s.restarts));

@@ -23,7 +23,7 @@ pub struct Outages(Vec<Outage>);
 #[derive(Debug, thiserror::Error)]
 pub enum OutageError {
     /// The file cannot be read.
-    #[error("cannot read the outage file {}: {source}", path.display())]
+    #[error("cannot read the outage file {}", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,

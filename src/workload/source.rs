@@ -47,10 +47,10 @@ pub enum SourceError {
     Unknown(String),
     /// The generator's call is wrong.
     #[error("workload {0}")]
-    Call(#[from] CallError),
+    Call(CallError),
     /// The generator's parameters are wrong.
     #[error("workload 'lublin': {0}")]
-    Lublin(#[from] LublinError),
+    Lublin(LublinError),
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] SwfError),
@@ -71,7 +71,10 @@ impl FromStr for Source {
             return Ok(Source::Demo);
         }
         match text.split('(').next() {
-            Some("lublin") => Ok(Source::Lublin(LublinCall::from_call(&text.parse()?)?)),
+            Some("lublin") => {
+                let call = text.parse().and_then(|call| LublinCall::from_call(&call));
+                call.map(Source::Lublin).map_err(SourceError::Call)
+            }
             _ => Err(SourceError::Unknown(text.to_owned())),
         }
     }
@@ -120,7 +123,8 @@ impl Source {
         match self {
             Source::Demo => Ok(Loaded { workload: demo::demo(), intake: None }),
             Source::Lublin(call) => {
-                let workload = call.complete(processors, seed).generate()?;
+                let workload = call.complete(processors, seed);
+                let workload = workload.generate().map_err(SourceError::Lublin)?;
                 Ok(Loaded { workload, intake: None })
             }
             Source::Log(path) => {

@@ -3,8 +3,8 @@
 //! A log is text: header comments (`; MaxProcs: 128`), then one line of [18 numbers](Record) a
 //! job, with −1 for what is not known. [`read_path`] turns a file into a
 //! [`Workload`](crate::workload::Workload) and says in an [`Intake`] what it had to repair or
-//! leave out; [`records`] hands out every field of every line, for conversions; [`Writer`] writes
-//! a log.
+//! leave out; [`clean`] keeps every field of what is usable, for conversions; [`records`] hands out
+//! every field of every line; [`Writer`] writes a log.
 //!
 //! # What is taken
 //!
@@ -49,6 +49,7 @@
 //! # Ok::<(), swf::SwfError>(())
 //! ```
 
+mod clean;
 mod error;
 mod file;
 mod header;
@@ -60,6 +61,7 @@ mod record;
 mod tests;
 mod writer;
 
+pub use clean::{CleanLog, clean};
 pub use error::{Problem, SwfError};
 pub use file::{load, read_path};
 pub use header::Header;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::plain::{Plain, PlainJob, PlainMachine, Rule};
 
-pub fn workload(jobs: &[PlainJob]) -> Workload {
+pub(crate) fn workload(jobs: &[PlainJob]) -> Workload {
     Workload::new(
         "test",
         jobs.iter().zip(1..).map(|(job, number)| {

@@ -1,1 +1,86 @@
+//! The command line: golden sessions, and results that repeat to the byte.
 
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+#[test]
+fn sessions() {
+    trycmd::TestCases::new().case("tests/cmd/*.trycmd").case("tests/cmd/*.toml");
+}
+
+fn busbar(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_busbar")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = ["demo", "lublin(jobs=3000, load=1.2)"];
+    for source in sources {
+        for policy in ["fcfs", "easy", "conservative"] {
+            let run = |out: &str| {
+                let arguments =
+                    ["simulate", "-w", source, "-p", policy, "-b", "80%", "--json", "--out", out];
+                let output = busbar(&arguments, folder.path());
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                let mut answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                for timing in ["simulate_s", "wall_s", "jobs_per_s"] {
+                    assert!(answer.as_object_mut().unwrap().remove(timing).is_some());
+                }
+                answer
+            };
+            assert_eq!(run("a"), run("b"));
+            for file in ["jobs.csv", "power.csv", "schedule.swf", "summary.json"] {
+                let read = |out: &str| fs::read(folder.path().join(out).join(file)).unwrap();
+                assert_eq!(read("a"), read("b"), "{file} under {policy}");
+            }
+        }
+    }
+}
+
+/// The keys that scripts rely on.
+#[test]
+fn the_answer_has_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = busbar(&["simulate", "--json"], folder.path());
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let keys = "policy workload nodes jobs completed killed rejected dropped backfilled makespan_s \
+                mean_wait_s mean_turnaround_s mean_bsld max_bsld utilisation budget_w peak_power_w \
+                mean_power_w energy_j violations decisions simulate_s wall_s jobs_per_s";
+    for key in keys.split_whitespace() {
+        assert!(answer.get(key).is_some(), "{key} is missing");
+    }
+}
+
+/// A schedule is a log like any other, and its waits are those of the run.
+#[test]
+fn a_schedule_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = busbar(&["simulate", "--out", "run"], folder.path());
+    assert!(output.status.success());
+    let output = busbar(&["workload", "info", "-w", "run/schedule.swf", "--json"], folder.path());
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(info["jobs"], 2000);
+    assert_eq!(info["intake"]["usable"], 2000);
+}
+
+#[test]
+fn nothing_is_written_when_the_input_is_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("bad.swf"), "1 0 -1 90 8 -1 -1 x\n").unwrap();
+    let output = busbar(&["simulate", "-w", "bad.swf", "--out", "run"], folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    assert!(!folder.path().join("run").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let output = busbar(&["simulate", "--out", "file/run"], folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("cannot write file/run"), "{error}");
+}

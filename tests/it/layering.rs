@@ -1,1 +1,72 @@
+//! The rooms of the house: lower ones do not know the upper ones.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module with the modules it may use. What is not named here may not be used, and a module
+/// that is not named here may not exist.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("digits", &[]),
+    ("call", &[]),
+    ("job", &["units"]),
+    ("machine", &["units"]),
+    ("budget", &["units", "machine"]),
+    ("model", &["units", "job", "machine"]),
+    ("queue", &["units", "model"]),
+    ("ledger", &["units", "machine", "budget", "model"]),
+    ("availability", &["units", "model", "ledger"]),
+    ("policy", &["units", "call", "job", "model", "queue", "ledger", "availability"]),
+    ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
+    ("workload", &["units", "call", "digits", "job"]),
+    ("sim", &["units", "machine", "budget", "model", "ledger", "policy", "dispatch", "workload"]),
+    ("metrics", &["units", "job", "machine", "budget", "dispatch", "sim", "workload"]),
+    ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
+    ("cli", &["units", "machine", "budget", "policy", "sim", "workload", "metrics", "report"]),
+];
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// The code of a file without its unit tests and comments, which may look anywhere.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn no_module_looks_upward() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let may_use: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    assert!(files.len() > 20, "the source is where it is expected");
+    for path in files {
+        let inside = path.strip_prefix(&source).unwrap();
+        let first = inside.iter().next().unwrap().to_string_lossy();
+        let module = first.trim_end_matches(".rs");
+        if ["main", "lib"].contains(&module) || inside.ends_with("tests.rs") {
+            continue;
+        }
+        let allowed = may_use.get(module).unwrap_or_else(|| panic!("{module} is not on the map"));
+        for used in code(&path).split("crate::").skip(1) {
+            let used: String =
+                used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            assert!(
+                used == module || allowed.contains(&used.as_str()),
+                "{} uses {used}, which {module} may not know",
+                inside.display()
+            );
+        }
+    }
+}

@@ -7,24 +7,24 @@ use std::collections::BTreeMap;
 
 /// A job, in plain numbers.
 #[derive(Clone, Debug)]
-pub struct PlainJob {
-    pub submit: u64,
-    pub nodes: u32,
-    pub requested: u64,
-    pub run_time: u64,
+pub(crate) struct PlainJob {
+    pub(crate) submit: u64,
+    pub(crate) nodes: u32,
+    pub(crate) requested: u64,
+    pub(crate) run_time: u64,
 }
 
 /// A machine, in plain numbers.
 #[derive(Clone, Debug)]
-pub struct PlainMachine {
-    pub nodes: u32,
-    pub watts_per_node: u32,
+pub(crate) struct PlainMachine {
+    pub(crate) nodes: u32,
+    pub(crate) watts_per_node: u32,
     /// From when, how many watts; the first from 0.
-    pub budget: Vec<(u64, u32)>,
+    pub(crate) budget: Vec<(u64, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub(crate) enum Rule {
     Fcfs,
     Easy,
     Conservative,
@@ -42,7 +42,7 @@ struct Stay {
     nodes: u32,
 }
 
-pub struct Plain<'a> {
+pub(crate) struct Plain<'a> {
     machine: &'a PlainMachine,
     jobs: &'a [PlainJob],
     rule: Rule,
@@ -57,7 +57,7 @@ pub struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    pub fn starts(
+    pub(crate) fn starts(
         machine: &'a PlainMachine,
         jobs: &'a [PlainJob],
         rule: Rule,
@@ -210,7 +210,7 @@ impl<'a> Plain<'a> {
         self.start_heads();
         let Some(&head) = self.waiting.first() else { return };
         let promise = self.earliest(head, &self.running_stays());
-        for job in self.waiting[1..].to_vec() {
+        for job in self.waiting.clone().into_iter().skip(1) {
             let mut others = self.running_stays();
             others.extend(promise);
             if self.is_there(job) && self.fits(&self.stay(job, self.now), &others) {

@@ -1,1 +1,72 @@
+//! Whole logs of the Parallel Workloads Archive, where `BUSBAR_TRACES` says they are.
 
+use std::path::PathBuf;
+
+use busbar::machine::Machine;
+use busbar::policy::PolicySpec;
+use busbar::sim::{Simulation, State};
+use busbar::workload::swf::{self, BadRecords};
+
+/// The logs, or nothing and a word about it.
+fn logs() -> Vec<PathBuf> {
+    let Ok(folder) = std::env::var("BUSBAR_TRACES") else {
+        eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
+        return Vec::new();
+    };
+    let mut logs: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("BUSBAR_TRACES={folder}: {error}"))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains(".swf"))
+        .collect();
+    logs.sort();
+    logs
+}
+
+#[test]
+fn every_record_is_accounted_for() {
+    for path in logs() {
+        let mut log = swf::read_path(&path, BadRecords::Stop).unwrap();
+        let lines = swf::load(&path).unwrap();
+        let lines = String::from_utf8_lossy(&lines).into_owned();
+        let records = lines.lines().filter(|l| !l.trim().is_empty() && !l.starts_with(';')).count();
+        assert_eq!(log.intake.records, records as u64, "{}", path.display());
+        assert_eq!(log.intake.usable + log.intake.skipped(), log.intake.records);
+        log.workload.raise_estimates();
+        let machine = Machine::of_processors(log.workload.processors().unwrap()).unwrap();
+        for policy in PolicySpec::ALL {
+            let run = Simulation::new(&machine, &log.workload).run(policy.build().as_mut());
+            let count = |wanted: fn(&State) -> bool| {
+                run.records.iter().filter(|record| wanted(&record.state)).count() as u64
+            };
+            let completed = count(|state| *state == State::Completed);
+            let rejected = count(|state| matches!(state, State::Rejected(_)));
+            let skipped = log.intake.skipped();
+            assert_eq!(
+                completed + rejected + skipped,
+                log.intake.records,
+                "{policy} on {}",
+                path.display()
+            );
+            assert_eq!(run.violations, 0);
+        }
+    }
+}
+
+/// Facts about the logs that were counted by other means.
+#[test]
+fn the_logs_are_read_as_they_are() {
+    for path in logs() {
+        let log = swf::read_path(&path, BadRecords::Stop).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let facts = (log.intake.records, log.workload.processors());
+        match name.split('-').next().unwrap() {
+            "KTH" => assert_eq!(facts, (28_476, Some(100))),
+            "SDSC" if name.contains("SP2") => assert_eq!(facts, (59_715, Some(128))),
+            "LLNL" if name.contains("Thunder") => {
+                assert_eq!(facts, (121_039, Some(4008)));
+                assert_eq!(log.intake.skipped_no_size, 2_248);
+            }
+            _ => {}
+        }
+    }
+}
