@@ -33,8 +33,10 @@ use tempfile::TempDir;
 const PROCESSORS: u32 = 1024;
 const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 
-/// The sections: the word that chooses one, its title, and what runs it.
-const SECTIONS: [(&str, &str, fn(&Bench)); 7] = [
+/// The word that chooses a section, its title, and what runs it.
+type Section = (&'static str, &'static str, fn(&Bench));
+
+const SECTIONS: [Section; 7] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),

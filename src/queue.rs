@@ -14,10 +14,12 @@ use crate::model::Footprint;
 use crate::units::{JobId, Span};
 
 mod classes;
+mod code;
 mod index;
 
 pub use classes::SizeClasses;
-use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, Shortest, code};
+use code::code;
+use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, Shortest};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes, and either ends within the `window` or asks for at most `extra` nodes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wide::i16x8;
 
-use super::index::code;
+use super::code::{NOBODY, code};
 
 /// How many size classes the index tells apart.
 pub(super) const CLASSES: usize = 32;
@@ -12,7 +12,7 @@ pub(super) const CLASSES: usize = 32;
 /// A division of job sizes into at most [`CLASSES`] ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeClasses {
-    /// The code of the smallest size of each class, ascending; `i16::MAX` for unused classes, at
+    /// The code of the smallest size of each class, ascending; [`NOBODY`] for unused classes, at
     /// the end.
     smallest: [i16x8; CLASSES / 8],
 }
@@ -41,7 +41,7 @@ impl SizeClasses {
         let counts: Vec<(u32, u64)> =
             (0..).zip(small).filter(|(_, count)| *count > 0).chain(large).collect();
 
-        let mut smallest = [i16::MAX; CLASSES];
+        let mut smallest = [NOBODY; CLASSES];
         let mut left: u64 = counts.iter().map(|(_, count)| count).sum();
         let mut next = 0;
         for (class, first) in smallest.iter_mut().enumerate() {

@@ -1,35 +1,18 @@
 //! The parts of the queue's tree: blocks of neighbouring places at the bottom, nodes above them.
 //!
 //! Both are laid out for vector instructions of eight 16-bit numbers, which every machine has.
-//! Sizes and times become such numbers by [`code`], which keeps their order.
+//! Sizes and times become such numbers by [`code`](super::code::code), which keeps their order.
 
 use wide::{i16x8, i16x16};
 
 use super::Fit;
 use super::classes::{CLASSES, SizeClasses};
+use super::code::{NOBODY, bound};
 
 /// Jobs in a block; one bit each in its waiting mask.
 pub(super) const BLOCK: usize = 16;
 /// Children of a tree node.
 pub(super) const FAN_OUT: usize = 16;
-/// Where nobody waits: above every code and every bound.
-const NOBODY: i16 = i16::MAX;
-
-/// A number in 15 bits, never in the wrong order: exact below 2048, then its eleven leading bits.
-/// Numbers that look alike here are told apart by the policy's own test.
-#[inline(always)]
-pub(super) fn code(number: u64) -> i16 {
-    const LARGEST: u64 = u32::MAX as u64;
-    let number = number.min(LARGEST);
-    let shift = 53u32.saturating_sub((number | 1).leading_zeros());
-    (shift * 1024) as i16 + (number >> shift) as i16
-}
-
-/// The least code that is above a number's.
-#[inline(always)]
-fn bound(number: u64) -> i16 {
-    code(number) + 1
-}
 
 /// The room on offer, as the index compares it.
 pub(super) struct IndexFit {
@@ -208,26 +191,5 @@ impl Block {
         let below = |bound: i16, numbers: i16x16| i16x16::splat(bound).simd_gt(numbers);
         let short = below(fit.window, self.seconds) & below(fit.free, self.nodes);
         (short | below(fit.unreserved, self.nodes)).to_bitmask() as u16
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn codes_keep_the_order(
-            a in prop_oneof![any::<u64>(), 0u64..5000],
-            b in prop_oneof![any::<u64>(), 0u64..5000],
-        ) {
-            prop_assert!(code(a.min(b)) <= code(a.max(b)));
-            prop_assert!((0..NOBODY - 1).contains(&code(a)));
-            if a < 2048 {
-                prop_assert_eq!(code(a), a as i16);
-                prop_assert!(code(a) < code(a + 1));
-            }
-        }
     }
 }

@@ -34,14 +34,6 @@ pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, SwfError> {
     }
 }
 
-/// What a workload from the log called `name` is called: without folder and ending.
-pub(super) fn workload_name(name: &str) -> &str {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    let stem = file.strip_suffix(".gz").unwrap_or(file);
-    let stem = stem.strip_suffix(".swf").unwrap_or(stem);
-    if stem.is_empty() { name } else { stem }
-}
-
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

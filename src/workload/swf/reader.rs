@@ -1,12 +1,12 @@
 //! From a log's bytes to a workload, or to its records one by one.
 
 use super::error::SwfError;
-use super::file::workload_name;
 use super::header::Header;
 use super::intake::Intake;
 use super::line::{Line, Lines};
 use super::record::{FIELDS, Record};
-use crate::units::Instant;
+use crate::job::Job;
+use crate::units::{Instant, Span};
 use crate::workload::Workload;
 
 /// What to do about lines that are not records.
@@ -34,12 +34,39 @@ pub struct Log {
 /// workload's name. A log without a single usable record is an error.
 pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> {
     let header = Header::of(bytes);
-    let mut intake = Intake::default();
     let expected = expected_records(bytes);
     let mut jobs = Vec::with_capacity(expected);
     let mut run_times = Vec::with_capacity(expected);
-    let mut latest = Instant::ZERO;
+    let intake = admit_all(bytes, name, bad, |_, job, run_time| {
+        jobs.push(job);
+        run_times.push(run_time);
+    })?;
+    if u32::try_from(jobs.len()).is_err() {
+        return Err(SwfError::TooManyJobs { file: name.to_owned() });
+    }
+    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times)
+        .on_processors(header.processors());
+    Ok(Log { workload, header, intake })
+}
 
+/// What a workload from the log called `name` is called: without folder and ending.
+fn workload_name(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let stem = file.strip_suffix(".gz").unwrap_or(file);
+    let stem = stem.strip_suffix(".swf").unwrap_or(stem);
+    if stem.is_empty() { name } else { stem }
+}
+
+/// Hands every usable record to `keep`, with the job that is made of it, and counts the others.
+#[inline]
+pub(super) fn admit_all(
+    bytes: &[u8],
+    name: &str,
+    bad: BadRecords,
+    mut keep: impl FnMut(&Record, Job, Span),
+) -> Result<Intake, SwfError> {
+    let mut intake = Intake::default();
+    let mut latest = Instant::ZERO;
     let mut lines = Lines::new(bytes);
     while let Some(line) = lines.next() {
         match line {
@@ -48,8 +75,7 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
                 if let Some((job, run_time)) = intake.admit(&record) {
                     intake.out_of_order += u64::from(job.submit < latest);
                     latest = latest.max(job.submit);
-                    jobs.push(job);
-                    run_times.push(run_time);
+                    keep(&record, job, run_time);
                 }
             }
             Line::Malformed(fault) if bad == BadRecords::Stop => {
@@ -58,17 +84,10 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
             Line::Malformed(_) => intake.skip_malformed(),
         }
     }
-
-    let file = || name.to_owned();
-    if jobs.is_empty() {
-        return Err(SwfError::NothingUsable { file: file(), intake });
+    if intake.usable == 0 {
+        return Err(SwfError::NothingUsable { file: name.to_owned(), intake });
     }
-    if u32::try_from(jobs.len()).is_err() {
-        return Err(SwfError::TooManyJobs { file: file() });
-    }
-    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times)
-        .on_processors(header.processors());
-    Ok(Log { workload, header, intake })
+    Ok(intake)
 }
 
 /// How many records to make room for: as many as there are lines, to judge by the beginning, but
