@@ -137,10 +137,11 @@ impl Conservative {
     /// the next.
     fn start_due(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let mut due = Vec::new();
+        let mut wake = None;
         while let Some(&Reverse((start, job))) = self.order.peek() {
             let moved = self.starts[job.index()] != start;
             if !moved && start > view.now {
-                decisions.push(Decision::WakeAt(start));
+                wake = Some(Decision::WakeAt(start));
                 break;
             }
             self.order.pop();
@@ -151,7 +152,6 @@ impl Conservative {
         due.sort_unstable();
         due.dedup();
         let mut room = Room::of(view);
-        let wakes = decisions.pop();
         for job in due {
             let point = view.nominal(job);
             if room.admits(&point) {
@@ -164,7 +164,7 @@ impl Conservative {
                 self.order.push(Reverse((self.starts[job.index()], job)));
             }
         }
-        decisions.extend(wakes);
+        decisions.extend(wake);
         // Moved reservations are dropped before they outnumber the others by far.
         if self.order.len() > 4 * view.queue.len() + 1024 {
             let starts = &self.starts;

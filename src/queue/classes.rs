@@ -9,7 +9,7 @@ use super::code::{NOBODY, code};
 /// How many size classes the index tells apart.
 pub(super) const CLASSES: usize = 32;
 
-/// A division of job sizes into at most [`CLASSES`] ranges.
+/// A division of job sizes into a few ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeClasses {
     /// The code of the smallest size of each class, ascending; [`NOBODY`] for unused classes, at
