@@ -47,32 +47,38 @@ impl Availability {
     /// What the ledger knows: today's holders give back when they are expected to, and the
     /// budget changes when it says. A job that should have ended gives back at once.
     pub fn of(ledger: &Ledger) -> Self {
-        let now = ledger.now();
-        let mut from: Vec<Instant> = ledger
-            .running()
-            .iter()
-            .map(|holding| holding.until.max(now))
-            .chain(ledger.limits_to_come().iter().map(|change| change.0))
-            .chain([now])
-            .collect();
-        from.sort_unstable();
-        from.dedup();
-
         let mut holders = ledger.running().iter().peekable();
+        let mut limits = ledger.limits_to_come().iter().peekable();
+        let mut limit = ledger.limit();
         let mut free_nodes = ledger.free_nodes();
-        let mut held: Watts = ledger.running().iter().map(|holding| holding.power).sum();
-        let mut nodes = Vec::with_capacity(from.len());
-        let mut power = Vec::with_capacity(from.len());
-        for at in &from {
-            while let Some(holding) = holders.next_if(|holding| holding.until <= *at) {
+        let mut free_power = signed(ledger.for_jobs(limit)) - signed(ledger.held());
+        let mut free = Availability {
+            from: Vec::new(),
+            nodes: Vec::new(),
+            power: Vec::new(),
+            is_limited: ledger.budget().is_limited(),
+        };
+        // Both lists are in order, so the next change is at the head of one of them.
+        let mut at = ledger.now();
+        loop {
+            while let Some(holding) = holders.next_if(|holding| holding.until <= at) {
                 free_nodes += holding.nodes;
-                held -= holding.power;
+                free_power += signed(holding.power);
             }
-            let limit = ledger.for_jobs(ledger.budget().at(*at));
-            nodes.push(narrow(free_nodes));
-            power.push(signed(limit) - signed(held));
+            while let Some((_, next)) = limits.next_if(|change| change.0 <= at) {
+                free_power += signed(ledger.for_jobs(*next)) - signed(ledger.for_jobs(limit));
+                limit = *next;
+            }
+            free.from.push(at);
+            free.nodes.push(narrow(free_nodes));
+            free.power.push(free_power);
+            let back = holders.peek().map(|holding| holding.until);
+            let changed = limits.peek().map(|change| change.0);
+            match back.into_iter().chain(changed).min() {
+                Some(next) => at = next,
+                None => return free,
+            }
         }
-        Availability { from, nodes, power, is_limited: ledger.budget().is_limited() }
     }
 
     /// Forgets what is past: `now` becomes the first step's time.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::machine::Machine;
+use crate::rows::rows;
 use crate::units::{Instant, QuantityError, Watts, parse_decimal};
 
 /// How much power the machine may draw, as a function of time.
@@ -110,7 +111,7 @@ pub enum BudgetError {
         base: Watts,
     },
     /// There are no limits in the list.
-    #[error("the budget has no limits; give at least one time,budget row")]
+    #[error("the budget has no limits; give at least one")]
     Empty,
     /// Times are not increasing.
     #[error("budget times must increase, but {after} follows {before}")]
@@ -127,6 +128,12 @@ pub enum BudgetError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// The file has no rows.
+    #[error("{} has no time,budget rows; give at least one", path.display())]
+    NoRows {
+        /// Which file.
+        path: PathBuf,
     },
     /// A row of the file is wrong.
     #[error("{}, line {line}, field '{field}': {why}", path.display())]
@@ -216,22 +223,14 @@ impl BudgetSpec {
 /// Reads `time,budget` rows: seconds since the start of the log, and a limit.
 fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, BudgetError> {
     let mut steps: Vec<(Instant, Watts)> = Vec::new();
-    for (index, row) in text.lines().enumerate() {
-        let wrong = |field, why: String| BudgetError::Row {
-            path: path.to_owned(),
-            line: index + 1,
-            field,
-            why,
+    for (line, fields) in rows(text, &["time", "budget"]) {
+        let wrong =
+            |field, why: String| BudgetError::Row { path: path.to_owned(), line, field, why };
+        let [time, limit] = fields[..] else {
+            return Err(wrong("budget", format!("'{}': write time,budget", fields.join(","))));
         };
-        let row = row.trim();
-        if row.is_empty() || row.starts_with('#') || (steps.is_empty() && row == "time,budget") {
-            continue;
-        }
-        let Some((time, limit)) = row.split_once(',') else {
-            return Err(wrong("budget", format!("missing in '{row}'; write time,budget")));
-        };
-        let millis = parse_decimal(time.trim(), 1000)
-            .map_err(|_| wrong("time", format!("'{time}' is not a number of seconds")))?;
+        let millis = parse_decimal(time, 1000)
+            .map_err(|error| wrong("time", format!("{error}; write seconds, such as 3600")))?;
         let instant = Instant::from_millis(millis);
         if let Some(&(before, _)) = steps.last().filter(|step| step.0 >= instant) {
             return Err(wrong("time", format!("{instant} does not come after {before}")));
@@ -242,6 +241,9 @@ fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, Budge
             .on(machine)
             .map_err(|error| wrong("budget", error.to_string()))?;
         steps.push((instant, limit));
+    }
+    if steps.is_empty() {
+        return Err(BudgetError::NoRows { path: path.to_owned() });
     }
     Budget::from_steps(steps)
 }
@@ -289,8 +291,8 @@ mod tests {
             "feed.csv, line 2, field 'time': 0 s does not come after 0 s"
         );
         assert!(error("0,1kW\nx,1kW").starts_with("feed.csv, line 2, field 'time'"));
-        assert!(error("0 1kW").starts_with("feed.csv, line 1, field 'budget': missing"));
+        assert!(error("0 1kW").starts_with("feed.csv, line 1, field 'budget': '0 1kW'"));
         assert!(error("0,12").contains("valid units"));
-        assert!(error("").contains("no limits"));
+        assert!(error("").contains("feed.csv has no time,budget rows"));
     }
 }

@@ -98,6 +98,16 @@ impl Call {
         }
     }
 
+    /// Reads a number written in plain digits, or says what is wrong with it.
+    pub fn number<T: FromStr<Err: Display>>(&self, key: &str, value: &str) -> Result<T, CallError> {
+        self.value(key, value).map_err(|error| match error {
+            CallError::Value { name, key, why } => {
+                CallError::Value { name, key, why: why + "; write a number in plain digits" }
+            }
+            other => other,
+        })
+    }
+
     /// Reads one value, or says what is wrong with it.
     pub fn value<T: FromStr<Err: Display>>(&self, key: &str, value: &str) -> Result<T, CallError> {
         value.parse().map_err(|error: T::Err| CallError::Value {

@@ -182,11 +182,8 @@ impl Ledger {
         }
         // One millisecond short of 'never', which means that nothing is held.
         let until = (self.now + point.time).min(Instant::from_millis(u64::MAX - 1));
-        for &(at, limit) in self.limits_to_come() {
-            let free = limit.saturating_sub(self.base_power + self.held_at(at));
-            if at < until && point.power > free {
-                return Err(Violation::Power { job, asked: point.power, free, at });
-            }
+        if let Some((at, free)) = self.first_shortage(point.power, until) {
+            return Err(Violation::Power { job, asked: point.power, free, at });
         }
 
         self.free_nodes -= point.nodes;
@@ -284,6 +281,11 @@ impl Ledger {
         self.base_power + self.held
     }
 
+    /// Power that jobs hold now.
+    pub fn held(&self) -> Watts {
+        self.held
+    }
+
     /// The limit in force now.
     pub fn limit(&self) -> Watts {
         self.limit
@@ -336,9 +338,21 @@ impl Ledger {
         self.over_budget
     }
 
-    /// What today's holders are expected to hold still at a later instant.
-    fn held_at(&self, at: Instant) -> Watts {
-        self.running.iter().filter(|holding| holding.until > at).map(|holding| holding.power).sum()
+    /// The first limit to come, before `until`, under which so much power is not free, and what
+    /// is.
+    fn first_shortage(&self, power: Watts, until: Instant) -> Option<(Instant, Watts)> {
+        let mut holders = self.running.iter().peekable();
+        let mut held = self.held;
+        for &(at, limit) in self.limits_to_come().iter().take_while(|change| change.0 < until) {
+            while let Some(holding) = holders.next_if(|holding| holding.until <= at) {
+                held -= holding.power;
+            }
+            let free = self.for_jobs(limit).saturating_sub(held);
+            if power > free {
+                return Some((at, free));
+            }
+        }
+        None
     }
 
     /// Adds everything up again and says what does not agree.

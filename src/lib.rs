@@ -58,6 +58,7 @@ pub mod model;
 pub mod policy;
 pub mod queue;
 pub mod report;
+mod rows;
 pub mod sim;
 pub mod units;
 pub mod workload;

@@ -1,8 +1,9 @@
 //! The machine: how many nodes there are and what they draw.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de};
 
 use crate::units::Watts;
 
@@ -34,6 +35,9 @@ pub enum MachineError {
     /// A machine without nodes.
     #[error("a machine needs at least one node")]
     NoNodes,
+    /// Nodes without processors.
+    #[error("'processors_per_node' is 0; a node needs at least one processor")]
+    NoProcessors,
     /// Some figure is beyond what can be counted.
     #[error("{what} of the machine is too large: {value}; at most {most}")]
     TooLarge {
@@ -89,14 +93,29 @@ fn one() -> u32 {
     1
 }
 
+/// Reads watts with their unit; a bare number could mean anything.
 fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(serde::de::Error::custom)
+    struct Text;
+    impl de::Visitor<'_> for Text {
+        type Value = Watts;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("watts with their unit, such as \"400W\"")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Watts, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Text)
 }
 
 impl Machine {
     /// What a busy node is taken to draw where nobody says.
     pub const ASSUMED_NODE_POWER: Watts = Watts::from_watts(100);
+
+    /// The largest machine, ten times any that was ever built.
+    pub const MOST_NODES: u32 = 100_000_000;
 
     /// A machine known only by its number of processors: each is a node of its own and draws
     /// [`Machine::ASSUMED_NODE_POWER`].
@@ -119,9 +138,9 @@ impl Machine {
         }
         if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(MachineError::TooLarge {
-                what: "the number of processors",
+                what: "the number of nodes",
                 value: text.to_owned(),
-                most: u32::MAX.to_string(),
+                most: Machine::MOST_NODES.to_string(),
             });
         }
         if text.ends_with(".toml") || Path::new(text).is_file() {
@@ -165,8 +184,18 @@ impl Machine {
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and
     /// the whole machine's power can be counted.
     fn validated(self) -> Result<Self, MachineError> {
-        if self.nodes == 0 || self.processors_per_node == 0 {
+        if self.nodes == 0 {
             return Err(MachineError::NoNodes);
+        }
+        if self.processors_per_node == 0 {
+            return Err(MachineError::NoProcessors);
+        }
+        if self.nodes > Machine::MOST_NODES {
+            return Err(MachineError::TooLarge {
+                what: "the number of nodes",
+                value: self.nodes.to_string(),
+                most: Machine::MOST_NODES.to_string(),
+            });
         }
         if self.node_power == Watts::ZERO {
             return Err(MachineError::NoPower);
@@ -214,7 +243,9 @@ mod tests {
         assert!(error("node = 3").contains("unknown field `node`"), "{}", error("node = 3"));
         assert!(error("nodes = 1\n[power]\nnode = '5'").contains("valid units"));
         assert!(error("nodes = 1\n[power]\nnode = '0W'").contains("draws nothing"));
-        assert!(error("nodes = 4000000000\n[power]\nnode = '1GW'").contains("too large"));
+        assert!(error("nodes = 1\n[power]\nnode = 400").contains("such as \"400W\""));
+        assert!(error("nodes = 4000000000").contains("at most 100000000"));
+        assert!(error("nodes = 40000000\n[power]\nnode = '1GW'").contains("too large"));
         assert!(matches!(Machine::from_text("many"), Err(MachineError::Unknown(_))));
         assert!(matches!(Machine::from_text("0"), Err(MachineError::NoNodes)));
         assert!(matches!(Machine::from_text("99999999999"), Err(MachineError::TooLarge { .. })));

@@ -31,7 +31,7 @@ pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
 /// The figures of one run.
 ///
 /// Times are in seconds, power in watts, energy in joules. Later versions add keys and never
-/// rename these. Figures that need a job that ran, or a budget, are absent without one.
+/// rename these. Figures that need a job that ran, or a budget, are null without one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// The policy, by its name and parameters.

@@ -1,7 +1,7 @@
 //! The waiting jobs, in submit order, indexed so that a policy never scans them.
 //!
 //! A job's place is its [`JobId`], so the queue needs no compaction: waiting is one bit. Over the
-//! places stands a tree (blocks of sixteen jobs, then eight children to a node). Each tree
+//! places stands a tree (blocks of sixteen jobs, then sixteen children to a node). Each tree
 //! node holds, for each of 32 size classes and each child, the shortest time any waiting
 //! job of that class below that child asks for. [`Queue::next_fit`] turns the room on offer into
 //! one time limit per class and descends only where some class stays within its limit, so its

@@ -288,10 +288,10 @@ pub enum QuantityError {
     #[error("'{0}' is not a number; write digits with at most one decimal point, such as 4.2")]
     NotANumber(String),
     /// The number is finer than the unit can hold.
-    #[error("'{0}' is finer than a milliwatt")]
+    #[error("'{0}' has more decimals than are kept")]
     TooFine(String),
     /// The number is beyond the largest value.
-    #[error("'{0}' is too large; the largest power is 1TW")]
+    #[error("'{0}' is too large")]
     TooLarge(String),
     /// The unit is missing or unknown.
     #[error("'{text}' has no known unit of power; valid units: {valid}", valid = VALID_POWER_UNITS)]

@@ -1,5 +1,6 @@
 //! Loading a workload and taking a slice of it: what several commands do first.
 
+use std::io::{self, Write};
 use std::ops::Range;
 
 use anyhow::{Context, bail};
@@ -46,6 +47,10 @@ impl Arguments {
         let source: Source = self.workload.parse()?;
         let processors =
             machine.map(|machine| machine.nodes.saturating_mul(machine.processors_per_node));
+        if self.seed.is_some() && !source.heeds_seed() {
+            // The run goes on without it; that nobody may read this changes nothing.
+            let _ = writeln!(io::stderr(), "warning: --seed has no effect on {}", self.workload);
+        }
         let loaded = source.load(processors, self.seed, self.bad_records())?;
         let mut workload = loaded.workload;
         let places = self.places(workload.jobs().len())?;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Instant as Clock;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     load: load::Arguments,
 
     /// A number of processors, or a .toml machine file [default: what the log's header says]
-    #[arg(short, long, value_name = "M")]
+    #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
     /// fcfs, easy or conservative
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
 
     /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), or a .csv file of
     /// time,budget rows [default: no limit]
-    #[arg(short, long, value_name = "B")]
+    #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Option<BudgetSpec>,
 
     /// Nodes that fail: a .csv file of node,down,up rows
@@ -60,7 +60,8 @@ pub(super) struct Arguments {
     enforce_limits: bool,
 
     /// Threshold of the bounded slowdown, in seconds
-    #[arg(long, value_name = "S", default_value = "600", value_parser = parse_threshold)]
+    #[arg(long, value_name = "S", default_value = "600", value_parser = parse_threshold,
+          allow_hyphen_values = true)]
     bsld_threshold: Span,
 
     /// One JSON object on standard output
@@ -80,7 +81,7 @@ enum When {
 }
 
 fn parse_threshold(text: &str) -> anyhow::Result<Span> {
-    let millis = parse_decimal(text, 1000).context("write a number of seconds, such as 600")?;
+    let millis = parse_decimal(text, 1000)?;
     if millis == 0 {
         bail!("the threshold must be above zero: jobs of no length would have no slowdown");
     }

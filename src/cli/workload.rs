@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -77,6 +78,9 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 
 fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let source: Source = arguments.generator.parse()?;
+    if let Source::Log(path) = &source {
+        bail!("{} is a log, not a generator; see 'busbar workload convert'", path.display());
+    }
     let loaded = source.load(None, arguments.seed, swf::BadRecords::Stop)?;
     write_log(&loaded.workload, arguments.out.as_deref())
 }
@@ -86,8 +90,7 @@ fn convert(arguments: &Convert) -> anyhow::Result<()> {
         return write_log(&arguments.load.load(None)?.workload, arguments.out.as_deref());
     };
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
-    let name = path.display().to_string();
-    let log = swf::clean(&swf::load(&path)?, &name, arguments.load.bad_records())?;
+    let log = swf::clean_path(&path, arguments.load.bad_records())?;
     let range = arguments.load.places(log.records.len())?;
     let counted =
         |comment: &String| ["MaxJobs:", "MaxRecords:"].iter().any(|key| comment.starts_with(key));

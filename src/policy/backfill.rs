@@ -18,8 +18,8 @@ pub trait Chooser {
     /// Whether a job that was refused stays refused until a job ends or the machine changes.
     /// Then instants at which jobs only arrive need to test the arrivals alone.
     ///
-    /// It holds for a choice that depends on the room alone and is never refused in a smaller
-    /// room what it was granted in a larger one: between completions free nodes and power only
+    /// It holds for a choice that depends on the room alone and never grants in a smaller room
+    /// what it refused in a larger one: between completions free nodes and power only
     /// fall; a job that backfills ends before the reservation or uses what is left over at it,
     /// so the reservation stays where it is; the window until it closes; and what is left over
     /// at it only falls.

@@ -48,7 +48,7 @@ pub fn summary_table(summary: &Summary) -> String {
     let unknown = || "-".to_owned();
     row("policy", s.policy.clone());
     row("workload", format!("{}, {} jobs", s.workload, s.jobs));
-    let named = if s.machine.contains("processors") {
+    let named = if s.machine.starts_with(&format!("{} processors", s.nodes)) {
         s.machine.clone()
     } else {
         format!("{}, {} nodes", s.machine, s.nodes)
@@ -96,7 +96,12 @@ pub fn summary_table(summary: &Summary) -> String {
     row("utilisation", s.utilisation.map_or_else(unknown, share));
     row(
         "backfilled",
-        format!("{} jobs ({})", s.backfilled, share(s.backfilled as f64 / s.jobs.max(1) as f64)),
+        format!(
+            "{} of {} jobs ({})",
+            s.backfilled,
+            s.jobs,
+            share(s.backfilled as f64 / s.jobs.max(1) as f64)
+        ),
     );
     let mut power = format!("peak {}", human_power(s.peak_power_w));
     if let Some(mean) = s.mean_power_w {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::rows::rows;
 use crate::units::{Instant, NodeId, parse_decimal};
 
 /// One node out of service for a while.
@@ -112,23 +113,12 @@ impl Outages {
 
     fn from_csv(text: &str, path: &Path, nodes: u32) -> Result<Self, OutageError> {
         let mut outages = Vec::new();
-        for (index, row) in text.lines().enumerate() {
-            let wrong = |field, why: String| OutageError::Row {
-                path: path.to_owned(),
-                line: index + 1,
-                field,
-                why,
-            };
-            let row = row.trim();
-            if row.is_empty()
-                || row.starts_with('#')
-                || (outages.is_empty() && row == "node,down,up")
-            {
-                continue;
-            }
-            let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+        for (line, fields) in rows(text, &["node", "down", "up"]) {
+            let wrong =
+                |field, why: String| OutageError::Row { path: path.to_owned(), line, field, why };
             let [node, down, up] = fields[..] else {
-                return Err(wrong("node", format!("'{row}' does not have three fields")));
+                let field = ["node", "down", "up"][fields.len().min(2)];
+                return Err(wrong(field, format!("'{}' is not three fields", fields.join(","))));
             };
             let node: u32 =
                 node.parse().ok().filter(|node| *node < nodes).ok_or_else(|| {
@@ -137,7 +127,7 @@ impl Outages {
             let time = |field, text: &str| {
                 parse_decimal(text, 1000)
                     .map(Instant::from_millis)
-                    .map_err(|_| wrong(field, format!("'{text}' is not a number of seconds")))
+                    .map_err(|error| wrong(field, error.to_string()))
             };
             let down = time("down", down)?;
             let up = if up.is_empty() { Instant::NEVER } else { time("up", up)? };
@@ -175,6 +165,6 @@ mod tests {
         assert!(read("4,1,2").unwrap_err().starts_with("out.csv, line 1, field 'node': '4'"));
         assert!(read("\n0,2,1").unwrap_err().starts_with("out.csv, line 2, field 'up'"));
         assert!(read("0,x,1").unwrap_err().contains("field 'down'"));
-        assert!(read("0,1").unwrap_err().contains("three fields"));
+        assert!(read("0,1").unwrap_err().contains("field 'up': '0,1' is not three fields"));
     }
 }

@@ -64,7 +64,8 @@ impl FromStr for Source {
     fn from_str(text: &str) -> Result<Self, SourceError> {
         let text = text.trim();
         // A file of this name is what is meant, whatever else the name may look like.
-        if text == "-" || Path::new(text).exists() {
+        let path = Path::new(text);
+        if text == "-" || (path.exists() && !path.is_dir()) {
             return Ok(Source::Log(text.into()));
         }
         if text == "demo" {
@@ -85,10 +86,10 @@ impl LublinCall {
         let mut given = Lublin::default();
         for (key, value) in call.parameters(&LUBLIN_PARAMETERS)? {
             match key.as_str() {
-                "jobs" => given.jobs = call.value(key, value)?,
-                "load" => given.load = call.value(key, value)?,
-                "processors" => given.processors = call.value(key, value)?,
-                "seed" => given.seed = call.value(key, value)?,
+                "jobs" => given.jobs = call.number(key, value)?,
+                "load" => given.load = call.number(key, value)?,
+                "processors" => given.processors = call.number(key, value)?,
+                "seed" => given.seed = call.number(key, value)?,
                 "kind" => given.kind = call.value(key, value)?,
                 _ => given.sizes = call.value(key, value)?,
             }
@@ -112,6 +113,11 @@ impl LublinCall {
 }
 
 impl Source {
+    /// Whether the seed of a run makes any difference.
+    pub fn heeds_seed(&self) -> bool {
+        matches!(self, Source::Lublin(call) if !call.has_seed)
+    }
+
     /// Reads or makes the workload. `processors` and `seed` are what a generator uses where its
     /// call does not say.
     pub fn load(

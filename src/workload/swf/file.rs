@@ -6,6 +6,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
+use super::clean::{CleanLog, clean};
 use super::error::SwfError;
 use super::reader::{BadRecords, Log, read};
 
@@ -13,6 +14,12 @@ use super::reader::{BadRecords, Log, read};
 pub fn read_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<Log, SwfError> {
     let path = path.as_ref();
     read(&load(path)?, &name_of(path), bad)
+}
+
+/// Cleans the log in a file; see [`clean`].
+pub fn clean_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<CleanLog, SwfError> {
+    let path = path.as_ref();
+    clean(&load(path)?, &name_of(path), bad)
 }
 
 /// The text of a log in a file, or on standard input for `-`. Gzip is known by its first bytes,
