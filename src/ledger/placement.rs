@@ -1,80 +1,173 @@
 //! Which nodes a job is on. Kept only where it matters: when nodes can fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::Running;
 use crate::units::{JobId, NodeId};
 
-/// What a node is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Node {
-    Free,
-    Held(JobId),
-    Down,
-}
-
-/// Which job is on which nodes. A job gets the free nodes with the lowest numbers.
+/// Which job is on which nodes, in stretches of neighbouring nodes. A job gets the free nodes with
+/// the lowest numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
-    nodes: Vec<Node>,
+    /// Free stretches, apart from each other: the first node of each, and the node after its last.
+    free: BTreeMap<u32, u32>,
+    /// Held stretches: the first node of each, the node after its last, and whose it is.
+    held: BTreeMap<u32, (u32, JobId)>,
+    /// The first node of each stretch that a job holds.
+    stretches: BTreeMap<JobId, Vec<u32>>,
+    down: BTreeSet<u32>,
 }
 
 impl Placement {
     pub(super) fn new(nodes: u32) -> Self {
-        Placement { nodes: vec![Node::Free; nodes as usize] }
+        Placement {
+            free: BTreeMap::from([(0, nodes)]),
+            held: BTreeMap::new(),
+            stretches: BTreeMap::new(),
+            down: BTreeSet::new(),
+        }
     }
 
     pub(super) fn take(&mut self, job: JobId, count: u32) {
-        let free = self.nodes.iter_mut().filter(|node| **node == Node::Free);
-        for node in free.take(count as usize) {
-            *node = Node::Held(job);
+        let mut left = count;
+        let mut stretches = Vec::new();
+        while let Some((first, end)) = self.free.pop_first() {
+            let taken_end = end.min(first + left);
+            if taken_end < end {
+                self.free.insert(taken_end, end);
+            }
+            if taken_end > first {
+                self.held.insert(first, (taken_end, job));
+                stretches.push(first);
+                left -= taken_end - first;
+            }
+            if left == 0 {
+                break;
+            }
         }
+        self.stretches.insert(job, stretches);
     }
 
     pub(super) fn give(&mut self, job: JobId) {
-        for node in self.nodes.iter_mut().filter(|node| **node == Node::Held(job)) {
-            *node = Node::Free;
+        for first in self.stretches.remove(&job).unwrap_or_default() {
+            if let Some((end, _)) = self.held.remove(&first) {
+                self.set_free(first, end);
+            }
         }
+    }
+
+    /// Frees a stretch and joins it with its free neighbours.
+    fn set_free(&mut self, mut first: u32, mut end: u32) {
+        if let Some((&before, _)) = self.free.range(..first).next_back().filter(|b| *b.1 == first) {
+            self.free.remove(&before);
+            first = before;
+        }
+        if let Some(after) = self.free.remove(&end) {
+            end = after;
+        }
+        self.free.insert(first, end);
     }
 
     pub(super) fn holder(&self, node: NodeId) -> Option<JobId> {
-        match self.nodes.get(node.0 as usize) {
-            Some(Node::Held(job)) => Some(*job),
-            _ => None,
-        }
+        let (_, (end, job)) = self.held.range(..=node.0).next_back()?;
+        (node.0 < *end).then_some(*job)
     }
 
     pub(super) fn take_down(&mut self, node: NodeId) -> bool {
-        self.change(node, Node::Free, Node::Down)
+        let stretch = self.free.range(..=node.0).next_back().map(|(first, end)| (*first, *end));
+        let Some((first, end)) = stretch.filter(|(_, end)| node.0 < *end) else { return false };
+        self.free.remove(&first);
+        for (first, end) in [(first, node.0), (node.0 + 1, end)] {
+            if first < end {
+                self.free.insert(first, end);
+            }
+        }
+        self.down.insert(node.0)
     }
 
     pub(super) fn bring_up(&mut self, node: NodeId) -> bool {
-        self.change(node, Node::Down, Node::Free)
-    }
-
-    fn change(&mut self, node: NodeId, from: Node, to: Node) -> bool {
-        match self.nodes.get_mut(node.0 as usize) {
-            Some(node) if *node == from => {
-                *node = to;
-                true
-            }
-            _ => false,
+        let was_down = self.down.remove(&node.0);
+        if was_down {
+            self.set_free(node.0, node.0 + 1);
         }
+        was_down
     }
 
     pub(super) fn check(&self, running: &Running) -> Result<(), String> {
-        let mut held = BTreeMap::<JobId, u32>::new();
-        for node in &self.nodes {
-            if let Node::Held(job) = node {
-                *held.entry(*job).or_default() += 1;
-            }
+        let mut placed = BTreeMap::<JobId, u32>::new();
+        for (first, (end, job)) in &self.held {
+            *placed.entry(*job).or_default() += end - first;
         }
         let expected: BTreeMap<JobId, u32> =
             running.iter().map(|holding| (holding.job, holding.nodes)).collect();
-        if held == expected {
+        if placed == expected {
             Ok(())
         } else {
-            Err(format!("placed {held:?}, running {expected:?}"))
+            Err(format!("placed {placed:?}, running {expected:?}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Node {
+        Free,
+        Held(JobId),
+        Down,
+    }
+
+    proptest! {
+        /// Stretches say the same as a list of nodes.
+        #[test]
+        fn stretches_agree_with_a_plain_list(steps in prop::collection::vec((0u8..4, 0u32..12), 0..60)) {
+            let mut plain = [Node::Free; 12];
+            let mut placement = Placement::new(12);
+            for (job, (kind, number)) in (0u32..).zip(steps) {
+                let at = number as usize;
+                match kind {
+                    0 => {
+                        let free = plain.iter_mut().filter(|node| **node == Node::Free);
+                        let count = free.map(|_| 1).sum::<u32>().min(number);
+                        if count > 0 {
+                            let free = plain.iter_mut().filter(|node| **node == Node::Free);
+                            free.take(count as usize).for_each(|node| *node = Node::Held(JobId(job)));
+                            placement.take(JobId(job), count);
+                        }
+                    }
+                    1 => {
+                        if let Node::Held(job) = plain[at] {
+                            let held = plain.iter_mut().filter(|node| **node == Node::Held(job));
+                            held.for_each(|node| *node = Node::Free);
+                            placement.give(job);
+                        }
+                    }
+                    2 => {
+                        let free = plain[at] == Node::Free;
+                        prop_assert_eq!(placement.take_down(NodeId(number)), free);
+                        if free {
+                            plain[at] = Node::Down;
+                        }
+                    }
+                    _ => {
+                        let down = plain[at] == Node::Down;
+                        prop_assert_eq!(placement.bring_up(NodeId(number)), down);
+                        if down {
+                            plain[at] = Node::Free;
+                        }
+                    }
+                }
+                for (number, node) in (0..).zip(plain) {
+                    let holder = match node {
+                        Node::Held(job) => Some(job),
+                        _ => None,
+                    };
+                    prop_assert_eq!(placement.holder(NodeId(number)), holder);
+                }
+            }
         }
     }
 }
