@@ -232,6 +232,13 @@ impl Availability {
         room & fed.fold(0, |fed, power| fed << 1 | u32::from(*power >= needed))
     }
 
+    /// Nodes and power free at an instant.
+    pub fn at(&self, instant: Instant) -> (u32, Watts) {
+        let step = self.step_at(instant);
+        let milliwatts = self.power[step].max(0) as u64;
+        (self.nodes[step].max(0) as u32, Watts::from_milliwatts(milliwatts))
+    }
+
     /// Whether the claim fits for its whole time from `start` on.
     pub fn fits(&self, start: Instant, claim: &Claim) -> bool {
         self.earliest(start, claim) == Some(start)

@@ -52,9 +52,10 @@ impl Budget {
         &self.steps[self.steps.partition_point(|step| step.0 <= instant)..]
     }
 
-    /// The largest limit there ever is.
-    pub fn largest(&self) -> Watts {
-        self.steps.iter().map(|step| step.1).max().unwrap_or(Watts::UNLIMITED)
+    /// The largest limit there is from an instant on.
+    pub fn largest_from(&self, instant: Instant) -> Watts {
+        let to_come = self.changes_after(instant).iter().map(|step| step.1);
+        to_come.fold(self.at(instant), Watts::max)
     }
 
     /// Whether there is a limit at any time.
@@ -185,7 +186,7 @@ impl FromStr for BudgetSpec {
     fn from_str(text: &str) -> Result<Self, BudgetError> {
         match text.parse::<Limit>() {
             Ok(limit) => Ok(BudgetSpec::Limit(limit)),
-            Err(_) if text.ends_with(".csv") || Path::new(text).is_file() => {
+            Err(_) if text.ends_with(".csv") || is_readable(text) => {
                 Ok(BudgetSpec::File(text.into()))
             }
             Err(QuantityError::NotANumber(_)) => Err(BudgetError::Unknown(text.to_owned())),
@@ -218,6 +219,11 @@ impl BudgetSpec {
             }
         }
     }
+}
+
+/// Whether there is something of this name that can be read: a file, a pipe, but no folder.
+fn is_readable(path: &str) -> bool {
+    Path::new(path).exists() && !Path::new(path).is_dir()
 }
 
 /// Reads `time,budget` rows: seconds since the start of the log, and a limit.
@@ -284,7 +290,8 @@ mod tests {
         assert_eq!(budget.at(Instant::from_secs(3599)), Watts::from_watts(1050));
         assert_eq!(budget.at(Instant::from_secs(3600)), Watts::from_watts(500));
         assert_eq!(budget.changes_after(Instant::ZERO).len(), 1);
-        assert_eq!(budget.largest(), Watts::from_watts(1050));
+        assert_eq!(budget.largest_from(Instant::ZERO), Watts::from_watts(1050));
+        assert_eq!(budget.largest_from(Instant::from_secs(3600)), Watts::from_watts(500));
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             error("0,1kW\n0,1kW"),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 mod load;
@@ -25,7 +26,7 @@ enum Command {
 }
 
 /// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if
-/// something could not be done, and 2 if what was asked makes no sense.
+/// something could not be read or written, and 2 if what was asked makes no sense.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
@@ -38,8 +39,8 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // With the reasons behind the error; that it cannot be told changes nothing.
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            let cannot_write = error.downcast_ref::<crate::report::ReportError>().is_some();
-            ExitCode::from(if cannot_write { 1 } else { 2 })
+            let cannot = error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some());
+            ExitCode::from(if cannot { 1 } else { 2 })
         }
     }
 }
@@ -53,6 +54,6 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 /// Prints to standard output.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("cannot write to standard output")
 }

@@ -49,7 +49,7 @@ pub enum Applied {
 pub enum Rejection {
     /// It needs more nodes than the machine has.
     TooManyNodes,
-    /// It needs more power than the budget ever allows.
+    /// It needs more power than the budget allows from now on.
     TooMuchPower,
 }
 
@@ -58,7 +58,9 @@ impl Rejection {
     pub fn reason(self) -> &'static str {
         match self {
             Rejection::TooManyNodes => "needs more nodes than the machine has",
-            Rejection::TooMuchPower => "needs more power than the budget ever allows",
+            Rejection::TooMuchPower => {
+                "needs more power than the budget allows from its submission on"
+            }
         }
     }
 }
@@ -119,7 +121,7 @@ impl<'a> Dispatch<'a> {
     }
 
     /// A job was submitted, or was thrown out by a failing node and waits again. It is turned
-    /// away if it could not run on the empty machine under the largest limit there ever is.
+    /// away if it could not run on the empty machine under the largest limit from now on.
     #[inline]
     pub fn arrive(&mut self, id: JobId, job: &Job) -> Result<(), Rejection> {
         let least = self.model.footprint(job);

@@ -29,7 +29,7 @@ pub struct Ledger {
     /// When the next limit comes into force.
     next_limit: Instant,
     base_power: Watts,
-    /// What is left of the largest limit there ever is.
+    /// What is left for jobs of the largest limit there is from now on.
     most_for_jobs: Watts,
     /// What jobs hold, without the base power.
     held: Watts,
@@ -110,14 +110,14 @@ pub enum Violation {
 impl Ledger {
     /// An empty machine under a budget.
     pub fn new(machine: &Machine, budget: Budget) -> Self {
-        Ledger {
+        let mut ledger = Ledger {
             now: Instant::ZERO,
             free_nodes: machine.nodes,
             total_nodes: machine.nodes,
             down_nodes: 0,
             limit: budget.at(Instant::ZERO),
             next_limit: Instant::ZERO,
-            most_for_jobs: budget.largest().saturating_sub(machine.base_power),
+            most_for_jobs: Watts::ZERO,
             budget,
             base_power: machine.base_power,
             held: Watts::ZERO,
@@ -127,7 +127,9 @@ impl Ledger {
             peak: machine.base_power,
             energy: Joules::ZERO,
             over_budget: Span::ZERO,
-        }
+        };
+        ledger.set_clock(Instant::ZERO);
+        ledger
     }
 
     /// The same, also keeping track of which nodes each job is on, so that nodes can fail.
@@ -162,6 +164,7 @@ impl Ledger {
         self.now = now;
         if now >= self.next_limit {
             self.limit = self.budget.at(now);
+            self.most_for_jobs = self.for_jobs(self.budget.largest_from(now));
             self.next_limit =
                 self.budget.changes_after(now).first().map_or(Instant::NEVER, |change| change.0);
         }
@@ -305,7 +308,7 @@ impl Ledger {
         self.budget.changes_after(self.now)
     }
 
-    /// The most power that jobs could ever hold in all.
+    /// The most power that jobs can hold in all, from now on.
     #[inline]
     pub fn most_for_jobs(&self) -> Watts {
         self.most_for_jobs

@@ -143,8 +143,9 @@ impl Machine {
                 most: Machine::MOST_NODES.to_string(),
             });
         }
-        if text.ends_with(".toml") || Path::new(text).is_file() {
-            return Machine::from_file(Path::new(text));
+        let path = Path::new(text);
+        if text.ends_with(".toml") || (path.exists() && !path.is_dir()) {
+            return Machine::from_file(path);
         }
         Err(MachineError::Unknown(text.to_owned()))
     }
@@ -174,6 +175,11 @@ impl Machine {
             power_is_assumed,
         };
         Ok(machine.validated()?)
+    }
+
+    /// How many processors it has in all.
+    pub fn processors(&self) -> u32 {
+        self.nodes.saturating_mul(self.processors_per_node)
     }
 
     /// The draw of the whole machine with every node busy.

@@ -52,7 +52,7 @@ pub struct Summary {
     pub rejected: u64,
     /// Of those, jobs that need more nodes than the machine has.
     pub rejected_nodes: u64,
-    /// Of those, jobs that need more power than the budget ever allows.
+    /// Of those, jobs that need more power than the budget allows.
     pub rejected_power: u64,
     /// Jobs the policy gave up.
     pub dropped: u64,
@@ -80,15 +80,15 @@ pub struct Summary {
     pub bsld_threshold_s: f64,
     /// Share of all node time between first submission and last end that jobs used.
     pub utilisation: Option<f64>,
-    /// The power budget, its mean over the time simulated if it changes.
+    /// The power budget, its mean over the makespan if it changes.
     pub budget_w: Option<f64>,
     /// Share of the budget's energy that was drawn.
     pub budget_used: Option<f64>,
     /// The most power ever drawn.
     pub peak_power_w: f64,
-    /// Mean power over the time simulated.
+    /// Mean power over the makespan.
     pub mean_power_w: Option<f64>,
-    /// Energy drawn.
+    /// Energy drawn over the makespan.
     pub energy_j: f64,
     /// For how long more was drawn than the budget allowed.
     pub over_budget_s: f64,
@@ -148,10 +148,8 @@ impl Summary {
 
         let makespan = run.end.since(run.begin);
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-        let budget_energy = subject
-            .budget
-            .is_limited()
-            .then(|| energy_allowed(subject.budget, run.begin, run.begin + run.simulated));
+        let budget_energy =
+            subject.budget.is_limited().then(|| energy_allowed(subject.budget, run.begin, run.end));
         Summary {
             policy: subject.policy.to_owned(),
             workload: workload.name().to_owned(),
@@ -182,13 +180,13 @@ impl Summary {
             budget_w: budget_energy.and_then(|energy| {
                 match subject.budget.changes_after(run.begin) {
                     [] => Some(subject.budget.at(run.begin).as_f64()),
-                    _ => ratio(energy.as_f64(), run.simulated.secs_f64()),
+                    _ => ratio(energy.as_f64(), makespan.secs_f64()),
                 }
             }),
             budget_used: budget_energy
                 .and_then(|energy| ratio(run.energy.as_f64(), energy.as_f64())),
             peak_power_w: run.peak.as_f64(),
-            mean_power_w: ratio(run.energy.as_f64(), run.simulated.secs_f64()),
+            mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
             over_budget_s: run.over_budget.secs_f64(),
             violations: run.violations,

@@ -1,8 +1,9 @@
 //! Models: how a job may run and what then happens.
 //!
 //! A model turns a job into a [`Menu`] of [`OperatingPoint`]s; a policy picks one. What the pick
-//! leads to is the model's [`Outcome`]. The simulator takes two models, one that policies believe
-//! and one that is true, so that misprediction is an experiment and not a fork.
+//! leads to is the model's [`Outcome`].
+
+use std::borrow::Cow;
 
 use crate::job::Job;
 use crate::units::{Span, Watts};
@@ -45,8 +46,8 @@ pub struct Outcome {
 pub enum Menu<'m> {
     /// A rigid job: take it or leave it.
     One(OperatingPoint),
-    /// A choice kept by the model.
-    Many(&'m [OperatingPoint]),
+    /// A choice, kept by the model or worked out for the job.
+    Many(Cow<'m, [OperatingPoint]>),
 }
 
 impl Menu<'_> {

@@ -56,7 +56,7 @@ pub enum Decision {
 pub struct View<'a> {
     /// The time.
     pub now: Instant,
-    /// All jobs that were ever submitted; a [`JobId`] is an index into them.
+    /// All jobs that were submitted so far; a [`JobId`] is an index into them.
     pub jobs: &'a [Job],
     /// The jobs that wait.
     pub queue: &'a Queue,
@@ -94,9 +94,9 @@ pub struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    /// Whether jobs arrived and nothing else happened.
+    /// Whether nothing came free, so that there can be no more room than before.
     #[inline]
-    pub fn only_arrivals(&self) -> bool {
+    pub fn nothing_freed(&self) -> bool {
         self.released.is_empty() && !self.machine
     }
 }

@@ -6,7 +6,7 @@ mod power;
 mod schedule;
 mod table;
 
-pub use files::{ReportError, write_folder, write_whole};
+pub use files::{ReportError, make_folder, write_folder, write_whole};
 pub use jobs::write_jobs;
 pub use power::write_power;
 pub use schedule::write_schedule;

@@ -44,8 +44,7 @@ pub struct Simulation<'a> {
     budget: Budget,
     outages: Outages,
     events: Events,
-    believed: Option<&'a dyn Model>,
-    truth: Option<&'a dyn Model>,
+    model: Option<&'a dyn Model>,
     keeps_power: bool,
 }
 
@@ -56,14 +55,12 @@ pub struct Run {
     pub records: Vec<Record>,
     /// When the first job was submitted.
     pub begin: Instant,
-    /// When the last thing happened to a job.
+    /// When the last job ended, or was thrown out by a failing node.
     pub end: Instant,
     /// The most power that was ever drawn.
     pub peak: Watts,
-    /// The energy drawn in the time simulated.
+    /// The energy drawn from begin to end.
     pub energy: Joules,
-    /// The time simulated: from the first submission to the last event.
-    pub simulated: Span,
     /// For how long more was drawn than the budget allowed.
     pub over_budget: Span,
     /// How often the policy was asked.
@@ -99,7 +96,7 @@ const VIOLATIONS_KEPT: usize = 10;
 const IDLE_WAKES: u32 = 10_000;
 
 /// How many instants pass between two reports of progress.
-const PROGRESS_EVERY: u32 = 1 << 16;
+const PROGRESS_EVERY: u32 = 1 << 10;
 
 impl<'a> Simulation<'a> {
     /// `workload` on `machine`: no budget, no outages, rigid jobs, asked once per instant.
@@ -110,8 +107,7 @@ impl<'a> Simulation<'a> {
             budget: Budget::unlimited(),
             outages: Outages::default(),
             events: Events::default(),
-            believed: None,
-            truth: None,
+            model: None,
             keeps_power: false,
         }
     }
@@ -134,15 +130,9 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Policies believe this model; [`Rigid`] if it is not given.
-    pub fn believing(mut self, model: &'a dyn Model) -> Self {
-        self.believed = Some(model);
-        self
-    }
-
-    /// Jobs behave like this model; what is believed if it is not given.
-    pub fn truth(mut self, model: &'a dyn Model) -> Self {
-        self.truth = Some(model);
+    /// With jobs that run like this; [`Rigid`] if it is not given.
+    pub fn model(mut self, model: &'a dyn Model) -> Self {
+        self.model = Some(model);
         self
     }
 
@@ -164,9 +154,7 @@ impl<'a> Simulation<'a> {
         progress: &mut dyn FnMut(usize),
     ) -> Run {
         let rigid = Rigid::on(self.machine);
-        let believed = self.believed.unwrap_or(&rigid);
-        let truth = self.truth.unwrap_or(believed);
-        let mut world = World::new(self, believed, truth);
+        let mut world = World::new(self, self.model.unwrap_or(&rigid));
         world.run(policy, progress);
         world.finish()
     }
@@ -211,7 +199,7 @@ impl End {
 struct World<'a> {
     events: Events,
     workload: &'a Workload,
-    truth: &'a dyn Model,
+    model: &'a dyn Model,
     dispatch: Dispatch<'a>,
     records: Vec<Record>,
     ends: BinaryHeap<Reverse<End>>,
@@ -227,20 +215,19 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(simulation: &Simulation<'a>, believed: &'a dyn Model, truth: &'a dyn Model) -> Self {
+    fn new(simulation: &Simulation<'a>, model: &'a dyn Model) -> Self {
         let workload = simulation.workload;
         let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
         let nodes = if simulation.outages.is_empty() { Nodes::Counted } else { Nodes::Named };
         let budget = simulation.budget.clone();
         let changes: Vec<Instant> =
             budget.changes_after(begin).iter().map(|change| change.0).collect();
-        let mut dispatch =
-            Dispatch::new(simulation.machine, budget, nodes, believed, workload.jobs());
+        let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
         dispatch.begin(begin);
         World {
             events: simulation.events,
             workload,
-            truth,
+            model,
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
             ends: BinaryHeap::new(),
@@ -256,7 +243,6 @@ impl<'a> World<'a> {
                 end: begin,
                 peak: Watts::ZERO,
                 energy: Joules::ZERO,
-                simulated: Span::ZERO,
                 over_budget: Span::ZERO,
                 turns: 0,
                 decisions: 0,
@@ -321,6 +307,7 @@ impl<'a> World<'a> {
         macro_rules! event {
             () => {
                 happened = true;
+                debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
                 if each {
                     self.ask(policy);
                 }
@@ -370,11 +357,19 @@ impl<'a> World<'a> {
         }
         record.state = if end.killed() { State::Killed } else { State::Completed };
         self.over += 1;
-        self.run.end = end.at();
+        self.note_end(end.at());
         // It runs, so it holds something.
         let released = self.dispatch.end(end.job());
         debug_assert!(released.is_ok(), "{released:?}");
         true
+    }
+
+    /// Figures of the whole run are taken up to the last end of a job; what else may come later
+    /// does not count.
+    #[inline]
+    fn note_end(&mut self, at: Instant) {
+        self.run.end = at;
+        self.run.energy = self.dispatch.ledger().energy();
     }
 
     fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
@@ -389,6 +384,7 @@ impl<'a> World<'a> {
             outage::Change::Up(node) => self.dispatch.node_up(node),
             outage::Change::Down(node) => {
                 if let Some(job) = self.dispatch.node_down(node) {
+                    self.note_end(self.dispatch.ledger().now());
                     let restarts = self.records[job.index()].restarts.saturating_add(1);
                     self.records[job.index()] = Record { restarts, ..Record::WAITING };
                     // It was let in before, and the machine has not shrunk.
@@ -402,15 +398,15 @@ impl<'a> World<'a> {
     #[inline]
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
-        let World { dispatch, records, ends, wake, over, run, truth, workload, .. } = self;
+        let World { dispatch, records, ends, wake, over, run, model, workload, .. } = self;
         let now = dispatch.ledger().now();
-        let jobs = workload.jobs();
+        let jobs = &workload.jobs()[..self.next_arrival];
         dispatch.decide(policy, jobs, |applied| {
             run.decisions += 1;
             match applied {
                 Ok(Applied::Started { job, point, backfilled }) => {
                     let run_time = workload.run_time(job);
-                    let outcome = truth.outcome(&jobs[job.index()], run_time, &point);
+                    let outcome = model.outcome(&jobs[job.index()], run_time, &point);
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     let restarts = records[job.index()].restarts;
@@ -465,8 +461,6 @@ impl<'a> World<'a> {
         let ledger = self.dispatch.ledger();
         Run {
             peak: ledger.peak(),
-            energy: ledger.energy(),
-            simulated: ledger.now().since(self.run.begin),
             over_budget: ledger.over_budget(),
             unfinished: self.dispatch.queue().len() as u64,
             records: self.records,

@@ -1,8 +1,7 @@
 //! Time, power and energy as exact integers, and the identities of jobs and nodes.
 //!
 //! Time is counted in milliseconds, power in milliwatts and energy in microjoules (which is
-//! milliwatts × milliseconds), so sums never drift and the same input gives the same bytes on
-//! every platform. Models work in `f64` and round power *up* at the border
+//! milliwatts × milliseconds), so sums never drift and the same input gives the same bytes. Models work in `f64` and round power *up* at the border
 //! ([`Watts::from_f64_rounded_up`]): what is promised is never less than what is drawn.
 
 use std::fmt;

@@ -45,8 +45,7 @@ impl Arguments {
     /// Reads or makes the workload, for this machine if one was named, and takes the slice.
     pub(super) fn load(&self, machine: Option<&Machine>) -> anyhow::Result<Loaded> {
         let source: Source = self.workload.parse()?;
-        let processors =
-            machine.map(|machine| machine.nodes.saturating_mul(machine.processors_per_node));
+        let processors = machine.map(|machine| machine.processors());
         if self.seed.is_some() && !source.heeds_seed() {
             // The run goes on without it; that nobody may read this changes nothing.
             let _ = writeln!(io::stderr(), "warning: --seed has no effect on {}", self.workload);

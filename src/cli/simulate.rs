@@ -14,7 +14,7 @@ use crate::cli::{load, print};
 use crate::machine::Machine;
 use crate::metrics::{Subject, Summary};
 use crate::policy::PolicySpec;
-use crate::report::{human_time, summary_table, write_folder};
+use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Span, parse_decimal};
 use crate::workload::Workload;
@@ -128,6 +128,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             When::Each => Events::Each,
         })
         .keep_power(arguments.out.is_some());
+    if let Some(folder) = &arguments.out {
+        // Now rather than after a long run.
+        make_folder(folder)?;
+    }
     let started = Clock::now();
     let run = with_progress_bar(&simulation, arguments.policy, workload.jobs().len());
     let simulate_s = started.elapsed().as_secs_f64();
@@ -164,7 +168,8 @@ fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
     match workload.processors() {
         Some(processors) => Ok(Machine::of_processors(processors)?),
         None => {
-            let mut machine = Machine::of_processors(workload.largest_job())?;
+            let mut machine =
+                Machine::of_processors(workload.largest_job().min(Machine::MOST_NODES))?;
             machine.name += " (as many as the largest job asks for; see --machine)";
             Ok(machine)
         }

@@ -198,7 +198,7 @@ fn info(arguments: &Info) -> anyhow::Result<()> {
     let loaded = arguments.load.load(machine.as_ref())?;
     let workload = &loaded.workload;
     let processors = machine
-        .map(|machine| machine.nodes.saturating_mul(machine.processors_per_node))
+        .map(|machine| machine.processors())
         .or(workload.processors())
         .unwrap_or(workload.largest_job());
     let jobs = workload.jobs();

@@ -196,6 +196,8 @@ impl<C: Chooser> Backfill<C> {
             let claim = Claim::of(&point);
             if let Some(at) = outlook.earliest(view.now, &claim) {
                 outlook.take(at, &claim);
+                let (extra_nodes, extra_power) = outlook.at(at);
+                reservation = Reservation { at, extra_nodes, extra_power };
             }
         } else {
             let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };
@@ -236,7 +238,7 @@ impl<C: Chooser> Policy for Backfill<C> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let mut room = Room::of(view);
         let only_arrivals =
-            C::REFUSED_STAYS_REFUSED && view.changes.only_arrivals() && room.outlook.is_none();
+            C::REFUSED_STAYS_REFUSED && view.changes.nothing_freed() && room.outlook.is_none();
         if let Some(reservation) = self.reservation.take_if(|_| only_arrivals) {
             return self.admit_arrivals(view, room, reservation, decisions);
         }

@@ -10,7 +10,9 @@
 //! made anew.
 //!
 //! What it deliberately does not do: compress twice. A job that moves may leave a hole for one
-//! ahead of it, which that one finds at the next compression.
+//! ahead of it, which that one finds at the next compression. Nor does it scale like EASY: a
+//! compression considers every waiting job that the freed nodes could hold, so its cost grows with
+//! the queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -13,7 +13,7 @@ impl Policy for Fcfs {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         // The head was refused when it was first in line, and nothing came free since.
         let head_is_new = view.queue.head() == view.changes.arrived.first().copied();
-        if view.changes.only_arrivals() && !head_is_new {
+        if view.changes.nothing_freed() && !head_is_new {
             return;
         }
         let mut room = Room::of(view);

@@ -1,6 +1,6 @@
 //! The parts of the queue's tree: blocks of neighbouring places at the bottom, nodes above them.
 //!
-//! Both are laid out for vector instructions of eight 16-bit numbers, which every machine has.
+//! Both are laid out for vector instructions on 16-bit numbers, which every machine has.
 //! Sizes and times become such numbers by [`code`](super::code::code), which keeps their order.
 
 use wide::{i16x8, i16x16};

@@ -20,25 +20,33 @@ pub struct ReportError {
     pub source: io::Error,
 }
 
+/// Makes a folder for results, unless it is there.
+pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
+    fs::create_dir_all(folder).map_err(|source| ReportError { path: folder.to_owned(), source })
+}
+
 /// Writes `jobs.csv`, `power.csv`, `schedule.swf` and `summary.json` into a folder, which is made
-/// if need be. The same run gives the same bytes: timings are not part of it.
+/// if need be: all of them or none. The same run gives the same bytes: timings are not part of it.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
     run: &Run,
     summary: &Summary,
 ) -> Result<(), ReportError> {
-    fs::create_dir_all(folder).map_err(|source| ReportError { path: folder.to_owned(), source })?;
+    make_folder(folder)?;
     let write = |name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
-        write_whole(&folder.join(name), content)
+        Unfinished::write(&folder.join(name), content)
     };
-    write("jobs.csv", &|out| write_jobs(out, subject, run))?;
-    write("power.csv", &|out| write_power(out, run))?;
-    write("schedule.swf", &|out| write_schedule(out, subject, run))?;
-    write("summary.json", &|out| {
-        serde_json::to_writer_pretty(&mut *out, summary)?;
-        out.write_all(b"\n")
-    })
+    let files = [
+        write("jobs.csv", &|out| write_jobs(out, subject, run))?,
+        write("power.csv", &|out| write_power(out, run))?,
+        write("schedule.swf", &|out| write_schedule(out, subject, run))?,
+        write("summary.json", &|out| {
+            serde_json::to_writer_pretty(&mut *out, summary)?;
+            out.write_all(b"\n")
+        })?,
+    ];
+    files.into_iter().try_for_each(Unfinished::finish)
 }
 
 /// Writes a file so that it is there whole or not at all.
@@ -46,18 +54,47 @@ pub fn write_whole(
     path: &Path,
     content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), ReportError> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = PathBuf::from(unfinished);
-    let result = File::create(&unfinished).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 18, file);
-        content(&mut out)?;
-        out.flush()?;
-        fs::rename(&unfinished, path)
-    });
-    result.map_err(|source| {
-        // What is left of it is of no use; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&unfinished);
-        ReportError { path: path.to_owned(), source }
-    })
+    Unfinished::write(path, content)?.finish()
+}
+
+/// A file that is written but not in its place yet. Left there, it is removed.
+struct Unfinished {
+    beside: PathBuf,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn write(
+        path: &Path,
+        content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<Self, ReportError> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".unfinished");
+        let file = Unfinished { beside: beside.into(), path: path.to_owned() };
+        let written = File::create(&file.beside).and_then(|created| {
+            let mut out = BufWriter::with_capacity(1 << 18, created);
+            content(&mut out)?;
+            out.flush()
+        });
+        match written {
+            Ok(()) if !path.is_dir() => Ok(file),
+            Ok(()) => Err(file.error(io::ErrorKind::IsADirectory.into())),
+            Err(source) => Err(file.error(source)),
+        }
+    }
+
+    fn finish(self) -> Result<(), ReportError> {
+        fs::rename(&self.beside, &self.path).map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> ReportError {
+        ReportError { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Once it is in its place there is nothing here to remove.
+        let _ = fs::remove_file(&self.beside);
+    }
 }

@@ -15,8 +15,10 @@ pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
-        if let State::Rejected(rejection) = record.state {
-            line.text(rejection.reason());
+        match record.state {
+            State::Rejected(rejection) => line.text(rejection.reason()),
+            State::Waiting => line.text("never had the room it needs"),
+            _ => {}
         }
         line.byte(b',');
         line.text(record.state.name());

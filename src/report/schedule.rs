@@ -6,7 +6,8 @@ use crate::metrics::{Subject, wait};
 use crate::sim::{Run, State};
 use crate::workload::swf::{self, Record, Status};
 
-/// Writes the run in the Standard Workload Format: the jobs as submitted, with the waits and run
+/// Writes the run in the Standard Workload Format: the jobs as they were simulated (requested times
+/// raised to the run time where that was asked for, sizes in whole nodes), with the waits and run
 /// times of this run. Nodes are written as processors, which is what the format counts.
 pub fn write_schedule(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
     let Subject { machine, workload, policy, .. } = *subject;

@@ -58,7 +58,7 @@ pub fn summary_table(summary: &Summary) -> String {
     let others = [
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
-        (s.rejected_power, "rejected: more power than the budget ever allows"),
+        (s.rejected_power, "rejected: more power than the budget allows"),
         (s.dropped, "dropped by the policy"),
         (s.unfinished, "never started"),
     ];

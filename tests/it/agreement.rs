@@ -89,15 +89,18 @@ fn assert_agreement(plain: &PlainMachine, jobs: &[PlainJob]) {
     }
 }
 
-/// Jobs that collide: few instants, few sizes, estimates that are right, too long, or zero.
+/// Jobs that collide: few instants, few sizes, estimates that are right, too long, too short (then
+/// the job is killed), or zero.
 fn jobs(most: usize, largest: u32) -> impl Strategy<Value = Vec<PlainJob>> {
-    let job = (0u64..12, 1..=largest, 0u64..20, prop_oneof![Just(0u64), Just(1), 2u64..30]);
+    let slack = prop_oneof![Just(0i64), Just(1), 2i64..30, -20i64..0];
+    let job = (0u64..12, 1..=largest, 0u64..20, slack);
     prop::collection::vec(job, 1..most).prop_map(|jobs| {
         let mut submit = 0;
         jobs.into_iter()
             .map(|(gap, nodes, run_time, slack)| {
                 submit += gap.saturating_sub(6);
-                PlainJob { submit, nodes, requested: run_time + slack, run_time }
+                let requested = run_time.saturating_add_signed(slack);
+                PlainJob { submit, nodes, requested, run_time }
             })
             .collect()
     })

@@ -109,7 +109,9 @@ impl<'a> Plain<'a> {
             }
             let mut arrived = Vec::new();
             while next < self.jobs.len() && self.jobs[next].submit * SECOND <= now {
-                let most = self.machine.budget.iter().map(|b| b.1).max().unwrap();
+                let in_force = self.machine.budget.iter().rfind(|b| b.0 * SECOND <= now).unwrap().1;
+                let to_come = self.machine.budget.iter().filter(|b| b.0 * SECOND > now);
+                let most = to_come.map(|b| b.1).fold(in_force, u32::max);
                 let job = &self.jobs[next];
                 if job.nodes <= self.machine.nodes
                     && job.nodes * self.machine.watts_per_node <= most
@@ -192,7 +194,8 @@ impl<'a> Plain<'a> {
     fn start(&mut self, job: usize) {
         self.waiting.retain(|other| *other != job);
         self.starts[job] = Some(self.now / SECOND);
-        let end = self.now + self.jobs[job].run_time * SECOND;
+        let limit = (self.jobs[job].requested * SECOND).max(1);
+        let end = self.now + (self.jobs[job].run_time * SECOND).min(limit);
         self.running.push((job, end, self.stay(job, self.now)));
     }
 

@@ -19,6 +19,7 @@ fn logs() -> Vec<PathBuf> {
         .filter(|path| path.to_string_lossy().contains(".swf"))
         .collect();
     logs.sort();
+    assert!(!logs.is_empty(), "BUSBAR_TRACES={folder} has no .swf file");
     logs
 }
 

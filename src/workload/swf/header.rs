@@ -81,9 +81,10 @@ impl Header {
         }
     }
 
-    /// Processors of the machine or, failing that, its nodes.
-    pub fn processors(&self) -> Option<u32> {
-        self.max_procs.or(self.max_nodes)
+    /// Processors of a machine whose largest job has this many. A node may have several of them,
+    /// so the number of nodes stands in only where no job speaks against it.
+    pub fn processors(&self, largest_job: u32) -> Option<u32> {
+        self.max_procs.or(self.max_nodes.filter(|nodes| *nodes >= largest_job))
     }
 }
 

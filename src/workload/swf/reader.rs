@@ -44,8 +44,9 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
     if u32::try_from(jobs.len()).is_err() {
         return Err(SwfError::TooManyJobs { file: name.to_owned() });
     }
-    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times)
-        .on_processors(header.processors());
+    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times);
+    let processors = header.processors(workload.largest_job());
+    let workload = workload.on_processors(processors);
     Ok(Log { workload, header, intake })
 }
 

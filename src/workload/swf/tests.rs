@@ -399,9 +399,10 @@ fn garbage_in_a_header_is_as_good_as_nothing() {
     for value in ["", "-1", "0", "many", "1,024", "4294967296", "12x", "99999999999999999999"] {
         let text = format!("; MaxProcs: {value}\n; MaxNodes: 12\n");
         let header = Header::of(text.as_bytes());
-        assert_eq!((header.max_procs, header.processors()), (None, Some(12)), "{value}");
+        assert_eq!((header.max_procs, header.processors(12)), (None, Some(12)), "{value}");
         let header = Header::of(format!("{text}; MaxProcs: 48").as_bytes());
-        assert_eq!(header.processors(), Some(48), "{value}");
+        assert_eq!(header.processors(48), Some(48), "{value}");
+        assert_eq!(header.processors(64 * 48), header.max_procs, "a job speaks against it");
     }
     for value in ["128", "128 (some text)", "128(some text)", "128, 256", "128 256", "128;"] {
         let header = Header::of(format!("; MaxProcs: {value}\n").as_bytes());
