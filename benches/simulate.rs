@@ -8,7 +8,6 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::OnceCell;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -78,9 +77,12 @@ fn easy(bench: &Bench) {
     for jobs in [100_000, 1_000_000] {
         for sizes in ALL_SIZES {
             let workload = generate(jobs, 0.85, sizes);
-            let times = bench.time(PolicySpec::Easy, &workload);
             let worth_it = jobs == 100_000 || (sizes == Sizes::Mixed && !bench.quick);
-            let plain = if worth_it { bench.plain(&workload) } else { None };
+            let (times, plain) = if worth_it {
+                bench.time_beside_plain(&workload)
+            } else {
+                (bench.time(PolicySpec::Easy, &workload), None)
+            };
             let mut row = vec![sizes.to_string(), grouped(jobs.into())];
             row.extend(times.cells(jobs));
             row.extend(ratio_cells(jobs, &times, plain, 50.0));
@@ -96,11 +98,10 @@ fn overload(bench: &Bench) {
         "sizes | jobs | ns/job, best | median | jobs/s | plain jobs/s | ratio | goal | met",
     );
     for sizes in ALL_SIZES {
-        let workload = generate(10_000, 1.5, sizes);
-        let times = bench.time(PolicySpec::Easy, &workload);
+        let (times, plain) = bench.time_beside_plain(&generate(10_000, 1.5, sizes));
         let mut row = vec![sizes.to_string(), grouped(10_000)];
         row.extend(times.cells(10_000));
-        row.extend(ratio_cells(10_000, &times, bench.plain(&workload), 200.0));
+        row.extend(ratio_cells(10_000, &times, plain, 200.0));
         table.row(row);
     }
     table.print();
@@ -221,11 +222,21 @@ fn logs(bench: &Bench) {
 /// What a job costs among more jobs.
 fn growth(bench: &Bench) {
     let mut table = Table::new("jobs | ns/job, best | median | jobs/s | factor | goal | met");
-    let mut first = None;
     let counts: &[u32] =
         if bench.quick { &[100_000, 1_000_000] } else { &[100_000, 1_000_000, 10_000_000] };
-    for &jobs in counts {
-        let times = bench.time(PolicySpec::Easy, &generate(jobs, 0.85, Sizes::Mixed));
+    let workloads: Vec<Workload> =
+        counts.iter().map(|&jobs| generate(jobs, 0.85, Sizes::Mixed)).collect();
+    // They take turns, so that the computer's own ups and downs are not taken for growth.
+    let mut seconds = vec![Vec::new(); counts.len()];
+    for _ in 0..if bench.quick { 3 } else { 9 } {
+        for (workload, seconds) in workloads.iter().zip(&mut seconds) {
+            let machine = machine_of(workload);
+            seconds.push(timed(|| simulate(PolicySpec::Easy, &machine, workload)).0);
+        }
+    }
+    let mut first = None;
+    for (&jobs, seconds) in counts.iter().zip(seconds) {
+        let times = Times::of(seconds);
         let cost = times.median / f64::from(jobs);
         let factor = cost / *first.get_or_insert(cost);
         let mut row = vec![grouped(jobs.into())];
@@ -284,13 +295,13 @@ struct Bench {
     quick: bool,
     folder: TempDir,
     /// The Python that runs the plain loop, if there is one.
-    python: OnceCell<Option<String>>,
+    python: Option<String>,
 }
 
 impl Bench {
     fn new(quick: bool) -> Self {
         let folder = TempDir::new().expect("a folder for files");
-        Bench { quick, folder, python: OnceCell::new() }
+        Bench { quick, folder, python: version("python3") }
     }
 
     /// Says what this is measured on.
@@ -301,13 +312,12 @@ impl Bench {
             processor.map_or("unknown", |name| name.trim_start_matches(['\t', ' ', ':']));
         println!("- processor: {processor}, one core of it in use");
         println!("- compiler: {}", version("rustc").as_deref().unwrap_or("unknown"));
-        println!("- plain loop: {}", self.python().unwrap_or("left out, there is no python3"));
+        println!(
+            "- plain loop: {}",
+            self.python.as_deref().unwrap_or("left out, there is no python3")
+        );
         println!("- load average before: {}", load_average());
         println!("- form: {}", if self.quick { "quick" } else { "full" });
-    }
-
-    fn python(&self) -> Option<&str> {
-        self.python.get_or_init(|| version("python3")).as_deref()
     }
 
     /// Calls `work`, which says how many seconds each of its parts took, several times: the
@@ -327,7 +337,32 @@ impl Bench {
     fn time(&self, policy: PolicySpec, workload: &Workload) -> Times {
         let machine = machine_of(workload);
         let runs = self.repeat(|| [timed(|| simulate(policy, &machine, workload)).0]);
-        Times { best: runs[0][0], median: runs[runs.len() / 2][0] }
+        Times::of(runs.into_iter().flatten().collect())
+    }
+
+    /// The time that EASY takes, and the median time of the plain loop for the same workload if
+    /// there is a Python. They take turns, so that both get their share of whatever else the
+    /// computer does; and they have to come to the same mean wait, or are not to be compared.
+    fn time_beside_plain(&self, workload: &Workload) -> (Times, Option<f64>) {
+        if self.python.is_none() {
+            return (self.time(PolicySpec::Easy, workload), None);
+        }
+        let log = self.write_log(workload);
+        let machine = machine_of(workload);
+        let (mut ours, mut plain) = (Vec::new(), Vec::new());
+        for _ in 0..if self.quick { 1 } else { 5 } {
+            let mut wait = 0.0;
+            for _ in 0..5 {
+                let (seconds, run) = timed(|| simulate(PolicySpec::Easy, &machine, workload));
+                ours.push(seconds);
+                wait = mean_wait(workload, &run);
+            }
+            let (seconds, plain_wait) = plain_loop(&log);
+            plain.push(seconds);
+            let same = (plain_wait - wait).abs() <= 1e-9 * wait;
+            assert!(same, "mean wait {wait}, but {plain_wait} in the plain loop");
+        }
+        (Times::of(ours), Some(Times::of(plain).median))
     }
 
     fn write_log(&self, workload: &Workload) -> PathBuf {
@@ -339,37 +374,25 @@ impl Bench {
             .expect("a file that can be written");
         path
     }
+}
 
-    /// The seconds the plain loop takes for the same workload, by the median. It has to come to
-    /// the same mean wait, or the two are not to be compared.
-    fn plain(&self, workload: &Workload) -> Option<f64> {
-        self.python()?;
-        let log = self.write_log(workload);
-        let run = simulate(PolicySpec::Easy, &machine_of(workload), workload);
-        let waits = workload.jobs().iter().zip(&run.records);
-        let wait: f64 = waits.map(|(job, record)| record.start.since(job.submit).secs_f64()).sum();
-        let wait = wait / run.records.len() as f64;
+/// Runs the plain loop on a log: the seconds its simulation took, and the mean wait.
+fn plain_loop(log: &Path) -> (f64, f64) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/plain_easy.py");
+    let output = Command::new("python3").arg(script).arg(log).arg(PROCESSORS.to_string()).output();
+    let output = output.expect("python3 was there a moment ago");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the plain loop failed: {errors}");
+    let answer: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let figure = |key: &str| answer[key].as_f64().expect(key);
+    (figure("simulate_s"), figure("mean_wait_s"))
+}
 
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/plain_easy.py");
-        let mut times: Vec<f64> = (0..if self.quick { 1 } else { 3 })
-            .map(|_| {
-                let mut command = Command::new("python3");
-                let output = command.arg(&script).arg(&log).arg(PROCESSORS.to_string()).output();
-                let output = output.expect("python3 was there a moment ago");
-                let text = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success(), "the plain loop failed: {text}");
-                let answer: serde_json::Value =
-                    serde_json::from_slice(&output.stdout).expect("one JSON object");
-                let figure = |key: &str| answer[key].as_f64().expect(key);
-                let plain_wait = figure("mean_wait_s");
-                let same = (plain_wait - wait).abs() <= 1e-9 * wait;
-                assert!(same, "mean wait {wait}, but {plain_wait} in the plain loop");
-                figure("simulate_s")
-            })
-            .collect();
-        times.sort_by(f64::total_cmp);
-        Some(times[times.len() / 2])
-    }
+fn mean_wait(workload: &Workload, run: &Run) -> f64 {
+    let jobs = workload.jobs().iter().zip(&run.records);
+    let waits = jobs.map(|(job, record)| record.start.since(job.submit).secs_f64());
+    waits.sum::<f64>() / run.records.len() as f64
 }
 
 /// How long the same thing took, in seconds.
@@ -379,6 +402,11 @@ struct Times {
 }
 
 impl Times {
+    fn of(mut seconds: Vec<f64>) -> Self {
+        seconds.sort_by(f64::total_cmp);
+        Times { best: seconds[0], median: seconds[seconds.len() / 2] }
+    }
+
     /// Jobs a second, by the median.
     fn speed(&self, jobs: u32) -> f64 {
         f64::from(jobs) / self.median
