@@ -172,60 +172,58 @@ impl<'a> Dispatch<'a> {
         jobs: &[Job],
         mut done: impl FnMut(Result<Applied, Violation>),
     ) {
-        let mut decisions = std::mem::take(&mut self.decisions);
+        let Dispatch { model, queue, ledger, arrived, released, .. } = self;
         let view = View {
-            now: self.ledger.now(),
+            now: ledger.now(),
             jobs,
-            queue: &self.queue,
-            ledger: &self.ledger,
-            model: self.model,
-            changes: Changes {
-                arrived: &self.arrived,
-                released: &self.released,
-                machine: self.machine_changed,
-            },
+            queue,
+            ledger,
+            model: *model,
+            changes: Changes { arrived, released, machine: self.machine_changed },
         };
-        policy.decide(&view, &mut decisions);
-        self.arrived.clear();
-        self.released.clear();
+        policy.decide(&view, &mut self.decisions);
+        arrived.clear();
+        released.clear();
         self.machine_changed = false;
-        for decision in decisions.drain(..) {
-            done(self.apply(&decision, jobs));
+        for decision in self.decisions.drain(..) {
+            done(apply(&decision, *model, queue, ledger, jobs));
         }
-        self.decisions = decisions;
     }
+}
 
-    #[inline]
-    fn apply(&mut self, decision: &Decision, jobs: &[Job]) -> Result<Applied, Violation> {
-        match *decision {
-            Decision::Start { job, point } => {
-                if !self.queue.contains(job) {
-                    return Err(match self.ledger.holds(job) {
-                        true => Violation::AlreadyRunning { job },
-                        false => Violation::NotWaiting { job },
-                    });
-                }
-                if !self.model.offers(&jobs[job.index()], &point) {
-                    let OperatingPoint { nodes, power, .. } = point;
-                    return Err(Violation::NotOnMenu { job, nodes, power });
-                }
-                self.ledger.start(job, &point)?;
-                let backfilled = self.queue.head() != Some(job);
-                self.queue.remove(job);
-                Ok(Applied::Started { job, point, backfilled })
+/// Carries a decision out, or says why it cannot be.
+#[inline]
+fn apply(
+    decision: &Decision,
+    model: &dyn Model,
+    queue: &mut Queue,
+    ledger: &mut Ledger,
+    jobs: &[Job],
+) -> Result<Applied, Violation> {
+    match *decision {
+        Decision::Start { job, point } => {
+            if !queue.contains(job) {
+                return Err(match ledger.holds(job) {
+                    true => Violation::AlreadyRunning { job },
+                    false => Violation::NotWaiting { job },
+                });
             }
-            Decision::Drop { job } => match self.queue.remove(job) {
-                true => Ok(Applied::Dropped { job }),
-                false => Err(Violation::NotWaiting { job }),
-            },
-            Decision::WakeAt(at) => {
-                let now = self.ledger.now();
-                if at > now {
-                    Ok(Applied::Wake(at))
-                } else {
-                    Err(Violation::WakeInThePast { at, now })
-                }
+            if !model.offers(&jobs[job.index()], &point) {
+                let OperatingPoint { nodes, power, .. } = point;
+                return Err(Violation::NotOnMenu { job, nodes, power });
             }
+            ledger.start(job, &point)?;
+            let backfilled = queue.head() != Some(job);
+            queue.remove(job);
+            Ok(Applied::Started { job, point, backfilled })
+        }
+        Decision::Drop { job } => match queue.remove(job) {
+            true => Ok(Applied::Dropped { job }),
+            false => Err(Violation::NotWaiting { job }),
+        },
+        Decision::WakeAt(at) => {
+            let now = ledger.now();
+            if at > now { Ok(Applied::Wake(at)) } else { Err(Violation::WakeInThePast { at, now }) }
         }
     }
 }

@@ -7,6 +7,10 @@
 //! one time limit per class and descends only where some class stays within its limit, so its
 //! cost does not grow with the length of the queue.
 //!
+//! Most jobs leave the queue soon after they came. So the tree does not know the youngest few
+//! blocks: those are looked through one by one, and a job that leaves before its block is old
+//! never costs the tree anything.
+//!
 //! The index may promise too much (a class is as small as its smallest size, times are rounded
 //! down to seconds, power is not part of it), never too little: a policy tests what it is given.
 
@@ -40,6 +44,9 @@ impl Fit {
     }
 }
 
+/// How many of the latest blocks are too young for the tree.
+const YOUNG: usize = 4;
+
 /// The waiting jobs.
 #[derive(Clone)]
 pub struct Queue {
@@ -49,6 +56,8 @@ pub struct Queue {
     levels: Vec<Vec<Node>>,
     /// What the root knows of all its children together.
     shortest: Shortest,
+    /// The blocks before this one are in the tree; the others are young.
+    indexed: usize,
     /// No job before this place waits.
     head: usize,
     /// No job at this place or after it has ever waited.
@@ -64,6 +73,7 @@ impl Queue {
             blocks: Vec::new(),
             levels: Vec::new(),
             shortest: Shortest::EMPTY,
+            indexed: 0,
             head: 0,
             tail: 0,
             len: 0,
@@ -155,7 +165,23 @@ impl Queue {
         self.head = if self.len == 0 { place } else { self.head.min(place) };
         self.tail = self.tail.max(place + 1);
         self.len += 1;
-        let mut child = place / BLOCK;
+        let block = place / BLOCK;
+        if block < self.indexed {
+            self.index(block, class, seconds);
+        }
+        while self.indexed + YOUNG < block {
+            self.indexed += 1;
+            let block = self.indexed - 1;
+            for (class, seconds) in self.blocks[block].waiting_jobs() {
+                self.index(block, class, seconds);
+            }
+        }
+    }
+
+    /// Tells the tree of a waiting job in a block.
+    #[inline]
+    fn index(&mut self, block: usize, class: usize, seconds: i16) {
+        let mut child = block;
         for level in &mut self.levels {
             let shortest = level[child / FAN_OUT].child(class, child % FAN_OUT);
             if *shortest <= seconds {
@@ -181,7 +207,7 @@ impl Queue {
             self.head = self.at_or_after(JobId(place as u32 + 1)).map_or(place, JobId::index);
         }
 
-        if left <= seconds {
+        if place / BLOCK >= self.indexed || left <= seconds {
             return true;
         }
         let (mut child, mut shortest) = (place / BLOCK, left);
@@ -204,8 +230,7 @@ impl Queue {
         if fit.free == 0 || place >= self.tail {
             return None;
         }
-        // Most of the time nobody fits, which the index says at once.
-        let fit = IndexFit::new(fit, &self.classes, &self.shortest)?;
+        let fit = IndexFit::new(fit, &self.classes, &self.shortest);
         let block = place / BLOCK;
         let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
         if fits != 0 {
@@ -217,17 +242,33 @@ impl Queue {
     /// All waiting jobs at or after a place that may fit the room, in order.
     #[inline]
     pub fn all_that_fit(&self, from: JobId, fit: &Fit) -> Fitting<'_> {
-        let nobody = Fitting { queue: self, fit: None, block: 0, left: 0 };
-        let Some(first) = self.next_fit(from, fit) else { return nobody };
-        let Some(fit) = IndexFit::new(fit, &self.classes, &self.shortest) else { return nobody };
-        let block = first.index() / BLOCK;
-        let left = self.blocks[block].may_fit(&fit) & (u16::MAX << (first.index() % BLOCK));
-        Fitting { fit: Some(fit), block, left, ..nobody }
+        let place = from.index().max(self.head);
+        if fit.free == 0 || place >= self.tail {
+            return Fitting { queue: self, fit: None, block: 0, left: 0 };
+        }
+        let fit = IndexFit::new(fit, &self.classes, &self.shortest);
+        let block = place / BLOCK;
+        let left = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
+        Fitting { queue: self, fit: Some(fit), block, left }
     }
 
     /// The next block in which somebody may fit, and who.
     #[inline(always)]
     fn next_block(&self, block: usize, fit: &IndexFit) -> Option<(usize, u16)> {
+        // Most of the time nobody fits, which the root says at once.
+        if block < self.indexed && fit.is_possible() {
+            let old = self.next_old_block(block, fit);
+            if old.is_some() {
+                return old;
+            }
+        }
+        let young = (block + 1).max(self.indexed)..self.tail.div_ceil(BLOCK);
+        young.map(|block| (block, self.blocks[block].may_fit(fit))).find(|(_, fits)| *fits != 0)
+    }
+
+    /// The next block in the tree in which somebody may fit, and who.
+    #[inline(always)]
+    fn next_old_block(&self, block: usize, fit: &IndexFit) -> Option<(usize, u16)> {
         let mut level = 0;
         let mut child = block;
         loop {
@@ -258,7 +299,7 @@ impl Queue {
 /// The waiting jobs that may fit some room, from [`Queue::all_that_fit`].
 pub struct Fitting<'a> {
     queue: &'a Queue,
-    /// `None` if nobody fits.
+    /// `None` if there is nobody or no room.
     fit: Option<IndexFit>,
     block: usize,
     /// Those of the present block that were not handed out yet.

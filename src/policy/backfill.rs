@@ -44,7 +44,7 @@ pub struct Room {
     extra_nodes: u32,
     extra_power: Watts,
     /// Where the budget is going to change: what will be free when, the reservation taken out.
-    outlook: Option<Availability>,
+    outlook: Option<Box<Availability>>,
 }
 
 impl Room {
@@ -58,7 +58,7 @@ impl Room {
             window: Span::FOREVER,
             extra_nodes: 0,
             extra_power: Watts::ZERO,
-            outlook: changes.then(|| Availability::of(view.ledger)),
+            outlook: changes.then(|| Box::new(Availability::of(view.ledger))),
         }
     }
 

@@ -26,9 +26,9 @@ pub(super) struct IndexFit {
 }
 
 impl IndexFit {
-    /// Compares the room with the shortest times of all classes at once; `None` if nobody fits.
+    /// Compares the room with the shortest times of all classes at once.
     #[inline(always)]
-    pub(super) fn new(fit: &Fit, classes: &SizeClasses, shortest: &Shortest) -> Option<Self> {
+    pub(super) fn new(fit: &Fit, classes: &SizeClasses, shortest: &Shortest) -> Self {
         let free = bound(u64::from(fit.free));
         let unreserved = bound(u64::from(fit.free.min(fit.extra)));
         let window = bound(fit.window.millis() / 1000);
@@ -41,7 +41,13 @@ impl IndexFit {
             short |= fits.to_bitmask() << (8 * part);
         }
         short &= !anybody;
-        (anybody | short != 0).then_some(IndexFit { free, unreserved, window, anybody, short })
+        IndexFit { free, unreserved, window, anybody, short }
+    }
+
+    /// Whether anybody in the tree may fit.
+    #[inline(always)]
+    pub(super) fn is_possible(&self) -> bool {
+        self.anybody | self.short != 0
     }
 }
 
@@ -183,6 +189,13 @@ impl Block {
         let of_class = self.class.simd_eq(i16x16::splat(class));
         let shortest = of_class.bitselect(left, i16x16::splat(NOBODY)).reduce_min();
         (class as usize, seconds, shortest)
+    }
+
+    /// Class and time of each waiting job.
+    #[inline]
+    pub(super) fn waiting_jobs(&self) -> impl Iterator<Item = (usize, i16)> + use<> {
+        let (classes, seconds) = (self.class.to_array(), self.seconds.to_array());
+        bits(self.waiting.into()).map(move |at| (classes[at] as usize, seconds[at]))
     }
 
     /// The waiting jobs that may fit, one bit each.
