@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::machine::Machine;
 use crate::rows::rows;
-use crate::units::{Instant, QuantityError, Watts, parse_decimal};
+use crate::units::{Instant, QuantityError, Share, Watts, parse_decimal};
 
 /// How much power the machine may draw, as a function of time.
 ///
@@ -79,8 +79,8 @@ pub enum BudgetSpec {
 pub enum Limit {
     /// In watts.
     Power(Watts),
-    /// As a share of the machine's maximum power, in millionths.
-    Share(u64),
+    /// As a share of the machine's maximum power.
+    Share(Share),
 }
 
 /// Why a budget could not be used.
@@ -155,9 +155,9 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let text = text.trim();
-        match text.strip_suffix('%') {
-            Some(number) => Ok(Limit::Share(parse_decimal(number.trim(), 10_000)?)),
-            None => Ok(Limit::Power(text.parse()?)),
+        match text.ends_with('%') {
+            true => Ok(Limit::Share(text.parse()?)),
+            false => Ok(Limit::Power(text.parse()?)),
         }
     }
 }
@@ -167,11 +167,7 @@ impl Limit {
     pub fn on(self, machine: &Machine) -> Result<Watts, BudgetError> {
         let budget = match self {
             Limit::Power(power) => power,
-            Limit::Share(millionths) => {
-                let maximum = u128::from(machine.max_power().milliwatts());
-                let share = maximum * u128::from(millionths) / 1_000_000;
-                Watts::from_milliwatts(share.min(u128::from(Watts::LARGEST.milliwatts())) as u64)
-            }
+            Limit::Share(share) => share.of(machine.max_power()).min(Watts::LARGEST),
         };
         if budget <= machine.base_power {
             return Err(BudgetError::NothingLeft { budget, base: machine.base_power });
@@ -199,9 +195,7 @@ impl fmt::Display for BudgetSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BudgetSpec::Limit(Limit::Power(power)) => power.fmt(f),
-            BudgetSpec::Limit(Limit::Share(millionths)) => {
-                write!(f, "{}%", *millionths as f64 / 10_000.0)
-            }
+            BudgetSpec::Limit(Limit::Share(share)) => share.fmt(f),
             BudgetSpec::File(path) => path.display().fmt(f),
         }
     }

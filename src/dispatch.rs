@@ -83,7 +83,9 @@ impl<'a> Dispatch<'a> {
         model: &'a dyn Model,
         jobs: &[Job],
     ) -> Self {
-        let classes = SizeClasses::of_sizes(jobs.iter().map(|job| model.footprint(job).nodes));
+        let classes = SizeClasses::of_sizes(
+            (0..).map(JobId).zip(jobs).map(|(id, job)| model.footprint(id, job).nodes),
+        );
         Dispatch {
             model,
             queue: Queue::new(classes, jobs.len()),
@@ -124,7 +126,7 @@ impl<'a> Dispatch<'a> {
     /// away if it could not run on the empty machine under the largest limit from now on.
     #[inline]
     pub fn arrive(&mut self, id: JobId, job: &Job) -> Result<(), Rejection> {
-        let least = self.model.footprint(job);
+        let least = self.model.footprint(id, job);
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
@@ -208,7 +210,7 @@ fn apply(
                     false => Violation::NotWaiting { job },
                 });
             }
-            if !model.offers(&jobs[job.index()], &point) {
+            if !model.offers(job, &jobs[job.index()], &point) {
                 let OperatingPoint { nodes, power, .. } = point;
                 return Err(Violation::NotOnMenu { job, nodes, power });
             }

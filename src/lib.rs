@@ -8,23 +8,20 @@
 //! 80 % of what it could.
 //!
 //! ```
-//! use busbar::budget::Budget;
+//! use busbar::budget::BudgetSpec;
 //! use busbar::machine::Machine;
-//! use busbar::policy::PolicySpec;
-//! use busbar::sim::Simulation;
-//! use busbar::units::Watts;
+//! use busbar::scenario::Scenario;
 //! use busbar::workload::demo::demo;
 //!
 //! let workload = demo();
 //! let machine = Machine::of_processors(256)?;
-//! let mut policy = "easy".parse::<PolicySpec>()?.build();
-//! let run = Simulation::new(&machine, &workload)
-//!     .budget(Budget::constant("20.48kW".parse::<Watts>()?))
-//!     .run(policy.as_mut());
+//! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
+//! let scenario = Scenario { budget, ..Scenario::new(&machine, &workload, "easy".parse()?) };
+//! let summary = scenario.run().summary;
 //!
-//! assert_eq!(run.records.len(), 2000);
-//! assert!(run.peak <= "20.48kW".parse::<Watts>()?);
-//! assert_eq!(run.violations, 0);
+//! assert_eq!(summary.completed + summary.rejected, 2000);
+//! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);
+//! assert_eq!(summary.violations, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -37,11 +34,12 @@
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`], [`availability`] | what is held, and what will be free when |
-//! | [`policy`] | who runs next: `fcfs`, `easy`, `conservative`, and your own |
+//! | [`policy`] | who runs next, and how: one file per policy, and your own |
 //! | [`dispatch`] | carries decisions out, or refuses them |
 //! | [`sim`] | the event loop |
 //! | [`workload`] | logs, generators, the demo |
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
+//! | [`scenario`] | a policy by its name, tried on a workload |
 //! | [`cli`] | the command line |
 
 pub mod availability;
@@ -59,6 +57,7 @@ pub mod policy;
 pub mod queue;
 pub mod report;
 mod rows;
+pub mod scenario;
 pub mod sim;
 pub mod units;
 pub mod workload;

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::units::Watts;
+use crate::units::{Share, Watts};
+
+mod gearbox;
+
+pub use gearbox::{Gear, Gearbox, GearboxError, Sensitivity};
 
 /// A homogeneous machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// What it is called in reports.
     pub name: String,
@@ -16,12 +20,16 @@ pub struct Machine {
     pub nodes: u32,
     /// Processors in a node: a log that counts processors is packed onto whole nodes.
     pub processors_per_node: u32,
-    /// What a node draws while it runs a job, on top of the base power.
+    /// What a node draws while it runs a job in the top gear, on top of the base power.
     pub node_power: Watts,
     /// What the machine draws at all times, whether jobs run or not.
     pub base_power: Watts,
     /// Whether the power figures were given, or are [`Machine::ASSUMED_NODE_POWER`].
     pub power_is_assumed: bool,
+    /// The speeds of its nodes, and how jobs respond to them.
+    pub gearbox: Gearbox,
+    /// Whether the gearbox was given, or is the default.
+    pub gearbox_is_assumed: bool,
 }
 
 /// Why a machine could not be used.
@@ -78,6 +86,7 @@ struct File {
     #[serde(default = "one")]
     processors_per_node: u32,
     power: Option<Power>,
+    dvfs: Option<Gearbox>,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +136,8 @@ impl Machine {
             node_power: Machine::ASSUMED_NODE_POWER,
             base_power: Watts::ZERO,
             power_is_assumed: true,
+            gearbox: Gearbox::default(),
+            gearbox_is_assumed: true,
         }
         .validated()
     }
@@ -173,6 +184,8 @@ impl Machine {
             node_power: power.node,
             base_power: power.base,
             power_is_assumed,
+            gearbox_is_assumed: file.dvfs.is_none(),
+            gearbox: file.dvfs.unwrap_or_default(),
         };
         Ok(machine.validated()?)
     }
@@ -185,6 +198,18 @@ impl Machine {
     /// The draw of the whole machine with every node busy.
     pub fn max_power(&self) -> Watts {
         self.base_power + self.node_power * self.nodes
+    }
+
+    /// The same machine with so much more of the same nodes, rounded up.
+    pub fn enlarged(&self, by: Share) -> Result<Self, MachineError> {
+        let nodes = u64::from(self.nodes) + by.of_count(self.nodes);
+        let nodes = u32::try_from(nodes).ok().filter(|nodes| *nodes <= Machine::MOST_NODES);
+        let nodes = nodes.ok_or_else(|| MachineError::TooLarge {
+            what: "the number of nodes",
+            value: format!("{} and {by} more", self.nodes),
+            most: Machine::MOST_NODES.to_string(),
+        })?;
+        Machine { name: format!("{} +{by}", self.name), nodes, ..self.clone() }.validated()
     }
 
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and
@@ -238,7 +263,18 @@ mod tests {
         assert_eq!(machine.name, "cab");
         assert_eq!(machine.max_power(), Watts::from_watts(64 * 230 + 1500));
         assert!(!machine.power_is_assumed);
+        assert!(machine.gearbox_is_assumed);
         assert!(read("nodes = 2").unwrap().power_is_assumed);
+        let geared = read("nodes = 2\n[dvfs]\ngears = [{ ghz = 2.0, volts = 1.0 }]").unwrap();
+        assert_eq!((geared.gearbox.top().ghz, geared.gearbox_is_assumed), (2.0, false));
+    }
+
+    #[test]
+    fn more_of_the_same_nodes_round_up() {
+        let larger = Machine::of_processors(128).unwrap().enlarged(Share::percent(20)).unwrap();
+        assert_eq!((larger.nodes, larger.name.as_str()), (154, "128 processors +20%"));
+        let huge = Machine::of_processors(Machine::MOST_NODES).unwrap();
+        assert!(matches!(huge.enlarged(Share::percent(1)), Err(MachineError::TooLarge { .. })));
     }
 
     #[test]
@@ -249,6 +285,8 @@ mod tests {
         assert!(error("node = 3").contains("unknown field `node`"), "{}", error("node = 3"));
         assert!(error("nodes = 1\n[power]\nnode = '5'").contains("valid units"));
         assert!(error("nodes = 1\n[power]\nnode = '0W'").contains("draws nothing"));
+        let empty = "nodes = 1\n[dvfs]\ngears = []";
+        assert!(error(empty).contains("dvfs.gears is empty"), "{}", error(empty));
         assert!(error("nodes = 1\n[power]\nnode = 400").contains("such as \"400W\""));
         assert!(error("nodes = 4000000000").contains("at most 100000000"));
         assert!(error("nodes = 40000000\n[power]\nnode = '1GW'").contains("too large"));

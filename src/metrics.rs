@@ -25,6 +25,19 @@ pub fn bounded_slowdown(job: &Job, record: &Record, threshold: Span) -> f64 {
     (turnaround.millis() as f64 / run_time.max(threshold).millis() as f64).max(1.0)
 }
 
+/// The bounded slowdown against the run time at the nominal operating point: what a user sees who
+/// did not ask to be slowed.
+#[inline]
+pub fn nominal_bounded_slowdown(
+    job: &Job,
+    record: &Record,
+    run_time: Span,
+    threshold: Span,
+) -> f64 {
+    let turnaround = record.end.since(job.submit);
+    (turnaround.millis() as f64 / run_time.max(threshold).millis() as f64).max(1.0)
+}
+
 /// The usual threshold of the bounded slowdown: ten minutes.
 pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
 
@@ -76,6 +89,8 @@ pub struct Summary {
     pub mean_bsld: Option<f64>,
     /// The largest bounded slowdown.
     pub max_bsld: Option<f64>,
+    /// Mean bounded slowdown against the run time at the nominal operating point.
+    pub mean_bsld_nominal: Option<f64>,
     /// The threshold of the bounded slowdown.
     pub bsld_threshold_s: f64,
     /// Share of all node time between first submission and last end that jobs used.
@@ -100,6 +115,14 @@ pub struct Summary {
     pub turns: u64,
     /// Whether the power figures rest on an assumed draw of a node.
     pub power_is_assumed: bool,
+    /// Mean frequency of all node time that jobs used.
+    pub mean_frequency_ghz: Option<f64>,
+    /// Energy of the jobs that ran over what they would have drawn at their nominal points.
+    pub energy_vs_nominal: Option<f64>,
+    /// Jobs that ran slower because no limit of the budget could feed them at nominal speed.
+    pub oversized: u64,
+    /// Whether frequencies rest on an assumed set of gears.
+    pub gears_are_assumed: bool,
 }
 
 /// What a summary is about, beside the run itself.
@@ -126,16 +149,20 @@ impl Summary {
         };
         let mut waits = Vec::new();
         let (mut turnaround, mut node_time) = (0u128, 0u128);
-        let (mut bsld_sum, mut bsld_max) = (0.0f64, 0.0f64);
-        let ran = workload.jobs().iter().zip(&run.records).filter(|ran| ran.1.state.has_run());
-        for (job, record) in ran {
+        let (mut bsld_sum, mut bsld_max, mut bsld_nominal) = (0.0f64, 0.0f64, 0.0f64);
+        let mut speed = Speed::on(machine);
+        let ran = workload.jobs().iter().zip(workload.run_times()).zip(&run.records);
+        for ((job, &run_time), record) in ran.filter(|ran| ran.1.state.has_run()) {
             let bsld = bounded_slowdown(job, record, bsld_threshold);
             bsld_sum += bsld;
             bsld_max = bsld_max.max(bsld);
+            let run_time = run_time.min(job.requested);
+            bsld_nominal += nominal_bounded_slowdown(job, record, run_time, bsld_threshold);
             waits.push(wait(job, record).millis());
             turnaround += u128::from(record.end.since(job.submit).millis());
-            let run_time = record.end.since(record.start).millis();
-            node_time += u128::from(record.nodes) * u128::from(run_time);
+            let run_millis = record.end.since(record.start).millis();
+            node_time += u128::from(record.nodes) * u128::from(run_millis);
+            speed.note(job, run_time, record, subject.budget);
         }
         let some = |figure: f64| (!waits.is_empty()).then_some(figure);
         let mean = |sum: u128| some(sum as f64 / waits.len() as f64 / 1000.0);
@@ -143,6 +170,7 @@ impl Summary {
         let max_wait_s = some(waits.iter().max().map_or(0.0, |wait| *wait as f64 / 1000.0));
         let mean_turnaround_s = mean(turnaround);
         let mean_bsld = some(bsld_sum / waits.len() as f64);
+        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64);
         let max_bsld = some(bsld_max);
         let median_wait_s = median(&mut waits).map(|millis| millis / 1000.0);
 
@@ -172,6 +200,7 @@ impl Summary {
             mean_turnaround_s,
             mean_bsld,
             max_bsld,
+            mean_bsld_nominal,
             bsld_threshold_s: bsld_threshold.secs_f64(),
             utilisation: ratio(
                 node_time as f64,
@@ -193,7 +222,56 @@ impl Summary {
             decisions: run.decisions,
             turns: run.turns,
             power_is_assumed: machine.power_is_assumed,
+            mean_frequency_ghz: speed.mean_frequency(),
+            energy_vs_nominal: ratio(speed.energy.as_f64(), speed.nominal_energy.as_f64()),
+            oversized: speed.oversized,
+            gears_are_assumed: machine.gearbox_is_assumed,
         }
+    }
+}
+
+/// How fast jobs ran, and what that saved.
+struct Speed<'a> {
+    machine: &'a Machine,
+    /// Each gear with the node time spent in it.
+    gears: Vec<(f64, Watts, u128)>,
+    energy: Joules,
+    nominal_energy: Joules,
+    oversized: u64,
+}
+
+impl<'a> Speed<'a> {
+    fn on(machine: &'a Machine) -> Self {
+        let gears = machine.gearbox.node_powers(machine.node_power);
+        Speed {
+            machine,
+            gears: gears.into_iter().map(|(gear, power)| (gear.ghz, power, 0)).collect(),
+            energy: Joules::ZERO,
+            nominal_energy: Joules::ZERO,
+            oversized: 0,
+        }
+    }
+
+    #[inline]
+    fn note(&mut self, job: &Job, nominal_run_time: Span, record: &Record, budget: &Budget) {
+        let run_time = record.end.since(record.start);
+        let node_time = u128::from(record.nodes) * u128::from(run_time.millis());
+        if let Some(gear) = self.gears.iter_mut().find(|gear| gear.1 == record.cap) {
+            gear.2 += node_time;
+        }
+        let nominal_power = self.machine.node_power * job.nodes;
+        self.energy += record.power.over(run_time);
+        self.nominal_energy += nominal_power.over(nominal_run_time);
+        if record.cap < self.machine.node_power {
+            let most = budget.largest_from(job.submit).saturating_sub(self.machine.base_power);
+            self.oversized += u64::from(nominal_power > most);
+        }
+    }
+
+    fn mean_frequency(&self) -> Option<f64> {
+        let whole: u128 = self.gears.iter().map(|gear| gear.2).sum();
+        let sum: f64 = self.gears.iter().map(|(ghz, _, time)| ghz * *time as f64).sum();
+        (whole > 0).then(|| sum / whole as f64)
     }
 }
 
@@ -223,7 +301,7 @@ fn energy_allowed(budget: &Budget, begin: Instant, end: Instant) -> Joules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicySpec;
+    use crate::policy::Fcfs;
     use crate::sim::Simulation;
 
     fn job(submit: u32, nodes: u32, seconds: u32) -> (Job, Span) {
@@ -240,9 +318,7 @@ mod tests {
         let machine = Machine::of_processors(2).unwrap();
         let workload = Workload::new("hand", [job(100, 2, 1000), job(200, 1, 100), job(200, 3, 1)]);
         let budget = Budget::constant(Watts::from_watts(250));
-        let run = Simulation::new(&machine, &workload)
-            .budget(budget.clone())
-            .run(PolicySpec::Fcfs.build().as_mut());
+        let run = Simulation::new(&machine, &workload).budget(budget.clone()).run(&mut Fcfs);
         let subject = Subject {
             policy: "fcfs",
             machine: &machine,
@@ -264,6 +340,9 @@ mod tests {
         assert_eq!(summary.peak_power_w, 200.0);
         assert_eq!(summary.mean_power_w, Some(210_000.0 / 1100.0));
         assert_eq!(summary.budget_used, Some(210_000.0 / (250.0 * 1100.0)));
+        assert_eq!(summary.mean_bsld_nominal, summary.mean_bsld);
+        assert_eq!(summary.mean_frequency_ghz, Some(2.3));
+        assert_eq!((summary.energy_vs_nominal, summary.oversized), (Some(1.0), 0));
     }
 
     #[test]

@@ -3,13 +3,17 @@
 //! A model turns a job into a [`Menu`] of [`OperatingPoint`]s; a policy picks one. What the pick
 //! leads to is the model's [`Outcome`].
 
-use std::borrow::Cow;
+use std::ops::Deref;
+
+use smallvec::SmallVec;
 
 use crate::job::Job;
-use crate::units::{Span, Watts};
+use crate::units::{JobId, Span, Watts};
 
+mod dvfs;
 mod rigid;
 
+pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use rigid::Rigid;
 
 /// One way to run a job: what it holds, for how long at most, and what it draws.
@@ -30,6 +34,18 @@ impl OperatingPoint {
     /// Even a job with nothing to do needs its nodes for a moment: a reservation of no length
     /// at all would keep nobody from taking them.
     pub const SHORTEST: Span = Span::from_millis(1);
+
+    /// A job on nodes that draw `cap` each.
+    #[inline]
+    fn new(nodes: u32, cap: Watts, time: Span) -> Self {
+        OperatingPoint {
+            nodes,
+            cap,
+            time: time.max(OperatingPoint::SHORTEST),
+            // A job larger than any machine is turned away by its nodes before its power counts.
+            power: cap.checked_mul(nodes).unwrap_or(Watts::LARGEST),
+        }
+    }
 }
 
 /// What really happens to a job at an operating point.
@@ -41,58 +57,105 @@ pub struct Outcome {
     pub power: Watts,
 }
 
-/// The ways a job may run, nominal first; never empty.
+/// The ways a job may run, nominal first; never empty. It reads as a slice of points.
 #[derive(Clone, Debug)]
-pub enum Menu<'m> {
-    /// A rigid job: take it or leave it.
-    One(OperatingPoint),
-    /// A choice, kept by the model or worked out for the job.
-    Many(Cow<'m, [OperatingPoint]>),
-}
+pub struct Menu(SmallVec<[OperatingPoint; 8]>);
 
-impl Menu<'_> {
-    /// The points, nominal first.
-    pub fn points(&self) -> &[OperatingPoint] {
-        match self {
-            Menu::One(point) => std::slice::from_ref(point),
-            Menu::Many(points) => points,
-        }
+impl Menu {
+    /// A menu of these points, nominal first. `None` if there are none.
+    pub fn new(points: impl IntoIterator<Item = OperatingPoint>) -> Option<Self> {
+        let points: SmallVec<_> = points.into_iter().collect();
+        (!points.is_empty()).then_some(Menu(points))
     }
 }
 
-/// How jobs respond to nodes, frequency and power.
+/// A rigid job: take it or leave it.
+impl From<OperatingPoint> for Menu {
+    fn from(point: OperatingPoint) -> Self {
+        Menu(SmallVec::from_slice(&[point]))
+    }
+}
+
+impl Deref for Menu {
+    type Target = [OperatingPoint];
+
+    #[inline]
+    fn deref(&self) -> &[OperatingPoint] {
+        &self.0
+    }
+}
+
+/// How many times as long something takes: a factor of at least one, in steps of 2⁻³² so that the
+/// same factor gives the same time everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stretch(u64);
+
+impl Stretch {
+    /// As long as before.
+    pub const NONE: Stretch = Stretch(1 << 32);
+
+    /// The stretched time, rounded up. It never passes [`Span::FOREVER`].
+    #[inline]
+    pub fn of(self, time: Span) -> Span {
+        let product = u128::from(time.millis()) * u128::from(self.0);
+        Span::from_millis(u64::try_from(product.div_ceil(1 << 32)).unwrap_or(u64::MAX))
+    }
+
+    /// The longest time that, stretched, is no longer than this one; forever stays forever.
+    #[inline]
+    pub fn undone(self, time: Span) -> Span {
+        if self == Stretch::NONE || time == Span::FOREVER {
+            return time;
+        }
+        // Wide division is slow; 49 days do without.
+        let millis = match u32::try_from(time.millis()) {
+            Ok(millis) => (u64::from(millis) << 32) / self.0,
+            Err(_) => ((u128::from(time.millis()) << 32) / u128::from(self.0)) as u64,
+        };
+        Span::from_millis(millis)
+    }
+}
+
+/// What all jobs have in common at one place of their menus: none draws less than this a node
+/// there, and none is stretched less against its nominal time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// At least this much a node; never nothing.
+    pub node_power: Watts,
+    /// At least so many times the nominal time.
+    pub stretch: Stretch,
+}
+
+/// How jobs respond to nodes, frequency and power. A job is known by its id and by what its user
+/// asks for.
 pub trait Model: Sync {
     /// The point a user means by the request alone: the nodes asked for, unthrottled.
-    fn nominal(&self, job: &Job) -> OperatingPoint;
+    fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint;
 
-    /// Every way `job` may run, the nominal one first.
-    fn menu(&self, job: &Job) -> Menu<'_>;
+    /// Every way a job may run, the nominal one first.
+    fn menu(&self, id: JobId, job: &Job) -> Menu;
 
-    /// What happens to `job`, which runs for `run_time` at its nominal point, when it runs at
+    /// What happens to a job, which runs for `run_time` at its nominal point, when it runs at
     /// `point` instead.
-    fn outcome(&self, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome;
+    fn outcome(&self, id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome;
 
-    /// The least of each resource over the job's menu: whatever does not offer this much cannot
-    /// run the job at any point.
-    fn footprint(&self, job: &Job) -> Footprint {
-        let menu = self.menu(job);
-        let points = menu.points();
-        let least = |f: fn(&OperatingPoint) -> u64| points.iter().map(f).min().unwrap_or(0);
+    /// Bounds for each place of the menus, the nominal one first; never empty.
+    fn rungs(&self) -> &[Rung];
+
+    /// What it takes to let a job in: whatever does not offer this much cannot run it.
+    fn footprint(&self, id: JobId, job: &Job) -> Footprint {
+        let menu = self.menu(id, job);
+        let least = |f: fn(&OperatingPoint) -> u64| menu.iter().map(f).min().unwrap_or(0);
         Footprint {
-            nodes: points.iter().map(|point| point.nodes).min().unwrap_or(0),
+            nodes: menu.iter().map(|point| point.nodes).min().unwrap_or(0),
             time: Span::from_millis(least(|point| point.time.millis())),
             power: Watts::from_milliwatts(least(|point| point.power.milliwatts())),
         }
     }
 
-    /// No job draws less than this a node at any point of its menu; at least a milliwatt.
-    fn least_node_power(&self) -> Watts {
-        Watts::from_milliwatts(1)
-    }
-
     /// Whether `point` is on the job's menu.
-    fn offers(&self, job: &Job, point: &OperatingPoint) -> bool {
-        self.menu(job).points().contains(point)
+    fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
+        self.menu(id, job).contains(point)
     }
 }
 

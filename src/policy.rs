@@ -9,21 +9,26 @@
 
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
-use crate::model::{Model, OperatingPoint};
+use crate::model::{Menu, Model, OperatingPoint};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId};
 
 mod backfill;
 mod conservative;
 mod easy;
+mod easy_power;
 mod fcfs;
+pub mod pb_guided;
+mod slowable;
 mod spec;
 
-pub use backfill::{Backfill, Chooser, Room};
+pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
 pub use easy::{Easy, Nominal};
+pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
-pub use spec::{PolicyError, PolicySpec};
+pub use pb_guided::{PbGuided, PbGuidedSpec};
+pub use spec::{PolicyError, PolicySpec, Setting};
 
 /// A rule that decides which waiting jobs start, and at which operating point.
 pub trait Policy {
@@ -78,7 +83,13 @@ impl View<'_> {
     /// The job at the nodes it asks for, unthrottled.
     #[inline]
     pub fn nominal(&self, job: JobId) -> OperatingPoint {
-        self.model.nominal(self.job(job))
+        self.model.nominal(job, self.job(job))
+    }
+
+    /// Every way the job may run, nominal first.
+    #[inline]
+    pub fn menu(&self, job: JobId) -> Menu {
+        self.model.menu(job, self.job(job))
     }
 }
 

@@ -14,6 +14,8 @@
 //! The index may promise too much (a class is as small as its smallest size, times are rounded
 //! down to seconds, power is not part of it), never too little: a policy tests what it is given.
 
+use smallvec::SmallVec;
+
 use crate::model::Footprint;
 use crate::units::{JobId, Span};
 
@@ -23,7 +25,7 @@ mod index;
 
 pub use classes::SizeClasses;
 use code::code;
-use index::{BLOCK, Block, FAN_OUT, IndexFit, Node, Shortest};
+use index::{BLOCK, Block, Bounds, FAN_OUT, IndexFit, Node, Shortest};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes, and either ends within the `window` or asks for at most `extra` nodes.
@@ -98,6 +100,11 @@ impl Queue {
                 break;
             }
         }
+    }
+
+    /// The size classes its index tells apart.
+    pub fn classes(&self) -> &SizeClasses {
+        &self.classes
     }
 
     /// How many jobs wait.
@@ -226,11 +233,30 @@ impl Queue {
     /// the caller to test.
     #[inline]
     pub fn next_fit(&self, from: JobId, fit: &Fit) -> Option<JobId> {
-        let place = from.index().max(self.head);
-        if fit.free == 0 || place >= self.tail {
+        if fit.free == 0 {
             return None;
         }
-        let fit = IndexFit::new(fit, &self.classes, &self.shortest);
+        self.first_fit(from, [Bounds::from(fit)])
+    }
+
+    /// The same for a room that can be used in several ways: a job that fits any of them.
+    #[inline]
+    pub fn next_fit_of(&self, from: JobId, ways: &[Fit]) -> Option<JobId> {
+        let bounds = ways.iter().filter(|fit| fit.free > 0).map(Bounds::from);
+        let bounds: SmallVec<[Bounds; 8]> = bounds.collect();
+        if bounds.is_empty() {
+            return None;
+        }
+        self.first_fit(from, bounds)
+    }
+
+    #[inline(always)]
+    fn first_fit<W: AsRef<[Bounds]>>(&self, from: JobId, ways: W) -> Option<JobId> {
+        let place = from.index().max(self.head);
+        if place >= self.tail {
+            return None;
+        }
+        let fit = IndexFit::new(ways, &self.classes, &self.shortest);
         let block = place / BLOCK;
         let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
         if fits != 0 {
@@ -246,7 +272,7 @@ impl Queue {
         if fit.free == 0 || place >= self.tail {
             return Fitting { queue: self, fit: None, block: 0, left: 0 };
         }
-        let fit = IndexFit::new(fit, &self.classes, &self.shortest);
+        let fit = IndexFit::new([Bounds::from(fit)], &self.classes, &self.shortest);
         let block = place / BLOCK;
         let left = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
         Fitting { queue: self, fit: Some(fit), block, left }
@@ -254,7 +280,11 @@ impl Queue {
 
     /// The next block in which somebody may fit, and who.
     #[inline(always)]
-    fn next_block(&self, block: usize, fit: &IndexFit) -> Option<(usize, u16)> {
+    fn next_block<W: AsRef<[Bounds]>>(
+        &self,
+        block: usize,
+        fit: &IndexFit<W>,
+    ) -> Option<(usize, u16)> {
         // Most of the time nobody fits, which the root says at once.
         if block < self.indexed && fit.is_possible() {
             let old = self.next_old_block(block, fit);
@@ -268,7 +298,11 @@ impl Queue {
 
     /// The next block in the tree in which somebody may fit, and who.
     #[inline(always)]
-    fn next_old_block(&self, block: usize, fit: &IndexFit) -> Option<(usize, u16)> {
+    fn next_old_block<W: AsRef<[Bounds]>>(
+        &self,
+        block: usize,
+        fit: &IndexFit<W>,
+    ) -> Option<(usize, u16)> {
         let mut level = 0;
         let mut child = block;
         loop {
@@ -300,7 +334,7 @@ impl Queue {
 pub struct Fitting<'a> {
     queue: &'a Queue,
     /// `None` if there is nobody or no room.
-    fit: Option<IndexFit>,
+    fit: Option<IndexFit<[Bounds; 1]>>,
     block: usize,
     /// Those of the present block that were not handed out yet.
     left: u16,
@@ -342,7 +376,15 @@ mod tests {
         Insert { gap: u32, nodes: u32, seconds: u32 },
         Remove { nth: usize },
         Restore,
-        Ask { nth: usize, fit: Fit },
+        Ask { nth: usize, fits: Vec<Fit> },
+    }
+
+    fn fit() -> impl Strategy<Value = Fit> {
+        (0u32..80, 0u32..80, 0u32..120).prop_map(|(free, extra, window)| Fit {
+            free,
+            extra,
+            window: Span::from_secs(window),
+        })
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -351,9 +393,8 @@ mod tests {
                 .prop_map(|(gap, nodes, seconds)| Step::Insert { gap, nodes, seconds }),
             2 => (0usize..1000).prop_map(|nth| Step::Remove { nth }),
             1 => Just(Step::Restore),
-            4 => (0usize..1000, 0u32..80, 0u32..80, 0u32..120).prop_map(|(nth, free, extra, w)| {
-                Step::Ask { nth, fit: Fit { free, extra, window: Span::from_secs(w) } }
-            }),
+            4 => (0usize..1000, prop::collection::vec(fit(), 1..4))
+                .prop_map(|(nth, fits)| Step::Ask { nth, fits }),
         ]
     }
 
@@ -395,14 +436,20 @@ mod tests {
                             plain.insert(at, (job, nodes, seconds));
                         }
                     }
-                    Step::Ask { nth, fit } => {
+                    Step::Ask { nth, fits } => {
                         let from = JobId(nth as u32 % (place + 2));
                         let expected = plain.iter().find(|(job, nodes, seconds)| {
-                            *job >= from
-                                && *nodes <= fit.free
-                                && (Span::from_secs(*seconds) <= fit.window || *nodes <= fit.extra)
+                            let short = |fit: &Fit| Span::from_secs(*seconds) <= fit.window;
+                            let fits_in = |fit: &Fit| {
+                                *nodes <= fit.free && (short(fit) || *nodes <= fit.extra)
+                            };
+                            *job >= from && fits.iter().any(fits_in)
                         });
-                        prop_assert_eq!(queue.next_fit(from, &fit), expected.map(|job| job.0));
+                        let expected = expected.map(|job| job.0);
+                        prop_assert_eq!(queue.next_fit_of(from, &fits), expected);
+                        if let [fit] = &fits[..] {
+                            prop_assert_eq!(queue.next_fit(from, fit), expected);
+                        }
                         let next = plain.iter().map(|job| job.0).find(|job| *job >= from);
                         prop_assert_eq!(queue.at_or_after(from), next);
                     }

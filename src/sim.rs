@@ -406,7 +406,7 @@ impl<'a> World<'a> {
             match applied {
                 Ok(Applied::Started { job, point, backfilled }) => {
                     let run_time = workload.run_time(job);
-                    let outcome = model.outcome(&jobs[job.index()], run_time, &point);
+                    let outcome = model.outcome(job, &jobs[job.index()], run_time, &point);
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     let restarts = records[job.index()].restarts;

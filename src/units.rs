@@ -1,8 +1,9 @@
 //! Time, power and energy as exact integers, and the identities of jobs and nodes.
 //!
 //! Time is counted in milliseconds, power in milliwatts and energy in microjoules (which is
-//! milliwatts × milliseconds), so sums never drift and the same input gives the same bytes. Models work in `f64` and round power *up* at the border
-//! ([`Watts::from_f64_rounded_up`]): what is promised is never less than what is drawn.
+//! milliwatts × milliseconds), so sums never drift and the same input gives the same bytes. Models
+//! work in `f64` and round power *up* at the border ([`Watts::from_f64_rounded_up`]): what is
+//! promised is never less than what is drawn.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,6 +11,10 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
 use serde::Serialize;
+
+mod share;
+
+pub use share::Share;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -292,6 +297,9 @@ pub enum QuantityError {
     /// The number is beyond the largest value.
     #[error("'{0}' is too large")]
     TooLarge(String),
+    /// The text is not a percentage.
+    #[error("'{0}' is not a share; write a percentage, such as 60%")]
+    NotAShare(String),
     /// The unit is missing or unknown.
     #[error("'{text}' has no known unit of power; valid units: {valid}", valid = VALID_POWER_UNITS)]
     UnknownUnit {

@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
     pub(super) jobs: Option<Range<usize>>,
 
-    /// Where a generator's random numbers start [default: 1]
+    /// Where random numbers start, a generator's and those about jobs [default: 1]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
 
@@ -43,10 +43,15 @@ impl Arguments {
     }
 
     /// Reads or makes the workload, for this machine if one was named, and takes the slice.
-    pub(super) fn load(&self, machine: Option<&Machine>) -> anyhow::Result<Loaded> {
+    /// A seed that is of no use to anybody is warned about.
+    pub(super) fn load(
+        &self,
+        machine: Option<&Machine>,
+        seed_is_used: bool,
+    ) -> anyhow::Result<Loaded> {
         let source: Source = self.workload.parse()?;
         let processors = machine.map(|machine| machine.processors());
-        if self.seed.is_some() && !source.heeds_seed() {
+        if self.seed.is_some() && !seed_is_used && !source.heeds_seed() {
             // The run goes on without it; that nobody may read this changes nothing.
             let _ = writeln!(io::stderr(), "warning: --seed has no effect on {}", self.workload);
         }

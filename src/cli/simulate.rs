@@ -12,11 +12,12 @@ use serde::Serialize;
 use crate::budget::{Budget, BudgetSpec};
 use crate::cli::{load, print};
 use crate::machine::Machine;
-use crate::metrics::{Subject, Summary};
+use crate::metrics::Summary;
 use crate::policy::PolicySpec;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
-use crate::sim::{Events, Outages, Run, Simulation};
-use crate::units::{Span, parse_decimal};
+use crate::scenario::{Scenario, Trial};
+use crate::sim::{Events, Outages, Run};
+use crate::units::{Share, Span, parse_decimal};
 use crate::workload::Workload;
 use crate::workload::swf::Intake;
 
@@ -28,6 +29,7 @@ use crate::workload::swf::Intake;
   busbar simulate
   busbar simulate --workload KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
   busbar simulate --workload 'lublin(jobs=100000, load=0.85)' --machine 1024 --budget 80%
+  busbar simulate --policy 'pb-guided(beta=known)' --budget 80% --enlarge 20%
   busbar simulate --workload log.swf --jobs 20000..25000 --json --out results/")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -37,7 +39,8 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// fcfs, easy or conservative
+    /// fcfs, easy, conservative, easy-power, or pb-guided(lower=60%, upper=90%, beta=unknown);
+    /// docs/policies.md lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
@@ -45,6 +48,11 @@ pub(super) struct Arguments {
     /// time,budget rows [default: no limit]
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Option<BudgetSpec>,
+
+    /// So many more nodes of the same kind under the same watts: 20%. A budget given as a share
+    /// is a share of the machine without them
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    enlarge: Option<Share>,
 
     /// Nodes that fail: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE")]
@@ -95,6 +103,8 @@ struct Answer<'a> {
     summary: &'a Summary,
     #[serde(skip_serializing_if = "Option::is_none")]
     intake: Option<&'a Intake>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plain_bsld: Option<f64>,
     estimates_raised: usize,
     simulate_s: f64,
     wall_s: f64,
@@ -104,53 +114,55 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let named = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
-    let load::Loaded { mut workload, intake } = arguments.load.load(named.as_ref())?;
-    let machine = match named {
+    let load::Loaded { mut workload, intake } =
+        arguments.load.load(named.as_ref(), arguments.policy.uses_gears())?;
+    let original = match named {
         Some(machine) => machine,
         None => machine_of(&workload)?,
     };
-    workload.pack_processors(machine.processors_per_node);
-    let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
     let budget = match &arguments.budget {
-        Some(budget) => budget.resolve(&machine)?,
+        Some(budget) => budget.resolve(&original)?,
         None => Budget::unlimited(),
     };
+    let machine = match arguments.enlarge {
+        Some(share) => original.enlarged(share)?,
+        None => original,
+    };
+    workload.pack_processors(machine.processors_per_node);
+    let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
     let outages = match &arguments.outages {
         Some(path) => Outages::from_file(path, machine.nodes)?,
         None => Outages::default(),
     };
 
-    let simulation = Simulation::new(&machine, &workload)
-        .budget(budget.clone())
-        .outages(outages)
-        .events(match arguments.events {
+    let scenario = Scenario {
+        budget,
+        outages,
+        events: match arguments.events {
             When::Instant => Events::Instant,
             When::Each => Events::Each,
-        })
-        .keep_power(arguments.out.is_some());
+        },
+        seed: arguments.load.seed.unwrap_or(1),
+        bsld_threshold: arguments.bsld_threshold,
+        keep_power: arguments.out.is_some(),
+        ..Scenario::new(&machine, &workload, arguments.policy)
+    };
     if let Some(folder) = &arguments.out {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
     let started = Clock::now();
-    let run = with_progress_bar(&simulation, arguments.policy, workload.jobs().len());
+    let Trial { run, summary, plain_bsld } = with_progress_bar(&scenario);
     let simulate_s = started.elapsed().as_secs_f64();
 
-    let policy = arguments.policy.to_string();
-    let subject = Subject {
-        policy: &policy,
-        machine: &machine,
-        workload: &workload,
-        budget: &budget,
-        bsld_threshold: arguments.bsld_threshold,
-    };
-    let summary = Summary::of(&subject, &run);
     if let Some(folder) = &arguments.out {
-        write_folder(folder, &subject, &run, &summary)?;
+        let policy = arguments.policy.to_string();
+        write_folder(folder, &scenario.subject(&policy), &run, &summary)?;
     }
     let answer = Answer {
         summary: &summary,
         intake: intake.as_ref(),
+        plain_bsld,
         estimates_raised,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
@@ -176,25 +188,29 @@ fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
     }
 }
 
-/// Runs the simulation with a progress bar, if a person is watching and it takes long enough.
-fn with_progress_bar(simulation: &Simulation<'_>, policy: PolicySpec, jobs: usize) -> Run {
-    let mut policy = policy.build();
+/// Runs the scenario with a progress bar, if a person is watching.
+fn with_progress_bar(scenario: &Scenario<'_>) -> Trial {
     if !std::io::stderr().is_terminal() {
-        return simulation.run(policy.as_mut());
+        return scenario.run();
     }
-    let bar = ProgressBar::new(jobs as u64);
+    let bar = ProgressBar::new(scenario.workload.jobs().len() as u64);
     // The template is a constant; if it were wrong, the plain bar would do.
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} jobs, {eta} left") {
         bar.set_style(style);
     }
-    let run =
-        simulation.run_with_progress(policy.as_mut(), &mut |over| bar.set_position(over as u64));
+    let trial = scenario.run_with_progress(&mut |over| bar.set_position(over as u64));
     bar.finish_and_clear();
-    run
+    trial
 }
 
 fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
     let mut text = summary_table(answer.summary);
+    if let Some(bsld) = answer.plain_bsld {
+        text += &format!(
+            "{:>12}  mean slowdown {bsld:.2} under plain EASY without a limit: bsld_lower\n",
+            "reference"
+        );
+    }
     if let Some(intake) = answer.intake {
         for line in intake.lines() {
             text += &format!("{:>12}  {line}\n", "log");

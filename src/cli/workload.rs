@@ -87,7 +87,7 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
 
 fn convert(arguments: &Convert) -> anyhow::Result<()> {
     let Source::Log(path) = arguments.load.workload.parse()? else {
-        return write_log(&arguments.load.load(None)?.workload, arguments.out.as_deref());
+        return write_log(&arguments.load.load(None, false)?.workload, arguments.out.as_deref());
     };
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
     let log = swf::clean_path(&path, arguments.load.bad_records())?;
@@ -195,7 +195,7 @@ impl Spread {
 
 fn info(arguments: &Info) -> anyhow::Result<()> {
     let machine = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
-    let loaded = arguments.load.load(machine.as_ref())?;
+    let loaded = arguments.load.load(machine.as_ref(), false)?;
     let workload = &loaded.workload;
     let processors = machine
         .map(|machine| machine.processors())

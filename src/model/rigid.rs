@@ -2,56 +2,50 @@
 
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome};
-use crate::units::{Span, Watts};
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
+use crate::units::{JobId, Span};
 
 /// Every job has one operating point, the one it asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Rigid {
-    node_power: Watts,
+    rung: [Rung; 1],
 }
 
 impl Rigid {
     /// Jobs whose nodes draw what the machine's nodes draw when busy.
     pub fn on(machine: &Machine) -> Self {
-        Rigid { node_power: machine.node_power }
+        Rigid { rung: [Rung { node_power: machine.node_power, stretch: Stretch::NONE }] }
     }
 }
 
 impl Model for Rigid {
     #[inline]
-    fn nominal(&self, job: &Job) -> OperatingPoint {
-        OperatingPoint {
-            nodes: job.nodes,
-            cap: self.node_power,
-            time: job.requested.max(OperatingPoint::SHORTEST),
-            // A job larger than any machine is turned away by its nodes before its power counts.
-            power: self.node_power.checked_mul(job.nodes).unwrap_or(Watts::LARGEST),
-        }
+    fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
+        OperatingPoint::new(job.nodes, self.rung[0].node_power, job.requested)
     }
 
-    fn menu(&self, job: &Job) -> Menu<'_> {
-        Menu::One(self.nominal(job))
+    fn menu(&self, id: JobId, job: &Job) -> Menu {
+        self.nominal(id, job).into()
     }
 
     #[inline]
-    fn outcome(&self, _job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
+    fn outcome(&self, _id: JobId, _job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
         Outcome { run_time, power: point.power }
     }
 
     #[inline]
-    fn footprint(&self, job: &Job) -> Footprint {
-        let OperatingPoint { nodes, time, power, .. } = self.nominal(job);
+    fn rungs(&self) -> &[Rung] {
+        &self.rung
+    }
+
+    #[inline]
+    fn footprint(&self, id: JobId, job: &Job) -> Footprint {
+        let OperatingPoint { nodes, time, power, .. } = self.nominal(id, job);
         Footprint { nodes, time, power }
     }
 
     #[inline]
-    fn least_node_power(&self) -> Watts {
-        self.node_power
-    }
-
-    #[inline]
-    fn offers(&self, job: &Job, point: &OperatingPoint) -> bool {
-        *point == self.nominal(job)
+    fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
+        *point == self.nominal(id, job)
     }
 }

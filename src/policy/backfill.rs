@@ -8,28 +8,52 @@
 
 use crate::availability::{Availability, Claim};
 use crate::ledger::{Holding, Vacancy};
-use crate::model::OperatingPoint;
+use crate::model::{OperatingPoint, Rung};
 use crate::policy::{Decision, Policy, View};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// How a backfilling policy picks a job's operating point.
+///
+/// A choice must not grant later, in a smaller room and while nothing else has changed, what it
+/// refused before: between completions free nodes and power only fall; a job that backfills ends
+/// before the reservation or uses what is left over at it, so the reservation stays where it is;
+/// the window until it closes; and what is left over at it only falls. So instants at which jobs
+/// only arrive need to test the arrivals alone.
 pub trait Chooser {
-    /// Whether a job that was refused stays refused until a job ends or the machine changes.
-    /// Then instants at which jobs only arrive need to test the arrivals alone.
-    ///
-    /// It holds for a choice that depends on the room alone and never grants in a smaller room
-    /// what it refused in a larger one: between completions free nodes and power only
-    /// fall; a job that backfills ends before the reservation or uses what is left over at it,
-    /// so the reservation stays where it is; the window until it closes; and what is left over
-    /// at it only falls.
-    const REFUSED_STAYS_REFUSED: bool;
-
     /// The point at which the job is to start now, which the room must admit; `None` to wait.
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint>;
 
-    /// The point for which the blocked head of the queue gets its reservation.
-    fn reserve(&mut self, view: &View<'_>, job: JobId) -> OperatingPoint;
+    /// The point for which the blocked head of the queue gets its reservation, and when that is
+    /// expected to fit; `None` if it never does.
+    fn reserve(
+        &mut self,
+        view: &View<'_>,
+        job: JobId,
+        ahead: &Ahead<'_>,
+    ) -> Option<(OperatingPoint, Vacancy)>;
+
+    /// The first waiting job at or after a place that may be worth asking [`Chooser::choose`]
+    /// about. It may name too many, never too few.
+    #[inline]
+    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]))
+    }
+
+    /// Whether what was refused in a turn, which began with so much drawn, stays refused
+    /// although jobs were started in it. It does if a choice depends on the room alone.
+    #[inline]
+    fn refusals_outlive_starts(&self, _view: &View<'_>, _drawn: Watts) -> bool {
+        true
+    }
+
+    /// A turn begins.
+    #[inline]
+    fn begin(&mut self, _view: &View<'_>) {}
+
+    /// A job that was chosen starts.
+    #[inline]
+    fn started(&mut self, _job: JobId) {}
 }
 
 /// What a job may use if it starts now.
@@ -38,6 +62,8 @@ pub struct Room {
     now: Instant,
     nodes: u32,
     power: Watts,
+    /// What is drawn, with the jobs that are about to start.
+    drawn: Watts,
     /// Time until the reservation.
     window: Span,
     /// What stays free when the reservation begins.
@@ -55,6 +81,7 @@ impl Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),
             power: view.ledger.free_power(),
+            drawn: view.ledger.power(),
             window: Span::FOREVER,
             extra_nodes: 0,
             extra_power: Watts::ZERO,
@@ -70,6 +97,12 @@ impl Room {
     /// Free power.
     pub fn power(&self) -> Watts {
         self.power
+    }
+
+    /// Power drawn by all that runs or is about to start, and by the machine itself.
+    #[inline]
+    pub fn drawn(&self) -> Watts {
+        self.drawn
     }
 
     /// Whether a job may start now at `point`.
@@ -91,6 +124,7 @@ impl Room {
         }
         self.nodes -= point.nodes;
         self.power -= point.power;
+        self.drawn += point.power;
         if let Some(outlook) = &mut self.outlook {
             outlook.take(self.now, &Claim::of(point));
         }
@@ -102,22 +136,49 @@ impl Room {
         self.extra_power = reservation.extra_power;
     }
 
-    /// The room in the terms of the queue's index, which knows nodes only: watts count as the
-    /// nodes they can feed.
+    /// The room in the terms of the queue's index, for jobs at one place of their menus. The
+    /// index knows nodes and nominal times only: watts count as the nodes they can feed, and the
+    /// window as the nominal time that fits it.
     #[inline]
-    fn fit(&self, least_node_power: Watts) -> Fit {
+    pub fn fit(&self, rung: &Rung) -> Fit {
         let fed = |nodes: u32, power: Watts| {
-            if least_node_power.checked_mul(nodes).is_some_and(|needed| needed <= power) {
+            if rung.node_power.checked_mul(nodes).is_some_and(|needed| needed <= power) {
                 nodes
             } else {
-                (power.milliwatts() / least_node_power.milliwatts()).min(u64::from(nodes)) as u32
+                (power.milliwatts() / rung.node_power.milliwatts()).min(u64::from(nodes)) as u32
             }
         };
         Fit {
             free: fed(self.nodes, self.power),
             extra: fed(self.extra_nodes, self.extra_power),
-            window: self.window,
+            window: rung.stretch.undone(self.window),
         }
+    }
+}
+
+/// What is expected to come free, to find the head of the queue its place in.
+pub struct Ahead<'a> {
+    view: &'a View<'a>,
+    room: &'a Room,
+    started: &'a [Holding],
+}
+
+impl Ahead<'_> {
+    /// The first instant from which a point fits for its whole time, and what is free then.
+    pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
+        let Ahead { view, room, started } = self;
+        if let Some(outlook) = &room.outlook {
+            let at = outlook.earliest(view.now, &Claim::of(point))?;
+            let (nodes, power) = outlook.at(at);
+            return Some(Vacancy { at, nodes, power });
+        }
+        let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };
+        view.ledger.running().vacancy(now, started, point.nodes, point.power)
+    }
+
+    /// Power drawn by all that runs or is about to start, and by the machine itself.
+    pub fn drawn(&self) -> Watts {
+        self.room.drawn
     }
 }
 
@@ -133,7 +194,8 @@ struct Reservation {
 #[derive(Clone, Debug, Default)]
 pub struct Backfill<C> {
     chooser: C,
-    /// The promise to the present head of the queue, if it is blocked.
+    /// The promise to the present head of the queue, if it is blocked and whatever was refused
+    /// beside it is still refused.
     reservation: Option<Reservation>,
     /// What jobs started in this pass will hold, soonest back first.
     started: Vec<Holding>,
@@ -149,20 +211,30 @@ impl<C: Chooser> Backfill<C> {
     fn admit_arrivals(
         &mut self,
         view: &View<'_>,
-        mut room: Room,
-        mut reservation: Reservation,
+        room: &mut Room,
+        reservation: &Reservation,
         decisions: &mut Vec<Decision>,
     ) {
-        room.respect(&reservation);
+        room.respect(reservation);
         for &job in view.changes.arrived {
-            if let Some(point) = self.chooser.choose(view, job, &room) {
-                room.take(&point);
-                decisions.push(Decision::Start { job, point });
-            }
+            self.consider(view, job, room, decisions);
         }
-        reservation.extra_nodes = room.extra_nodes;
-        reservation.extra_power = room.extra_power;
-        self.reservation = Some(reservation);
+    }
+
+    /// Starts a job if the chooser finds it a point.
+    #[inline]
+    fn consider(
+        &mut self,
+        view: &View<'_>,
+        job: JobId,
+        room: &mut Room,
+        decisions: &mut Vec<Decision>,
+    ) -> Option<OperatingPoint> {
+        let point = self.chooser.choose(view, job, room)?;
+        room.take(&point);
+        decisions.push(Decision::Start { job, point });
+        self.chooser.started(job);
+        Some(point)
     }
 
     /// Starts jobs from the head of the queue while they fit; returns the first that does not.
@@ -175,9 +247,7 @@ impl<C: Chooser> Backfill<C> {
         self.started.clear();
         let mut head = view.queue.head();
         while let Some(job) = head {
-            let Some(point) = self.chooser.choose(view, job, room) else { break };
-            room.take(&point);
-            decisions.push(Decision::Start { job, point });
+            let Some(point) = self.consider(view, job, room, decisions) else { break };
             let until = view.now + point.time;
             self.started.push(Holding { until, job, nodes: point.nodes, power: point.power });
             head = view.queue.at_or_after(JobId(job.0 + 1));
@@ -188,30 +258,23 @@ impl<C: Chooser> Backfill<C> {
 
     /// Promises the head of the queue the earliest time at which it is expected to fit. If it
     /// fits at none (nodes are down), nobody can delay it.
-    fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) {
-        let point = self.chooser.reserve(view, head);
-        let mut reservation =
-            Reservation { at: Instant::NEVER, extra_nodes: 0, extra_power: Watts::ZERO };
-        if let Some(outlook) = &mut room.outlook {
-            let claim = Claim::of(&point);
-            if let Some(at) = outlook.earliest(view.now, &claim) {
-                outlook.take(at, &claim);
-                let (extra_nodes, extra_power) = outlook.at(at);
-                reservation = Reservation { at, extra_nodes, extra_power };
-            }
-        } else {
-            let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };
-            let running = view.ledger.running();
-            if let Some(then) = running.vacancy(now, &self.started, point.nodes, point.power) {
-                reservation = Reservation {
+    fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) -> Reservation {
+        let ahead = Ahead { view, room, started: &self.started };
+        let reservation = match self.chooser.reserve(view, head, &ahead) {
+            Some((point, then)) => {
+                if let Some(outlook) = &mut room.outlook {
+                    outlook.take(then.at, &Claim::of(&point));
+                }
+                Reservation {
                     at: then.at,
                     extra_nodes: then.nodes - point.nodes,
                     extra_power: then.power - point.power,
-                };
+                }
             }
-        }
+            None => Reservation { at: Instant::NEVER, extra_nodes: 0, extra_power: Watts::ZERO },
+        };
         room.respect(&reservation);
-        self.reservation = Some(reservation);
+        reservation
     }
 
     /// Starts whoever may pass the blocked head.
@@ -222,33 +285,44 @@ impl<C: Chooser> Backfill<C> {
         head: JobId,
         decisions: &mut Vec<Decision>,
     ) {
-        let least_node_power = view.model.least_node_power();
         let mut from = head;
-        while let Some(job) = view.queue.next_fit(JobId(from.0 + 1), &room.fit(least_node_power)) {
-            if let Some(point) = self.chooser.choose(view, job, room) {
-                room.take(&point);
-                decisions.push(Decision::Start { job, point });
-            }
+        while let Some(job) = self.chooser.candidate(view, JobId(from.0 + 1), room) {
+            self.consider(view, job, room, decisions);
             from = job;
         }
+    }
+
+    /// The promise to a blocked head, if this turn leaves one.
+    fn turn(
+        &mut self,
+        view: &View<'_>,
+        room: &mut Room,
+        decisions: &mut Vec<Decision>,
+    ) -> Option<Reservation> {
+        let only_arrivals = view.changes.nothing_freed() && room.outlook.is_none();
+        if let Some(reservation) = self.reservation.filter(|_| only_arrivals) {
+            self.admit_arrivals(view, room, &reservation, decisions);
+            return Some(reservation);
+        }
+        let head = self.start_heads(view, room, decisions)?;
+        let reservation = self.reserve(view, room, head);
+        self.backfill(view, room, head, decisions);
+        Some(reservation)
     }
 }
 
 impl<C: Chooser> Policy for Backfill<C> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        self.chooser.begin(view);
         let mut room = Room::of(view);
-        let only_arrivals =
-            C::REFUSED_STAYS_REFUSED && view.changes.nothing_freed() && room.outlook.is_none();
-        if let Some(reservation) = self.reservation.take_if(|_| only_arrivals) {
-            return self.admit_arrivals(view, room, reservation, decisions);
-        }
-        self.reservation = None;
-        let Some(head) = self.start_heads(view, &mut room, decisions) else { return };
-        self.reserve(view, &mut room, head);
-        self.backfill(view, &mut room, head, decisions);
-        if let Some(reservation) = &mut self.reservation {
-            reservation.extra_nodes = room.extra_nodes;
-            reservation.extra_power = room.extra_power;
-        }
+        let drawn = room.drawn;
+        let reservation = self.turn(view, &mut room, decisions);
+        let (extra_nodes, extra_power) = (room.extra_nodes, room.extra_power);
+        let holds = decisions.is_empty() || self.chooser.refusals_outlive_starts(view, drawn);
+        self.reservation = reservation.filter(|_| holds).map(|promise| Reservation {
+            extra_nodes,
+            extra_power,
+            ..promise
+        });
     }
 }

@@ -8,8 +8,9 @@
 //! Power is a second resource beside nodes: under a budget, watts can block and reserve as nodes
 //! do. What it deliberately does not do: lower anybody's speed.
 
+use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::{Backfill, Chooser, Room, View};
+use crate::policy::{Ahead, Backfill, Chooser, Room, View};
 use crate::units::JobId;
 
 /// EASY backfilling with every job at its nominal operating point.
@@ -20,9 +21,6 @@ pub type Easy = Backfill<Nominal>;
 pub struct Nominal;
 
 impl Chooser for Nominal {
-    // A nominal point never changes, and between completions there is never more room.
-    const REFUSED_STAYS_REFUSED: bool = true;
-
     #[inline]
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
         let point = view.nominal(job);
@@ -30,7 +28,13 @@ impl Chooser for Nominal {
     }
 
     #[inline]
-    fn reserve(&mut self, view: &View<'_>, job: JobId) -> OperatingPoint {
-        view.nominal(job)
+    fn reserve(
+        &mut self,
+        view: &View<'_>,
+        job: JobId,
+        ahead: &Ahead<'_>,
+    ) -> Option<(OperatingPoint, Vacancy)> {
+        let point = view.nominal(job);
+        Some((point, ahead.vacancy(&point)?))
     }
 }

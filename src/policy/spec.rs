@@ -4,10 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::policy::{Conservative, Easy, Fcfs, Policy};
+use crate::job::Job;
+use crate::machine::Machine;
+use crate::model::{Dvfs, Knowledge, Model, Oversized, Rigid};
+use crate::policy::{Conservative, Easy, EasyPower, Fcfs, PbGuided, PbGuidedSpec, Policy};
+use crate::units::Span;
 
 /// A policy as it is named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PolicySpec {
     /// First come, first served.
     Fcfs,
@@ -15,6 +19,26 @@ pub enum PolicySpec {
     Easy,
     /// Conservative backfilling.
     Conservative,
+    /// EASY backfilling in which a job too large for the budget runs slower.
+    EasyPower(Oversized),
+    /// DVFS scheduling guided by a power budget.
+    PbGuided(PbGuidedSpec),
+}
+
+/// What a policy takes from the run it is built for.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+    /// Works out the mean bounded slowdown of the workload under plain EASY without a power limit.
+    pub plain_bsld: &'a dyn Fn() -> f64,
+}
+
+/// A run nobody tried before: plain EASY is taken to delay no job at all.
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Setting { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0 }
+    }
 }
 
 /// Why text does not name a policy.
@@ -34,8 +58,16 @@ pub enum PolicyError {
 }
 
 impl PolicySpec {
-    /// Every policy there is.
-    pub const ALL: [PolicySpec; 3] = [PolicySpec::Fcfs, PolicySpec::Easy, PolicySpec::Conservative];
+    /// Every policy there is, with its usual parameters.
+    pub fn all() -> [PolicySpec; 5] {
+        [
+            PolicySpec::Fcfs,
+            PolicySpec::Easy,
+            PolicySpec::Conservative,
+            PolicySpec::EasyPower(Oversized::default()),
+            PolicySpec::PbGuided(PbGuidedSpec::default()),
+        ]
+    }
 
     /// The policy's name, without parameters.
     pub fn name(&self) -> &'static str {
@@ -43,22 +75,59 @@ impl PolicySpec {
             PolicySpec::Fcfs => "fcfs",
             PolicySpec::Easy => "easy",
             PolicySpec::Conservative => "conservative",
+            PolicySpec::EasyPower(_) => "easy-power",
+            PolicySpec::PbGuided(_) => "pb-guided",
         }
     }
 
     /// A policy ready to decide.
-    pub fn build(&self) -> Box<dyn Policy> {
+    pub fn build(&self, setting: &Setting<'_>) -> Box<dyn Policy> {
         match self {
             PolicySpec::Fcfs => Box::new(Fcfs),
             PolicySpec::Easy => Box::new(Easy::default()),
-            PolicySpec::Conservative => Box::new(Conservative::new()),
+            PolicySpec::Conservative => Box::new(Conservative::default()),
+            PolicySpec::EasyPower(_) => Box::new(EasyPower::default()),
+            PolicySpec::PbGuided(spec) => {
+                Box::new(PbGuided::with(spec.bounds(setting.plain_bsld, setting.bsld_threshold)))
+            }
         }
+    }
+
+    /// How jobs run under the policy, on this machine: rigid, or with gears. What is random about
+    /// them starts at the seed.
+    pub fn model(&self, machine: &Machine, jobs: &[Job], seed: u64) -> Box<dyn Model> {
+        match *self {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+                Box::new(Rigid::on(machine))
+            }
+            PolicySpec::EasyPower(oversized) => {
+                Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
+            }
+            PolicySpec::PbGuided(spec) => {
+                Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
+            }
+        }
+    }
+
+    /// Whether jobs may run below nominal speed.
+    pub fn uses_gears(&self) -> bool {
+        matches!(self, PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_))
     }
 }
 
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        let parameters = match self {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => Vec::new(),
+            PolicySpec::EasyPower(Oversized::Slow) => Vec::new(),
+            PolicySpec::EasyPower(oversized) => vec![format!("oversized={oversized}")],
+            PolicySpec::PbGuided(spec) => spec.unusual(),
+        };
+        f.write_str(self.name())?;
+        if !parameters.is_empty() {
+            write!(f, "({})", parameters.join(", "))?;
+        }
+        Ok(())
     }
 }
 
@@ -67,13 +136,30 @@ impl FromStr for PolicySpec {
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         let call: Call = text.parse().map_err(PolicyError::Call)?;
-        let found = PolicySpec::ALL.into_iter().find(|policy| policy.name() == call.name);
+        let found = PolicySpec::all().into_iter().find(|policy| policy.name() == call.name);
         let Some(policy) = found else {
-            let valid = PolicySpec::ALL.map(|policy| policy.to_string()).join(", ");
+            let valid = PolicySpec::all().map(|policy| policy.name()).join(", ");
             return Err(PolicyError::Unknown { name: call.name, valid });
         };
-        call.parameters(&[]).map_err(PolicyError::Call)?;
-        Ok(policy)
+        policy.with_parameters(&call).map_err(PolicyError::Call)
+    }
+}
+
+impl PolicySpec {
+    fn with_parameters(self, call: &Call) -> Result<Self, CallError> {
+        match self {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+                call.parameters(&[])?;
+                Ok(self)
+            }
+            PolicySpec::EasyPower(mut oversized) => {
+                for (key, value) in call.parameters(&["oversized"])? {
+                    oversized = call.value(key, value)?;
+                }
+                Ok(PolicySpec::EasyPower(oversized))
+            }
+            PolicySpec::PbGuided(_) => PbGuidedSpec::from_call(call).map(PolicySpec::PbGuided),
+        }
     }
 }
 
@@ -83,10 +169,19 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for policy in PolicySpec::ALL {
+        for policy in PolicySpec::all() {
+            assert_eq!(policy.to_string(), policy.name());
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
         assert_eq!(" easy() ".parse(), Ok(PolicySpec::Easy));
+        for text in [
+            "easy-power(oversized=reject)",
+            "pb-guided(beta=known)",
+            "pb-guided(lower=12.5%, upper=100%, bsld_lower=3.5, bsld_upper=1.5x, oversized=reject)",
+            "pb-guided(bsld_lower=4, bsld_upper=9)",
+        ] {
+            assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
+        }
     }
 
     #[test]
@@ -94,9 +189,26 @@ mod tests {
         let error = |text: &str| text.parse::<PolicySpec>().unwrap_err().to_string();
         assert_eq!(
             error("eazy"),
-            "unknown policy 'eazy'; valid policies: fcfs, easy, conservative"
+            "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, pb-guided"
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
+        for (wrong, why) in [
+            ("lower=101%", "parameter 'lower': 101% is more than the whole budget"),
+            ("upper=100.1%", "parameter 'upper': 100.1% is more"),
+            ("lower=-1%", "parameter 'lower': '-1%': '-1' is not a number"),
+            ("lower=0.6", "write a percentage, such as 60%"),
+            ("lower=95%", "parameter 'lower': 95% is above 'upper', which is 90%"),
+            ("bsld_lower=0.5", "at least 1"),
+            ("bsld_lower=nan", "at least 1"),
+            ("bsld_upper=x", "such as 2x"),
+            ("bsld_lower=9, bsld_upper=4", "9 is above 'bsld_upper', which is 4"),
+            ("beta=1", "'1': write known or unknown"),
+            ("oversized=drop", "'drop': write slow or reject"),
+            ("gamma=1", "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized"),
+        ] {
+            let error = error(&format!("pb-guided({wrong})"));
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -14,40 +14,58 @@ pub(super) const BLOCK: usize = 16;
 /// Children of a tree node.
 pub(super) const FAN_OUT: usize = 16;
 
-/// The room on offer, as the index compares it.
-pub(super) struct IndexFit {
+/// A [`Fit`] in codes: what is below these fits.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
     free: i16,
     unreserved: i16,
     window: i16,
-    /// The classes, one bit each, in which anybody fits, however long; the smallest at least.
-    anybody: u32,
-    /// The other classes in which a job that ends within the window fits.
-    short: u32,
 }
 
-impl IndexFit {
+impl From<&Fit> for Bounds {
+    #[inline(always)]
+    fn from(fit: &Fit) -> Self {
+        Bounds {
+            free: bound(u64::from(fit.free)),
+            unreserved: bound(u64::from(fit.free.min(fit.extra))),
+            window: bound(fit.window.millis() / 1000),
+        }
+    }
+}
+
+/// The room on offer, as the index compares it: a job fits if it fits any of the ways.
+pub(super) struct IndexFit<W> {
+    ways: W,
+    /// For each class, what is below this fits somehow, if the job is as small as the class
+    /// can be; [`NOBODY`] if it may be however long.
+    limits: [i16; CLASSES],
+    /// The classes, one bit each, in which somebody may fit.
+    classes: u32,
+}
+
+impl<W: AsRef<[Bounds]>> IndexFit<W> {
     /// Compares the room with the shortest times of all classes at once.
     #[inline(always)]
-    pub(super) fn new(fit: &Fit, classes: &SizeClasses, shortest: &Shortest) -> Self {
-        let free = bound(u64::from(fit.free));
-        let unreserved = bound(u64::from(fit.free.min(fit.extra)));
-        let window = bound(fit.window.millis() / 1000);
-        let (mut anybody, mut short) = (0u32, 0u32);
+    pub(super) fn new(ways: W, classes: &SizeClasses, shortest: &Shortest) -> Self {
+        let mut limits = [0; CLASSES];
+        let mut possible = 0;
         for (part, (smallest, shortest)) in classes.smallest().iter().zip(&shortest.0).enumerate() {
-            let below = |bound: i16, numbers: &i16x8| i16x8::splat(bound).simd_gt(*numbers);
-            let waits = below(NOBODY, shortest) & below(unreserved, smallest);
-            let fits = below(window, shortest) & below(free, smallest);
-            anybody |= waits.to_bitmask() << (8 * part);
-            short |= fits.to_bitmask() << (8 * part);
+            let below = |bound: i16| i16x8::splat(bound).simd_gt(*smallest);
+            let mut limit = i16x8::ZERO;
+            for way in ways.as_ref() {
+                limit = limit.max(below(way.free) & i16x8::splat(way.window));
+                limit = limit.max(below(way.unreserved) & i16x8::splat(NOBODY));
+            }
+            possible |= limit.simd_gt(*shortest).to_bitmask() << (8 * part);
+            limits[8 * part..][..8].copy_from_slice(limit.as_array());
         }
-        short &= !anybody;
-        IndexFit { free, unreserved, window, anybody, short }
+        IndexFit { ways, limits, classes: possible }
     }
 
     /// Whether anybody in the tree may fit.
     #[inline(always)]
     pub(super) fn is_possible(&self) -> bool {
-        self.anybody | self.short != 0
+        self.classes != 0
     }
 }
 
@@ -114,14 +132,9 @@ impl Node {
 
     /// The children, one bit each, below which somebody may fit.
     #[inline(always)]
-    pub(super) fn may_fit(&self, fit: &IndexFit) -> u32 {
-        let shortest = |classes: u32| {
-            let none = i16x16::splat(NOBODY);
-            bits(classes).fold(none, |shortest, class| shortest.min(self.0[class]))
-        };
-        let anybody = i16x16::splat(NOBODY).simd_gt(shortest(fit.anybody));
-        let short = i16x16::splat(fit.window).simd_gt(shortest(fit.short));
-        (anybody | short).to_bitmask()
+    pub(super) fn may_fit<W>(&self, fit: &IndexFit<W>) -> u32 {
+        let fits = |class: usize| i16x16::splat(fit.limits[class]).simd_gt(self.0[class]);
+        bits(fit.classes).fold(i16x16::ZERO, |children, class| children | fits(class)).to_bitmask()
     }
 
     /// Sets what is known of one child and returns the shortest time of the class below all of
@@ -200,9 +213,12 @@ impl Block {
 
     /// The waiting jobs that may fit, one bit each.
     #[inline(always)]
-    pub(super) fn may_fit(&self, fit: &IndexFit) -> u16 {
+    pub(super) fn may_fit<W: AsRef<[Bounds]>>(&self, fit: &IndexFit<W>) -> u16 {
         let below = |bound: i16, numbers: i16x16| i16x16::splat(bound).simd_gt(numbers);
-        let short = below(fit.window, self.seconds) & below(fit.free, self.nodes);
-        (short | below(fit.unreserved, self.nodes)).to_bitmask() as u16
+        let fits = fit.ways.as_ref().iter().fold(i16x16::ZERO, |fits, way| {
+            let short = below(way.window, self.seconds) & below(way.free, self.nodes);
+            fits | short | below(way.unreserved, self.nodes)
+        });
+        fits.to_bitmask() as u16
     }
 }

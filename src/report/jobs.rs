@@ -60,7 +60,7 @@ mod tests {
     use crate::budget::Budget;
     use crate::job::Job;
     use crate::machine::Machine;
-    use crate::policy::PolicySpec;
+    use crate::policy::Easy;
     use crate::sim::Simulation;
     use crate::units::{Instant, Span};
     use crate::workload::Workload;
@@ -75,7 +75,7 @@ mod tests {
         };
         let workload = Workload::new("rows", [job(7, 0, 2), job(8, 1, 1), job(9, 1, 5)]);
         let budget = Budget::unlimited();
-        let run = Simulation::new(&machine, &workload).run(PolicySpec::Easy.build().as_mut());
+        let run = Simulation::new(&machine, &workload).run(&mut Easy::default());
         let subject = Subject {
             policy: "easy",
             machine: &machine,

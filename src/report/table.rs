@@ -65,6 +65,9 @@ pub fn summary_table(summary: &Summary) -> String {
     for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
         ended += &format!(", {count} {what}");
     }
+    if s.oversized > 0 {
+        ended += &format!(", {} of them slower: too large for the budget", s.oversized);
+    }
     row("jobs", ended);
     row("makespan", human_time(s.makespan_s));
     row(
@@ -118,7 +121,19 @@ pub fn summary_table(summary: &Summary) -> String {
         let assumed = Machine::ASSUMED_NODE_POWER.as_f64();
         row("", format!("assuming {assumed} W a busy node; a machine file says what yours draws"));
     }
-    row("energy", human_energy(s.energy_j));
+    let mut energy = human_energy(s.energy_j);
+    if let Some(share) =
+        s.energy_vs_nominal.and_then(|part| (part < 1.0).then(|| self::share(part)))
+    {
+        energy += &format!(" (jobs drew {share} of what they would at nominal speed)");
+    }
+    row("energy", energy);
+    if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {
+        row("frequency", format!("mean {ghz:.2} GHz"));
+        if s.gears_are_assumed {
+            row("", "assuming the built-in gears; a machine file says what yours are".to_owned());
+        }
+    }
     if s.restarts > 0 {
         row("restarts", format!("{} after failing nodes", s.restarts));
     }

@@ -13,8 +13,7 @@ use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
 
-use crate::agreement::workload;
-use crate::plain::PlainJob;
+use crate::agreement::{rigid, workload};
 
 struct Rule<F>(F);
 
@@ -146,10 +145,7 @@ fn asking_to_be_woken_for_ever_comes_to_an_end() {
 fn a_failing_node_sends_its_job_back_to_its_place() {
     // Four nodes. The first job, on all of them, loses node 2 after 5 s; the node is back at 20 s
     // and the job runs from the beginning. The second, on one node, uses the time between.
-    let jobs = [
-        PlainJob { submit: 0, nodes: 4, requested: 30, run_time: 30 },
-        PlainJob { submit: 1, nodes: 1, requested: 10, run_time: 10 },
-    ];
+    let jobs = [rigid(0, 4, 30, 30), rigid(1, 1, 10, 10)];
     let (machine, workload) = (Machine::of_processors(4).unwrap(), workload(&jobs));
     let second = Instant::from_secs;
     let outage = Outage { node: NodeId(2), down: second(5), up: second(20) };
@@ -165,7 +161,7 @@ fn a_failing_node_sends_its_job_back_to_its_place() {
 
 #[test]
 fn a_node_that_never_comes_back_leaves_jobs_waiting() {
-    let jobs = [PlainJob { submit: 10, nodes: 2, requested: 30, run_time: 30 }];
+    let jobs = [rigid(10, 2, 30, 30)];
     let (machine, workload) = (Machine::of_processors(2).unwrap(), workload(&jobs));
     let outage = Outage { node: NodeId(0), down: Instant::ZERO, up: Instant::NEVER };
     let run = Simulation::new(&machine, &workload)

@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
     ("availability", &["units", "model", "ledger"]),
-    ("policy", &["units", "call", "job", "model", "queue", "ledger", "availability"]),
+    ("policy", &["units", "call", "job", "machine", "model", "queue", "ledger", "availability"]),
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
     ("workload", &["units", "call", "digits", "job"]),
     (
@@ -30,7 +30,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("metrics", &["units", "job", "machine", "budget", "dispatch", "sim", "workload"]),
     ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
-    ("cli", &["units", "machine", "budget", "policy", "sim", "workload", "metrics", "report"]),
+    ("scenario", &["units", "machine", "budget", "policy", "sim", "metrics", "workload"]),
+    (
+        "cli",
+        &[
+            "units", "machine", "budget", "policy", "sim", "workload", "metrics", "report",
+            "scenario",
+        ],
+    ),
 ];
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {

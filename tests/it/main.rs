@@ -3,6 +3,7 @@
 mod adversarial;
 mod agreement;
 mod cli;
+mod guided;
 mod layering;
 mod plain;
 mod traces;

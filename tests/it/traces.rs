@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
-use busbar::sim::{Simulation, State};
+use busbar::scenario::Scenario;
+use busbar::sim::State;
 use busbar::workload::swf::{self, BadRecords};
 
 /// The logs, or nothing and a word about it.
@@ -34,8 +35,8 @@ fn every_record_is_accounted_for() {
         assert_eq!(log.intake.usable + log.intake.skipped(), log.intake.records);
         log.workload.raise_estimates();
         let machine = Machine::of_processors(log.workload.processors().unwrap()).unwrap();
-        for policy in PolicySpec::ALL {
-            let run = Simulation::new(&machine, &log.workload).run(policy.build().as_mut());
+        for policy in PolicySpec::all() {
+            let run = Scenario::new(&machine, &log.workload, policy).run().run;
             let count = |wanted: fn(&State) -> bool| {
                 run.records.iter().filter(|record| wanted(&record.state)).count() as u64
             };

@@ -1,0 +1,231 @@
+//! PB-guided: DVFS scheduling guided by a power budget (Etinski, Corbalan, Labarta, Valero 2010).
+//!
+//! Rule: EASY backfilling in which every start and every reservation picks a gear. From the
+//! slowest gear up, the first is taken that fits and keeps the predicted bounded slowdown of the
+//! job, `max((wait + requested time in that gear) / max(threshold, requested time), 1)`, below a
+//! bound; at nominal speed it only has to fit. The bound depends on the power drawn by all running
+//! jobs and this one in that gear: below `lower` of the budget it is 0, so nobody is slowed; from
+//! there to `upper` it is `bsld_lower`; above, `bsld_upper`.
+//!
+//! The head of the queue gets the earliest start any gear allows. The power limit holds over the
+//! whole life of an allocation and of the reservation. A job that could never be fed at nominal
+//! speed has the fastest gear that can be fed in its place.
+//!
+//! What it deliberately does not do: change the gear of a job that runs.
+
+mod spec;
+
+pub use spec::{BsldLower, BsldUpper, PbGuidedSpec};
+
+use crate::ledger::Vacancy;
+use crate::model::{Menu, OperatingPoint, Rung};
+use crate::policy::easy_power::is_oversized;
+use crate::policy::slowable::Slowable;
+use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::queue::Fit;
+use crate::units::{Instant, JobId, Share, Span, Watts};
+
+/// EASY backfilling with gears chosen by the power budget.
+pub type PbGuided = Backfill<Guide>;
+
+/// When to slow jobs down, and how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Below this share of the budget nobody is slowed.
+    pub lower: Share,
+    /// From this share of the budget on, jobs are slowed up to [`Bounds::bsld_upper`].
+    pub upper: Share,
+    /// Bound of the predicted slowdown between the two shares.
+    pub bsld_lower: f64,
+    /// Bound of the predicted slowdown above both.
+    pub bsld_upper: f64,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+}
+
+impl Bounds {
+    /// The slowdown that must not be reached while so much of a limit is drawn.
+    #[inline]
+    fn bsld(&self, drawn: Watts, limit: Watts) -> f64 {
+        if is_below(drawn, self.lower, limit) {
+            0.0
+        } else if is_below(drawn, self.upper, limit) {
+            self.bsld_lower
+        } else {
+            self.bsld_upper
+        }
+    }
+
+    /// The bounded slowdown a job is predicted to have if it starts after this wait.
+    #[inline]
+    fn predicted(&self, wait: Span, point: &OperatingPoint, nominal: &OperatingPoint) -> f64 {
+        let turnaround = (wait + point.time).millis() as f64;
+        (turnaround / self.bsld_threshold.max(nominal.time).millis() as f64).max(1.0)
+    }
+}
+
+/// Whether power is below a share of a limit, exactly.
+#[inline]
+fn is_below(power: Watts, share: Share, limit: Watts) -> bool {
+    u128::from(power.milliwatts()) * u128::from(Share::WHOLE.millionths())
+        < u128::from(limit.milliwatts()) * u128::from(share.millionths())
+}
+
+/// The choice of gears.
+#[derive(Clone)]
+pub struct Guide {
+    bounds: Bounds,
+    /// Those that may be slowed as far as the bounds allow.
+    slowable: Slowable,
+    /// Those that must be slowed to run at all, whatever the bounds.
+    oversized: Slowable,
+}
+
+impl PbGuided {
+    /// The policy with these bounds.
+    pub fn with(bounds: Bounds) -> Self {
+        Backfill::new(Guide {
+            bounds,
+            slowable: Slowable::default(),
+            oversized: Slowable::default(),
+        })
+    }
+}
+
+/// A job that looks for its gear.
+struct Search<'a> {
+    bounds: &'a Bounds,
+    submit: Instant,
+    menu: &'a Menu,
+    /// Power drawn by the running jobs, now, whenever the job would start.
+    drawn: Watts,
+    limit: Watts,
+}
+
+impl Search<'_> {
+    /// Whether the job may be slowed to a point, if it starts then.
+    #[inline]
+    fn allows(&self, point: &OperatingPoint, start: Instant) -> bool {
+        let wait = start.since(self.submit);
+        let bound = self.bounds.bsld(self.drawn + point.power, self.limit);
+        self.bounds.predicted(wait, point, &self.menu[0]) < bound
+    }
+
+    /// Whether the job may be slowed at all if it starts then or later, however scarce power gets.
+    #[inline]
+    fn can_be_slowed(&self, start: Instant) -> bool {
+        let wait = start.since(self.submit);
+        self.menu.get(1).is_some_and(|point| {
+            self.bounds.predicted(wait, point, &self.menu[0]) < self.bounds.bsld_upper
+        })
+    }
+}
+
+impl Guide {
+    /// The place on the menu of the fastest point that can ever be fed: the job's nominal one,
+    /// unless it is oversized.
+    #[inline]
+    fn fastest(view: &View<'_>, menu: &Menu) -> Option<usize> {
+        let most = view.ledger.most_for_jobs();
+        menu.iter().position(|point| point.power <= most)
+    }
+}
+
+impl Chooser for Guide {
+    #[inline]
+    fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
+        let menu = view.menu(job);
+        if menu[0].nodes > room.nodes() {
+            return None;
+        }
+        let fastest = Guide::fastest(view, &menu)?;
+        let search = Search {
+            bounds: &self.bounds,
+            submit: view.job(job).submit,
+            menu: &menu,
+            drawn: room.drawn(),
+            limit: view.ledger.limit(),
+        };
+        if search.can_be_slowed(view.now) {
+            let mut slower = menu[fastest + 1..].iter().rev();
+            let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
+            if found.is_some() {
+                return found.copied();
+            }
+        } else {
+            // It only waits longer from now on.
+            self.slowable.remove(job);
+        }
+        Some(menu[fastest]).filter(|point| room.admits(point))
+    }
+
+    fn reserve(
+        &mut self,
+        view: &View<'_>,
+        job: JobId,
+        ahead: &Ahead<'_>,
+    ) -> Option<(OperatingPoint, Vacancy)> {
+        let menu = view.menu(job);
+        let fastest = Guide::fastest(view, &menu)?;
+        let search = Search {
+            bounds: &self.bounds,
+            submit: view.job(job).submit,
+            menu: &menu,
+            drawn: ahead.drawn(),
+            limit: view.ledger.limit(),
+        };
+        // The longer a job waits, the less it may be slowed: a gear that is refused at the first
+        // instant at which it fits is refused at every later one.
+        let is_steady = view.ledger.limits_to_come().is_empty();
+        let mut earliest: Option<(OperatingPoint, Vacancy)> = None;
+        for point in menu[fastest..].iter().rev() {
+            let is_fastest = *point == menu[fastest];
+            if !is_fastest && !search.allows(point, view.now) {
+                continue;
+            }
+            let Some(then) = ahead.vacancy(point) else { continue };
+            let is_allowed = is_fastest || search.allows(point, then.at);
+            if is_allowed && earliest.is_none_or(|(_, before)| then.at < before.at) {
+                earliest = Some((*point, then));
+                // A faster gear needs more power; only a limit that changes can let it in earlier.
+                if is_steady {
+                    break;
+                }
+            }
+        }
+        earliest
+    }
+
+    #[inline]
+    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        let limit = view.ledger.limit();
+        let reaches_lower = |rung: &Rung, fit: &Fit| {
+            // The largest job that fits there brings the draw this far.
+            let drawn = room.drawn() + rung.node_power * fit.free;
+            !is_below(drawn, self.bounds.lower, limit)
+        };
+        let nominal = view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]));
+        let slowable = self.slowable.candidate(view, from, room, reaches_lower);
+        let oversized = self.oversized.candidate(view, from, room, |_, _| true);
+        nominal.into_iter().chain(slowable).chain(oversized).min()
+    }
+
+    /// Once more power is drawn, a job may be slowed that was not allowed to be before; but not
+    /// once the bound is at its highest for everybody.
+    #[inline]
+    fn refusals_outlive_starts(&self, view: &View<'_>, drawn: Watts) -> bool {
+        !is_below(drawn, self.bounds.upper, view.ledger.limit())
+    }
+
+    #[inline]
+    fn begin(&mut self, view: &View<'_>) {
+        self.slowable.welcome(view, |job| !is_oversized(view, job));
+        self.oversized.welcome(view, |job| is_oversized(view, job));
+    }
+
+    #[inline]
+    fn started(&mut self, job: JobId) {
+        self.slowable.remove(job);
+        self.oversized.remove(job);
+    }
+}

@@ -1,0 +1,140 @@
+//! A policy tried on a workload: all that one run takes, from a policy's name to its figures.
+//!
+//! [`Simulation`] runs any policy under any model. A scenario takes both from a [`PolicySpec`],
+//! and whatever else the policy needs to know beforehand is worked out first.
+
+use std::cell::Cell;
+
+use crate::budget::Budget;
+use crate::machine::Machine;
+use crate::metrics::{BSLD_THRESHOLD, Subject, Summary};
+use crate::policy::{Easy, PolicySpec, Setting};
+use crate::sim::{Events, Outages, Run, Simulation};
+use crate::units::Span;
+use crate::workload::Workload;
+
+/// One policy on one workload.
+#[derive(Clone)]
+pub struct Scenario<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The workload.
+    pub workload: &'a Workload,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// What the machine may draw.
+    pub budget: Budget,
+    /// Which nodes fail when.
+    pub outages: Outages,
+    /// When the policy is asked.
+    pub events: Events,
+    /// Where random numbers about jobs start.
+    pub seed: u64,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+    /// Whether the power drawn over time is kept.
+    pub keep_power: bool,
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The run itself.
+    pub run: Run,
+    /// Its figures.
+    pub summary: Summary,
+    /// The mean bounded slowdown under plain EASY without a power limit, if the policy wanted it.
+    pub plain_bsld: Option<f64>,
+}
+
+impl<'a> Scenario<'a> {
+    /// A policy on a workload, without a budget and without outages.
+    pub fn new(machine: &'a Machine, workload: &'a Workload, policy: PolicySpec) -> Self {
+        Scenario {
+            machine,
+            workload,
+            policy,
+            budget: Budget::unlimited(),
+            outages: Outages::default(),
+            events: Events::default(),
+            seed: 1,
+            bsld_threshold: BSLD_THRESHOLD,
+            keep_power: false,
+        }
+    }
+
+    /// Runs it.
+    pub fn run(&self) -> Trial {
+        self.run_with_progress(&mut |_| {})
+    }
+
+    /// Runs it, reporting now and then how many jobs have ended or were turned away.
+    pub fn run_with_progress(&self, progress: &mut dyn FnMut(usize)) -> Trial {
+        let measured = Cell::new(None);
+        let plain_bsld = || {
+            let bsld = self.plain_bsld();
+            measured.set(Some(bsld));
+            bsld
+        };
+        let setting = Setting { bsld_threshold: self.bsld_threshold, plain_bsld: &plain_bsld };
+        let mut policy = self.policy.build(&setting);
+        let model = self.policy.model(self.machine, self.workload.jobs(), self.seed);
+        let run = self
+            .simulation()
+            .budget(self.budget.clone())
+            .model(model.as_ref())
+            .keep_power(self.keep_power)
+            .run_with_progress(policy.as_mut(), progress);
+        let name = self.policy.to_string();
+        let summary = Summary::of(&self.subject(&name), &run);
+        Trial { run, summary, plain_bsld: measured.get() }
+    }
+
+    /// What figures and reports are about; `name` is the policy's.
+    pub fn subject<'b>(&'b self, name: &'b str) -> Subject<'b> {
+        Subject {
+            policy: name,
+            machine: self.machine,
+            workload: self.workload,
+            budget: &self.budget,
+            bsld_threshold: self.bsld_threshold,
+        }
+    }
+
+    fn simulation(&self) -> Simulation<'a> {
+        Simulation::new(self.machine, self.workload)
+            .outages(self.outages.clone())
+            .events(self.events)
+    }
+
+    /// Plain EASY without a power limit delays nobody if nobody ever runs.
+    fn plain_bsld(&self) -> f64 {
+        let run = self.simulation().run(&mut Easy::default());
+        let unlimited = Budget::unlimited();
+        let subject = Subject { budget: &unlimited, ..self.subject("easy") };
+        Summary::of(&subject, &run).mean_bsld.unwrap_or(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PbGuidedSpec;
+    use crate::units::Share;
+    use crate::workload::demo::demo;
+
+    /// The bounds are those of a run of plain EASY, whatever budget the policy itself has.
+    #[test]
+    fn auto_measures_plain_easy_first() {
+        let machine = Machine::of_processors(256).unwrap();
+        let workload = demo();
+        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy).run();
+        assert_eq!(plain.plain_bsld, None);
+        let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
+        let budget = Budget::constant(Share::percent(50).of(machine.max_power()));
+        let guided = Scenario { budget, ..Scenario::new(&machine, &workload, policy) }.run();
+        assert_eq!(guided.plain_bsld, plain.summary.mean_bsld);
+        assert!(guided.summary.energy_vs_nominal.unwrap() < 1.0);
+        assert_eq!(guided.summary.violations, 0);
+    }
+}
