@@ -94,6 +94,13 @@ impl Room {
         self.nodes
     }
 
+    /// Nodes that are free now, and that stay free when the reservation begins, whatever power
+    /// there is for them.
+    #[inline]
+    pub(super) fn most_nodes(&self) -> (u32, u32) {
+        (self.nodes, self.extra_nodes)
+    }
+
     /// Free power.
     pub fn power(&self) -> Watts {
         self.power

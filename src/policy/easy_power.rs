@@ -10,8 +10,9 @@
 
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::slowable::Slowable;
+use crate::policy::slowable::{Slowable, nominal_fit, slower_fits};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::queue::Fit;
 use crate::units::JobId;
 
 /// EASY backfilling with every job at the fastest point that can be fed.
@@ -27,6 +28,24 @@ pub struct Fastest {
 #[inline]
 pub(super) fn is_oversized(view: &View<'_>, job: JobId) -> bool {
     view.nominal(job).power > view.ledger.most_for_jobs()
+}
+
+/// The first job at or after a place that is oversized and may fit at a slower point.
+#[inline]
+pub(super) fn oversized_candidate(
+    oversized: &Slowable,
+    view: &View<'_>,
+    from: JobId,
+    room: &Room,
+    nominal: &Fit,
+) -> Option<JobId> {
+    if oversized.is_empty() {
+        return None;
+    }
+    // An oversized job has more nodes than could ever be fed at nominal speed.
+    let (node_power, most) = (view.model.rungs()[0].node_power, view.ledger.most_for_jobs());
+    let slower = slower_fits(view, room, nominal, |_, fit| node_power * fit.free > most);
+    oversized.candidate(from, &slower)
 }
 
 impl Fastest {
@@ -59,9 +78,12 @@ impl Chooser for Fastest {
 
     #[inline]
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        let nominal = view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]));
-        let oversized = self.oversized.candidate(view, from, room, |_, _| true);
-        nominal.into_iter().chain(oversized).min()
+        let fit = nominal_fit(view, room);
+        let nominal = view.queue.next_fit(from, &fit);
+        nominal
+            .into_iter()
+            .chain(oversized_candidate(&self.oversized, view, from, room, &fit))
+            .min()
     }
 
     #[inline]

@@ -18,11 +18,10 @@ mod spec;
 pub use spec::{BsldLower, BsldUpper, PbGuidedSpec};
 
 use crate::ledger::Vacancy;
-use crate::model::{Menu, OperatingPoint, Rung};
-use crate::policy::easy_power::is_oversized;
-use crate::policy::slowable::Slowable;
+use crate::model::{Menu, OperatingPoint};
+use crate::policy::easy_power::{is_oversized, oversized_candidate};
+use crate::policy::slowable::{Slowable, nominal_fit, slower_fits};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
-use crate::queue::Fit;
 use crate::units::{Instant, JobId, Share, Span, Watts};
 
 /// EASY backfilling with gears chosen by the power budget.
@@ -198,15 +197,15 @@ impl Chooser for Guide {
 
     #[inline]
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        let fit = nominal_fit(view, room);
+        let nominal = view.queue.next_fit(from, &fit);
         let limit = view.ledger.limit();
-        let reaches_lower = |rung: &Rung, fit: &Fit| {
+        let slowable = slower_fits(view, room, &fit, |rung, fit| {
             // The largest job that fits there brings the draw this far.
-            let drawn = room.drawn() + rung.node_power * fit.free;
-            !is_below(drawn, self.bounds.lower, limit)
-        };
-        let nominal = view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]));
-        let slowable = self.slowable.candidate(view, from, room, reaches_lower);
-        let oversized = self.oversized.candidate(view, from, room, |_, _| true);
+            !is_below(room.drawn() + rung.node_power * fit.free, self.bounds.lower, limit)
+        });
+        let slowable = self.slowable.candidate(from, &slowable);
+        let oversized = oversized_candidate(&self.oversized, view, from, room, &fit);
         nominal.into_iter().chain(slowable).chain(oversized).min()
     }
 

@@ -38,6 +38,11 @@ impl Slowable {
         }
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.as_ref().is_none_or(|jobs| jobs.is_empty())
+    }
+
     fn insert(&mut self, view: &View<'_>, job: JobId) {
         let footprint = view.model.footprint(job, view.job(job));
         let new = || Queue::new(view.queue.classes().clone(), view.jobs.len());
@@ -56,19 +61,39 @@ impl Slowable {
         }
     }
 
-    /// The first of them at or after a place that may fit at one of the slower points for which
-    /// `useful` holds.
+    /// The first of them at or after a place that may fit at one of these points.
     #[inline]
-    pub(super) fn candidate(
-        &self,
-        view: &View<'_>,
-        from: JobId,
-        room: &Room,
-        useful: impl Fn(&Rung, &Fit) -> bool,
-    ) -> Option<JobId> {
-        let jobs = self.jobs.as_ref().filter(|jobs| !jobs.is_empty())?;
-        let slower = view.model.rungs()[1..].iter().map(|rung| (rung, room.fit(rung)));
-        let ways = slower.filter(|(rung, fit)| useful(rung, fit)).map(|(_, fit)| fit);
-        jobs.next_fit_of(from, &ways.collect::<SmallVec<[Fit; 8]>>())
+    pub(super) fn candidate(&self, from: JobId, slower: &[Fit]) -> Option<JobId> {
+        self.jobs.as_ref()?.next_fit_of(from, slower)
     }
+}
+
+/// The room as it can be used at nominal speed.
+#[inline]
+pub(super) fn nominal_fit(view: &View<'_>, room: &Room) -> Fit {
+    room.fit(&view.model.rungs()[0])
+}
+
+/// The room as it can be used at slower points, where that lets in anybody who does not fit at a
+/// faster one: a slower point takes longer, so it has to feed more nodes.
+#[inline]
+pub(super) fn slower_fits(
+    view: &View<'_>,
+    room: &Room,
+    nominal: &Fit,
+    useful: impl Fn(&Rung, &Fit) -> bool,
+) -> SmallVec<[Fit; 8]> {
+    let (mut free, mut extra) = (nominal.free, nominal.extra);
+    let mut fits = SmallVec::new();
+    for rung in &view.model.rungs()[1..] {
+        if (free, extra) == room.most_nodes() {
+            break;
+        }
+        let fit = room.fit(rung);
+        if (fit.free > free || fit.extra > extra) && useful(rung, &fit) {
+            (free, extra) = (free.max(fit.free), extra.max(fit.extra));
+            fits.push(fit);
+        }
+    }
+    fits
 }
