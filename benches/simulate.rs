@@ -19,10 +19,12 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::metrics::Subject;
-use busbar::policy::{Decision, Easy, Policy, PolicySpec, View};
+use busbar::policy::{Decision, Easy, Policy, PolicySpec, Setting, View};
 use busbar::report::{write_jobs, write_whole};
+use busbar::reproduce::pb_guided::{Options, reproduce};
+use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
-use busbar::units::Span;
+use busbar::units::{Share, Span};
 use busbar::workload::Workload;
 use busbar::workload::lublin::{Lublin, Sizes};
 use busbar::workload::swf::{self, BadRecords};
@@ -35,7 +37,7 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
@@ -43,6 +45,7 @@ const SECTIONS: [Section; 7] = [
     ("growth", "Growth with the number of jobs, EASY at load 0.85", growth),
     ("memory", "Memory, EASY", memory),
     ("conservative", "Conservative backfilling at load 0.85", conservative),
+    ("guided", "Under a power limit, beside EASY without one", guided),
 ];
 
 fn main() {
@@ -166,20 +169,11 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
 
 /// Real logs, on the machines they come from.
 fn logs(bench: &Bench) {
-    let Some(folder) = std::env::var_os("BUSBAR_TRACES") else {
+    let paths = log_paths();
+    if paths.is_empty() {
         println!("Skipped: BUSBAR_TRACES, the folder of logs, is not set.");
         return;
-    };
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("a file").path())
-        .collect();
-    paths.retain(|path| {
-        let name = path.to_string_lossy();
-        name.ends_with(".swf") || name.ends_with(".swf.gz")
-    });
-    paths.sort();
-
+    }
     let mut intakes = Table::new(
         "log | processors | records | skipped | usable | rejected | no estimate | estimate raised | out of order",
     );
@@ -217,6 +211,19 @@ fn logs(bench: &Bench) {
     intakes.print();
     println!();
     table.print();
+}
+
+/// The logs in the folder that `BUSBAR_TRACES` names, if it does.
+fn log_paths() -> Vec<PathBuf> {
+    let Some(folder) = std::env::var_os("BUSBAR_TRACES") else { return Vec::new() };
+    let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path());
+    let is_log = |path: &PathBuf| {
+        let name = path.to_string_lossy();
+        name.ends_with(".swf") || name.ends_with(".swf.gz")
+    };
+    let mut paths: Vec<PathBuf> = files.filter(is_log).collect();
+    paths.sort();
+    paths
 }
 
 /// What a job costs among more jobs.
@@ -288,6 +295,58 @@ fn conservative(bench: &Bench) {
     row.extend(speed_goal(times.speed(jobs), 100_000.0));
     table.row(row);
     table.print();
+}
+
+/// The policies that mind power, under 80 % of the machine's. Each scenario is timed whole: random
+/// numbers about jobs, the run of plain EASY that PB-guided takes its bounds from, the figures.
+fn guided(bench: &Bench) {
+    let mut table = Table::new(
+        "workload | jobs | policy | ns/job, best | median | jobs/s | of EASY's speed | goal | met",
+    );
+    let mut workloads = vec![
+        ("load 0.85".to_owned(), generate(100_000, 0.85, Sizes::Mixed)),
+        ("load 1.5".to_owned(), generate(100_000, 1.5, Sizes::Mixed)),
+    ];
+    for path in log_paths() {
+        let mut workload = swf::read_path(&path, BadRecords::Stop).expect("a log").workload;
+        workload.raise_estimates();
+        workloads.push((workload.name().to_owned(), workload));
+    }
+    for (name, workload) in &workloads {
+        let jobs = workload.jobs().len() as u32;
+        let machine = machine_of(workload);
+        let limit = Share::percent(80).of(machine.max_power());
+        let scenarios =
+            ["easy", "easy-power", "pb-guided", "pb-guided(beta=known)"].map(|policy| {
+                let scenario = Scenario::new(&machine, workload, policy.parse().expect("a policy"));
+                let budget = Budget::constant(limit);
+                if policy == "easy" { scenario } else { Scenario { budget, ..scenario } }
+            });
+        // They take turns, so that the computer's own ups and downs are not taken for a difference.
+        let mut seconds = [const { Vec::new() }; 4];
+        for _ in 0..if bench.quick { 3 } else { 15 } {
+            for (scenario, seconds) in scenarios.iter().zip(&mut seconds) {
+                seconds.push(timed(|| scenario.run()).0);
+            }
+        }
+        let times = seconds.map(Times::of);
+        for (scenario, ours) in scenarios.iter().zip(&times) {
+            let mut row = vec![name.clone(), grouped(jobs.into()), scenario.policy.to_string()];
+            row.extend(ours.cells(jobs));
+            let share = times[0].median / ours.median;
+            row.push(format!("{:.0} %", 100.0 * share));
+            row.extend(match scenario.policy {
+                PolicySpec::PbGuided(_) => ["≥ 25 %".to_owned(), met(share >= 0.25)],
+                _ => ["-".to_owned(), "-".to_owned()],
+            });
+            table.row(row);
+        }
+    }
+    table.print();
+    let traces = std::env::var_os("BUSBAR_TRACES").map(PathBuf::from);
+    let options = Options { traces, seed: 1, ..Options::default() };
+    let (seconds, _) = timed(|| reproduce(&options, &mut |_| {}).map(|done| done.findings.len()));
+    println!("\nThe whole reproduction of the PB-guided paper: {seconds:.2} s.");
 }
 
 /// How to measure, and where to put files.
@@ -436,7 +495,7 @@ fn machine_of(workload: &Workload) -> Machine {
 }
 
 fn simulate(policy: PolicySpec, machine: &Machine, workload: &Workload) -> Run {
-    let run = Simulation::new(machine, workload).run(policy.build().as_mut());
+    let run = Simulation::new(machine, workload).run(policy.build(&Setting::default()).as_mut());
     assert_eq!((run.unfinished, run.violations), (0, 0), "not a sound run");
     run
 }

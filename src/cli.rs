@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 mod load;
+mod reproduce;
 mod simulate;
 mod workload;
 
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     Simulate(Box<simulate::Arguments>),
     #[command(subcommand)]
+    Reproduce(reproduce::Command),
+    #[command(subcommand)]
     Workload(workload::Command),
 }
 
@@ -31,6 +34,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Reproduce(command) => reproduce::run(&command),
         Command::Workload(command) => workload::run(&command),
     };
     match result {

@@ -40,6 +40,7 @@
 //! | [`workload`] | logs, generators, the demo |
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
 //! | [`scenario`] | a policy by its name, tried on a workload |
+//! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | [`cli`] | the command line |
 
 pub mod availability;
@@ -56,6 +57,7 @@ pub mod model;
 pub mod policy;
 pub mod queue;
 pub mod report;
+pub mod reproduce;
 mod rows;
 pub mod scenario;
 pub mod sim;

@@ -18,6 +18,8 @@ use crate::workload::Workload;
 pub struct Scenario<'a> {
     /// The machine.
     pub machine: &'a Machine,
+    /// The machine on which plain EASY is measured, where the policy wants that.
+    pub plain_machine: &'a Machine,
     /// The workload.
     pub workload: &'a Workload,
     /// The policy.
@@ -52,6 +54,7 @@ impl<'a> Scenario<'a> {
     pub fn new(machine: &'a Machine, workload: &'a Workload, policy: PolicySpec) -> Self {
         Scenario {
             machine,
+            plain_machine: machine,
             workload,
             policy,
             budget: Budget::unlimited(),
@@ -80,7 +83,7 @@ impl<'a> Scenario<'a> {
         let mut policy = self.policy.build(&setting);
         let model = self.policy.model(self.machine, self.workload.jobs(), self.seed);
         let run = self
-            .simulation()
+            .simulation_on(self.machine)
             .budget(self.budget.clone())
             .model(model.as_ref())
             .keep_power(self.keep_power)
@@ -101,17 +104,16 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    fn simulation(&self) -> Simulation<'a> {
-        Simulation::new(self.machine, self.workload)
-            .outages(self.outages.clone())
-            .events(self.events)
+    fn simulation_on(&self, machine: &'a Machine) -> Simulation<'a> {
+        Simulation::new(machine, self.workload).outages(self.outages.clone()).events(self.events)
     }
 
     /// Plain EASY without a power limit delays nobody if nobody ever runs.
     fn plain_bsld(&self) -> f64 {
-        let run = self.simulation().run(&mut Easy::default());
+        let machine = self.plain_machine;
+        let run = self.simulation_on(machine).run(&mut Easy::default());
         let unlimited = Budget::unlimited();
-        let subject = Subject { budget: &unlimited, ..self.subject("easy") };
+        let subject = Subject { machine, budget: &unlimited, ..self.subject("easy") };
         Summary::of(&subject, &run).mean_bsld.unwrap_or(1.0)
     }
 }

@@ -93,6 +93,13 @@ impl Workload {
         self.run_times.drain(..start);
     }
 
+    /// The same workload with only the jobs that are wanted.
+    pub fn keep(self, wanted: impl Fn(&Job) -> bool) -> Self {
+        let Workload { name, jobs, run_times, processors } = self;
+        let kept = jobs.into_iter().zip(run_times).filter(|(job, _)| wanted(job));
+        Workload::new(name, kept).on_processors(processors)
+    }
+
     /// Raises every requested time that is below the real run time to it, and says how many were.
     ///
     /// In a log the run time is what happened, so an estimate below it was not enforced then. A

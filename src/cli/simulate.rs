@@ -126,7 +126,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let machine = match arguments.enlarge {
         Some(share) => original.enlarged(share)?,
-        None => original,
+        None => original.clone(),
     };
     workload.pack_processors(machine.processors_per_node);
     let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
@@ -136,6 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
 
     let scenario = Scenario {
+        plain_machine: &original,
         budget,
         outages,
         events: match arguments.events {

@@ -228,3 +228,59 @@ impl Chooser for Guide {
         self.oversized.remove(job);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounds() -> Bounds {
+        Bounds {
+            lower: Share::percent(60),
+            upper: Share::percent(90),
+            bsld_lower: 5.0,
+            bsld_upper: 10.0,
+            bsld_threshold: Span::from_secs(600),
+        }
+    }
+
+    /// The threshold table, at its edges: a share is reached when it is reached exactly.
+    #[test]
+    fn the_bound_rises_with_the_power_drawn() {
+        let bound =
+            |milliwatts| bounds().bsld(Watts::from_milliwatts(milliwatts), Watts::from_watts(1000));
+        assert_eq!(bound(0), 0.0);
+        assert_eq!(bound(599_999), 0.0);
+        assert_eq!(bound(600_000), 5.0);
+        assert_eq!(bound(899_999), 5.0);
+        assert_eq!(bound(900_000), 10.0);
+        assert_eq!(bound(1_000_000), 10.0);
+    }
+
+    /// A third of a milliwatt is neither here nor there: 60 % of 1001 mW is 600.6 mW.
+    #[test]
+    fn shares_are_compared_exactly() {
+        let limit = Watts::from_milliwatts(1001);
+        assert!(is_below(Watts::from_milliwatts(600), Share::percent(60), limit));
+        assert!(!is_below(Watts::from_milliwatts(601), Share::percent(60), limit));
+        assert!(is_below(Watts::LARGEST, Share::percent(60), Watts::UNLIMITED));
+    }
+
+    /// (wait + time in the gear) / max(600 s, nominal time), at least 1.
+    #[test]
+    fn the_predicted_slowdown_by_hand() {
+        let point = |seconds| OperatingPoint {
+            nodes: 1,
+            cap: Watts::from_watts(1),
+            time: Span::from_secs(seconds),
+            power: Watts::from_watts(1),
+        };
+        let predicted = |wait, slowed, nominal| {
+            bounds().predicted(Span::from_secs(wait), &point(slowed), &point(nominal))
+        };
+        // An hour, stretched to 1.75 of it, after half an hour: (1800 + 6300) / 3600.
+        assert_eq!(predicted(1800, 6300, 3600), 2.25);
+        // A minute counts as ten: (300 + 100) / 600 is below 1, (3000 + 100) / 600 is not.
+        assert_eq!(predicted(300, 100, 60), 1.0);
+        assert_eq!(predicted(3000, 100, 60), 3100.0 / 600.0);
+    }
+}

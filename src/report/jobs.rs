@@ -9,12 +9,18 @@ use crate::sim::{Run, State};
 /// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
 /// where there is nothing to say.
 pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
-    out.write_all(b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason\n")?;
+    out.write_all(b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz\n")?;
+    let machine = subject.machine;
+    let gears = machine.gearbox.node_powers(machine.node_power);
     let mut line = Line::new();
     for (job, record) in subject.workload.jobs().iter().zip(&run.records) {
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        if let Some((gear, _)) = gears.iter().find(|(_, power)| *power == record.cap) {
+            line.thousandths((gear.ghz * 1000.0).round() as u64);
+        }
+        line.byte(b',');
         match record.state {
             State::Rejected(rejection) => line.text(rejection.reason()),
             State::Waiting => line.text("never had the room it needs"),
@@ -87,10 +93,10 @@ mod tests {
         write_jobs(&mut csv, &subject, &run).unwrap();
         assert_eq!(
             String::from_utf8(csv).unwrap(),
-            "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason\n\
-             7,0,0,1.5,2,100,200,0,1.0000,false,completed,\n\
-             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,\n\
-             9,1,,,5,,,,,,rejected,needs more nodes than the machine has\n"
+            "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz\n\
+             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3\n\
+             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3\n\
+             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,\n"
         );
     }
 }

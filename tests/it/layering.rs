@@ -32,10 +32,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
     ("scenario", &["units", "machine", "budget", "policy", "sim", "metrics", "workload"]),
     (
+        "reproduce",
+        &[
+            "units", "machine", "budget", "model", "policy", "sim", "metrics", "workload",
+            "scenario",
+        ],
+    ),
+    (
         "cli",
         &[
-            "units", "machine", "budget", "policy", "sim", "workload", "metrics", "report",
+            "units",
+            "machine",
+            "budget",
+            "policy",
+            "sim",
+            "workload",
+            "metrics",
+            "report",
             "scenario",
+            "reproduce",
         ],
     ),
 ];

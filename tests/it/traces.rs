@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
+use busbar::budget::Budget;
 use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
+use busbar::reproduce::pb_guided::{Options, ReproduceError, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::State;
+use busbar::units::Share;
 use busbar::workload::swf::{self, BadRecords};
 
 /// The logs, or nothing and a word about it.
@@ -51,6 +54,61 @@ fn every_record_is_accounted_for() {
             );
             assert_eq!(run.violations, 0);
         }
+    }
+}
+
+/// At every instant of every whole log the power drawn is within the budget, and every job is
+/// accounted for.
+#[test]
+fn power_stays_within_the_budget() {
+    for path in logs() {
+        let mut workload = swf::read_path(&path, BadRecords::Stop).unwrap().workload;
+        workload.raise_estimates();
+        let machine = Machine::of_processors(workload.processors().unwrap()).unwrap();
+        let limit = Share::percent(80).of(machine.max_power());
+        for policy in ["easy-power", "pb-guided", "pb-guided(beta=known)"] {
+            let trial = Scenario {
+                budget: Budget::constant(limit),
+                keep_power: true,
+                ..Scenario::new(&machine, &workload, policy.parse().unwrap())
+            }
+            .run();
+            let whom = format!("{policy} on {}", path.display());
+            assert!(trial.run.power.iter().all(|sample| sample.power <= limit), "{whom}");
+            assert!(trial.run.peak <= limit, "{whom}");
+            let summary = trial.summary;
+            assert_eq!(summary.completed, summary.jobs, "{whom}");
+            assert_eq!((summary.violations, summary.over_budget_s), (0, 0.0), "{whom}");
+        }
+    }
+}
+
+/// What the PB-guided paper's slices come to, as far as the logs are there: plain EASY is where
+/// it was published to be, and PB-guided beats the baseline.
+#[test]
+fn the_slices_of_the_pb_guided_paper() {
+    let Ok(folder) = std::env::var("BUSBAR_TRACES") else { return };
+    let options = Options { traces: Some(folder.into()), seed: 1, ..Options::default() };
+    let findings = match reproduce(&options, &mut |_| {}) {
+        Err(ReproduceError::NoLogs { .. }) => return,
+        other => other.unwrap().findings,
+    };
+    let measured = |workload: &str, experiment: &str, metric: &str| {
+        let found = findings.iter().find(|finding| {
+            finding.workload == workload
+                && finding.experiment.starts_with(experiment)
+                && finding.metric == metric
+        });
+        found.map(|finding| finding.measured.unwrap())
+    };
+    if let Some(bsld) = measured("SDSC", "Table III", "mean BSLD") {
+        assert!((bsld / 24.91 - 1.0).abs() < 0.04, "{bsld}");
+        assert!(measured("SDSC", "Table IV", "BSLD / baseline, β unknown").unwrap() < 1.0);
+    }
+    if let Some(bsld) = measured("LLNL Thunder", "Table III", "mean BSLD") {
+        assert_eq!(bsld, 1.0);
+        assert_eq!(measured("LLNL Thunder", "Table III", "mean wait"), Some(0.0));
+        assert!(measured("LLNL Thunder", "Table IV", "BSLD / baseline, β unknown").unwrap() < 1.0);
     }
 }
 

@@ -1,0 +1,125 @@
+//! The papers' experiments run again: what was published, and beside it what Busbar measures.
+//!
+//! One file per paper. Published numbers are data there and nothing is fitted to them.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+pub mod pb_guided;
+
+/// One number of a paper, and ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Which experiment: a table or a section of the paper.
+    pub experiment: &'static str,
+    /// On which workload.
+    pub workload: String,
+    /// What was measured.
+    pub metric: String,
+    /// What the paper says, where it does.
+    pub published: Option<f64>,
+    /// What we get.
+    pub measured: Option<f64>,
+    /// The unit of both; empty for plain numbers.
+    pub unit: &'static str,
+}
+
+/// What came of repeating a paper's experiments.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// The numbers, in the order of the paper.
+    pub findings: Vec<Finding>,
+    /// What a reader has to know about them.
+    pub notes: Vec<String>,
+}
+
+/// The findings as tables, one for each experiment, and the notes.
+pub fn describe(reproduction: &Reproduction) -> String {
+    let mut text = String::new();
+    let mut rest = &reproduction.findings[..];
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|finding| finding.experiment == first.experiment).count();
+        let (table, after) = rest.split_at(same);
+        describe_experiment(&mut text, first.experiment, table);
+        rest = after;
+    }
+    for note in &reproduction.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding]) {
+    let width = |column: fn(&Finding) -> &str, title: &str| {
+        let widest = table.iter().map(|finding| column(finding).chars().count()).max();
+        widest.unwrap_or(0).max(title.len())
+    };
+    let workloads = width(|finding| &finding.workload, "workload");
+    let metrics = width(|finding| &finding.metric, "metric");
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{experiment}");
+    let _ = writeln!(
+        text,
+        "  {:<workloads$}  {:<metrics$}  {:>10}  {:>10}",
+        "workload", "metric", "published", "measured"
+    );
+    let mut before = "";
+    for finding in table {
+        let workload = if finding.workload == before { "" } else { &finding.workload };
+        let row = format!(
+            "  {workload:<workloads$}  {:<metrics$}  {:>10}  {:>10}  {}",
+            finding.metric,
+            number(finding.published, finding.unit),
+            number(finding.measured, finding.unit),
+            finding.unit
+        );
+        let _ = writeln!(text, "{}", row.trim_end());
+        before = &finding.workload;
+    }
+    text.push('\n');
+}
+
+/// A number with the decimals that say something in its unit.
+fn number(number: Option<f64>, unit: &str) -> String {
+    match (number, unit) {
+        (None, _) => "-".to_owned(),
+        (Some(value), "s" | "jobs") => format!("{value:.0}"),
+        (Some(value), "%") => format!("{value:.1}"),
+        (Some(value), "GHz") => format!("{value:.2}"),
+        (Some(value), _) if value < 10.0 => format!("{value:.3}"),
+        (Some(value), _) => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_published_is_a_dash() {
+        let finding = |workload: &str, metric: &str, published, measured, unit| Finding {
+            experiment: "Table I",
+            workload: workload.to_owned(),
+            metric: metric.to_owned(),
+            published,
+            measured: Some(measured),
+            unit,
+        };
+        let findings = vec![
+            finding("one", "wait", Some(7107.0), 6999.6, "s"),
+            finding("one", "β", None, 0.25, ""),
+            finding("two", "wait", Some(1.0), 2.0, "s"),
+        ];
+        let text = describe(&Reproduction { findings, notes: vec!["so it is".to_owned()] });
+        assert_eq!(
+            text,
+            "Table I\n  \
+             workload  metric   published    measured\n  \
+             one       wait          7107        7000  s\n            \
+                       β                -       0.250\n  \
+             two       wait             1           2  s\n\n\
+             note: so it is\n"
+        );
+    }
+}
