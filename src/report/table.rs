@@ -55,6 +55,9 @@ pub fn summary_table(summary: &Summary) -> String {
     };
     row("machine", named);
     let mut ended = format!("{} completed", s.completed);
+    if s.oversized > 0 {
+        ended += &format!(" ({} slower: too large for the budget at nominal speed)", s.oversized);
+    }
     let others = [
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
@@ -64,9 +67,6 @@ pub fn summary_table(summary: &Summary) -> String {
     ];
     for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
         ended += &format!(", {count} {what}");
-    }
-    if s.oversized > 0 {
-        ended += &format!(", {} of them slower: too large for the budget", s.oversized);
     }
     row("jobs", ended);
     row("makespan", human_time(s.makespan_s));

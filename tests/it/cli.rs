@@ -18,7 +18,7 @@ fn the_same_input_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let sources = ["demo", "lublin(jobs=3000, load=1.2)"];
     for source in sources {
-        for policy in ["fcfs", "easy", "conservative"] {
+        for policy in ["fcfs", "easy", "conservative", "easy-power", "pb-guided"] {
             let run = |out: &str| {
                 let arguments =
                     ["simulate", "-w", source, "-p", policy, "-b", "80%", "--json", "--out", out];
@@ -47,10 +47,32 @@ fn the_answer_has_its_keys() {
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let keys = "policy workload nodes jobs completed killed rejected dropped backfilled makespan_s \
                 mean_wait_s mean_turnaround_s mean_bsld max_bsld utilisation budget_w peak_power_w \
-                mean_power_w energy_j violations decisions simulate_s wall_s jobs_per_s";
+                mean_power_w energy_j violations decisions simulate_s wall_s jobs_per_s \
+                mean_frequency_ghz energy_vs_nominal oversized";
     for key in keys.split_whitespace() {
         assert!(answer.get(key).is_some(), "{key} is missing");
     }
+}
+
+/// Without logs, generated workloads stand in and say so; every finding has its keys.
+#[test]
+fn a_reproduction_needs_no_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = busbar(&["reproduce", "pb-guided", "--json"], folder.path());
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = answer.as_array().unwrap();
+    assert!(findings.len() > 100);
+    for finding in findings {
+        let keys: Vec<&String> = finding.as_object().unwrap().keys().collect();
+        assert_eq!(
+            keys,
+            ["experiment", "measured", "metric", "published", "unit", "workload"],
+            "{finding}"
+        );
+        assert!(finding["workload"].as_str().unwrap().ends_with("(stand-in)"));
+    }
+    let text = busbar(&["reproduce", "pb-guided"], folder.path()).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("note: stand-ins: no logs were given"));
 }
 
 /// A schedule is a log like any other, and its waits are those of the run.
