@@ -93,7 +93,7 @@ impl PbGuided {
 
 /// A job that looks for its gear.
 struct Search<'a> {
-    bounds: &'a Bounds,
+    bounds: Bounds,
     submit: Instant,
     menu: &'a Menu,
     /// Power drawn by the running jobs, now, whenever the job would start.
@@ -101,7 +101,13 @@ struct Search<'a> {
     limit: Watts,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    #[inline]
+    fn new(bounds: Bounds, view: &View<'_>, job: JobId, menu: &'a Menu, drawn: Watts) -> Self {
+        let (submit, limit) = (view.job(job).submit, view.ledger.limit());
+        Search { bounds, submit, menu, drawn, limit }
+    }
+
     /// Whether the job may be slowed to a point, if it starts then.
     #[inline]
     fn allows(&self, point: &OperatingPoint, start: Instant) -> bool {
@@ -114,9 +120,9 @@ impl Search<'_> {
     #[inline]
     fn can_be_slowed(&self, start: Instant) -> bool {
         let wait = start.since(self.submit);
-        self.menu.get(1).is_some_and(|point| {
-            self.bounds.predicted(wait, point, &self.menu[0]) < self.bounds.bsld_upper
-        })
+        let highest = self.bounds.bsld_lower.max(self.bounds.bsld_upper);
+        let slower = self.menu.get(1);
+        slower.is_some_and(|point| self.bounds.predicted(wait, point, &self.menu[0]) < highest)
     }
 }
 
@@ -138,13 +144,7 @@ impl Chooser for Guide {
             return None;
         }
         let fastest = Guide::fastest(view, &menu)?;
-        let search = Search {
-            bounds: &self.bounds,
-            submit: view.job(job).submit,
-            menu: &menu,
-            drawn: room.drawn(),
-            limit: view.ledger.limit(),
-        };
+        let search = Search::new(self.bounds, view, job, &menu, room.drawn());
         if search.can_be_slowed(view.now) {
             let mut slower = menu[fastest + 1..].iter().rev();
             let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
@@ -166,13 +166,7 @@ impl Chooser for Guide {
     ) -> Option<(OperatingPoint, Vacancy)> {
         let menu = view.menu(job);
         let fastest = Guide::fastest(view, &menu)?;
-        let search = Search {
-            bounds: &self.bounds,
-            submit: view.job(job).submit,
-            menu: &menu,
-            drawn: ahead.drawn(),
-            limit: view.ledger.limit(),
-        };
+        let search = Search::new(self.bounds, view, job, &menu, ahead.drawn());
         // The longer a job waits, the less it may be slowed: a gear that is refused at the first
         // instant at which it fits is refused at every later one.
         let is_steady = view.ledger.limits_to_come().is_empty();
