@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::machine::Machine;
 use crate::rows::rows;
-use crate::units::{Instant, QuantityError, Share, Watts, parse_decimal};
+use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
 /// How much power the machine may draw, as a function of time.
 ///
@@ -52,10 +52,18 @@ impl Budget {
         &self.steps[self.steps.partition_point(|step| step.0 <= instant)..]
     }
 
-    /// The largest limit there is from an instant on.
-    pub fn largest_from(&self, instant: Instant) -> Watts {
-        let to_come = self.changes_after(instant).iter().map(|step| step.1);
-        to_come.fold(self.at(instant), Watts::max)
+    /// The most that may be drawn for so long without a break, from some instant on that is not
+    /// before `instant`.
+    pub fn largest_for(&self, instant: Instant, time: Span) -> Watts {
+        let to_come = self.changes_after(instant);
+        let first = (instant, self.at(instant));
+        // It is best to begin with a limit: later there is only more to come.
+        let mut largest = Watts::ZERO;
+        for (index, &(begin, limit)) in [first].iter().chain(to_come).enumerate() {
+            let meanwhile = to_come[index..].iter().take_while(|step| step.0 < begin + time);
+            largest = largest.max(meanwhile.map(|step| step.1).fold(limit, Watts::min));
+        }
+        largest
     }
 
     /// Whether there is a limit at any time.
@@ -284,8 +292,13 @@ mod tests {
         assert_eq!(budget.at(Instant::from_secs(3599)), Watts::from_watts(1050));
         assert_eq!(budget.at(Instant::from_secs(3600)), Watts::from_watts(500));
         assert_eq!(budget.changes_after(Instant::ZERO).len(), 1);
-        assert_eq!(budget.largest_from(Instant::ZERO), Watts::from_watts(1050));
-        assert_eq!(budget.largest_from(Instant::from_secs(3600)), Watts::from_watts(500));
+        // An hour from the start is just as long as the higher limit holds.
+        let longest =
+            |from, time| budget.largest_for(Instant::from_secs(from), Span::from_secs(time));
+        assert_eq!(longest(0, 3600), Watts::from_watts(1050));
+        assert_eq!(longest(0, 3601), Watts::from_watts(500));
+        assert_eq!(longest(1, 3600), Watts::from_watts(500));
+        assert_eq!(longest(1, 0), Watts::from_watts(1050));
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             error("0,1kW\n0,1kW"),

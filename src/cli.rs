@@ -55,6 +55,12 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Says something on standard error that a person may want to know. The run goes on.
+fn warn(text: &str) {
+    // That it cannot be said changes nothing.
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// Prints to standard output.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();

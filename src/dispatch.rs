@@ -49,7 +49,7 @@ pub enum Applied {
 pub enum Rejection {
     /// It needs more nodes than the machine has.
     TooManyNodes,
-    /// It needs more power than the budget allows from now on.
+    /// It needs more power than the budget ever allows for as long as it takes.
     TooMuchPower,
 }
 
@@ -59,7 +59,7 @@ impl Rejection {
         match self {
             Rejection::TooManyNodes => "needs more nodes than the machine has",
             Rejection::TooMuchPower => {
-                "needs more power than the budget allows from its submission on"
+                "needs more power than the budget allows for so long from its submission on"
             }
         }
     }
@@ -123,14 +123,15 @@ impl<'a> Dispatch<'a> {
     }
 
     /// A job was submitted, or was thrown out by a failing node and waits again. It is turned
-    /// away if it could not run on the empty machine under the largest limit from now on.
+    /// away if it could not run even alone, now or under the limits to come.
     #[inline]
     pub fn arrive(&mut self, id: JobId, job: &Job) -> Result<(), Rejection> {
         let least = self.model.footprint(id, job);
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
-        if least.power > self.ledger.most_for_jobs() {
+        let is_fed = |point: &OperatingPoint| point.power <= self.ledger.most_for_jobs(point.time);
+        if !self.model.may_enter(id, job, &is_fed) {
             return Err(Rejection::TooMuchPower);
         }
         self.queue.insert(id, &least);

@@ -16,6 +16,8 @@ pub struct Job {
     pub requested: Span,
     /// How many nodes it asks for; at least one.
     pub nodes: u32,
+    /// How many processors it asks for, where nodes have several; on whole nodes it may get more.
+    pub processors: u32,
     /// Who submitted it, where the log says so.
     pub user: Option<UserId>,
     /// Which application it runs, where the log says so.

@@ -29,8 +29,6 @@ pub struct Ledger {
     /// When the next limit comes into force.
     next_limit: Instant,
     base_power: Watts,
-    /// What is left for jobs of the largest limit there is from now on.
-    most_for_jobs: Watts,
     /// What jobs hold, without the base power.
     held: Watts,
     running: Running,
@@ -117,7 +115,6 @@ impl Ledger {
             down_nodes: 0,
             limit: budget.at(Instant::ZERO),
             next_limit: Instant::ZERO,
-            most_for_jobs: Watts::ZERO,
             budget,
             base_power: machine.base_power,
             held: Watts::ZERO,
@@ -164,7 +161,6 @@ impl Ledger {
         self.now = now;
         if now >= self.next_limit {
             self.limit = self.budget.at(now);
-            self.most_for_jobs = self.for_jobs(self.budget.largest_from(now));
             self.next_limit =
                 self.budget.changes_after(now).first().map_or(Instant::NEVER, |change| change.0);
         }
@@ -308,10 +304,13 @@ impl Ledger {
         self.budget.changes_after(self.now)
     }
 
-    /// The most power that jobs can hold in all, from now on.
+    /// The most power that jobs can hold in all for so long, from now or from some later time on.
     #[inline]
-    pub fn most_for_jobs(&self) -> Watts {
-        self.most_for_jobs
+    pub fn most_for_jobs(&self, time: Span) -> Watts {
+        if self.limits_to_come().is_empty() {
+            return self.for_jobs(self.limit);
+        }
+        self.for_jobs(self.budget.largest_for(self.now, time))
     }
 
     /// The budget with its future limits.

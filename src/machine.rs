@@ -28,8 +28,6 @@ pub struct Machine {
     pub power_is_assumed: bool,
     /// The speeds of its nodes, and how jobs respond to them.
     pub gearbox: Gearbox,
-    /// Whether the gearbox was given, or is the default.
-    pub gearbox_is_assumed: bool,
 }
 
 /// Why a machine could not be used.
@@ -137,7 +135,6 @@ impl Machine {
             base_power: Watts::ZERO,
             power_is_assumed: true,
             gearbox: Gearbox::default(),
-            gearbox_is_assumed: true,
         }
         .validated()
     }
@@ -184,7 +181,6 @@ impl Machine {
             node_power: power.node,
             base_power: power.base,
             power_is_assumed,
-            gearbox_is_assumed: file.dvfs.is_none(),
             gearbox: file.dvfs.unwrap_or_default(),
         };
         Ok(machine.validated()?)
@@ -263,10 +259,11 @@ mod tests {
         assert_eq!(machine.name, "cab");
         assert_eq!(machine.max_power(), Watts::from_watts(64 * 230 + 1500));
         assert!(!machine.power_is_assumed);
-        assert!(machine.gearbox_is_assumed);
+        assert!(machine.gearbox.is_assumed());
         assert!(read("nodes = 2").unwrap().power_is_assumed);
+        assert!(read("nodes = 2\n[dvfs]\nstatic_share = 0.1").unwrap().gearbox.is_assumed());
         let geared = read("nodes = 2\n[dvfs]\ngears = [{ ghz = 2.0, volts = 1.0 }]").unwrap();
-        assert_eq!((geared.gearbox.top().ghz, geared.gearbox_is_assumed), (2.0, false));
+        assert_eq!((geared.gearbox.top().ghz, geared.gearbox.is_assumed()), (2.0, false));
     }
 
     #[test]

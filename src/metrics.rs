@@ -20,18 +20,16 @@ pub fn wait(job: &Job, record: &Record) -> Span {
 /// threshold counts as that long, and never below one.
 #[inline]
 pub fn bounded_slowdown(job: &Job, record: &Record, threshold: Span) -> f64 {
-    let run_time = record.end.since(record.start);
-    let turnaround = record.end.since(job.submit);
-    (turnaround.millis() as f64 / run_time.max(threshold).millis() as f64).max(1.0)
+    bounded_slowdown_against(record.end.since(record.start), job, record, threshold)
 }
 
-/// The bounded slowdown against the run time at the nominal operating point: what a user sees who
-/// did not ask to be slowed.
+/// The same against another run time, such as the one at the nominal operating point: what a user
+/// sees who did not ask to be slowed.
 #[inline]
-pub fn nominal_bounded_slowdown(
+pub fn bounded_slowdown_against(
+    run_time: Span,
     job: &Job,
     record: &Record,
-    run_time: Span,
     threshold: Span,
 ) -> f64 {
     let turnaround = record.end.since(job.submit);
@@ -119,7 +117,8 @@ pub struct Summary {
     pub mean_frequency_ghz: Option<f64>,
     /// Energy of the jobs that ran over what they would have drawn at their nominal points.
     pub energy_vs_nominal: Option<f64>,
-    /// Jobs that ran slower because no limit of the budget could feed them at nominal speed.
+    /// Jobs that ran slower because the budget, from their start on, could never feed them at
+    /// nominal speed for as long as they asked.
     pub oversized: u64,
     /// Whether frequencies rest on an assumed set of gears.
     pub gears_are_assumed: bool,
@@ -157,7 +156,7 @@ impl Summary {
             bsld_sum += bsld;
             bsld_max = bsld_max.max(bsld);
             let run_time = run_time.min(job.requested);
-            bsld_nominal += nominal_bounded_slowdown(job, record, run_time, bsld_threshold);
+            bsld_nominal += bounded_slowdown_against(run_time, job, record, bsld_threshold);
             waits.push(wait(job, record).millis());
             turnaround += u128::from(record.end.since(job.submit).millis());
             let run_millis = record.end.since(record.start).millis();
@@ -225,7 +224,7 @@ impl Summary {
             mean_frequency_ghz: speed.mean_frequency(),
             energy_vs_nominal: ratio(speed.energy.as_f64(), speed.nominal_energy.as_f64()),
             oversized: speed.oversized,
-            gears_are_assumed: machine.gearbox_is_assumed,
+            gears_are_assumed: machine.gearbox.is_assumed(),
         }
     }
 }
@@ -263,8 +262,8 @@ impl<'a> Speed<'a> {
         self.energy += record.power.over(run_time);
         self.nominal_energy += nominal_power.over(nominal_run_time);
         if record.cap < self.machine.node_power {
-            let most = budget.largest_from(job.submit).saturating_sub(self.machine.base_power);
-            self.oversized += u64::from(nominal_power > most);
+            let most = budget.largest_for(record.start, job.requested);
+            self.oversized += u64::from(nominal_power + self.machine.base_power > most);
         }
     }
 
@@ -307,7 +306,15 @@ mod tests {
     fn job(submit: u32, nodes: u32, seconds: u32) -> (Job, Span) {
         let requested = Span::from_secs(seconds);
         let submit = Instant::from_secs(submit);
-        let job = Job { number: 1, submit, requested, nodes, user: None, application: None };
+        let job = Job {
+            number: 1,
+            submit,
+            requested,
+            nodes,
+            processors: nodes,
+            user: None,
+            application: None,
+        };
         (job, requested)
     }
 

@@ -62,17 +62,13 @@ pub struct Outcome {
 pub struct Menu(SmallVec<[OperatingPoint; 8]>);
 
 impl Menu {
-    /// A menu of these points, nominal first. `None` if there are none.
-    pub fn new(points: impl IntoIterator<Item = OperatingPoint>) -> Option<Self> {
-        let points: SmallVec<_> = points.into_iter().collect();
-        (!points.is_empty()).then_some(Menu(points))
-    }
-}
-
-/// A rigid job: take it or leave it.
-impl From<OperatingPoint> for Menu {
-    fn from(point: OperatingPoint) -> Self {
-        Menu(SmallVec::from_slice(&[point]))
+    /// The nominal point, and the others.
+    #[inline]
+    pub fn new(nominal: OperatingPoint, others: impl IntoIterator<Item = OperatingPoint>) -> Self {
+        let mut points = SmallVec::new();
+        points.push(nominal);
+        points.extend(others);
+        Menu(points)
     }
 }
 
@@ -93,6 +89,11 @@ pub struct Stretch(u64);
 impl Stretch {
     /// As long as before.
     pub const NONE: Stretch = Stretch(1 << 32);
+
+    /// So many times as long; below once, or no number at all, counts as once.
+    pub fn times(factor: f64) -> Self {
+        Stretch(((factor * Stretch::NONE.0 as f64).round() as u64).max(Stretch::NONE.0))
+    }
 
     /// The stretched time, rounded up. It never passes [`Span::FOREVER`].
     #[inline]
@@ -142,15 +143,20 @@ pub trait Model: Sync {
     /// Bounds for each place of the menus, the nominal one first; never empty.
     fn rungs(&self) -> &[Rung];
 
-    /// What it takes to let a job in: whatever does not offer this much cannot run it.
+    /// The least of each resource over the job's menu: whatever does not offer this much cannot
+    /// run it.
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
         let menu = self.menu(id, job);
-        let least = |f: fn(&OperatingPoint) -> u64| menu.iter().map(f).min().unwrap_or(0);
+        let first = menu[0];
         Footprint {
-            nodes: menu.iter().map(|point| point.nodes).min().unwrap_or(0),
-            time: Span::from_millis(least(|point| point.time.millis())),
-            power: Watts::from_milliwatts(least(|point| point.power.milliwatts())),
+            nodes: menu.iter().map(|point| point.nodes).fold(first.nodes, u32::min),
+            time: menu.iter().map(|point| point.time).fold(first.time, Span::min),
         }
+    }
+
+    /// Whether a job is to be let in, if these are the points at which it can be fed.
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        self.menu(id, job).iter().any(is_fed)
     }
 
     /// Whether `point` is on the job's menu.
@@ -166,6 +172,4 @@ pub struct Footprint {
     pub nodes: u32,
     /// Shortest believed time.
     pub time: Span,
-    /// Least power.
-    pub power: Watts,
 }

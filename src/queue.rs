@@ -364,11 +364,10 @@ fn job_at(block: usize, mask: u16) -> JobId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Watts;
     use proptest::prelude::*;
 
     fn footprint(nodes: u32, seconds: u32) -> Footprint {
-        Footprint { nodes, time: Span::from_secs(seconds), power: Watts::ZERO }
+        Footprint { nodes, time: Span::from_secs(seconds) }
     }
 
     #[derive(Clone, Debug)]

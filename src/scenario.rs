@@ -38,6 +38,15 @@ pub struct Scenario<'a> {
     pub keep_power: bool,
 }
 
+/// A scenario that was run, before its figures are worked out.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The run itself.
+    pub run: Run,
+    /// The mean bounded slowdown under plain EASY without a power limit, if the policy wanted it.
+    pub plain_bsld: Option<f64>,
+}
+
 /// What came of a scenario.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -66,13 +75,14 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    /// Runs it.
+    /// Runs it and works out its figures.
     pub fn run(&self) -> Trial {
-        self.run_with_progress(&mut |_| {})
+        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {});
+        Trial { summary: self.summary(&run), run, plain_bsld }
     }
 
     /// Runs it, reporting now and then how many jobs have ended or were turned away.
-    pub fn run_with_progress(&self, progress: &mut dyn FnMut(usize)) -> Trial {
+    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Simulated {
         let measured = Cell::new(None);
         let plain_bsld = || {
             let bsld = self.plain_bsld();
@@ -88,9 +98,12 @@ impl<'a> Scenario<'a> {
             .model(model.as_ref())
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
-        let name = self.policy.to_string();
-        let summary = Summary::of(&self.subject(&name), &run);
-        Trial { run, summary, plain_bsld: measured.get() }
+        Simulated { run, plain_bsld: measured.get() }
+    }
+
+    /// The figures of a run.
+    pub fn summary(&self, run: &Run) -> Summary {
+        Summary::of(&self.subject(&self.policy.to_string()), run)
     }
 
     /// What figures and reports are about; `name` is the policy's.

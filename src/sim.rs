@@ -387,8 +387,12 @@ impl<'a> World<'a> {
                     self.note_end(self.dispatch.ledger().now());
                     let restarts = self.records[job.index()].restarts.saturating_add(1);
                     self.records[job.index()] = Record { restarts, ..Record::WAITING };
-                    // It was let in before, and the machine has not shrunk.
-                    let _ = self.dispatch.arrive(job, &self.workload.jobs()[job.index()]);
+                    let now = self.dispatch.ledger().now();
+                    // The budget may have fallen since it was let in.
+                    let back = self.dispatch.arrive(job, &self.workload.jobs()[job.index()]);
+                    if let Err(rejection) = back {
+                        self.reject(job, now, rejection);
+                    }
                 }
             }
         }

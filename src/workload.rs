@@ -121,7 +121,7 @@ impl Workload {
     pub fn pack_processors(&mut self, per_node: u32) {
         if per_node > 1 {
             for job in &mut self.jobs {
-                job.nodes = job.nodes.div_ceil(per_node);
+                job.nodes = job.processors.div_ceil(per_node);
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Loading a workload and taking a slice of it: what several commands do first.
 
-use std::io::{self, Write};
 use std::ops::Range;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::warn;
 use crate::machine::Machine;
 use crate::workload::swf::{BadRecords, Intake};
 use crate::workload::{Source, Workload};
@@ -52,8 +52,7 @@ impl Arguments {
         let source: Source = self.workload.parse()?;
         let processors = machine.map(|machine| machine.processors());
         if self.seed.is_some() && !seed_is_used && !source.heeds_seed() {
-            // The run goes on without it; that nobody may read this changes nothing.
-            let _ = writeln!(io::stderr(), "warning: --seed has no effect on {}", self.workload);
+            warn(&format!("--seed has no effect on {}", self.workload));
         }
         let loaded = source.load(processors, self.seed, self.bad_records())?;
         let mut workload = loaded.workload;

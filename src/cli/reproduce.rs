@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::print;
 use crate::reproduce::{describe, pb_guided};
+use crate::workload::swf::BadRecords;
 
 /// Run a paper's experiments again, with its numbers beside ours
 #[derive(Debug, Subcommand)]
@@ -25,8 +26,13 @@ pub(super) struct PbGuided {
     traces: Option<PathBuf>,
 
     /// How the paper's 5000 jobs are counted off in a log, which it does not say
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
-    slice: Slice,
+    /// [default: position]
+    #[arg(long, value_name = "HOW", value_enum, requires = "traces")]
+    slice: Option<Slice>,
+
+    /// Leave out lines of a log that are not records, instead of stopping at the first
+    #[arg(long, requires = "traces")]
+    skip_bad_records: bool,
 
     /// Where random numbers start
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -37,10 +43,9 @@ pub(super) struct PbGuided {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Slice {
     /// By their place among the usable records, in submit order
-    #[default]
     Position,
     /// By their job numbers
     Number,
@@ -51,8 +56,12 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     let options = pb_guided::Options {
         traces: arguments.traces.clone(),
         slice: match arguments.slice {
-            Slice::Position => pb_guided::Slice::Position,
-            Slice::Number => pb_guided::Slice::Number,
+            None | Some(Slice::Position) => pb_guided::Slice::Position,
+            Some(Slice::Number) => pb_guided::Slice::Number,
+        },
+        bad_records: match arguments.skip_bad_records {
+            true => BadRecords::Skip,
+            false => BadRecords::Stop,
         },
         seed: arguments.seed,
     };
@@ -64,6 +73,10 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         }
     })?;
     if arguments.json {
+        for note in &reproduction.notes {
+            // That nobody may read this changes nothing.
+            let _ = writeln!(io::stderr(), "note: {note}");
+        }
         print(&(serde_json::to_string_pretty(&reproduction.findings)? + "\n"))
     } else {
         print(&describe(&reproduction))

@@ -10,12 +10,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
-use crate::cli::{load, print};
+use crate::cli::{load, print, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::policy::PolicySpec;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
-use crate::scenario::{Scenario, Trial};
+use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::units::{Share, Span, parse_decimal};
 use crate::workload::Workload;
@@ -130,6 +130,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     workload.pack_processors(machine.processors_per_node);
     let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
+    if arguments.policy.uses_gears() && !budget.is_limited() {
+        warn(&format!("without --budget, {} is plain EASY", arguments.policy));
+    }
     let outages = match &arguments.outages {
         Some(path) => Outages::from_file(path, machine.nodes)?,
         None => Outages::default(),
@@ -153,8 +156,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let started = Clock::now();
-    let Trial { run, summary, plain_bsld } = with_progress_bar(&scenario);
+    let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
     let simulate_s = started.elapsed().as_secs_f64();
+    let summary = scenario.summary(&run);
 
     if let Some(folder) = &arguments.out {
         let policy = arguments.policy.to_string();
@@ -190,18 +194,18 @@ fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
 }
 
 /// Runs the scenario with a progress bar, if a person is watching.
-fn with_progress_bar(scenario: &Scenario<'_>) -> Trial {
+fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
     if !std::io::stderr().is_terminal() {
-        return scenario.run();
+        return scenario.simulate(&mut |_| {});
     }
     let bar = ProgressBar::new(scenario.workload.jobs().len() as u64);
     // The template is a constant; if it were wrong, the plain bar would do.
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} jobs, {eta} left") {
         bar.set_style(style);
     }
-    let trial = scenario.run_with_progress(&mut |over| bar.set_position(over as u64));
+    let simulated = scenario.simulate(&mut |over| bar.set_position(over as u64));
     bar.finish_and_clear();
-    trial
+    simulated
 }
 
 fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {

@@ -40,6 +40,8 @@ pub struct Gearbox {
     static_share: f64,
     /// Smallest jobs first; never empty, the last without a limit.
     sensitivity: Vec<Sensitivity>,
+    /// Whether nobody said which gears there are.
+    is_assumed: bool,
 }
 
 /// The `[dvfs]` table of a machine file, as written. What it leaves out is as in the default.
@@ -99,11 +101,13 @@ impl TryFrom<Table> for Gearbox {
 
     fn try_from(table: Table) -> Result<Self, GearboxError> {
         let default = Gearbox::default();
-        Gearbox::new(
+        let is_assumed = table.gears.is_none();
+        let gearbox = Gearbox::new(
             table.gears.unwrap_or(default.gears),
             table.static_share.unwrap_or(default.static_share),
             table.beta.unwrap_or(default.sensitivity),
-        )
+        )?;
+        Ok(Gearbox { is_assumed, ..gearbox })
     }
 }
 
@@ -121,6 +125,7 @@ impl Default for Gearbox {
                 beta(Some(32), 0.4, 0.01),
                 beta(None, 0.3, 0.0064),
             ],
+            is_assumed: true,
         }
     }
 }
@@ -135,7 +140,12 @@ impl Gearbox {
         check_gears(&gears)?;
         check_range("static_share".to_owned(), static_share, 0.0..=1.0, "from 0 to 1")?;
         check_sensitivity(&sensitivity)?;
-        Ok(Gearbox { gears, static_share, sensitivity })
+        Ok(Gearbox { gears, static_share, sensitivity, is_assumed: false })
+    }
+
+    /// Whether the gears are those that are assumed where nobody says.
+    pub fn is_assumed(&self) -> bool {
+        self.is_assumed
     }
 
     /// The gears, slowest first.
@@ -185,7 +195,7 @@ fn check_gears(gears: &[Gear]) -> Result<(), GearboxError> {
     for (number, gear) in (1..).zip(gears) {
         for (name, value) in [("ghz", gear.ghz), ("volts", gear.volts)] {
             let entry = format!("gears entry {number}, '{name}',");
-            check_range(entry, value, f64::MIN_POSITIVE..=1e6, "above zero")?;
+            check_range(entry, value, 0.001..=100.0, "from 0.001 to 100")?;
         }
     }
     for (number, pair) in (2..).zip(gears.windows(2)) {
@@ -204,7 +214,7 @@ fn check_gears(gears: &[Gear]) -> Result<(), GearboxError> {
                 "volts",
                 slow.volts,
                 fast.volts,
-                "no less voltage for more speed",
+                "gears so that a faster one has no less voltage",
             ));
         }
     }
@@ -307,10 +317,13 @@ mod tests {
             gears("{ ghz = 1, volts = 1.2 }, { ghz = 2, volts = 1 }")
                 .contains("dvfs.gears entry 2, 'volts', is 1")
         );
-        for wrong in ["0", "-1.5", "nan", "inf"] {
+        for wrong in ["0", "-1.5", "nan", "inf", "2300.0"] {
             let text =
                 gears(&format!("{{ ghz = 1.0, volts = 1.0 }}, {{ ghz = {wrong}, volts = 1.0 }}"));
-            assert!(text.contains("gears entry 2, 'ghz'") && text.contains("above zero"), "{text}");
+            assert!(
+                text.contains("gears entry 2, 'ghz'") && text.contains("from 0.001 to 100"),
+                "{text}"
+            );
         }
         assert!(
             error("static_share = 1.5").contains("dvfs.static_share is 1.5; it must be from 0")

@@ -56,7 +56,7 @@ pub enum Oversized {
     /// It may run slower, if that fits.
     #[default]
     Slow,
-    /// It is turned away.
+    /// It is turned away when it arrives.
     Reject,
 }
 
@@ -114,7 +114,7 @@ impl Step {
     #[inline]
     fn stretch(&self, beta: Beta) -> Stretch {
         let added = (u128::from(self.slowness) * u128::from(beta.0)) >> 31;
-        Stretch(Stretch::NONE.0 + added as u64)
+        Stretch(Stretch::NONE.0.saturating_add(added as u64))
     }
 }
 
@@ -142,10 +142,9 @@ impl Dvfs {
     ) -> Self {
         // A stream of its own, so that a workload drawn from the same seed knows nothing of it.
         let mut numbers = Pcg64Dxsm::seed_from_u64(seed ^ 0x6265_7461_5f64_7666);
-        let betas = jobs.iter().map(|job| {
-            let processors = job.nodes.saturating_mul(machine.processors_per_node);
-            Beta::draw(machine.gearbox.sensitivity_of(processors), &mut numbers)
-        });
+        let betas = jobs
+            .iter()
+            .map(|job| Beta::draw(machine.gearbox.sensitivity_of(job.processors), &mut numbers));
         Dvfs::with_betas(machine, betas.collect(), knowledge, oversized)
     }
 
@@ -210,7 +209,8 @@ impl Model for Dvfs {
     #[inline]
     fn menu(&self, id: JobId, job: &Job) -> Menu {
         let beta = self.believed(id);
-        Menu(self.steps.iter().map(|step| self.point(job, step, beta)).collect())
+        let slower = self.steps[1..].iter().map(|step| self.point(job, step, beta));
+        Menu::new(self.nominal(id, job), slower)
     }
 
     #[inline]
@@ -227,13 +227,14 @@ impl Model for Dvfs {
 
     #[inline]
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
-        let OperatingPoint { nodes, time, power, .. } = self.nominal(id, job);
-        let slowest = self.steps[self.steps.len() - 1].node_power;
-        let power = match self.oversized {
-            Oversized::Slow => slowest.checked_mul(nodes).unwrap_or(Watts::LARGEST),
-            Oversized::Reject => power,
-        };
-        Footprint { nodes, time, power }
+        let OperatingPoint { nodes, time, .. } = self.nominal(id, job);
+        Footprint { nodes, time }
+    }
+
+    #[inline]
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        is_fed(&self.nominal(id, job))
+            || (self.oversized == Oversized::Slow && self.menu(id, job).iter().any(is_fed))
     }
 
     #[inline]
@@ -254,6 +255,7 @@ mod tests {
             submit: Instant::ZERO,
             requested: Span::from_secs(seconds),
             nodes,
+            processors: nodes,
             user: None,
             application: None,
         }
@@ -357,11 +359,20 @@ mod tests {
     #[test]
     fn jobs_larger_than_the_budget_may_be_let_in_slower() {
         let machine = Machine::of_processors(10).unwrap();
-        let door = |oversized| {
+        let enters = |oversized, milliwatts| {
             let model = Dvfs::with_betas(&machine, Vec::new(), Knowledge::Known, oversized);
-            model.footprint(JobId(0), &job(10, 1)).power
+            let limit = Watts::from_milliwatts(milliwatts);
+            model.may_enter(JobId(0), &job(10, 1), &|point| point.power <= limit)
         };
-        assert_eq!(door(Oversized::Slow), Watts::from_milliwatts(282_610));
-        assert_eq!(door(Oversized::Reject), Watts::from_watts(1000));
+        // Ten nodes draw 1000 W in the top gear and ten times 28.261 W in the lowest.
+        for (milliwatts, slow, reject) in [
+            (1_000_000, true, true),
+            (999_999, true, false),
+            (282_610, true, false),
+            (282_609, false, false),
+        ] {
+            assert_eq!(enters(Oversized::Slow, milliwatts), slow);
+            assert_eq!(enters(Oversized::Reject, milliwatts), reject);
+        }
     }
 }

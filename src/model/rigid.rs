@@ -25,7 +25,7 @@ impl Model for Rigid {
     }
 
     fn menu(&self, id: JobId, job: &Job) -> Menu {
-        self.nominal(id, job).into()
+        Menu::new(self.nominal(id, job), [])
     }
 
     #[inline]
@@ -40,8 +40,13 @@ impl Model for Rigid {
 
     #[inline]
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
-        let OperatingPoint { nodes, time, power, .. } = self.nominal(id, job);
-        Footprint { nodes, time, power }
+        let OperatingPoint { nodes, time, .. } = self.nominal(id, job);
+        Footprint { nodes, time }
+    }
+
+    #[inline]
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        is_fed(&self.nominal(id, job))
     }
 
     #[inline]

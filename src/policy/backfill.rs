@@ -4,7 +4,8 @@
 //! [`Chooser`]. The engine owns the order: heads start while they fit, the first that does not
 //! gets the reservation, later jobs may pass without delaying it, by nodes or by watts.
 //!
-//! Candidates come from the queue's index, so a pass costs what it starts, not what waits.
+//! Candidates come from the queue's index, so that a pass costs what it tries, not what waits. How
+//! much it tries in vain depends on how well a chooser's candidates match its choices.
 
 use crate::availability::{Availability, Claim};
 use crate::ledger::{Holding, Vacancy};
@@ -15,8 +16,8 @@ use crate::units::{Instant, JobId, Span, Watts};
 
 /// How a backfilling policy picks a job's operating point.
 ///
-/// A choice must not grant later, in a smaller room and while nothing else has changed, what it
-/// refused before: between completions free nodes and power only fall; a job that backfills ends
+/// A choice must not grant later, in a smaller room, what it refused before, unless jobs were
+/// started meanwhile and it says so ([`Chooser::refusals_outlive_starts`]): between completions free nodes and power only fall; a job that backfills ends
 /// before the reservation or uses what is left over at it, so the reservation stays where it is;
 /// the window until it closes; and what is left over at it only falls. So instants at which jobs
 /// only arrive need to test the arrivals alone.
@@ -40,10 +41,10 @@ pub trait Chooser {
         view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]))
     }
 
-    /// Whether what was refused in a turn, which began with so much drawn, stays refused
+    /// Whether what was refused in a turn, which began with jobs holding so much, stays refused
     /// although jobs were started in it. It does if a choice depends on the room alone.
     #[inline]
-    fn refusals_outlive_starts(&self, _view: &View<'_>, _drawn: Watts) -> bool {
+    fn refusals_outlive_starts(&self, _view: &View<'_>, _held: Watts) -> bool {
         true
     }
 
@@ -62,8 +63,8 @@ pub struct Room {
     now: Instant,
     nodes: u32,
     power: Watts,
-    /// What is drawn, with the jobs that are about to start.
-    drawn: Watts,
+    /// What jobs hold, with those that are about to start.
+    held: Watts,
     /// Time until the reservation.
     window: Span,
     /// What stays free when the reservation begins.
@@ -81,7 +82,7 @@ impl Room {
             now: view.now,
             nodes: view.ledger.free_nodes(),
             power: view.ledger.free_power(),
-            drawn: view.ledger.power(),
+            held: view.ledger.held(),
             window: Span::FOREVER,
             extra_nodes: 0,
             extra_power: Watts::ZERO,
@@ -106,10 +107,10 @@ impl Room {
         self.power
     }
 
-    /// Power drawn by all that runs or is about to start, and by the machine itself.
+    /// Power held by all jobs that run or are about to start.
     #[inline]
-    pub fn drawn(&self) -> Watts {
-        self.drawn
+    pub fn held(&self) -> Watts {
+        self.held
     }
 
     /// Whether a job may start now at `point`.
@@ -131,7 +132,7 @@ impl Room {
         }
         self.nodes -= point.nodes;
         self.power -= point.power;
-        self.drawn += point.power;
+        self.held += point.power;
         if let Some(outlook) = &mut self.outlook {
             outlook.take(self.now, &Claim::of(point));
         }
@@ -183,9 +184,9 @@ impl Ahead<'_> {
         view.ledger.running().vacancy(now, started, point.nodes, point.power)
     }
 
-    /// Power drawn by all that runs or is about to start, and by the machine itself.
-    pub fn drawn(&self) -> Watts {
-        self.room.drawn
+    /// Power held by all jobs that run or are about to start.
+    pub fn held(&self) -> Watts {
+        self.room.held
     }
 }
 
@@ -322,10 +323,10 @@ impl<C: Chooser> Policy for Backfill<C> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.chooser.begin(view);
         let mut room = Room::of(view);
-        let drawn = room.drawn;
+        let held = room.held;
         let reservation = self.turn(view, &mut room, decisions);
         let (extra_nodes, extra_power) = (room.extra_nodes, room.extra_power);
-        let holds = decisions.is_empty() || self.chooser.refusals_outlive_starts(view, drawn);
+        let holds = decisions.is_empty() || self.chooser.refusals_outlive_starts(view, held);
         self.reservation = reservation.filter(|_| holds).map(|promise| Reservation {
             extra_nodes,
             extra_power,

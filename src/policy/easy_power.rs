@@ -10,10 +10,10 @@
 
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::slowable::{Slowable, nominal_fit, slower_fits};
+use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
 use crate::queue::Fit;
-use crate::units::JobId;
+use crate::units::{JobId, Span};
 
 /// EASY backfilling with every job at the fastest point that can be fed.
 pub type EasyPower = Backfill<Fastest>;
@@ -24,10 +24,17 @@ pub struct Fastest {
     oversized: Slowable,
 }
 
-/// Whether no limit of the budget can feed a job at nominal speed, from now on.
+/// Whether a point can be fed for its whole time, now or under the limits to come, if nobody else
+/// runs.
+#[inline]
+pub(super) fn is_fed(view: &View<'_>, point: &OperatingPoint) -> bool {
+    point.power <= view.ledger.most_for_jobs(point.time)
+}
+
+/// Whether a job can never be fed at nominal speed.
 #[inline]
 pub(super) fn is_oversized(view: &View<'_>, job: JobId) -> bool {
-    view.nominal(job).power > view.ledger.most_for_jobs()
+    !is_fed(view, &view.nominal(job))
 }
 
 /// The first job at or after a place that is oversized and may fit at a slower point.
@@ -42,8 +49,9 @@ pub(super) fn oversized_candidate(
     if oversized.is_empty() {
         return None;
     }
-    // An oversized job has more nodes than could ever be fed at nominal speed.
-    let (node_power, most) = (view.model.rungs()[0].node_power, view.ledger.most_for_jobs());
+    // An oversized job has more nodes than are ever fed at nominal speed.
+    let node_power = view.model.rungs()[0].node_power;
+    let most = view.ledger.most_for_jobs(Span::ZERO);
     let slower = slower_fits(view, room, nominal, |_, fit| node_power * fit.free > most);
     oversized.candidate(from, &slower)
 }
@@ -51,11 +59,10 @@ pub(super) fn oversized_candidate(
 impl Fastest {
     fn point(view: &View<'_>, job: JobId) -> Option<OperatingPoint> {
         let nominal = view.nominal(job);
-        let most = view.ledger.most_for_jobs();
-        if nominal.power <= most {
+        if is_fed(view, &nominal) {
             return Some(nominal);
         }
-        view.menu(job).iter().copied().find(|point| point.power <= most)
+        view.menu(job).iter().copied().find(|point| is_fed(view, point))
     }
 }
 
@@ -78,6 +85,9 @@ impl Chooser for Fastest {
 
     #[inline]
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        if !is_steady(view) {
+            return every_candidate(view, from, room);
+        }
         let fit = nominal_fit(view, room);
         let nominal = view.queue.next_fit(from, &fit);
         nominal

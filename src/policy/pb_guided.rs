@@ -3,9 +3,9 @@
 //! Rule: EASY backfilling in which every start and every reservation picks a gear. From the
 //! slowest gear up, the first is taken that fits and keeps the predicted bounded slowdown of the
 //! job, `max((wait + requested time in that gear) / max(threshold, requested time), 1)`, below a
-//! bound; at nominal speed it only has to fit. The bound depends on the power drawn by all running
-//! jobs and this one in that gear: below `lower` of the budget it is 0, so nobody is slowed; from
-//! there to `upper` it is `bsld_lower`; above, `bsld_upper`.
+//! bound; at nominal speed it only has to fit. The bound depends on the power of all running jobs
+//! and this one in that gear: below `lower` of what the budget leaves for jobs it is 0, so nobody
+//! is slowed; from there to `upper` it is `bsld_lower`; above, `bsld_upper`.
 //!
 //! The head of the queue gets the earliest start any gear allows. The power limit holds over the
 //! whole life of an allocation and of the reservation. A job that could never be fed at nominal
@@ -19,8 +19,8 @@ pub use spec::{BsldLower, BsldUpper, PbGuidedSpec};
 
 use crate::ledger::Vacancy;
 use crate::model::{Menu, OperatingPoint};
-use crate::policy::easy_power::{is_oversized, oversized_candidate};
-use crate::policy::slowable::{Slowable, nominal_fit, slower_fits};
+use crate::policy::easy_power::{is_fed, is_oversized, oversized_candidate};
+use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
 use crate::units::{Instant, JobId, Share, Span, Watts};
 
@@ -43,12 +43,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The slowdown that must not be reached while so much of a limit is drawn.
+    /// The slowdown that must not be reached while jobs hold so much of a limit.
     #[inline]
-    fn bsld(&self, drawn: Watts, limit: Watts) -> f64 {
-        if is_below(drawn, self.lower, limit) {
+    fn bsld(&self, held: Watts, limit: Watts) -> f64 {
+        if is_below(held, self.lower, limit) {
             0.0
-        } else if is_below(drawn, self.upper, limit) {
+        } else if is_below(held, self.upper, limit) {
             self.bsld_lower
         } else {
             self.bsld_upper
@@ -61,6 +61,12 @@ impl Bounds {
         let turnaround = (wait + point.time).millis() as f64;
         (turnaround / self.bsld_threshold.max(nominal.time).millis() as f64).max(1.0)
     }
+}
+
+/// What the limit in force leaves for jobs, beside what the machine draws anyway.
+#[inline]
+fn limit_for_jobs(view: &View<'_>) -> Watts {
+    view.ledger.for_jobs(view.ledger.limit())
 }
 
 /// Whether power is below a share of a limit, exactly.
@@ -96,23 +102,24 @@ struct Search<'a> {
     bounds: Bounds,
     submit: Instant,
     menu: &'a Menu,
-    /// Power drawn by the running jobs, now, whenever the job would start.
-    drawn: Watts,
+    /// Power of the jobs that run now, whenever this one would start.
+    held: Watts,
+    /// What is left for jobs of the limit in force now.
     limit: Watts,
 }
 
 impl<'a> Search<'a> {
     #[inline]
-    fn new(bounds: Bounds, view: &View<'_>, job: JobId, menu: &'a Menu, drawn: Watts) -> Self {
-        let (submit, limit) = (view.job(job).submit, view.ledger.limit());
-        Search { bounds, submit, menu, drawn, limit }
+    fn new(bounds: Bounds, view: &View<'_>, job: JobId, menu: &'a Menu, held: Watts) -> Self {
+        let (submit, limit) = (view.job(job).submit, limit_for_jobs(view));
+        Search { bounds, submit, menu, held, limit }
     }
 
     /// Whether the job may be slowed to a point, if it starts then.
     #[inline]
     fn allows(&self, point: &OperatingPoint, start: Instant) -> bool {
         let wait = start.since(self.submit);
-        let bound = self.bounds.bsld(self.drawn + point.power, self.limit);
+        let bound = self.bounds.bsld(self.held + point.power, self.limit);
         self.bounds.predicted(wait, point, &self.menu[0]) < bound
     }
 
@@ -131,8 +138,7 @@ impl Guide {
     /// unless it is oversized.
     #[inline]
     fn fastest(view: &View<'_>, menu: &Menu) -> Option<usize> {
-        let most = view.ledger.most_for_jobs();
-        menu.iter().position(|point| point.power <= most)
+        menu.iter().position(|point| is_fed(view, point))
     }
 }
 
@@ -144,7 +150,7 @@ impl Chooser for Guide {
             return None;
         }
         let fastest = Guide::fastest(view, &menu)?;
-        let search = Search::new(self.bounds, view, job, &menu, room.drawn());
+        let search = Search::new(self.bounds, view, job, &menu, room.held());
         if search.can_be_slowed(view.now) {
             let mut slower = menu[fastest + 1..].iter().rev();
             let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
@@ -166,10 +172,10 @@ impl Chooser for Guide {
     ) -> Option<(OperatingPoint, Vacancy)> {
         let menu = view.menu(job);
         let fastest = Guide::fastest(view, &menu)?;
-        let search = Search::new(self.bounds, view, job, &menu, ahead.drawn());
+        let search = Search::new(self.bounds, view, job, &menu, ahead.held());
         // The longer a job waits, the less it may be slowed: a gear that is refused at the first
         // instant at which it fits is refused at every later one.
-        let is_steady = view.ledger.limits_to_come().is_empty();
+        let is_steady = is_steady(view);
         let mut earliest: Option<(OperatingPoint, Vacancy)> = None;
         for point in menu[fastest..].iter().rev() {
             let is_fastest = *point == menu[fastest];
@@ -191,23 +197,26 @@ impl Chooser for Guide {
 
     #[inline]
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        if !is_steady(view) {
+            return every_candidate(view, from, room);
+        }
         let fit = nominal_fit(view, room);
         let nominal = view.queue.next_fit(from, &fit);
-        let limit = view.ledger.limit();
+        let limit = limit_for_jobs(view);
         let slowable = slower_fits(view, room, &fit, |rung, fit| {
-            // The largest job that fits there brings the draw this far.
-            !is_below(room.drawn() + rung.node_power * fit.free, self.bounds.lower, limit)
+            // The largest job that fits there brings what is held this far.
+            !is_below(room.held() + rung.node_power * fit.free, self.bounds.lower, limit)
         });
         let slowable = self.slowable.candidate(from, &slowable);
         let oversized = oversized_candidate(&self.oversized, view, from, room, &fit);
         nominal.into_iter().chain(slowable).chain(oversized).min()
     }
 
-    /// Once more power is drawn, a job may be slowed that was not allowed to be before; but not
+    /// Once more power is held, a job may be slowed that was not allowed to be before; but not
     /// once the bound is at its highest for everybody.
     #[inline]
-    fn refusals_outlive_starts(&self, view: &View<'_>, drawn: Watts) -> bool {
-        !is_below(drawn, self.bounds.upper, view.ledger.limit())
+    fn refusals_outlive_starts(&self, view: &View<'_>, held: Watts) -> bool {
+        !is_below(held, self.bounds.upper, limit_for_jobs(view))
     }
 
     #[inline]

@@ -10,31 +10,33 @@ use smallvec::SmallVec;
 use crate::model::Rung;
 use crate::policy::{Room, View};
 use crate::queue::{Fit, Queue};
-use crate::units::{JobId, Watts};
+use crate::units::JobId;
 
 /// Waiting jobs that may run slower.
+///
+/// While limits of the budget are to come, what a job may do changes with the time it would take:
+/// then nobody is kept here and a policy looks through the whole queue ([`every_candidate`]).
 #[derive(Clone, Default)]
 pub(super) struct Slowable {
     jobs: Option<Queue>,
-    /// The most jobs could hold in all when it was last looked at.
-    most_for_jobs: Option<Watts>,
+    /// Whether all waiting jobs were looked at, and since then every one that arrived.
+    is_complete: bool,
 }
 
 impl Slowable {
-    /// Takes in the jobs that arrived and are `wanted`. If the largest limit there is from now on
-    /// has changed, all waiting jobs are looked at again: who is oversized depends on it.
+    /// Takes in the jobs that arrived and are `wanted`, or all that wait, the first time and
+    /// whenever the last limit has come into force.
     #[inline]
     pub(super) fn welcome(&mut self, view: &View<'_>, wanted: impl Fn(JobId) -> bool) {
-        let most = view.ledger.most_for_jobs();
-        if self.most_for_jobs.replace(most).is_some_and(|before| before != most) {
-            self.jobs = None;
-            view.queue.iter().filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
-            return;
-        }
-        for &job in view.changes.arrived {
-            if wanted(job) {
-                self.insert(view, job);
-            }
+        if !is_steady(view) {
+            *self = Slowable::default();
+        } else if self.is_complete {
+            let arrived = view.changes.arrived.iter().copied();
+            arrived.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
+        } else {
+            let waiting = view.queue.iter();
+            waiting.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
+            self.is_complete = true;
         }
     }
 
@@ -66,6 +68,18 @@ impl Slowable {
     pub(super) fn candidate(&self, from: JobId, slower: &[Fit]) -> Option<JobId> {
         self.jobs.as_ref()?.next_fit_of(from, slower)
     }
+}
+
+/// Whether the limit in force stays for ever.
+#[inline]
+pub(super) fn is_steady(view: &View<'_>) -> bool {
+    view.ledger.limits_to_come().is_empty()
+}
+
+/// The first waiting job at or after a place that may fit at any point.
+pub(super) fn every_candidate(view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+    let fits = view.model.rungs().iter().map(|rung| room.fit(rung));
+    view.queue.next_fit_of(from, &fits.collect::<SmallVec<[Fit; 8]>>())
 }
 
 /// The room as it can be used at nominal speed.

@@ -198,7 +198,11 @@ mod tests {
             ("upper=100.1%", "parameter 'upper': 100.1% is more"),
             ("lower=-1%", "parameter 'lower': '-1%': '-1' is not a number"),
             ("lower=0.6", "write a percentage, such as 60%"),
-            ("lower=95%", "parameter 'lower': 95% is above 'upper', which is 90%"),
+            (
+                "lower=95%",
+                "parameter 'lower': 'lower' must not be above 'upper', but they are 95% and 90%",
+            ),
+            ("upper=50%", "60% and 50%; 'lower' is so by default"),
             ("bsld_lower=0.5", "at least 1"),
             ("bsld_lower=nan", "at least 1"),
             ("bsld_upper=x", "such as 2x"),

@@ -24,6 +24,10 @@ pub fn write_schedule(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> 
         let mut row = Record::new(job, record.end.since(record.start));
         row.requested_processors = processors(job.nodes);
         row.allocated_processors = processors(record.nodes);
+        if record.state == State::Completed {
+            // A job that was slowed had more time than it asked for.
+            row.requested_time = row.requested_time.max(row.run_time);
+        }
         row = match record.state {
             State::Completed => row.waited(wait(job, record)).ended(Status::Completed),
             State::Killed => row.waited(wait(job, record)).ended(Status::Failed),

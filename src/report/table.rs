@@ -55,9 +55,6 @@ pub fn summary_table(summary: &Summary) -> String {
     };
     row("machine", named);
     let mut ended = format!("{} completed", s.completed);
-    if s.oversized > 0 {
-        ended += &format!(" ({} slower: too large for the budget at nominal speed)", s.oversized);
-    }
     let others = [
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
@@ -69,6 +66,12 @@ pub fn summary_table(summary: &Summary) -> String {
         ended += &format!(", {count} {what}");
     }
     row("jobs", ended);
+    if s.oversized > 0 {
+        row(
+            "oversized",
+            format!("{} slowed: the budget never feeds them at nominal speed", s.oversized),
+        );
+    }
     row("makespan", human_time(s.makespan_s));
     row(
         "wait",
@@ -89,10 +92,15 @@ pub fn summary_table(summary: &Summary) -> String {
     row(
         "slowdown",
         match (s.mean_bsld, s.max_bsld) {
-            (Some(mean), Some(max)) => format!(
-                "mean {mean:.2}, worst {max:.2} (bounded, threshold {})",
-                human_time(s.bsld_threshold_s)
-            ),
+            (Some(mean), Some(max)) => {
+                let nominal = s.mean_bsld_nominal.filter(|nominal| *nominal != mean);
+                let nominal = nominal.map(|bsld| format!(", {bsld:.2} against nominal run times"));
+                format!(
+                    "mean {mean:.2}, worst {max:.2} (bounded, threshold {}){}",
+                    human_time(s.bsld_threshold_s),
+                    nominal.unwrap_or_default()
+                )
+            }
             _ => unknown(),
         },
     );
@@ -122,10 +130,8 @@ pub fn summary_table(summary: &Summary) -> String {
         row("", format!("assuming {assumed} W a busy node; a machine file says what yours draws"));
     }
     let mut energy = human_energy(s.energy_j);
-    if let Some(share) =
-        s.energy_vs_nominal.and_then(|part| (part < 1.0).then(|| self::share(part)))
-    {
-        energy += &format!(" (jobs drew {share} of what they would at nominal speed)");
+    if let Some(part) = s.energy_vs_nominal.filter(|part| *part != 1.0) {
+        energy += &format!(" (jobs drew {} of what they would at nominal speed)", share(part));
     }
     row("energy", energy);
     if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {

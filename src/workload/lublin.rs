@@ -254,7 +254,18 @@ impl Lublin {
                 let run_time = run_times.draw(nodes);
                 let requested = estimates.draw(run_time, &mut estimate_numbers);
                 let submit = Instant::ZERO;
-                (Job { number, submit, requested, nodes, user: None, application: None }, run_time)
+                (
+                    Job {
+                        number,
+                        submit,
+                        requested,
+                        nodes,
+                        processors: nodes,
+                        user: None,
+                        application: None,
+                    },
+                    run_time,
+                )
             })
             .unzip()
     }

@@ -42,6 +42,7 @@ pub(crate) fn workload(jobs: &[PlainJob]) -> Workload {
                     time_ms => Span::from_millis(time_ms),
                 },
                 nodes: job.nodes,
+                processors: job.nodes,
                 user: None,
                 application: None,
             };

@@ -1,14 +1,18 @@
 //! The power-aware policies agree with the plain ones, start for start and gear for gear.
 
 use busbar::budget::Budget;
+use busbar::machine::Machine;
 use busbar::model::{Beta, Dvfs, Knowledge, Model, Oversized};
 use busbar::policy::pb_guided::Bounds;
 use busbar::policy::{EasyPower, PbGuided, Policy};
-use busbar::sim::{Events, Simulation};
-use busbar::units::{JobId, Share, Span};
+use busbar::scenario::Scenario;
+use busbar::sim::{Events, Outage, Outages, Simulation};
+use busbar::units::{Instant, JobId, NodeId, Share, Span, Watts};
 use proptest::prelude::*;
 
-use crate::agreement::{assert_within_bounds, budget, budgets, cases, jobs, machine, workload};
+use crate::agreement::{
+    assert_within_bounds, budget, budgets, cases, jobs, machine, rigid, workload,
+};
 use crate::plain::{Guide, Plain, PlainJob, PlainMachine, Rule, Starts, Way};
 
 /// What all jobs of a test are run with.
@@ -20,6 +24,8 @@ struct Story {
     betas: Vec<f64>,
     knowledge: Knowledge,
     guide: Guide,
+    /// What the machine draws anyway, on top of the budget for jobs.
+    base: u32,
 }
 
 impl Story {
@@ -63,7 +69,14 @@ impl Story {
 
     fn assert_agreement(&self) {
         let (model, jobs) = self.model();
-        let (machine, workload) = (machine(&self.machine, self.watts), workload(&self.jobs));
+        let workload = workload(&self.jobs);
+        let base_power = Watts::from_watts(self.base);
+        let machine = Machine { base_power, ..machine(&self.machine, self.watts) };
+        // The plain scheduler knows what is left for jobs; the other one has to work it out.
+        let mut with_base = self.machine.clone();
+        for (_, limit) in &mut with_base.budget {
+            *limit += base_power.milliwatts();
+        }
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
             let policies: [(Box<dyn Policy>, Rule); 2] = [
                 (Box::new(EasyPower::default()), Rule::EasyPower),
@@ -71,7 +84,7 @@ impl Story {
             ];
             for (mut policy, rule) in policies {
                 let run = Simulation::new(&machine, &workload)
-                    .budget(budget(&self.machine))
+                    .budget(budget(&with_base))
                     .model(&model)
                     .events(events)
                     .keep_power(true)
@@ -108,10 +121,13 @@ fn story(most: usize, nodes: u32, largest: u32, watts: u32) -> impl Strategy<Val
     let betas = prop::collection::vec(0.0f64..=1.0, 1..9);
     let knowledge = prop_oneof![Just(Knowledge::Known), Just(Knowledge::Unknown)];
     let machine = (jobs(most, largest, watts), budgets(nodes, watts));
-    (machine, betas, knowledge, guide).prop_map(move |((jobs, budget), betas, knowledge, guide)| {
-        let machine = PlainMachine { nodes, budget };
-        Story { machine, watts, jobs, betas, knowledge, guide }
-    })
+    let base = prop_oneof![Just(0), Just(100)];
+    (machine, betas, knowledge, guide, base).prop_map(
+        move |((jobs, budget), betas, knowledge, guide, base)| {
+            let machine = PlainMachine { nodes, budget };
+            Story { machine, watts, jobs, betas, knowledge, guide, base }
+        },
+    )
 }
 
 proptest! {
@@ -141,7 +157,7 @@ proptest! {
 /// Plain EASY under a budget and the baseline differ in nothing but jobs that are too large for it.
 #[test]
 fn the_baseline_is_easy_for_jobs_that_fit() {
-    let machine = busbar::machine::Machine::of_processors(256).unwrap();
+    let machine = Machine::of_processors(256).unwrap();
     let limit = Share::percent(60).of(machine.max_power());
     let fits = |job: &busbar::job::Job| machine.node_power * job.nodes <= limit;
     let demo = busbar::workload::demo::demo();
@@ -154,4 +170,50 @@ fn the_baseline_is_easy_for_jobs_that_fit() {
         simulation.model(&model).run(policy).records
     };
     assert_eq!(run(&mut EasyPower::default()), run(&mut busbar::policy::Easy::default()));
+}
+
+/// A job that was let in, slowed by a budget that fell, and thrown out by a failing node is turned
+/// away when it comes back, if that is what is asked for; it is not lost.
+#[test]
+fn a_job_that_comes_back_too_large_is_accounted_for() {
+    let machine = Machine::of_processors(2).unwrap();
+    let workload = workload(&[rigid(0, 2, 100, 100)]);
+    let steps = vec![
+        (Instant::ZERO, Watts::from_watts(200)),
+        (Instant::from_secs(10), Watts::from_watts(120)),
+    ];
+    let outages = Outages::new(vec![Outage {
+        node: NodeId(0),
+        down: Instant::from_secs(20),
+        up: Instant::from_secs(30),
+    }]);
+    for (policy, completed, rejected) in
+        [("easy-power", 1, 0), ("easy-power(oversized=reject)", 0, 1), ("pb-guided", 1, 0)]
+    {
+        let summary = Scenario {
+            budget: Budget::from_steps(steps.clone()).unwrap(),
+            outages: outages.clone(),
+            ..Scenario::new(&machine, &workload, policy.parse().unwrap())
+        }
+        .run()
+        .summary;
+        assert_eq!((summary.completed, summary.rejected), (completed, rejected), "{policy}");
+    }
+}
+
+/// A limit that is high only for a moment does not let a long job wait for it: it could not run
+/// through it at nominal speed anyway.
+#[test]
+fn a_short_peak_of_the_budget_is_of_no_use_to_a_long_job() {
+    let machine = Machine::of_processors(2).unwrap();
+    let workload = workload(&[rigid(0, 2, 100, 100)]);
+    let limit = |at, watts| (Instant::from_secs(at), Watts::from_watts(watts));
+    let steps = vec![limit(0, 120), limit(1000, 200), limit(1010, 120)];
+    let budget = Budget::from_steps(steps).unwrap();
+    for policy in ["easy-power", "pb-guided"] {
+        let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
+        let trial = Scenario { budget: budget.clone(), ..scenario }.run();
+        assert_eq!(trial.run.records[0].start, Instant::ZERO, "{policy}");
+        assert_eq!(trial.summary.oversized, 1, "{policy}");
+    }
 }

@@ -178,11 +178,12 @@ impl<'a> Plain<'a> {
     /// Whether a job that arrives now could ever run.
     fn may_enter(&self, job: usize) -> bool {
         let PlainJob { nodes, ways, .. } = &self.jobs[job];
-        let thriftiest = match self.rule {
-            Rule::Fcfs | Rule::Easy | Rule::Conservative => ways.first(),
-            Rule::EasyPower | Rule::PbGuided(_) => ways.last(),
+        let ways = match self.rule {
+            Rule::Fcfs | Rule::Easy | Rule::Conservative => 0..1,
+            Rule::EasyPower | Rule::PbGuided(_) => 0..ways.len(),
         };
-        *nodes <= self.machine.nodes && thriftiest.unwrap().milliwatts <= self.largest_limit()
+        *nodes <= self.machine.nodes
+            && ways.into_iter().any(|way| self.earliest(job, way, &[]).is_some())
     }
 
     /// The limit in force at a time.
@@ -190,17 +191,10 @@ impl<'a> Plain<'a> {
         self.machine.budget.iter().rfind(|b| b.0 <= at).unwrap().1
     }
 
-    /// The largest limit that is in force now or comes later.
-    fn largest_limit(&self) -> u64 {
-        let to_come = self.machine.budget.iter().filter(|b| b.0 > self.now);
-        to_come.map(|b| b.1).fold(self.limit_at(self.now), u64::max)
-    }
-
-    /// The fastest way whose power some limit allows, now or later; none once the limits have
-    /// fallen below all of them.
+    /// The fastest way that could ever run from now on if nobody else did; none once the limits
+    /// have fallen below all of them.
     fn fastest_possible(&self, job: usize) -> Option<usize> {
-        let largest = self.largest_limit();
-        self.jobs[job].ways.iter().position(|way| way.milliwatts <= largest)
+        (0..self.jobs[job].ways.len()).find(|way| self.earliest(job, *way, &[]).is_some())
     }
 
     /// The way of a job under the rules that leave no choice.

@@ -87,7 +87,9 @@ fn power_stays_within_the_budget() {
 /// it was published to be, and PB-guided beats the baseline.
 #[test]
 fn the_slices_of_the_pb_guided_paper() {
-    let Ok(folder) = std::env::var("BUSBAR_TRACES") else { return };
+    let Ok(folder) = std::env::var("BUSBAR_TRACES") else {
+        return eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
+    };
     let options = Options { traces: Some(folder.into()), seed: 1, ..Options::default() };
     let findings = match reproduce(&options, &mut |_| {}) {
         Err(ReproduceError::NoLogs { .. }) => return,

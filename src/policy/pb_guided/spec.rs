@@ -133,8 +133,14 @@ impl PbGuidedSpec {
             }
         }
         if spec.lower > spec.upper {
-            let why = format!("{} is above 'upper', which is {}", spec.lower, spec.upper);
-            return wrong("lower", why);
+            let given = |name: &str| call.arguments.iter().any(|(key, _)| key == name);
+            let (key, other) = if given("lower") { ("lower", "upper") } else { ("upper", "lower") };
+            let default = if given(other) { "" } else { " by default" };
+            let why = format!(
+                "'lower' must not be above 'upper', but they are {} and {}; '{other}' is so{default}",
+                spec.lower, spec.upper
+            );
+            return wrong(key, why);
         }
         if let (BsldLower::Fixed(lower), BsldUpper::Fixed(upper)) =
             (spec.bsld_lower, spec.bsld_upper)

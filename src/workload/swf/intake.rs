@@ -92,6 +92,7 @@ impl Intake {
             submit: Instant::from_secs(submit),
             requested: Span::from_secs(requested_time.map_or(run_time, NonZeroU32::get)),
             nodes: size.get(),
+            processors: size.get(),
             user: positive(record.user).map(UserId),
             application: positive(record.application).map(ApplicationId),
         };

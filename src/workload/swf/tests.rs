@@ -54,6 +54,7 @@ fn sound_job() -> (Job, Span) {
         submit: Instant::from_secs(100),
         requested: Span::from_secs(3600),
         nodes: 8,
+        processors: 8,
         user: user(3),
         application: application(9),
     };
@@ -562,6 +563,7 @@ prop_compose! {
             submit: Instant::from_secs(submit),
             requested: Span::from_secs(requested),
             nodes,
+            processors: nodes,
             user: user(user_number),
             application: application(application_number),
         };
