@@ -55,11 +55,12 @@ impl Bounds {
         }
     }
 
-    /// The bounded slowdown a job is predicted to have if it starts after this wait.
+    /// The bounded slowdown a job is predicted to have if it starts after this wait and then takes
+    /// so long, instead of its nominal time.
     #[inline]
-    fn predicted(&self, wait: Span, point: &OperatingPoint, nominal: &OperatingPoint) -> f64 {
-        let turnaround = (wait + point.time).millis() as f64;
-        (turnaround / self.bsld_threshold.max(nominal.time).millis() as f64).max(1.0)
+    fn predicted(&self, wait: Span, time: Span, nominal: Span) -> f64 {
+        let turnaround = (wait + time).millis() as f64;
+        (turnaround / self.bsld_threshold.max(nominal).millis() as f64).max(1.0)
     }
 }
 
@@ -99,9 +100,9 @@ impl PbGuided {
 
 /// A job that looks for its gear.
 struct Search<'a> {
-    bounds: Bounds,
+    bounds: &'a Bounds,
     submit: Instant,
-    menu: &'a Menu,
+    nominal: OperatingPoint,
     /// Power of the jobs that run now, whenever this one would start.
     held: Watts,
     /// What is left for jobs of the limit in force now.
@@ -110,9 +111,9 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     #[inline]
-    fn new(bounds: Bounds, view: &View<'_>, job: JobId, menu: &'a Menu, held: Watts) -> Self {
+    fn new(bounds: &'a Bounds, view: &View<'_>, job: JobId, held: Watts) -> Self {
         let (submit, limit) = (view.job(job).submit, limit_for_jobs(view));
-        Search { bounds, submit, menu, held, limit }
+        Search { bounds, submit, nominal: view.nominal(job), held, limit }
     }
 
     /// Whether the job may be slowed to a point, if it starts then.
@@ -120,48 +121,46 @@ impl<'a> Search<'a> {
     fn allows(&self, point: &OperatingPoint, start: Instant) -> bool {
         let wait = start.since(self.submit);
         let bound = self.bounds.bsld(self.held + point.power, self.limit);
-        self.bounds.predicted(wait, point, &self.menu[0]) < bound
+        self.bounds.predicted(wait, point.time, self.nominal.time) < bound
     }
 
-    /// Whether the job may be slowed at all if it starts then or later, however scarce power gets.
+    /// Whether the job may be slowed at all from now on, however scarce power gets. It only waits
+    /// longer, so once it may not it never may again.
     #[inline]
-    fn can_be_slowed(&self, start: Instant) -> bool {
-        let wait = start.since(self.submit);
+    fn can_be_slowed(&self, view: &View<'_>) -> bool {
+        let Some(slower) = view.model.rungs().get(1) else { return false };
+        let wait = view.now.since(self.submit);
+        let least = slower.stretch.of(self.nominal.time);
         let highest = self.bounds.bsld_lower.max(self.bounds.bsld_upper);
-        let slower = self.menu.get(1);
-        slower.is_some_and(|point| self.bounds.predicted(wait, point, &self.menu[0]) < highest)
+        self.bounds.predicted(wait, least, self.nominal.time) < highest
     }
 }
 
-impl Guide {
-    /// The place on the menu of the fastest point that can ever be fed: the job's nominal one,
-    /// unless it is oversized.
-    #[inline]
-    fn fastest(view: &View<'_>, menu: &Menu) -> Option<usize> {
-        menu.iter().position(|point| is_fed(view, point))
-    }
+/// The points of a menu that can ever be fed, fastest first: the first of them is the job's
+/// nominal one, unless it is oversized.
+#[inline]
+fn fed<'m>(view: &View<'_>, menu: &'m Menu) -> &'m [OperatingPoint] {
+    let fastest = menu.iter().position(|point| is_fed(view, point));
+    fastest.map_or(&[], |fastest| &menu[fastest..])
 }
 
 impl Chooser for Guide {
     #[inline]
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let menu = view.menu(job);
-        if menu[0].nodes > room.nodes() {
+        let search = Search::new(&self.bounds, view, job, room.held());
+        let nominal = search.nominal;
+        if nominal.nodes > room.nodes() {
             return None;
         }
-        let fastest = Guide::fastest(view, &menu)?;
-        let search = Search::new(self.bounds, view, job, &menu, room.held());
-        if search.can_be_slowed(view.now) {
-            let mut slower = menu[fastest + 1..].iter().rev();
-            let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
-            if found.is_some() {
-                return found.copied();
-            }
-        } else {
-            // It only waits longer from now on.
+        if !search.can_be_slowed(view) && is_fed(view, &nominal) {
             self.slowable.remove(job);
+            return Some(nominal).filter(|point| room.admits(point));
         }
-        Some(menu[fastest]).filter(|point| room.admits(point))
+        let menu = view.menu(job);
+        let (fastest, slower) = fed(view, &menu).split_first()?;
+        let mut slower = slower.iter().rev();
+        let found = slower.find(|point| room.admits(point) && search.allows(point, view.now));
+        found.or(Some(fastest).filter(|point| room.admits(point))).copied()
     }
 
     fn reserve(
@@ -170,29 +169,25 @@ impl Chooser for Guide {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
+        let search = Search::new(&self.bounds, view, job, ahead.held());
+        if !search.can_be_slowed(view) && is_fed(view, &search.nominal) {
+            return Some((search.nominal, ahead.vacancy(&search.nominal)?));
+        }
         let menu = view.menu(job);
-        let fastest = Guide::fastest(view, &menu)?;
-        let search = Search::new(self.bounds, view, job, &menu, ahead.held());
+        let (fastest, slower) = fed(view, &menu).split_first()?;
         // The longer a job waits, the less it may be slowed: a gear that is refused at the first
         // instant at which it fits is refused at every later one.
-        let is_steady = is_steady(view);
-        let mut earliest: Option<(OperatingPoint, Vacancy)> = None;
-        for point in menu[fastest..].iter().rev() {
-            let is_fastest = *point == menu[fastest];
-            if !is_fastest && !search.allows(point, view.now) {
-                continue;
-            }
-            let Some(then) = ahead.vacancy(point) else { continue };
-            let is_allowed = is_fastest || search.allows(point, then.at);
-            if is_allowed && earliest.is_none_or(|(_, before)| then.at < before.at) {
-                earliest = Some((*point, then));
-                // A faster gear needs more power; only a limit that changes can let it in earlier.
-                if is_steady {
-                    break;
-                }
-            }
+        let slower = slower.iter().rev().filter(|point| search.allows(point, view.now));
+        let slower = slower
+            .filter_map(|point| Some((*point, ahead.vacancy(point)?)))
+            .filter(|(point, then)| search.allows(point, then.at));
+        let fastest = std::iter::once_with(|| Some((*fastest, ahead.vacancy(fastest)?)));
+        let mut places = slower.chain(fastest.flatten());
+        if is_steady(view) {
+            // A faster gear needs more power; only a limit that changes could let it in earlier.
+            return places.next();
         }
-        earliest
+        places.min_by_key(|(_, then)| then.at)
     }
 
     #[inline]
@@ -271,14 +266,9 @@ mod tests {
     /// (wait + time in the gear) / max(600 s, nominal time), at least 1.
     #[test]
     fn the_predicted_slowdown_by_hand() {
-        let point = |seconds| OperatingPoint {
-            nodes: 1,
-            cap: Watts::from_watts(1),
-            time: Span::from_secs(seconds),
-            power: Watts::from_watts(1),
-        };
         let predicted = |wait, slowed, nominal| {
-            bounds().predicted(Span::from_secs(wait), &point(slowed), &point(nominal))
+            let [wait, slowed, nominal] = [wait, slowed, nominal].map(Span::from_secs);
+            bounds().predicted(wait, slowed, nominal)
         };
         // An hour, stretched to 1.75 of it, after half an hour: (1800 + 6300) / 3600.
         assert_eq!(predicted(1800, 6300, 3600), 2.25);
