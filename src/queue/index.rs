@@ -22,6 +22,20 @@ pub(super) struct Bounds {
     window: i16,
 }
 
+impl Bounds {
+    const NONE: Bounds = Bounds { free: 0, unreserved: 0, window: 0 };
+
+    /// The larger of each.
+    #[inline(always)]
+    fn max(self, other: &Bounds) -> Bounds {
+        Bounds {
+            free: self.free.max(other.free),
+            unreserved: self.unreserved.max(other.unreserved),
+            window: self.window.max(other.window),
+        }
+    }
+}
+
 impl From<&Fit> for Bounds {
     #[inline(always)]
     fn from(fit: &Fit) -> Self {
@@ -36,6 +50,8 @@ impl From<&Fit> for Bounds {
 /// The room on offer, as the index compares it: a job fits if it fits any of the ways.
 pub(super) struct IndexFit<W> {
     ways: W,
+    /// What no way goes beyond.
+    loosest: Bounds,
     /// For each class, what is below this fits somehow, if the job is as small as the class
     /// can be; [`NOBODY`] if it may be however long.
     limits: [i16; CLASSES],
@@ -47,6 +63,7 @@ impl<W: AsRef<[Bounds]>> IndexFit<W> {
     /// Compares the room with the shortest times of all classes at once.
     #[inline(always)]
     pub(super) fn new(ways: W, classes: &SizeClasses, shortest: &Shortest) -> Self {
+        let loosest = ways.as_ref().iter().fold(Bounds::NONE, |loosest, way| loosest.max(way));
         let mut limits = [0; CLASSES];
         let mut possible = 0;
         for (part, (smallest, shortest)) in classes.smallest().iter().zip(&shortest.0).enumerate() {
@@ -59,7 +76,7 @@ impl<W: AsRef<[Bounds]>> IndexFit<W> {
             possible |= limit.simd_gt(*shortest).to_bitmask() << (8 * part);
             limits[8 * part..][..8].copy_from_slice(limit.as_array());
         }
-        IndexFit { ways, limits, classes: possible }
+        IndexFit { ways, loosest, limits, classes: possible }
     }
 
     /// Whether anybody in the tree may fit.
@@ -214,11 +231,19 @@ impl Block {
     /// The waiting jobs that may fit, one bit each.
     #[inline(always)]
     pub(super) fn may_fit<W: AsRef<[Bounds]>>(&self, fit: &IndexFit<W>) -> u16 {
+        let loosely = self.fits(&fit.loosest);
+        match fit.ways.as_ref() {
+            // Most blocks have nobody, and a single way is as loose as itself.
+            [_] => loosely,
+            _ if loosely == 0 => 0,
+            ways => ways.iter().fold(0, |fits, way| fits | self.fits(way)),
+        }
+    }
+
+    #[inline(always)]
+    fn fits(&self, way: &Bounds) -> u16 {
         let below = |bound: i16, numbers: i16x16| i16x16::splat(bound).simd_gt(numbers);
-        let fits = fit.ways.as_ref().iter().fold(i16x16::ZERO, |fits, way| {
-            let short = below(way.window, self.seconds) & below(way.free, self.nodes);
-            fits | short | below(way.unreserved, self.nodes)
-        });
-        fits.to_bitmask() as u16
+        let short = below(way.window, self.seconds) & below(way.free, self.nodes);
+        (short | below(way.unreserved, self.nodes)).to_bitmask() as u16
     }
 }
