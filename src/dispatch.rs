@@ -111,11 +111,6 @@ impl<'a> Dispatch<'a> {
         &self.queue
     }
 
-    /// Starts the clock.
-    pub fn begin(&mut self, now: Instant) {
-        self.ledger.begin(now);
-    }
-
     /// Moves the clock.
     #[inline]
     pub fn advance(&mut self, now: Instant) {

@@ -7,7 +7,7 @@
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
-use crate::units::{Instant, JobId, Joules, NodeId, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Watts};
 
 mod placement;
 mod running;
@@ -38,8 +38,6 @@ pub struct Ledger {
     /// Which nodes are whose, where that matters.
     placement: Option<Placement>,
     peak: Watts,
-    energy: Joules,
-    over_budget: Span,
 }
 
 /// A claim that cannot be met. The ledger is as it was before.
@@ -122,8 +120,6 @@ impl Ledger {
             until: Vec::new(),
             placement: None,
             peak: machine.base_power,
-            energy: Joules::ZERO,
-            over_budget: Span::ZERO,
         };
         ledger.set_clock(Instant::ZERO);
         ledger
@@ -135,23 +131,12 @@ impl Ledger {
         Ledger { placement, ..Ledger::new(machine, budget) }
     }
 
-    /// Moves the clock, charging the energy drawn meanwhile. Time does not go back.
+    /// Moves the clock. Time does not go back.
     #[inline]
     pub fn advance(&mut self, now: Instant) {
-        if now <= self.now {
-            return;
+        if now > self.now {
+            self.set_clock(now);
         }
-        let elapsed = now.since(self.now);
-        self.energy += self.power().over(elapsed);
-        if self.power() > self.limit {
-            self.over_budget = self.over_budget + elapsed;
-        }
-        self.set_clock(now);
-    }
-
-    /// Starts the clock at `now` without charging for the time before.
-    pub fn begin(&mut self, now: Instant) {
-        self.set_clock(now);
     }
 
     /// The limit in force goes with the clock, so that nothing that happens first at an instant
@@ -274,7 +259,7 @@ impl Ledger {
         self.limit.saturating_sub(self.power())
     }
 
-    /// Power drawn now: what jobs hold and what the machine draws anyway.
+    /// Power that counts as drawn now: what jobs hold and what the machine draws anyway.
     #[inline]
     pub fn power(&self) -> Watts {
         self.base_power + self.held
@@ -324,20 +309,9 @@ impl Ledger {
         &self.running
     }
 
-    /// The most that was ever drawn.
+    /// The most that was ever handed out, with what the machine draws anyway.
     pub fn peak(&self) -> Watts {
         self.peak
-    }
-
-    /// The energy drawn up to now.
-    pub fn energy(&self) -> Joules {
-        self.energy
-    }
-
-    /// For how long more was drawn than the limit in force allowed: a limit fell while jobs ran
-    /// that had been believed to end before.
-    pub fn over_budget(&self) -> Span {
-        self.over_budget
     }
 
     /// The first limit to come, before `until`, under which so much power is not free, and what
@@ -393,6 +367,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
 
     fn point(nodes: u32, watts: u32, seconds: u32) -> OperatingPoint {
         OperatingPoint {
@@ -449,19 +424,6 @@ mod tests {
         ));
         ledger.start(JobId(1), &point(2, 200, 10)).unwrap();
         assert_eq!(ledger.check(), Ok(()));
-    }
-
-    #[test]
-    fn energy_is_charged_between_changes() {
-        let mut ledger = ledger(Budget::unlimited());
-        ledger.begin(Instant::from_secs(100));
-        ledger.start(JobId(3), &point(2, 200, 20)).unwrap();
-        ledger.advance(Instant::from_secs(110));
-        let holding = ledger.release(JobId(3)).unwrap();
-        assert_eq!(holding.until, Instant::from_secs(120));
-        ledger.advance(Instant::from_secs(150));
-        assert_eq!(ledger.energy().as_f64(), 2000.0);
-        assert_eq!(ledger.power(), Watts::ZERO);
     }
 
     #[test]

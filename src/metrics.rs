@@ -216,7 +216,7 @@ impl Summary {
             peak_power_w: run.peak.as_f64(),
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
-            over_budget_s: run.over_budget.secs_f64(),
+            over_budget_s: run.excursions.time.secs_f64(),
             violations: run.violations,
             decisions: run.decisions,
             turns: run.turns,

@@ -18,14 +18,18 @@ use crate::ledger::Violation;
 use crate::machine::Machine;
 use crate::model::{Model, Rigid};
 use crate::policy::Policy;
-use crate::units::{Instant, JobId, Joules, Span, Watts};
+use crate::units::{Instant, JobId, Joules, Watts};
 use crate::workload::Workload;
 
+mod meter;
 mod outage;
 mod record;
 
+pub use meter::Excursions;
 pub use outage::{Outage, OutageError, Outages};
 pub use record::{Record, State};
+
+use meter::Meter;
 
 /// When the policy is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +49,7 @@ pub struct Simulation<'a> {
     outages: Outages,
     events: Events,
     model: Option<&'a dyn Model>,
+    truth: Option<&'a dyn Model>,
     keeps_power: bool,
 }
 
@@ -59,10 +64,13 @@ pub struct Run {
     pub end: Instant,
     /// The most power that was ever drawn.
     pub peak: Watts,
+    /// The most power that was ever handed out, the machine's own draw included: what was
+    /// believed to be drawn.
+    pub peak_held: Watts,
     /// The energy drawn from begin to end.
     pub energy: Joules,
-    /// For how long more was drawn than the budget allowed.
-    pub over_budget: Span,
+    /// When more was drawn than the budget allowed.
+    pub excursions: Excursions,
     /// How often the policy was asked.
     pub turns: u64,
     /// How many decisions it took.
@@ -108,6 +116,7 @@ impl<'a> Simulation<'a> {
             outages: Outages::default(),
             events: Events::default(),
             model: None,
+            truth: None,
             keeps_power: false,
         }
     }
@@ -136,6 +145,13 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// With jobs that really run like this, whatever the model believes; the model itself if it is
+    /// not given.
+    pub fn truth(mut self, truth: &'a dyn Model) -> Self {
+        self.truth = Some(truth);
+        self
+    }
+
     /// Keeping the power drawn over time.
     pub fn keep_power(mut self, keep: bool) -> Self {
         self.keeps_power = keep;
@@ -154,7 +170,8 @@ impl<'a> Simulation<'a> {
         progress: &mut dyn FnMut(usize),
     ) -> Run {
         let rigid = Rigid::on(self.machine);
-        let mut world = World::new(self, self.model.unwrap_or(&rigid));
+        let model = self.model.unwrap_or(&rigid);
+        let mut world = World::new(self, model, self.truth.unwrap_or(model));
         world.run(policy, progress);
         world.finish()
     }
@@ -199,8 +216,9 @@ impl End {
 struct World<'a> {
     events: Events,
     workload: &'a Workload,
-    model: &'a dyn Model,
+    truth: &'a dyn Model,
     dispatch: Dispatch<'a>,
+    meter: Meter,
     records: Vec<Record>,
     ends: BinaryHeap<Reverse<End>>,
     /// The next job to be submitted.
@@ -215,7 +233,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(simulation: &Simulation<'a>, model: &'a dyn Model) -> Self {
+    fn new(simulation: &Simulation<'a>, model: &'a dyn Model, truth: &'a dyn Model) -> Self {
         let workload = simulation.workload;
         let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
         let nodes = if simulation.outages.is_empty() { Nodes::Counted } else { Nodes::Named };
@@ -223,11 +241,12 @@ impl<'a> World<'a> {
         let changes: Vec<Instant> =
             budget.changes_after(begin).iter().map(|change| change.0).collect();
         let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
-        dispatch.begin(begin);
+        dispatch.advance(begin);
         World {
             events: simulation.events,
             workload,
-            model,
+            truth,
+            meter: Meter::new(simulation.machine.base_power, begin, dispatch.ledger().limit()),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
             ends: BinaryHeap::new(),
@@ -242,8 +261,9 @@ impl<'a> World<'a> {
                 begin,
                 end: begin,
                 peak: Watts::ZERO,
+                peak_held: Watts::ZERO,
                 energy: Joules::ZERO,
-                over_budget: Span::ZERO,
+                excursions: Excursions::default(),
                 turns: 0,
                 decisions: 0,
                 violations: 0,
@@ -259,6 +279,7 @@ impl<'a> World<'a> {
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
             self.dispatch.advance(now);
+            self.meter.advance(now, self.dispatch.ledger().limit());
             let woken = self.wake.take_if(|at| *at <= now).is_some();
             if self.happen(now, policy) {
                 idle_wakes = 0;
@@ -356,6 +377,7 @@ impl<'a> World<'a> {
             return false;
         }
         record.state = if end.killed() { State::Killed } else { State::Completed };
+        self.meter.remove(record.power);
         self.over += 1;
         self.note_end(end.at());
         // It runs, so it holds something.
@@ -369,7 +391,7 @@ impl<'a> World<'a> {
     #[inline]
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
-        self.run.energy = self.dispatch.ledger().energy();
+        self.run.energy = self.meter.energy();
     }
 
     fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
@@ -385,6 +407,7 @@ impl<'a> World<'a> {
             outage::Change::Down(node) => {
                 if let Some(job) = self.dispatch.node_down(node) {
                     self.note_end(self.dispatch.ledger().now());
+                    self.meter.remove(self.records[job.index()].power);
                     let restarts = self.records[job.index()].restarts.saturating_add(1);
                     self.records[job.index()] = Record { restarts, ..Record::WAITING };
                     let now = self.dispatch.ledger().now();
@@ -402,7 +425,7 @@ impl<'a> World<'a> {
     #[inline]
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
-        let World { dispatch, records, ends, wake, over, run, model, workload, .. } = self;
+        let World { dispatch, meter, records, ends, wake, over, run, truth, workload, .. } = self;
         let now = dispatch.ledger().now();
         let jobs = &workload.jobs()[..self.next_arrival];
         dispatch.decide(policy, jobs, |applied| {
@@ -410,9 +433,10 @@ impl<'a> World<'a> {
             match applied {
                 Ok(Applied::Started { job, point, backfilled }) => {
                     let run_time = workload.run_time(job);
-                    let outcome = model.outcome(job, &jobs[job.index()], run_time, &point);
+                    let outcome = truth.outcome(job, &jobs[job.index()], run_time, &point);
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
+                    meter.add(outcome.power);
                     let restarts = records[job.index()].restarts;
                     records[job.index()] = Record {
                         start: now,
@@ -448,7 +472,7 @@ impl<'a> World<'a> {
 
     fn sample_power(&mut self, at: Instant) {
         let ledger = self.dispatch.ledger();
-        let sample = PowerSample { at, power: ledger.power(), limit: ledger.limit() };
+        let sample = PowerSample { at, power: self.meter.power(), limit: ledger.limit() };
         let samples = &mut self.run.power;
         if samples.last().is_some_and(|last| last.at == at) {
             samples.pop();
@@ -464,8 +488,9 @@ impl<'a> World<'a> {
     fn finish(self) -> Run {
         let ledger = self.dispatch.ledger();
         Run {
-            peak: ledger.peak(),
-            over_budget: ledger.over_budget(),
+            peak: self.meter.peak(),
+            peak_held: ledger.peak(),
+            excursions: self.meter.excursions(),
             unfinished: self.dispatch.queue().len() as u64,
             records: self.records,
             ..self.run

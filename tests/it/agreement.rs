@@ -4,7 +4,7 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::policy::{Easy, PolicySpec, Setting};
-use busbar::sim::{Events, Run, Simulation, State};
+use busbar::sim::{Events, Excursions, Run, Simulation, State};
 use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
 use proptest::prelude::*;
@@ -91,7 +91,8 @@ pub(crate) fn assert_within_bounds(plain: &PlainMachine, run: &Run) {
     for sample in &run.power {
         assert!(sample.power <= sample.limit, "{sample:?}");
     }
-    assert_eq!(run.over_budget, Span::ZERO);
+    assert_eq!(run.excursions, Excursions::default());
+    assert_eq!(run.peak, run.peak_held);
 }
 
 /// On a machine whose nodes draw so many watts each, which the jobs know already.
