@@ -281,6 +281,7 @@ mod tests {
         let machine = Machine::of_processors(10).unwrap();
         let mut ledger = Ledger::new(&machine, Budget::from_steps(steps).unwrap());
         let point = OperatingPoint {
+            cores: 1,
             nodes: 4,
             cap: Watts::from_watts(100),
             time: Span::from_secs(20),

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 mod load;
+mod profile;
 mod reproduce;
 mod simulate;
 mod workload;
@@ -23,6 +24,8 @@ struct Cli {
 enum Command {
     Simulate(Box<simulate::Arguments>),
     #[command(subcommand)]
+    Profile(profile::Command),
+    #[command(subcommand)]
     Reproduce(reproduce::Command),
     #[command(subcommand)]
     Workload(workload::Command),
@@ -34,6 +37,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Profile(command) => profile::run(&command),
         Command::Reproduce(command) => reproduce::run(&command),
         Command::Workload(command) => workload::run(&command),
     };
@@ -43,7 +47,8 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // With the reasons behind the error; that it cannot be told changes nothing.
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            let cannot = error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some());
+            let cannot =
+                error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<rusqlite::Error>());
             ExitCode::from(if cannot { 1 } else { 2 })
         }
     }

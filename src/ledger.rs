@@ -7,7 +7,7 @@
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
-use crate::units::{Instant, JobId, NodeId, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod placement;
 mod running;
@@ -367,11 +367,11 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Span;
 
     fn point(nodes: u32, watts: u32, seconds: u32) -> OperatingPoint {
         OperatingPoint {
             nodes,
+            cores: 1,
             cap: Watts::from_watts(100),
             time: Span::from_secs(seconds),
             power: Watts::from_watts(watts),

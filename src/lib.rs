@@ -38,6 +38,7 @@
 //! | [`dispatch`] | carries decisions out, or refuses them |
 //! | [`sim`] | the event loop |
 //! | [`workload`] | logs, generators, the demo |
+//! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
 //! | [`scenario`] | a policy by its name, tried on a workload |
 //! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
@@ -55,6 +56,7 @@ pub mod machine;
 pub mod metrics;
 pub mod model;
 pub mod policy;
+pub mod profile;
 pub mod queue;
 pub mod report;
 pub mod reproduce;

@@ -20,6 +20,8 @@ pub struct Machine {
     pub nodes: u32,
     /// Processors in a node: a log that counts processors is packed onto whole nodes.
     pub processors_per_node: u32,
+    /// Sockets in a node, each with a power cap of its own.
+    pub sockets_per_node: u32,
     /// What a node draws while it runs a job in the top gear, on top of the base power.
     pub node_power: Watts,
     /// What the machine draws at all times, whether jobs run or not.
@@ -35,7 +37,8 @@ pub struct Machine {
 pub enum MachineError {
     /// The text is neither a count nor a file.
     #[error(
-        "machine '{0}': write a number of processors (1024) or the path of a .toml machine file"
+        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), or the \
+         path of a .toml machine file"
     )]
     Unknown(String),
     /// A machine without nodes.
@@ -44,6 +47,9 @@ pub enum MachineError {
     /// Nodes without processors.
     #[error("'processors_per_node' is 0; a node needs at least one processor")]
     NoProcessors,
+    /// Nodes without sockets.
+    #[error("'sockets_per_node' is 0; a node needs at least one socket")]
+    NoSockets,
     /// Some figure is beyond what can be counted.
     #[error("{what} of the machine is too large: {value}; at most {most}")]
     TooLarge {
@@ -83,6 +89,8 @@ struct File {
     nodes: u32,
     #[serde(default = "one")]
     processors_per_node: u32,
+    #[serde(default = "one")]
+    sockets_per_node: u32,
     power: Option<Power>,
     dvfs: Option<Gearbox>,
 }
@@ -131,6 +139,7 @@ impl Machine {
             name: format!("{processors} processors"),
             nodes: processors,
             processors_per_node: 1,
+            sockets_per_node: 1,
             node_power: Machine::ASSUMED_NODE_POWER,
             base_power: Watts::ZERO,
             power_is_assumed: true,
@@ -139,8 +148,26 @@ impl Machine {
         .validated()
     }
 
-    /// Reads what the command line calls a machine: a processor count or a TOML file.
+    /// A machine like LLNL's Cab, as far as the RMAP paper used it: 64 nodes of two sockets with
+    /// eight cores and at most 115 W each.
+    pub fn cab() -> Self {
+        Machine {
+            name: "cab".to_owned(),
+            nodes: 64,
+            processors_per_node: 16,
+            sockets_per_node: 2,
+            node_power: Watts::from_watts(230),
+            base_power: Watts::ZERO,
+            power_is_assumed: false,
+            gearbox: Gearbox::default(),
+        }
+    }
+
+    /// Reads what the command line calls a machine: a processor count, `cab`, or a TOML file.
     pub fn from_text(text: &str) -> Result<Self, MachineError> {
+        if text == "cab" {
+            return Ok(Machine::cab());
+        }
         if let Ok(processors) = text.parse() {
             return Machine::of_processors(processors);
         }
@@ -178,6 +205,7 @@ impl Machine {
             name: file.name.unwrap_or_else(|| stem.to_owned()),
             nodes: file.nodes,
             processors_per_node: file.processors_per_node,
+            sockets_per_node: file.sockets_per_node,
             node_power: power.node,
             base_power: power.base,
             power_is_assumed,
@@ -216,6 +244,9 @@ impl Machine {
         }
         if self.processors_per_node == 0 {
             return Err(MachineError::NoProcessors);
+        }
+        if self.sockets_per_node == 0 {
+            return Err(MachineError::NoSockets);
         }
         if self.nodes > Machine::MOST_NODES {
             return Err(MachineError::TooLarge {

@@ -11,9 +11,11 @@ use crate::job::Job;
 use crate::units::{JobId, Span, Watts};
 
 mod dvfs;
+mod profiled;
 mod rigid;
 
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
+pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use rigid::Rigid;
 
 /// One way to run a job: what it holds, for how long at most, and what it draws.
@@ -21,6 +23,8 @@ pub use rigid::Rigid;
 pub struct OperatingPoint {
     /// Nodes it holds.
     pub nodes: u32,
+    /// Cores it uses in each of them.
+    pub cores: u32,
     /// The most each of them may draw.
     pub cap: Watts,
     /// How long the job is believed to hold them; its limit. At least
@@ -35,11 +39,12 @@ impl OperatingPoint {
     /// at all would keep nobody from taking them.
     pub const SHORTEST: Span = Span::from_millis(1);
 
-    /// A job on nodes that draw `cap` each.
+    /// A job on all cores of nodes that draw `cap` each.
     #[inline]
-    fn new(nodes: u32, cap: Watts, time: Span) -> Self {
+    fn new(nodes: u32, cores: u32, cap: Watts, time: Span) -> Self {
         OperatingPoint {
             nodes,
+            cores,
             cap,
             time: time.max(OperatingPoint::SHORTEST),
             // A job larger than any machine is turned away by its nodes before its power counts.
@@ -159,9 +164,47 @@ pub trait Model: Sync {
         self.menu(id, job).iter().any(is_fed)
     }
 
+    /// The fastest way to run a job on at most so many nodes within so much power. Of ways that
+    /// are equally fast, the one that draws least.
+    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+        let menu = self.menu(id, job);
+        let fits = menu.iter().filter(|point| point.nodes <= nodes && point.power <= power);
+        fits.min_by_key(|point| (point.time, point.power)).map(|point| Way::at(*point))
+    }
+
+    /// The way to run a job that draws least.
+    fn thriftiest(&self, id: JobId, job: &Job) -> Way {
+        let menu = self.menu(id, job);
+        Way::at(menu.iter().copied().fold(menu[0], |least, point| {
+            if point.power < least.power { point } else { least }
+        }))
+    }
+
+    /// The job unthrottled on the nodes it asks for, or on as many as can be fed so.
+    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
+        Some(self.nominal(id, job)).filter(|point| point.power <= power).map(Way::at)
+    }
+
     /// Whether `point` is on the job's menu.
     fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
         self.menu(id, job).contains(point)
+    }
+}
+
+/// A point, and how long the job is believed to take there; its limit may be longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// What the job holds, and its limit.
+    pub point: OperatingPoint,
+    /// How long it is believed to take.
+    pub believed: Span,
+}
+
+impl Way {
+    /// A point whose limit is all that is known of its time.
+    #[inline]
+    fn at(point: OperatingPoint) -> Self {
+        Way { point, believed: point.time }
     }
 }
 

@@ -19,6 +19,7 @@ mod easy;
 mod easy_power;
 mod fcfs;
 pub mod pb_guided;
+pub mod rmap;
 mod slowable;
 mod spec;
 
@@ -28,6 +29,7 @@ pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
 pub use pb_guided::{PbGuided, PbGuidedSpec};
+pub use rmap::{Rmap, RmapSpec};
 pub use spec::{PolicyError, PolicySpec, Setting};
 
 /// A rule that decides which waiting jobs start, and at which operating point.

@@ -1,25 +1,27 @@
 //! Rows of a small CSV file, as people and spreadsheets write them.
 
+/// The lines of a file that say something, each with its number from 1 and without the blanks
+/// around it. Blank lines, `#` comments and a byte order mark are passed over.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
 /// The rows of a file with these columns, each with its line number from 1 and its fields without
-/// the blanks around them. Blank lines, `#` comments, a byte order mark and a heading are passed
-/// over.
+/// the blanks around them. A heading is passed over, as is all that is no row.
 pub(crate) fn rows<'a>(
     text: &'a str,
     columns: &'a [&str],
 ) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut heading_may_come = true;
-    text.lines().enumerate().filter_map(move |(index, row)| {
-        let row = row.trim();
-        if row.is_empty() || row.starts_with('#') {
-            return None;
-        }
-        let fields: Vec<&str> = row.split(',').map(str::trim).collect();
+    lines(text).filter_map(move |(number, line)| {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let same = |(field, column): (&&str, &&str)| field.eq_ignore_ascii_case(column);
         let is_heading = std::mem::take(&mut heading_may_come)
             && fields.len() == columns.len()
             && fields.iter().zip(columns).all(same);
-        (!is_heading).then_some((index + 1, fields))
+        (!is_heading).then_some((number, fields))
     })
 }
 

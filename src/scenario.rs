@@ -8,6 +8,7 @@ use std::cell::Cell;
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Subject, Summary};
+use crate::model::Model;
 use crate::policy::{Easy, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::Span;
@@ -24,6 +25,10 @@ pub struct Scenario<'a> {
     pub workload: &'a Workload,
     /// The policy.
     pub policy: PolicySpec,
+    /// What is believed about how jobs run; what suits the policy if it is not given.
+    pub model: Option<&'a dyn Model>,
+    /// How jobs really run; as believed if it is not given.
+    pub truth: Option<&'a dyn Model>,
     /// What the machine may draw.
     pub budget: Budget,
     /// Which nodes fail when.
@@ -66,6 +71,8 @@ impl<'a> Scenario<'a> {
             plain_machine: machine,
             workload,
             policy,
+            model: None,
+            truth: None,
             budget: Budget::unlimited(),
             outages: Outages::default(),
             events: Events::default(),
@@ -91,11 +98,13 @@ impl<'a> Scenario<'a> {
         };
         let setting = Setting { bsld_threshold: self.bsld_threshold, plain_bsld: &plain_bsld };
         let mut policy = self.policy.build(&setting);
-        let model = self.policy.model(self.machine, self.workload.jobs(), self.seed);
+        let fitting = self.policy.model(self.machine, self.workload.jobs(), self.seed);
+        let model = self.model.unwrap_or(fitting.as_ref());
         let run = self
             .simulation_on(self.machine)
             .budget(self.budget.clone())
-            .model(model.as_ref())
+            .model(model)
+            .truth(self.truth.unwrap_or(model))
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
         Simulated { run, plain_bsld: measured.get() }

@@ -128,6 +128,8 @@ pub struct Dvfs {
     betas: Vec<Beta>,
     knowledge: Knowledge,
     oversized: Oversized,
+    /// Of a node.
+    cores: u32,
 }
 
 impl Dvfs {
@@ -170,7 +172,8 @@ impl Dvfs {
         };
         let rung = |step: &Step| Rung { node_power: step.node_power, stretch: step.stretch(least) };
         let rungs = steps.iter().map(rung).collect();
-        Dvfs { steps, rungs, betas, knowledge, oversized }
+        let cores = machine.processors_per_node;
+        Dvfs { steps, rungs, betas, knowledge, oversized, cores }
     }
 
     /// The β of a job; one that was not drawn is as sensitive as can be.
@@ -190,7 +193,8 @@ impl Dvfs {
 
     #[inline]
     fn point(&self, job: &Job, step: &Step, beta: Beta) -> OperatingPoint {
-        OperatingPoint::new(job.nodes, step.node_power, step.stretch(beta).of(job.requested))
+        let time = step.stretch(beta).of(job.requested);
+        OperatingPoint::new(job.nodes, self.cores, step.node_power, time)
     }
 
     /// The gear whose nodes draw just so much.
@@ -203,7 +207,7 @@ impl Dvfs {
 impl Model for Dvfs {
     #[inline]
     fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
-        OperatingPoint::new(job.nodes, self.steps[0].node_power, job.requested)
+        OperatingPoint::new(job.nodes, self.cores, self.steps[0].node_power, job.requested)
     }
 
     #[inline]

@@ -9,19 +9,21 @@ use crate::units::{JobId, Span};
 #[derive(Clone, Copy, Debug)]
 pub struct Rigid {
     rung: [Rung; 1],
+    cores: u32,
 }
 
 impl Rigid {
     /// Jobs whose nodes draw what the machine's nodes draw when busy.
     pub fn on(machine: &Machine) -> Self {
-        Rigid { rung: [Rung { node_power: machine.node_power, stretch: Stretch::NONE }] }
+        let rung = [Rung { node_power: machine.node_power, stretch: Stretch::NONE }];
+        Rigid { rung, cores: machine.processors_per_node }
     }
 }
 
 impl Model for Rigid {
     #[inline]
     fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
-        OperatingPoint::new(job.nodes, self.rung[0].node_power, job.requested)
+        OperatingPoint::new(job.nodes, self.cores, self.rung[0].node_power, job.requested)
     }
 
     fn menu(&self, id: JobId, job: &Job) -> Menu {

@@ -107,6 +107,16 @@ impl Room {
         self.power
     }
 
+    /// Of the free nodes and the free power, what stays free when the reservation begins; all of
+    /// it while there is none to respect.
+    #[inline]
+    pub fn unreserved(&self) -> (u32, Watts) {
+        if self.window == Span::FOREVER {
+            return (self.nodes, self.power);
+        }
+        (self.nodes.min(self.extra_nodes), self.power.min(self.extra_power))
+    }
+
     /// Power held by all jobs that run or are about to start.
     #[inline]
     pub fn held(&self) -> Watts {

@@ -7,7 +7,9 @@ use crate::call::{Call, CallError};
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::{Dvfs, Knowledge, Model, Oversized, Rigid};
-use crate::policy::{Conservative, Easy, EasyPower, Fcfs, PbGuided, PbGuidedSpec, Policy};
+use crate::policy::{
+    Conservative, Easy, EasyPower, Fcfs, PbGuided, PbGuidedSpec, Policy, Rmap, RmapSpec,
+};
 use crate::units::Span;
 
 /// A policy as it is named on the command line.
@@ -23,6 +25,8 @@ pub enum PolicySpec {
     EasyPower(Oversized),
     /// DVFS scheduling guided by a power budget.
     PbGuided(PbGuidedSpec),
+    /// Power-aware backfilling of moldable jobs.
+    Rmap(RmapSpec),
 }
 
 /// What a policy takes from the run it is built for.
@@ -59,13 +63,17 @@ pub enum PolicyError {
 
 impl PolicySpec {
     /// Every policy there is, with its usual parameters.
-    pub fn all() -> [PolicySpec; 5] {
+    pub fn all() -> [PolicySpec; 8] {
+        let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
             PolicySpec::Fcfs,
             PolicySpec::Easy,
             PolicySpec::Conservative,
             PolicySpec::EasyPower(Oversized::default()),
             PolicySpec::PbGuided(PbGuidedSpec::default()),
+            traditional,
+            naive,
+            adaptive,
         ]
     }
 
@@ -77,6 +85,7 @@ impl PolicySpec {
             PolicySpec::Conservative => "conservative",
             PolicySpec::EasyPower(_) => "easy-power",
             PolicySpec::PbGuided(_) => "pb-guided",
+            PolicySpec::Rmap(spec) => spec.name(),
         }
     }
 
@@ -90,16 +99,19 @@ impl PolicySpec {
             PolicySpec::PbGuided(spec) => {
                 Box::new(PbGuided::with(spec.bounds(setting.plain_bsld, setting.bsld_threshold)))
             }
+            PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec)),
         }
     }
 
-    /// How jobs run under the policy, on this machine: rigid, or with gears. What is random about
-    /// them starts at the seed.
+    /// How jobs run under the policy, on this machine, as far as that needs nothing else: rigid, or
+    /// with gears. What is random about them starts at the seed. Policies that [choose
+    /// configurations](PolicySpec::uses_profiles) are to be given profiles instead.
     pub fn model(&self, machine: &Machine, jobs: &[Job], seed: u64) -> Box<dyn Model> {
         match *self {
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
-                Box::new(Rigid::on(machine))
-            }
+            PolicySpec::Fcfs
+            | PolicySpec::Easy
+            | PolicySpec::Conservative
+            | PolicySpec::Rmap(_) => Box::new(Rigid::on(machine)),
             PolicySpec::EasyPower(oversized) => {
                 Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
             }
@@ -107,6 +119,11 @@ impl PolicySpec {
                 Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
             }
         }
+    }
+
+    /// Whether the policy picks configurations from profiles.
+    pub fn uses_profiles(&self) -> bool {
+        matches!(self, PolicySpec::Rmap(_))
     }
 
     /// Whether jobs may run below nominal speed.
@@ -122,6 +139,7 @@ impl fmt::Display for PolicySpec {
             PolicySpec::EasyPower(Oversized::Slow) => Vec::new(),
             PolicySpec::EasyPower(oversized) => vec![format!("oversized={oversized}")],
             PolicySpec::PbGuided(spec) => spec.unusual(),
+            PolicySpec::Rmap(spec) => spec.unusual(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -159,6 +177,7 @@ impl PolicySpec {
                 Ok(PolicySpec::EasyPower(oversized))
             }
             PolicySpec::PbGuided(_) => PbGuidedSpec::from_call(call).map(PolicySpec::PbGuided),
+            PolicySpec::Rmap(spec) => spec.with_parameters(call).map(PolicySpec::Rmap),
         }
     }
 }
@@ -179,6 +198,9 @@ mod tests {
             "pb-guided(beta=known)",
             "pb-guided(lower=12.5%, upper=100%, bsld_lower=3.5, bsld_upper=1.5x, oversized=reject)",
             "pb-guided(bsld_lower=4, bsld_upper=9)",
+            "rmap-traditional(node_power=230W)",
+            "rmap-naive(guard=15%)",
+            "rmap-adaptive(slowdown=unbounded, guard=15%)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
@@ -189,7 +211,8 @@ mod tests {
         let error = |text: &str| text.parse::<PolicySpec>().unwrap_err().to_string();
         assert_eq!(
             error("eazy"),
-            "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, pb-guided"
+            "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, \
+             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive"
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));

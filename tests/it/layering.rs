@@ -14,13 +14,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("job", &["units"]),
     ("machine", &["units"]),
     ("budget", &["units", "rows", "machine"]),
-    ("model", &["units", "job", "machine"]),
+    ("model", &["units", "job", "machine", "profile"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
     ("availability", &["units", "model", "ledger"]),
     ("policy", &["units", "call", "job", "machine", "model", "queue", "ledger", "availability"]),
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
     ("workload", &["units", "call", "digits", "job"]),
+    ("profile", &["units", "rows"]),
     (
         "sim",
         &[
@@ -30,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("metrics", &["units", "job", "machine", "budget", "dispatch", "sim", "workload"]),
     ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
-    ("scenario", &["units", "machine", "budget", "policy", "sim", "metrics", "workload"]),
+    ("scenario", &["units", "machine", "budget", "model", "policy", "sim", "metrics", "workload"]),
     (
         "reproduce",
         &[
@@ -47,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "policy",
             "sim",
             "workload",
+            "profile",
             "metrics",
             "report",
             "scenario",

@@ -6,4 +6,5 @@ mod cli;
 mod guided;
 mod layering;
 mod plain;
+mod profile;
 mod traces;

@@ -1,0 +1,217 @@
+//! `busbar profile`: what applications take and draw, kept in a database.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::cli::print;
+use crate::profile::cab::{self, Preset};
+use crate::profile::{Entry, Existing, Imported, Profile, Store, StoreError, csv};
+use crate::report::{Side, columns, write_whole};
+
+mod fit;
+mod import;
+mod show;
+
+/// Keep what applications take and draw: import, generate, look at, predict
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Import(import::Arguments),
+    Generate(Generate),
+    List(List),
+    Show(show::Arguments),
+    Fit(fit::Arguments),
+    Export(Export),
+}
+
+/// Which database.
+#[derive(Debug, Args)]
+#[group(skip)]
+struct Database {
+    /// The profile database
+    #[arg(long, value_name = "FILE", default_value = "profiles.db")]
+    profiles: PathBuf,
+}
+
+/// Fill the database with a machine that is made up
+///
+/// The measurements of the paper behind it were never published. cab and cab-contended both meet
+/// what is known of them, and differ in how codes behave that do not scale.
+#[derive(Debug, Args)]
+pub(super) struct Generate {
+    /// cab or cab-contended
+    #[arg(value_name = "MACHINE")]
+    preset: Preset,
+    /// Where random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Replace measured rows that are there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    database: Database,
+}
+
+/// List the applications with their numbers, by which jobs of a log name them
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// A JSON list on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    database: Database,
+}
+
+/// Write profiles as a table that can be imported again
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// One application [default: all of them]
+    #[arg(value_name = "APP")]
+    application: Option<String>,
+    /// The file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    database: Database,
+}
+
+pub(super) fn run(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Import(arguments) => import::run(arguments),
+        Command::Generate(arguments) => generate(arguments),
+        Command::List(arguments) => list(arguments),
+        Command::Show(arguments) => show::run(arguments),
+        Command::Fit(arguments) => fit::run(arguments),
+        Command::Export(arguments) => export(arguments),
+    }
+}
+
+fn existing(replace: bool) -> Existing {
+    if replace { Existing::Replace } else { Existing::Refuse }
+}
+
+fn generate(arguments: &Generate) -> anyhow::Result<()> {
+    let profiles = cab::generate(arguments.preset, arguments.seed);
+    let mut store = Store::open_or_create(&arguments.database.profiles)?;
+    let imported = match store.import(&profiles, existing(arguments.replace)) {
+        Err(error @ StoreError::AlreadyMeasured { .. }) => bail!(
+            "{}: {error} in {}; replace what is there with --replace, or name another file with \
+             --profiles",
+            arguments.preset,
+            arguments.database.profiles.display()
+        ),
+        imported => imported?,
+    };
+    print(&describe(&imported, &arguments.database))
+}
+
+/// What became of rows that came.
+fn describe(imported: &Imported, database: &Database) -> String {
+    let added = counted(imported.added, "row");
+    let mut text = format!("{}: {added} added", database.profiles.display());
+    if imported.replaced > 0 {
+        text += &format!(", {} replaced", imported.replaced);
+    }
+    if imported.left_out > 0 {
+        let left_out = counted(imported.left_out, "predicted row");
+        text += &format!(", {left_out} left out for measured ones");
+    }
+    text + &format!("; {}\n", counted(imported.new_applications, "new application"))
+}
+
+/// `1 row`, `2 rows`.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// An application in JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    number: u32,
+    application: &'a str,
+    measured: usize,
+    predicted: usize,
+    nodes: Range<u32>,
+    cores: Range<u32>,
+    cap_w: Range<f64>,
+}
+
+/// From the smallest to the largest.
+#[derive(Serialize)]
+struct Range<T> {
+    min: T,
+    max: T,
+}
+
+fn range<T: Clone, U>(range: &RangeInclusive<T>, show: impl Fn(T) -> U) -> Range<U> {
+    Range { min: show(range.start().clone()), max: show(range.end().clone()) }
+}
+
+/// `8..64`, or `8` if that is all.
+fn written<T: PartialEq + std::fmt::Display>(range: &RangeInclusive<T>) -> String {
+    match range.start() == range.end() {
+        true => range.start().to_string(),
+        false => format!("{}..{}", range.start(), range.end()),
+    }
+}
+
+fn list(arguments: &List) -> anyhow::Result<()> {
+    let entries = Store::open(&arguments.database.profiles)?.entries()?;
+    if arguments.json {
+        let lines: Vec<Line<'_>> = entries.iter().map(line).collect();
+        return print(&(serde_json::to_string_pretty(&lines)? + "\n"));
+    }
+    let row = |entry: &Entry| {
+        vec![
+            entry.number.to_string(),
+            entry.application.clone(),
+            entry.measured.to_string(),
+            entry.predicted.to_string(),
+            written(&entry.nodes),
+            written(&entry.cores),
+            written(&entry.caps),
+        ]
+    };
+    let headings = [
+        ("number", Side::Right),
+        ("application", Side::Left),
+        ("measured", Side::Right),
+        ("predicted", Side::Right),
+        ("nodes", Side::Left),
+        ("cores", Side::Left),
+        ("caps", Side::Left),
+    ];
+    print(&columns(&headings, &entries.iter().map(row).collect::<Vec<_>>()))
+}
+
+fn line(entry: &Entry) -> Line<'_> {
+    Line {
+        number: entry.number.get(),
+        application: &entry.application,
+        measured: entry.measured,
+        predicted: entry.predicted,
+        nodes: range(&entry.nodes, |nodes| nodes),
+        cores: range(&entry.cores, |cores| cores),
+        cap_w: range(&entry.caps, |cap| cap.as_f64()),
+    }
+}
+
+fn export(arguments: &Export) -> anyhow::Result<()> {
+    let store = Store::open(&arguments.database.profiles)?;
+    let profiles: Vec<Profile> = match &arguments.application {
+        Some(application) => vec![store.profile(application)?],
+        None => store.profiles()?.into_iter().map(|(_, profile)| profile).collect(),
+    };
+    match &arguments.out {
+        Some(path) => Ok(write_whole(path, &|out| csv::write(out, &profiles))?),
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            let written = csv::write(&mut out, &profiles).and_then(|()| out.flush());
+            written.context("cannot write to standard output")
+        }
+    }
+}

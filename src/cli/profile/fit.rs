@@ -1,0 +1,151 @@
+//! `busbar profile fit`: a model of an application, and how far it is off.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+
+use super::Database;
+use crate::cli::print;
+use crate::profile::fit::{Errors, Fit, Training, choose, complete, errors, fit};
+use crate::profile::{Configuration, Existing, Imported, LONGEST, Origin, Profile, Row, Store};
+use crate::units::{Share, Watts};
+
+mod answer;
+
+/// Model an application from some of its measured rows, and compare the model with the others
+///
+/// With --save, configurations that were not measured are predicted: all combinations of the nodes,
+/// cores and caps that were. These rows are marked as predicted and never replace measured ones.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// The application
+    #[arg(value_name = "APP")]
+    application: String,
+
+    /// The share of the measured rows to train on
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share,
+          allow_hyphen_values = true)]
+    train: Share,
+
+    /// How these rows are chosen: at random, or spread out over the configurations
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    choose: Choice,
+
+    /// Where random numbers start, for --choose random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Store predictions, by a model of all measured rows, for what was not measured
+    #[arg(long)]
+    save: bool,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    database: Database,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    #[default]
+    Random,
+    Designed,
+}
+
+fn parse_share(text: &str) -> anyhow::Result<Share> {
+    let share: Share = text.parse()?;
+    if share == Share::default() || share > Share::WHOLE {
+        bail!("a model is trained on more than none and at most all of the rows: 0.1% to 100%");
+    }
+    Ok(share)
+}
+
+/// What came of it.
+struct Outcome<'a> {
+    arguments: &'a Arguments,
+    profile: &'a Profile,
+    /// Of some rows.
+    model: Fit,
+    /// On the others, if there are others it has something to say about.
+    errors: Option<Errors>,
+    /// What became of the predictions that were stored.
+    saved: Option<Imported>,
+}
+
+impl Outcome<'_> {
+    /// How many rows there are to train on and to compare with.
+    fn measured(&self) -> usize {
+        measured(self.profile).count()
+    }
+}
+
+fn measured(profile: &Profile) -> impl Iterator<Item = &Row> {
+    profile.rows.iter().filter(|row| row.origin == Origin::Measured)
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut store = Store::open(&arguments.database.profiles)?;
+    let profile = store.profile(&arguments.application)?;
+    let training = match arguments.choose {
+        Choice::Random => Training::Random { share: arguments.train, seed: arguments.seed },
+        Choice::Designed => Training::Designed { share: arguments.train },
+    };
+    let chosen = choose(&profile.rows, &training);
+    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
+    let model = fit(&profile.application, &rows).with_context(|| {
+        let (share, count) = (arguments.train, measured(&profile).count());
+        format!("cannot train a model on {share} of the {count} measured rows (--train)")
+    })?;
+    let outcome = Outcome {
+        arguments,
+        profile: &profile,
+        errors: errors(&model, &profile.rows),
+        model,
+        saved: match arguments.save {
+            true => Some(save(&mut store, &profile)?),
+            false => None,
+        },
+    };
+    print(&if arguments.json { outcome.json()? } else { outcome.text() })
+}
+
+/// Predicts what was not measured from all that was.
+fn save(store: &mut Store, profile: &Profile) -> anyhow::Result<Imported> {
+    let model = fit(&profile.application, &profile.rows)?;
+    let mut rows = complete(profile, &model, combinations(profile)?);
+    // A time beyond all measure is no prediction.
+    rows.retain(|row| row.origin == Origin::Predicted && row.time <= LONGEST);
+    let predicted = Profile { application: profile.application.clone(), rows };
+    Ok(store.import(&[predicted], Existing::Refuse)?)
+}
+
+/// More rows than anybody looks at.
+const MOST_COMBINATIONS: usize = 1_000_000;
+
+/// All combinations of the nodes, cores and caps that were measured.
+fn combinations(profile: &Profile) -> anyhow::Result<Vec<Configuration>> {
+    let measured = || measured(profile).map(|row| row.configuration);
+    let nodes: BTreeSet<u32> = measured().map(|configuration| configuration.nodes).collect();
+    let cores: BTreeSet<u32> = measured().map(|configuration| configuration.cores).collect();
+    let caps: BTreeSet<Watts> = measured().map(|configuration| configuration.cap).collect();
+    let count = nodes.len().saturating_mul(cores.len()).saturating_mul(caps.len());
+    if count > MOST_COMBINATIONS {
+        bail!(
+            "{} numbers of nodes, {} of cores and {} caps have {count} combinations; at most \
+             {MOST_COMBINATIONS} are predicted, so measure on a coarser grid",
+            nodes.len(),
+            cores.len(),
+            caps.len()
+        );
+    }
+    let mut all = Vec::with_capacity(count);
+    for &nodes in &nodes {
+        for &cores in &cores {
+            all.extend(caps.iter().map(|&cap| Configuration { nodes, cores, cap }));
+        }
+    }
+    Ok(all)
+}

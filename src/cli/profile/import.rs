@@ -1,0 +1,105 @@
+//! `busbar profile import`: a table of measurements into the database.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+
+use super::{Database, describe, existing};
+use crate::cli::print;
+use crate::profile::csv::{CapRange, Constant, Layout, Renamed, Sheet};
+use crate::profile::{Store, StoreError};
+
+/// Read a table of measurements into the database, all of it or nothing
+///
+/// The first line of the file names the columns, in any order: application, nodes, cores, cap_w,
+/// time_s, power_w, and origin (measured or predicted) if there is need. A cap is for each socket;
+/// the power is what all sockets of all nodes draw together.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar profile import cab.csv --cap-range 51W..115W
+  busbar profile import more.csv --replace
+  busbar profile import sweep.csv --column application=class/app --column cap=cap_W_both_sockets \\
+      --column time=runtime_s --column power=mean_pkg_W --set nodes=1 --set cores=24 \\
+      --cap-of node --ignore-other-columns")]
+pub(in crate::cli) struct Arguments {
+    /// The file
+    #[arg(value_name = "FILE.csv")]
+    table: PathBuf,
+
+    /// A column under another name: time=runtime_s. Several for an application are joined:
+    /// application=class/app
+    #[arg(long = "column", value_name = "FIELD=NAME")]
+    columns: Vec<Renamed>,
+
+    /// What all rows have in common: nodes=1
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    constants: Vec<Constant>,
+
+    /// Pass over columns that nothing is said about
+    #[arg(long)]
+    ignore_other_columns: bool,
+
+    /// What a cap in the file is for: one socket, or all sockets of a node together
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    cap_of: CapOf,
+
+    /// How many sockets a node has, for --cap-of node [default: 2]
+    #[arg(long, value_name = "N")]
+    sockets: Option<NonZeroU32>,
+
+    /// Refuse caps of a socket that the machine cannot hold: 51W..115W
+    #[arg(long, value_name = "A..B")]
+    cap_range: Option<CapRange>,
+
+    /// Replace measured rows that are there; predicted ones always give way
+    #[arg(long)]
+    replace: bool,
+
+    #[command(flatten)]
+    database: Database,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum CapOf {
+    #[default]
+    Socket,
+    Node,
+}
+
+const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let sheet = Sheet::read(&arguments.table, &layout(arguments)?)?;
+    let mut store = Store::open_or_create(&arguments.database.profiles)?;
+    let imported = match store.import(&sheet.profiles, existing(arguments.replace)) {
+        Err(StoreError::AlreadyMeasured { application, configuration }) => {
+            let line = sheet.line_of(&application, &configuration);
+            let line = line.map_or(String::new(), |line| format!(", line {line}"));
+            bail!(
+                "{}{line}: {application} on {configuration} is already measured in {}; \
+                 take the row out, or replace what is there with --replace",
+                arguments.table.display(),
+                arguments.database.profiles.display()
+            );
+        }
+        imported => imported?,
+    };
+    print(&describe(&imported, &arguments.database))
+}
+
+fn layout(arguments: &Arguments) -> anyhow::Result<Layout> {
+    let sockets_per_cap = match (arguments.cap_of, arguments.sockets) {
+        (CapOf::Socket, None) => NonZeroU32::MIN,
+        (CapOf::Socket, Some(_)) => bail!("--sockets is of use with --cap-of node alone"),
+        (CapOf::Node, sockets) => sockets.unwrap_or(TWO),
+    };
+    Ok(Layout {
+        renamed: arguments.columns.clone(),
+        constants: arguments.constants.clone(),
+        sockets_per_cap,
+        cap_range: arguments.cap_range,
+        ignore_other_columns: arguments.ignore_other_columns,
+    })
+}

@@ -1,0 +1,231 @@
+//! `busbar profile show`: one application, in a table and over its caps.
+
+use anyhow::bail;
+use clap::Args;
+use serde::Serialize;
+
+use super::{Database, counted, written};
+use crate::cli::print;
+use crate::profile::{Entry, Origin, Profile, Row, Store};
+use crate::report::{Point, Side, columns, plot};
+
+/// Show what an application takes and draws
+///
+/// The table has the best rows: those that no other row equals or beats in both time and power.
+/// The plots show time and power over caps, on the most nodes and cores unless others are named.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// The application
+    #[arg(value_name = "APP")]
+    application: String,
+
+    /// Every row in the table
+    #[arg(long)]
+    all: bool,
+
+    /// Plot what it does on this many nodes [default: the most there are]
+    #[arg(long, value_name = "N")]
+    nodes: Option<u32>,
+
+    /// Plot what it does on this many cores in each node [default: the most there are]
+    #[arg(long, value_name = "N")]
+    cores: Option<u32>,
+
+    /// One JSON object, with every row, on standard output
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    database: Database,
+}
+
+/// An application in JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    number: u32,
+    application: &'a str,
+    rows: Vec<AnswerRow>,
+}
+
+#[derive(Serialize)]
+struct AnswerRow {
+    nodes: u32,
+    cores: u32,
+    cap_w: f64,
+    time_s: f64,
+    power_w: f64,
+    origin: &'static str,
+    best: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let store = Store::open(&arguments.database.profiles)?;
+    let profile = store.profile(&arguments.application)?;
+    let entry = store.entry(&arguments.application)?;
+    let best = profile.best();
+    let curve = curve(&profile, arguments)?;
+    if !arguments.json {
+        return print(&describe(arguments, &entry, &profile, &best, &curve));
+    }
+    let rows = profile.rows.iter().map(|row| AnswerRow {
+        nodes: row.configuration.nodes,
+        cores: row.configuration.cores,
+        cap_w: row.configuration.cap.as_f64(),
+        time_s: row.time.secs_f64(),
+        power_w: row.power.as_f64(),
+        origin: row.origin.name(),
+        best: best.contains(row),
+    });
+    let answer = Answer {
+        number: entry.number.get(),
+        application: &profile.application,
+        rows: rows.collect(),
+    };
+    print(&(serde_json::to_string_pretty(&answer)? + "\n"))
+}
+
+/// The rows of one number of nodes and cores, which differ in their caps alone.
+fn curve<'a>(profile: &'a Profile, arguments: &Arguments) -> anyhow::Result<Vec<&'a Row>> {
+    let on_nodes =
+        pick(profile.rows.iter(), arguments.nodes, "nodes", |row| row.configuration.nodes)?;
+    pick(on_nodes.into_iter(), arguments.cores, "cores", |row| row.configuration.cores)
+}
+
+/// The rows that have so many of something, or as many as there are.
+fn pick<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    asked: Option<u32>,
+    what: &str,
+    count: fn(&Row) -> u32,
+) -> anyhow::Result<Vec<&'a Row>> {
+    let rows: Vec<&Row> = rows.collect();
+    let mut counts: Vec<u32> = rows.iter().map(|row| count(row)).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let wanted = asked.or(counts.last().copied()).unwrap_or_default();
+    if !counts.contains(&wanted) {
+        let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+        bail!("there is no row on {wanted} {what}; there are rows on {}", counts.join(", "));
+    }
+    Ok(rows.into_iter().filter(|row| count(row) == wanted).collect())
+}
+
+fn describe(
+    arguments: &Arguments,
+    entry: &Entry,
+    profile: &Profile,
+    best: &[Row],
+    curve: &[&Row],
+) -> String {
+    let mut text = format!(
+        "{:>12}  {} (number {})\n{:>12}  {} measured, {} predicted\n{:>12}  {}\n{:>12}  {} in a node\n\
+         {:>12}  {} a socket\n\n",
+        "application",
+        entry.application,
+        entry.number,
+        "rows",
+        entry.measured,
+        entry.predicted,
+        "nodes",
+        written(&entry.nodes),
+        "cores",
+        written(&entry.cores),
+        "caps",
+        written(&entry.caps),
+    );
+    if arguments.all {
+        text += &table(&profile.rows);
+    } else {
+        text += &format!(
+            "the best {} of {} rows, unbeaten in time and power together (--all shows all)\n",
+            best.len(),
+            profile.rows.len()
+        );
+        text += &table(best);
+    }
+    text.push('\n');
+    text += &plots(curve);
+    text
+}
+
+/// Time and power over caps.
+fn plots(curve: &[&Row]) -> String {
+    let Some(first) = curve.first() else {
+        return String::new();
+    };
+    let shape = format!(
+        "on {} × {}",
+        counted(first.configuration.nodes as usize, "node"),
+        counted(first.configuration.cores as usize, "core")
+    );
+    if curve.len() == 1 {
+        let cap = first.configuration.cap;
+        return format!("{shape} there is one cap, {cap}: nothing to plot\n");
+    }
+    let line = |value: fn(&Row) -> f64| -> Vec<Point> {
+        let point = |row: &&Row| Point {
+            x: row.configuration.cap.as_f64(),
+            y: value(row),
+            mark: if row.origin == Origin::Measured { '●' } else { '○' },
+        };
+        curve.iter().map(point).collect()
+    };
+    let caps = "cap of a socket (W)";
+    format!(
+        "{shape} (● measured, ○ predicted)\n{}\n{}",
+        plot("time (s)", caps, &[line(|row| row.time.secs_f64())]),
+        plot("power (W)", caps, &[line(|row| row.power.as_f64())])
+    )
+}
+
+fn table(rows: &[Row]) -> String {
+    let column = |value: fn(&Row) -> u64| decimals(rows.iter().map(value).collect());
+    let caps = column(|row| row.configuration.cap.milliwatts());
+    let times = column(|row| row.time.millis());
+    let powers = column(|row| row.power.milliwatts());
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .zip(caps.into_iter().zip(times).zip(powers))
+        .map(|(row, ((cap, time), power))| {
+            let nodes = row.configuration.nodes.to_string();
+            let cores = row.configuration.cores.to_string();
+            vec![nodes, cores, cap, time, power, row.origin.name().to_owned()]
+        })
+        .collect();
+    let headings = [
+        ("nodes", Side::Right),
+        ("cores", Side::Right),
+        ("cap (W)", Side::Right),
+        ("time (s)", Side::Right),
+        ("power (W)", Side::Right),
+        ("origin", Side::Left),
+    ];
+    columns(&headings, &cells)
+}
+
+/// Thousandths as decimal numbers, all with as many decimals as one of them needs.
+fn decimals(thousandths: Vec<u64>) -> Vec<String> {
+    let are_multiples_of = |unit: u64| thousandths.iter().all(|value| value.is_multiple_of(unit));
+    // The point goes with its last decimal.
+    let cuts = [(1000, 4), (100, 2), (10, 1)];
+    let cut = cuts.iter().find(|(unit, _)| are_multiples_of(*unit)).map_or(0, |(_, cut)| *cut);
+    let written = |value: &u64| {
+        let mut text = format!("{}.{:03}", value / 1000, value % 1000);
+        text.truncate(text.len() - cut);
+        text
+    };
+    thousandths.iter().map(written).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_the_decimals_it_needs() {
+        assert_eq!(decimals(vec![51_000, 115_000]), ["51", "115"]);
+        assert_eq!(decimals(vec![62_500, 1_000]), ["62.5", "1.0"]);
+        assert_eq!(decimals(vec![62_510, 1]), ["62.510", "0.001"]);
+        assert_eq!(decimals(vec![10]), ["0.01"]);
+    }
+}

@@ -1,0 +1,265 @@
+//! Moldable jobs: applications whose profiles say how they run on other nodes, cores and caps.
+//!
+//! A job runs the application its user names, and that takes as long as the application's
+//! [`Profile`] says for the configuration it gets, whatever the log says of its run time. The
+//! nominal configuration has the nodes the user asks for (or the next larger number there is a
+//! row for), all cores, the highest cap.
+//!
+//! Configurations that another one beats in time and power on no more nodes are put aside once, so
+//! that 'the fastest within these watts and these nodes' is a search in a sorted list.
+//!
+//! [`Profile`]: crate::profile::Profile
+
+use crate::job::Job;
+use crate::machine::Machine;
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
+use crate::profile::{Configuration, Origin, Profile, Row};
+use crate::units::{JobId, Share, Span, Watts};
+
+/// How rows of profiles are taken by a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beliefs {
+    /// A job that runs where a time is only predicted gets so much of it as its limit.
+    pub margin: Share,
+    /// Power is set aside by the node, whatever the profile says.
+    pub node_power: Option<Watts>,
+}
+
+/// Limits a third longer than predicted times, and power as the profile has it.
+impl Default for Beliefs {
+    fn default() -> Self {
+        Beliefs { margin: Share::percent(133), node_power: None }
+    }
+}
+
+/// Why profiles cannot be used for a workload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProfiledError {
+    /// There are no profiles.
+    #[error("there are no profiles; import or generate some (busbar profile)")]
+    None,
+    /// A profile has no rows.
+    #[error("the profile of '{0}' has no rows that can be used")]
+    Empty(String),
+    /// A job does not say which application it runs.
+    #[error(
+        "job {job} does not say which application it runs; its executable number must be one \
+         that 'busbar profile list' shows"
+    )]
+    NoApplication {
+        /// The job's number.
+        job: u64,
+    },
+    /// A job's application has no profile.
+    #[error(
+        "job {job} runs application {application}, which has no profile; there are {profiles}: \
+         see 'busbar profile list'"
+    )]
+    Unknown {
+        /// The job's number.
+        job: u64,
+        /// The application's.
+        application: u32,
+        /// How many profiles there are.
+        profiles: usize,
+    },
+}
+
+/// Applications with profiles.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// By the application's number, which counts from 1.
+    tables: Vec<Table>,
+    sockets: u32,
+    beliefs: Beliefs,
+    rungs: [Rung; 1],
+}
+
+/// The configurations of one application.
+#[derive(Clone, Debug)]
+struct Table {
+    /// By configuration.
+    rows: Vec<Row>,
+    /// Every number of nodes there is a row for, ascending.
+    nodes: Vec<u32>,
+    /// For each of them: the rows on at most so many nodes that none of the others beats, by
+    /// rising power and falling time.
+    fronts: Vec<Vec<Row>>,
+    /// For each of them: the row with most cores and the highest cap.
+    packed: Vec<Row>,
+}
+
+impl Table {
+    fn new(rows: Vec<Row>) -> Self {
+        let mut nodes: Vec<u32> = rows.iter().map(|row| row.configuration.nodes).collect();
+        nodes.dedup();
+        let front = |most: u32| {
+            let few = rows.iter().filter(|row| row.configuration.nodes <= most).copied();
+            Profile { application: String::new(), rows: few.collect() }.best()
+        };
+        let packed = |count: u32| {
+            // Rows are sorted: the last of a node count has most cores and the highest cap.
+            let last = rows.partition_point(|row| row.configuration.nodes <= count);
+            rows[last - 1]
+        };
+        Table {
+            fronts: nodes.iter().map(|count| front(*count)).collect(),
+            packed: nodes.iter().map(|count| packed(*count)).collect(),
+            nodes,
+            rows,
+        }
+    }
+
+    /// The place of the number of nodes a request means: the next larger one, or the largest.
+    fn place_of(&self, nodes: u32) -> usize {
+        self.nodes.partition_point(|count| *count < nodes).min(self.nodes.len() - 1)
+    }
+
+    fn fastest(&self, nodes: u32, power: Watts) -> Option<&Row> {
+        let place = self.nodes.partition_point(|count| *count <= nodes).checked_sub(1)?;
+        let front = &self.fronts[place];
+        front.partition_point(|row| row.power <= power).checked_sub(1).map(|row| &front[row])
+    }
+
+    fn row(&self, configuration: &Configuration) -> Option<&Row> {
+        let found = self.rows.binary_search_by_key(configuration, |row| row.configuration);
+        found.ok().map(|row| &self.rows[row])
+    }
+}
+
+impl Profiled {
+    /// The jobs of a workload on a machine, each running the application of its number.
+    pub fn new(
+        machine: &Machine,
+        profiles: &[Profile],
+        jobs: &[Job],
+        beliefs: Beliefs,
+    ) -> Result<Self, ProfiledError> {
+        if profiles.is_empty() {
+            return Err(ProfiledError::None);
+        }
+        for job in jobs {
+            let application = job.application.map(|application| application.0.get());
+            let application =
+                application.ok_or(ProfiledError::NoApplication { job: job.number })?;
+            if application as usize > profiles.len() {
+                let (job, profiles) = (job.number, profiles.len());
+                return Err(ProfiledError::Unknown { job, application, profiles });
+            }
+        }
+        let tables: Vec<Table> = profiles
+            .iter()
+            .map(|profile| {
+                let mut rows = profile.rows.clone();
+                rows.retain(|row| row.configuration.nodes <= machine.nodes);
+                if let Some(node_power) = beliefs.node_power {
+                    for row in &mut rows {
+                        row.power = node_power * row.configuration.nodes;
+                    }
+                }
+                match rows.is_empty() {
+                    true => Err(ProfiledError::Empty(profile.application.clone())),
+                    false => Ok(Table::new(rows)),
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        let least = tables.iter().flat_map(|table| &table.rows).map(|row| {
+            row.power.milliwatts() / u64::from(row.configuration.nodes)
+        });
+        let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
+        let rungs = [Rung { node_power, stretch: Stretch::NONE }];
+        Ok(Profiled { tables, sockets: machine.sockets_per_node, beliefs, rungs })
+    }
+
+    /// The table of a job's application; every job has one, or there would be no model.
+    #[inline]
+    fn table(&self, job: &Job) -> &Table {
+        let number = job.application.map_or(1, |application| application.0.get());
+        &self.tables[(number as usize - 1).min(self.tables.len() - 1)]
+    }
+
+    /// A row as a job takes it: its limit is what its user asked for, or longer if it is believed
+    /// to take longer.
+    #[inline]
+    fn way(&self, job: &Job, row: &Row) -> Way {
+        let Configuration { nodes, cores, cap } = row.configuration;
+        let limit = match row.origin {
+            Origin::Measured => row.time,
+            Origin::Predicted => {
+                let millis = u128::from(row.time.millis());
+                let stretched = millis * u128::from(self.beliefs.margin.millionths());
+                Span::from_millis(stretched.div_ceil(1_000_000) as u64).max(row.time)
+            }
+        };
+        let point = OperatingPoint {
+            nodes,
+            cores,
+            cap: cap * self.sockets,
+            time: limit.max(job.requested).max(OperatingPoint::SHORTEST),
+            power: row.power,
+        };
+        Way { point, believed: row.time }
+    }
+
+    #[inline]
+    fn row_of(&self, job: &Job, point: &OperatingPoint) -> Option<&Row> {
+        let cap = Watts::from_milliwatts(point.cap.milliwatts() / u64::from(self.sockets));
+        self.table(job).row(&Configuration { nodes: point.nodes, cores: point.cores, cap })
+    }
+}
+
+impl Model for Profiled {
+    fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
+        let table = self.table(job);
+        self.way(job, &table.packed[table.place_of(job.nodes)]).point
+    }
+
+    fn menu(&self, id: JobId, job: &Job) -> Menu {
+        let nominal = self.nominal(id, job);
+        let points = self.table(job).rows.iter().map(|row| self.way(job, row).point);
+        Menu::new(nominal, points.filter(|point| *point != nominal))
+    }
+
+    fn outcome(&self, _id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
+        match self.row_of(job, point) {
+            Some(row) => Outcome { run_time: row.time, power: row.power },
+            // A configuration nobody ever measured: what is believed is all there is.
+            None => Outcome { run_time, power: point.power },
+        }
+    }
+
+    fn rungs(&self) -> &[Rung] {
+        &self.rungs
+    }
+
+    fn footprint(&self, _id: JobId, job: &Job) -> Footprint {
+        let table = self.table(job);
+        let shortest = table.fronts.last().and_then(|front| front.last());
+        let shortest = shortest.map_or(Span::ZERO, |row| self.way(job, row).point.time);
+        Footprint { nodes: table.nodes[0], time: shortest }
+    }
+
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        is_fed(&self.thriftiest(id, job).point)
+    }
+
+    fn fastest(&self, _id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+        self.table(job).fastest(nodes, power).map(|row| self.way(job, row))
+    }
+
+    fn thriftiest(&self, _id: JobId, job: &Job) -> Way {
+        let table = self.table(job);
+        let first = table.fronts.last().and_then(|front| front.first());
+        self.way(job, first.unwrap_or(&table.rows[0]))
+    }
+
+    fn unthrottled(&self, _id: JobId, job: &Job, power: Watts) -> Option<Way> {
+        let table = self.table(job);
+        let asked = &table.packed[..=table.place_of(job.nodes)];
+        asked.iter().rev().find(|row| row.power <= power).map(|row| self.way(job, row))
+    }
+
+    fn offers(&self, _id: JobId, job: &Job, point: &OperatingPoint) -> bool {
+        self.row_of(job, point).is_some_and(|row| self.way(job, row).point == *point)
+    }
+}

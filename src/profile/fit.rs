@@ -1,0 +1,224 @@
+//! A model of one application: time and power for configurations it was never run in.
+//!
+//! The regression of the RMAP paper (Patki and others, HPDC 2015): the logarithm of time, and that
+//! of power, is a polynomial of degree two in the logarithms of nodes, cores and cap, products of
+//! two of them included, and its coefficients are those of least squares. A power law with a bend:
+//! a product of effects becomes a sum, and an error of 10 % counts the same at any size.
+//!
+//! [`choose`] says which measured rows to train on, [`fit`] finds the coefficients, [`errors`] says
+//! how far off they are on the other rows, [`complete`] fills the gaps of a profile.
+//!
+//! Choices made here:
+//!
+//! - Rows that were themselves predicted teach nothing and prove nothing: they are passed over.
+//! - What never varies among the training rows is not in the polynomial, and the model says nothing
+//!   about other values of it. What has two values only has no bend.
+//! - Predictions are not held within the caps: a profile does not know the number of sockets.
+//!   Neither is there a margin for being wrong: that is for those who spend the power.
+//!
+//! What it deliberately does not do: look at how applications work. Where a processor stops being
+//! limited by its cap, time and power have a kink, and a polynomial cuts the corner. [`Errors`] is
+//! there to show by how much.
+
+use std::collections::BTreeMap;
+
+use nalgebra::DMatrix;
+
+use super::{Configuration, Origin, Profile, Row};
+use crate::units::{Span, Watts};
+
+mod basis;
+mod errors;
+#[cfg(test)]
+mod tests;
+mod training;
+
+use basis::Basis;
+pub use errors::{Errors, Spread, errors};
+pub use training::{Training, choose};
+
+/// Why there is no model of an application.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// There are fewer rows than coefficients.
+    #[error(
+        "{application}: {rows} measured rows are too few for a model of them; give at least {needed}"
+    )]
+    TooFew {
+        /// Whose rows they are.
+        application: String,
+        /// How many there are.
+        rows: usize,
+        /// How many there must be.
+        needed: usize,
+    },
+    /// A figure is zero, which has no logarithm.
+    #[error(
+        "{application} on {nodes} nodes × {cores} cores at {cap}: {what} is zero; correct the row \
+         or leave it out",
+        nodes = configuration.nodes, cores = configuration.cores, cap = configuration.cap
+    )]
+    Zero {
+        /// Whose row it is.
+        application: String,
+        /// Which row.
+        configuration: Configuration,
+        /// Which figure.
+        what: &'static str,
+    },
+    /// The rows vary in too few ways to tell the effects apart.
+    #[error(
+        "{application}: nodes, cores and cap vary together, so that their effects cannot be told \
+         apart; add rows in which they vary independently"
+    )]
+    Entangled {
+        /// Whose rows they are.
+        application: String,
+    },
+}
+
+/// A model of one application.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    application: String,
+    /// The configurations it was trained on, ascending.
+    trained_on: Vec<Configuration>,
+    basis: Basis,
+    /// Of the logarithm of seconds.
+    time: Vec<f64>,
+    /// Of the logarithm of watts.
+    power: Vec<f64>,
+}
+
+/// What a model says about a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// How long the application takes; never zero.
+    pub time: Span,
+    /// What it draws, rounded up; never zero.
+    pub power: Watts,
+}
+
+/// Finds the model that is nearest to the measured rows.
+///
+/// # Errors
+///
+/// If there are too few rows, one has no logarithm, or they vary in too few ways.
+pub fn fit(application: &str, rows: &[Row]) -> Result<Fit, FitError> {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.origin == Origin::Measured).collect();
+    for row in &rows {
+        check(application, row)?;
+    }
+    let mut trained_on: Vec<Configuration> = rows.iter().map(|row| row.configuration).collect();
+    let basis = Basis::of(&trained_on);
+    let needed = basis.len();
+    if rows.len() < needed {
+        let application = application.to_owned();
+        return Err(FitError::TooFew { application, rows: rows.len(), needed });
+    }
+    let terms = trained_on.iter().flat_map(|configuration| basis.terms(configuration));
+    let terms = DMatrix::from_row_iterator(rows.len(), needed, terms);
+    let logarithms =
+        rows.iter().flat_map(|row| [row.time.secs_f64().ln(), row.power.as_f64().ln()]);
+    let logarithms = DMatrix::from_row_iterator(rows.len(), 2, logarithms);
+    let coefficients = least_squares(terms, logarithms)
+        .ok_or_else(|| FitError::Entangled { application: application.to_owned() })?;
+    let column = |index| coefficients.column(index).iter().copied().collect();
+    let (time, power) = (column(0), column(1));
+    trained_on.sort_unstable();
+    Ok(Fit { application: application.to_owned(), trained_on, basis, time, power })
+}
+
+/// Whether every figure of a row has a logarithm.
+fn check(application: &str, row: &Row) -> Result<(), FitError> {
+    let configuration = row.configuration;
+    let figures = [
+        ("the number of nodes", configuration.nodes == 0),
+        ("the number of cores", configuration.cores == 0),
+        ("the cap", configuration.cap == Watts::ZERO),
+        ("the time", row.time == Span::ZERO),
+        ("the power", row.power == Watts::ZERO),
+    ];
+    match figures.into_iter().find(|figure| figure.1) {
+        None => Ok(()),
+        Some((what, _)) => {
+            Err(FitError::Zero { application: application.to_owned(), configuration, what })
+        }
+    }
+}
+
+/// For each column of values, the coefficients of the terms that come nearest to it; `None` if the
+/// terms of these rows are not independent.
+fn least_squares(terms: DMatrix<f64>, mut values: DMatrix<f64>) -> Option<DMatrix<f64>> {
+    // Terms are between −1 and 1, and the first is 1 in every row. What is left of a term, once the
+    // terms before it are taken out, is nothing but rounding if it says nothing new.
+    let negligible = 1e-9 * (terms.nrows() as f64).sqrt();
+    let count = terms.ncols();
+    let factors = terms.qr();
+    let triangle = factors.r();
+    if triangle.diagonal().iter().any(|left| left.abs() <= negligible) {
+        return None;
+    }
+    factors.q_tr_mul(&mut values);
+    triangle.solve_upper_triangular(&values.rows(0, count))
+}
+
+impl Fit {
+    /// Whose model it is.
+    pub fn application(&self) -> &str {
+        &self.application
+    }
+
+    /// The configurations it was trained on, ascending.
+    pub fn trained_on(&self) -> &[Configuration] {
+        &self.trained_on
+    }
+
+    /// How many coefficients it has, for time and for power each.
+    pub fn coefficients(&self) -> usize {
+        self.basis.len()
+    }
+
+    /// What the application takes and draws in a configuration. Nothing, if the configuration
+    /// differs from the training rows in what was the same in all of them, if it has a zero, or if
+    /// it is so far from them that the prediction is beyond all measure.
+    pub fn predict(&self, configuration: &Configuration) -> Option<Prediction> {
+        if !self.basis.covers(configuration) {
+            return None;
+        }
+        let terms = self.basis.terms(configuration);
+        let value = |coefficients: &[f64]| {
+            let sum: f64 = terms.iter().zip(coefficients).map(|(term, factor)| term * factor).sum();
+            sum.exp()
+        };
+        // Beyond this a millisecond is lost in rounding; it is 285 000 years.
+        const LONGEST_MILLIS: f64 = 9_007_199_254_740_992.0;
+        let millis = (value(&self.time) * 1000.0).round();
+        let time = (0.0..=LONGEST_MILLIS).contains(&millis).then_some(millis as u64)?;
+        let power = Watts::from_f64_rounded_up(value(&self.power))?;
+        Some(Prediction {
+            time: Span::from_millis(time.max(1)),
+            power: power.max(Watts::from_milliwatts(1)),
+        })
+    }
+}
+
+/// The profile's rows, with a predicted one for each of the configurations that was not measured;
+/// by configuration, ascending, each once. What the model says nothing about is left out.
+pub fn complete(
+    profile: &Profile,
+    fit: &Fit,
+    configurations: impl IntoIterator<Item = Configuration>,
+) -> Vec<Row> {
+    let mut rows: BTreeMap<Configuration, Row> =
+        profile.rows.iter().map(|row| (row.configuration, *row)).collect();
+    for configuration in configurations {
+        let measured = rows.get(&configuration).is_some_and(|row| row.origin == Origin::Measured);
+        let prediction = fit.predict(&configuration).filter(|_| !measured);
+        if let Some(Prediction { time, power }) = prediction {
+            let row = Row { configuration, time, power, origin: Origin::Predicted };
+            rows.insert(configuration, row);
+        }
+    }
+    rows.into_values().collect()
+}

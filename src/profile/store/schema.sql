@@ -1,0 +1,18 @@
+-- The profiles of applications: how long each takes and what it draws, by configuration.
+
+CREATE TABLE application (
+    -- Counted from 1 in the order in which they came; jobs of a log name them by it.
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name   TEXT NOT NULL UNIQUE CHECK (name <> '')
+) STRICT;
+
+CREATE TABLE profile (
+    application INTEGER NOT NULL REFERENCES application (number),
+    nodes       INTEGER NOT NULL CHECK (nodes > 0),
+    cores       INTEGER NOT NULL CHECK (cores > 0),     -- in each node
+    cap_mw      INTEGER NOT NULL CHECK (cap_mw > 0),    -- milliwatts, for each socket
+    time_ms     INTEGER NOT NULL CHECK (time_ms > 0),   -- milliseconds
+    power_mw    INTEGER NOT NULL CHECK (power_mw > 0),  -- milliwatts, of all nodes together
+    origin      TEXT NOT NULL CHECK (origin IN ('measured', 'predicted')),
+    PRIMARY KEY (application, nodes, cores, cap_mw)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,92 @@
+//! The profile database from the outside: all or nothing, and tables that come back as they went.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn busbar(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .arg("profile")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+/// Runs a command that must succeed.
+fn answer(arguments: &[&str], folder: &Path) -> Vec<u8> {
+    let output = busbar(arguments, folder);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn a_table_comes_back_as_it_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    answer(&["generate", "cab"], folder);
+    answer(&["export", "--out", "first.csv"], folder);
+    answer(&["import", "first.csv", "--profiles", "copy.db"], folder);
+    let second = answer(&["export", "--profiles", "copy.db"], folder);
+    assert!(second == fs::read(folder.join("first.csv")).unwrap());
+    assert_eq!(
+        answer(&["list"], folder),
+        answer(&["list", "--profiles", "copy.db"], folder),
+        "applications have the numbers they had"
+    );
+}
+
+#[test]
+fn a_table_with_a_mistake_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let good = "application,nodes,cores,cap_w,time_s,power_w\nSP,1,1,50,10,20\n";
+    fs::write(folder.join("bad.csv"), format!("{good}SP,2,1,50,0,20\n")).unwrap();
+    assert_eq!(busbar(&["import", "bad.csv"], folder).status.code(), Some(2));
+    let files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(files, ["bad.csv"]);
+
+    fs::write(folder.join("good.csv"), good).unwrap();
+    answer(&["import", "good.csv"], folder);
+    let before = answer(&["export"], folder);
+    for table in ["bad.csv", "good.csv"] {
+        assert_eq!(busbar(&["import", table], folder).status.code(), Some(2), "{table}");
+        assert_eq!(answer(&["export"], folder), before, "{table}");
+    }
+}
+
+/// The keys that scripts rely on.
+#[test]
+fn answers_have_their_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    answer(&["generate", "cab"], folder);
+    let keys = |arguments: &[&str]| {
+        let answer: serde_json::Value = serde_json::from_slice(&answer(arguments, folder)).unwrap();
+        let first = if answer.is_array() { answer[0].clone() } else { answer };
+        first.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        keys(&["list", "--json"]),
+        "application cap_w cores measured nodes number predicted"
+    );
+    assert_eq!(keys(&["show", "SP-MZ", "--json"]), "application number rows");
+    assert_eq!(
+        keys(&["fit", "SP-MZ", "--save", "--json"]),
+        "application choose coefficients compared measured power_error power_not_foreseen saved \
+         seed time_error train trained_on"
+    );
+}
+
+#[test]
+fn plots_fit_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    answer(&["generate", "cab"], folder);
+    for arguments in [&["show", "SP-MZ"][..], &["fit", "SP-MZ"], &["list"]] {
+        let text = String::from_utf8(answer(arguments, folder)).unwrap();
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{text}");
+    }
+}
