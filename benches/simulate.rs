@@ -161,6 +161,7 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
         workload: &workload,
         budget: &Budget::unlimited(),
         bsld_threshold: Span::from_secs(600),
+        has_gears: true,
     };
     let (write, result) = timed(|| write_whole(csv, &|out| write_jobs(out, &subject, &run)));
     result.expect("a file that can be written");

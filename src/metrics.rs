@@ -105,6 +105,12 @@ pub struct Summary {
     pub energy_j: f64,
     /// For how long more was drawn than the budget allowed.
     pub over_budget_s: f64,
+    /// How often that happened: jobs drew more than was believed.
+    pub excursions: u64,
+    /// By how much at most.
+    pub worst_excursion_w: f64,
+    /// The most power that was ever believed to be drawn.
+    pub peak_believed_w: f64,
     /// Decisions the ledger refused.
     pub violations: u64,
     /// Decisions the policy took.
@@ -137,6 +143,9 @@ pub struct Subject<'a> {
     pub budget: &'a Budget,
     /// The threshold of the bounded slowdown.
     pub bsld_threshold: Span,
+    /// Whether jobs run at the machine's nodes and gears, so that their frequency and what they
+    /// would have taken at nominal speed are known. They are not where profiles say how jobs run.
+    pub has_gears: bool,
 }
 
 impl Summary {
@@ -161,7 +170,9 @@ impl Summary {
             turnaround += u128::from(record.end.since(job.submit).millis());
             let run_millis = record.end.since(record.start).millis();
             node_time += u128::from(record.nodes) * u128::from(run_millis);
-            speed.note(job, run_time, record, subject.budget);
+            if subject.has_gears {
+                speed.note(job, run_time, record, subject.budget);
+            }
         }
         let some = |figure: f64| (!waits.is_empty()).then_some(figure);
         let mean = |sum: u128| some(sum as f64 / waits.len() as f64 / 1000.0);
@@ -169,7 +180,8 @@ impl Summary {
         let max_wait_s = some(waits.iter().max().map_or(0.0, |wait| *wait as f64 / 1000.0));
         let mean_turnaround_s = mean(turnaround);
         let mean_bsld = some(bsld_sum / waits.len() as f64);
-        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64);
+        let has_gears = subject.has_gears;
+        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64).filter(|_| has_gears);
         let max_bsld = some(bsld_max);
         let median_wait_s = median(&mut waits).map(|millis| millis / 1000.0);
 
@@ -217,6 +229,9 @@ impl Summary {
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
             over_budget_s: run.excursions.time.secs_f64(),
+            excursions: run.excursions.count,
+            worst_excursion_w: run.excursions.worst.as_f64(),
+            peak_believed_w: run.peak_held.as_f64(),
             violations: run.violations,
             decisions: run.decisions,
             turns: run.turns,
@@ -332,6 +347,7 @@ mod tests {
             workload: &workload,
             budget: &budget,
             bsld_threshold: BSLD_THRESHOLD,
+            has_gears: true,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

@@ -175,9 +175,11 @@ pub trait Model: Sync {
     /// The way to run a job that draws least.
     fn thriftiest(&self, id: JobId, job: &Job) -> Way {
         let menu = self.menu(id, job);
-        Way::at(menu.iter().copied().fold(menu[0], |least, point| {
-            if point.power < least.power { point } else { least }
-        }))
+        Way::at(
+            menu.iter().copied().fold(menu[0], |least, point| {
+                if point.power < least.power { point } else { least }
+            }),
+        )
     }
 
     /// The job unthrottled on the nodes it asks for, or on as many as can be fed so.

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 pub mod pb_guided;
+pub mod rmap;
 
 /// One number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]

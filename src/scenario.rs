@@ -123,6 +123,7 @@ impl<'a> Scenario<'a> {
             workload: self.workload,
             budget: &self.budget,
             bsld_threshold: self.bsld_threshold,
+            has_gears: !self.policy.uses_profiles(),
         }
     }
 

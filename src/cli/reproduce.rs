@@ -4,15 +4,33 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use indicatif::ProgressBar;
 
 use crate::cli::print;
-use crate::reproduce::{describe, pb_guided};
+use crate::reproduce::{Reproduction, describe, pb_guided, rmap};
 use crate::workload::swf::BadRecords;
 
 /// Run a paper's experiments again, with its numbers beside ours
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     PbGuided(PbGuided),
+    Rmap(Rmap),
+}
+
+/// Power-aware backfilling on overprovisioned machines (Patki and others, 2015)
+#[derive(Debug, Args)]
+pub(super) struct Rmap {
+    /// How often traces and measurements are drawn
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    seeds: u64,
+
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// A JSON list of {experiment, workload, metric, published, measured, unit}
+    #[arg(long)]
+    json: bool,
 }
 
 /// DVFS scheduling under a power budget (Etinski and others, 2010)
@@ -52,7 +70,27 @@ enum Slice {
 }
 
 pub(super) fn run(command: &Command) -> anyhow::Result<()> {
-    let Command::PbGuided(arguments) = command;
+    match command {
+        Command::PbGuided(arguments) => pb_guided(arguments),
+        Command::Rmap(arguments) => rmap(arguments),
+    }
+}
+
+fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
+    let options = rmap::Options { seeds: arguments.seeds, first_seed: arguments.seed };
+    let bar = match io::stderr().is_terminal() {
+        true => ProgressBar::new(1),
+        false => ProgressBar::hidden(),
+    };
+    let reproduction = rmap::reproduce(&options, &|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    tell(&reproduction, arguments.json)
+}
+
+fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
     let options = pb_guided::Options {
         traces: arguments.traces.clone(),
         slice: match arguments.slice {
@@ -72,13 +110,18 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
             let _ = writeln!(io::stderr(), "simulating {workload} ...");
         }
     })?;
-    if arguments.json {
+    tell(&reproduction, arguments.json)
+}
+
+/// The findings for people, or for scripts with the notes on the side.
+fn tell(reproduction: &Reproduction, json: bool) -> anyhow::Result<()> {
+    if json {
         for note in &reproduction.notes {
             // That nobody may read this changes nothing.
             let _ = writeln!(io::stderr(), "note: {note}");
         }
         print(&(serde_json::to_string_pretty(&reproduction.findings)? + "\n"))
     } else {
-        print(&describe(&reproduction))
+        print(&describe(reproduction))
     }
 }

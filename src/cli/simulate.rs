@@ -10,9 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
-use crate::cli::{load, print, warn};
+use crate::cli::{belief, load, print, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
+use crate::model::Model;
 use crate::policy::PolicySpec;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::scenario::{Scenario, Simulated};
@@ -35,12 +36,17 @@ pub(super) struct Arguments {
     #[command(flatten)]
     load: load::Arguments,
 
-    /// A number of processors, or a .toml machine file [default: what the log's header says]
+    #[command(flatten)]
+    belief: belief::Arguments,
+
+    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
+    /// the log's header says]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// fcfs, easy, conservative, easy-power, or pb-guided(lower=60%, upper=90%, beta=unknown);
-    /// docs/policies.md lists their parameters
+    /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
+    /// rmap-traditional, rmap-naive, or rmap-adaptive(slowdown=10%, guard=15%); docs/policies.md
+    /// lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
@@ -115,7 +121,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let named = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
     let load::Loaded { mut workload, intake } =
-        arguments.load.load(named.as_ref(), arguments.policy.uses_gears())?;
+        arguments.load.load(named.as_ref(), arguments.policy.heeds_seed())?;
     let original = match named {
         Some(machine) => machine,
         None => machine_of(&workload)?,
@@ -138,7 +144,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => Outages::default(),
     };
 
+    let seed = arguments.load.seed.unwrap_or(1);
+    let models = arguments.belief.models(&arguments.policy, &machine, &workload, seed)?;
     let scenario = Scenario {
+        model: models.as_ref().map(|models| &models.believed as &dyn Model),
+        truth: models.as_ref().map(|models| &models.truth as &dyn Model),
         plain_machine: &original,
         budget,
         outages,
@@ -146,7 +156,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             When::Instant => Events::Instant,
             When::Each => Events::Each,
         },
-        seed: arguments.load.seed.unwrap_or(1),
+        seed,
         bsld_threshold: arguments.bsld_threshold,
         keep_power: arguments.out.is_some(),
         ..Scenario::new(&machine, &workload, arguments.policy)

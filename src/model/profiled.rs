@@ -163,9 +163,10 @@ impl Profiled {
                 }
             })
             .collect::<Result<_, _>>()?;
-        let least = tables.iter().flat_map(|table| &table.rows).map(|row| {
-            row.power.milliwatts() / u64::from(row.configuration.nodes)
-        });
+        let least = tables
+            .iter()
+            .flat_map(|table| &table.rows)
+            .map(|row| row.power.milliwatts() / u64::from(row.configuration.nodes));
         let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
         let rungs = [Rung { node_power, stretch: Stretch::NONE }];
         Ok(Profiled { tables, sockets: machine.sockets_per_node, beliefs, rungs })

@@ -126,6 +126,11 @@ impl PolicySpec {
         matches!(self, PolicySpec::Rmap(_))
     }
 
+    /// Whether anything about the jobs is random under this policy.
+    pub fn heeds_seed(&self) -> bool {
+        self.uses_gears() || self.uses_profiles()
+    }
+
     /// Whether jobs may run below nominal speed.
     pub fn uses_gears(&self) -> bool {
         matches!(self, PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_))

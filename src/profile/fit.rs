@@ -203,6 +203,19 @@ impl Fit {
     }
 }
 
+/// A whole profile as a model says that was fitted to some of its measured rows: what a scheduler
+/// believes that has seen no more than those.
+pub fn predicted(profile: &Profile, training: &Training) -> Result<Profile, FitError> {
+    let chosen = choose(&profile.rows, training);
+    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
+    let fit = fit(&profile.application, &rows)?;
+    let rows = profile.rows.iter().filter_map(|row| {
+        let Prediction { time, power } = fit.predict(&row.configuration)?;
+        Some(Row { time, power, origin: Origin::Predicted, ..*row })
+    });
+    Ok(Profile { application: profile.application.clone(), rows: rows.collect() })
+}
+
 /// The profile's rows, with a predicted one for each of the configurations that was not measured;
 /// by configuration, ascending, each once. What the model says nothing about is left out.
 pub fn complete(

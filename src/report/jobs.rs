@@ -11,7 +11,8 @@ use crate::sim::{Run, State};
 pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
     out.write_all(b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz\n")?;
     let machine = subject.machine;
-    let gears = machine.gearbox.node_powers(machine.node_power);
+    let mut gears = machine.gearbox.node_powers(machine.node_power);
+    gears.retain(|_| subject.has_gears);
     let mut line = Line::new();
     for (job, record) in subject.workload.jobs().iter().zip(&run.records) {
         // From the last column to the first: the line grows to the left.
@@ -99,6 +100,7 @@ mod tests {
             workload: &workload,
             budget: &budget,
             bsld_threshold: Span::from_secs(1),
+            has_gears: true,
         };
         let mut csv = Vec::new();
         write_jobs(&mut csv, &subject, &run).unwrap();

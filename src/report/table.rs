@@ -144,7 +144,9 @@ pub fn summary_table(summary: &Summary) -> String {
         row("restarts", format!("{} after failing nodes", s.restarts));
     }
     if s.over_budget_s > 0.0 {
-        row("over budget", human_time(s.over_budget_s));
+        let (times, worst) = (s.excursions, human_power(s.worst_excursion_w));
+        let long = human_time(s.over_budget_s);
+        row("over budget", format!("{long} in {times} excursions, by {worst} at most"));
     }
     if s.violations > 0 {
         row("violations", format!("{} of {} decisions refused", s.violations, s.decisions));

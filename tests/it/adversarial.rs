@@ -48,6 +48,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
         workload: &workload,
         budget: &budget,
         bsld_threshold: BSLD_THRESHOLD,
+        has_gears: true,
     };
     let summary = Summary::of(&subject, &run);
     let accounted = summary.completed

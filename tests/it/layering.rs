@@ -35,8 +35,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "reproduce",
         &[
-            "units", "machine", "budget", "model", "policy", "sim", "metrics", "workload",
-            "scenario",
+            "units", "job", "machine", "budget", "profile", "model", "policy", "sim", "metrics",
+            "workload", "scenario",
         ],
     ),
     (
@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sim",
             "workload",
             "profile",
+            "model",
             "metrics",
             "report",
             "scenario",
