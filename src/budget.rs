@@ -66,6 +66,15 @@ impl Budget {
         largest
     }
 
+    /// The same limits, each lower by a share of it; what is kept back is rounded down.
+    pub fn lowered(&self, by: Share) -> Self {
+        let lower = |limit: Watts| match limit {
+            Watts::UNLIMITED => limit,
+            limit => limit.saturating_sub(by.of(limit)),
+        };
+        Budget { steps: self.steps.iter().map(|&(at, limit)| (at, lower(limit))).collect() }
+    }
+
     /// Whether there is a limit at any time.
     pub fn is_limited(&self) -> bool {
         self.steps.iter().any(|step| step.1 != Watts::UNLIMITED)
@@ -275,6 +284,18 @@ mod tests {
         assert_eq!(budget("0.5kW").unwrap(), Watts::from_watts(500));
         assert!(matches!(budget("0%"), Err(BudgetError::NothingLeft { .. })));
         assert!(matches!(budget("50W"), Err(BudgetError::NothingLeft { .. })));
+    }
+
+    #[test]
+    fn a_lowered_budget_is_lower_at_every_time() {
+        let steps = vec![
+            (Instant::ZERO, Watts::from_watts(100)),
+            (Instant::from_secs(5), Watts::from_milliwatts(7)),
+            (Instant::from_secs(9), Watts::UNLIMITED),
+        ];
+        let budget = Budget::from_steps(steps).unwrap().lowered(Share::percent(15));
+        let limits = [0, 5, 9].map(|second| budget.at(Instant::from_secs(second)));
+        assert_eq!(limits, [Watts::from_watts(85), Watts::from_milliwatts(6), Watts::UNLIMITED]);
     }
 
     #[test]

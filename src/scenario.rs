@@ -102,7 +102,8 @@ impl<'a> Scenario<'a> {
         let model = self.model.unwrap_or(fitting.as_ref());
         let run = self
             .simulation_on(self.machine)
-            .budget(self.budget.clone())
+            .budget(self.budget.lowered(self.policy.guard()))
+            .bound(self.budget.clone())
             .model(model)
             .truth(self.truth.unwrap_or(model))
             .keep_power(self.keep_power)

@@ -46,6 +46,7 @@ pub struct Simulation<'a> {
     machine: &'a Machine,
     workload: &'a Workload,
     budget: Budget,
+    bound: Option<Budget>,
     outages: Outages,
     events: Events,
     model: Option<&'a dyn Model>,
@@ -113,6 +114,7 @@ impl<'a> Simulation<'a> {
             machine,
             workload,
             budget: Budget::unlimited(),
+            bound: None,
             outages: Outages::default(),
             events: Events::default(),
             model: None,
@@ -124,6 +126,13 @@ impl<'a> Simulation<'a> {
     /// Under this power budget.
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
+        self
+    }
+
+    /// Held against this budget, where the one that is handed out is another: lower, so that what
+    /// jobs draw beyond what is believed does not pass it.
+    pub fn bound(mut self, bound: Budget) -> Self {
+        self.bound = Some(bound);
         self
     }
 
@@ -218,6 +227,8 @@ struct World<'a> {
     workload: &'a Workload,
     truth: &'a dyn Model,
     dispatch: Dispatch<'a>,
+    /// What the meter is held against, if that is not what is handed out.
+    bound: Option<Budget>,
     meter: Meter,
     records: Vec<Record>,
     ends: BinaryHeap<Reverse<End>>,
@@ -246,7 +257,8 @@ impl<'a> World<'a> {
             events: simulation.events,
             workload,
             truth,
-            meter: Meter::new(simulation.machine.base_power, begin, dispatch.ledger().limit()),
+            meter: Meter::new(simulation.machine.base_power, begin, Watts::UNLIMITED),
+            bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
             ends: BinaryHeap::new(),
@@ -279,7 +291,7 @@ impl<'a> World<'a> {
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
             self.dispatch.advance(now);
-            self.meter.advance(now, self.dispatch.ledger().limit());
+            self.meter.advance(now, self.limit());
             let woken = self.wake.take_if(|at| *at <= now).is_some();
             if self.happen(now, policy) {
                 idle_wakes = 0;
@@ -298,6 +310,13 @@ impl<'a> World<'a> {
             }
         }
         progress(self.over);
+    }
+
+    /// The limit that is not to be passed now.
+    #[inline]
+    fn limit(&self) -> Watts {
+        let ledger = self.dispatch.ledger();
+        self.bound.as_ref().map_or(ledger.limit(), |bound| bound.at(ledger.now()))
     }
 
     /// When something happens next. A wake-up alone does not keep an empty machine going.
@@ -471,8 +490,7 @@ impl<'a> World<'a> {
     }
 
     fn sample_power(&mut self, at: Instant) {
-        let ledger = self.dispatch.ledger();
-        let sample = PowerSample { at, power: self.meter.power(), limit: ledger.limit() };
+        let sample = PowerSample { at, power: self.meter.power(), limit: self.limit() };
         let samples = &mut self.run.power;
         if samples.last().is_some_and(|last| last.at == at) {
             samples.pop();

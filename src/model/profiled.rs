@@ -19,7 +19,8 @@ use crate::units::{JobId, Share, Span, Watts};
 /// How rows of profiles are taken by a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beliefs {
-    /// A job that runs where a time is only predicted gets so much of it as its limit.
+    /// A job whose application has times that are only predicted gets so much of its time as its
+    /// limit.
     pub margin: Share,
     /// Power is set aside by the node, whatever the profile says.
     pub node_power: Option<Watts>,
@@ -87,6 +88,8 @@ struct Table {
     fronts: Vec<Vec<Row>>,
     /// For each of them: the row with most cores and the highest cap.
     packed: Vec<Row>,
+    /// Whether any of the times is only predicted.
+    is_predicted: bool,
 }
 
 impl Table {
@@ -105,6 +108,7 @@ impl Table {
         Table {
             fronts: nodes.iter().map(|count| front(*count)).collect(),
             packed: nodes.iter().map(|count| packed(*count)).collect(),
+            is_predicted: rows.iter().any(|row| row.origin == Origin::Predicted),
             nodes,
             rows,
         }
@@ -184,9 +188,10 @@ impl Profiled {
     #[inline]
     fn way(&self, job: &Job, row: &Row) -> Way {
         let Configuration { nodes, cores, cap } = row.configuration;
-        let limit = match row.origin {
-            Origin::Measured => row.time,
-            Origin::Predicted => {
+        // One margin for the whole table: what is faster must not have the longer limit.
+        let limit = match self.table(job).is_predicted {
+            false => row.time,
+            true => {
                 let millis = u128::from(row.time.millis());
                 let stretched = millis * u128::from(self.beliefs.margin.millionths());
                 Span::from_millis(stretched.div_ceil(1_000_000) as u64).max(row.time)

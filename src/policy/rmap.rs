@@ -11,8 +11,8 @@
 //!   than its user asked for, by more than a tolerated slowdown.
 //!
 //! The blocked head of the queue gets its reservation for its naive (or traditional)
-//! configuration. All of them reckon with a bound that is lower by a guard band: power may be
-//! under-predicted.
+//! configuration. That power may be under-predicted is not the policy's business: it is given a bound
+//! that is lower by a guard band ([`RmapSpec::guard`]).
 //!
 //! What it deliberately does not do: change the configuration of a job that runs.
 
@@ -26,7 +26,7 @@ use alike::Alike;
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, Way};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
-use crate::units::{JobId, Share, Watts};
+use crate::units::{JobId, Watts};
 
 /// EASY backfilling with configurations from profiles.
 pub type Rmap = Backfill<Configurator>;
@@ -34,79 +34,61 @@ pub type Rmap = Backfill<Configurator>;
 /// The choice of configurations.
 pub struct Configurator {
     rule: Rule,
-    guard: Share,
     alike: Alike,
 }
 
 impl Rmap {
-    /// The policy with these parameters.
-    pub fn with(spec: &RmapSpec) -> Self {
-        Backfill::new(Configurator { rule: spec.rule, guard: spec.guard, alike: Alike::default() })
+    /// The policy with this rule.
+    pub fn with(rule: Rule) -> Self {
+        Backfill::new(Configurator { rule, alike: Alike::default() })
     }
 }
 
-/// What a job is looked at with: the bound as the policy takes it.
-struct Bound {
-    /// What jobs may hold in all.
-    whole: Watts,
-    /// Kept back of whatever is free.
-    guard: Watts,
+/// What jobs may hold in all, now. Without a bound, every node may draw what it can.
+fn bound(view: &View<'_>) -> Watts {
+    view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST)
 }
 
-impl Bound {
-    fn of(view: &View<'_>, guard: Share) -> Self {
-        // Without a bound, every node may draw what it can.
-        let limit = view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST);
-        let guard = guard.of(limit);
-        Bound { whole: limit - guard, guard }
-    }
+/// The power a job may have by the nodes it asks for.
+fn fair_share(view: &View<'_>, job: JobId) -> Watts {
+    let all = view.ledger.total_nodes().max(1);
+    let nodes = view.nominal(job).nodes.min(all);
+    let part = u128::from(bound(view).milliwatts()) * u128::from(nodes) / u128::from(all);
+    Watts::from_milliwatts(part as u64)
 }
 
 impl Configurator {
     /// The configuration a job waits for.
-    fn wanted(&self, view: &View<'_>, job: JobId, bound: &Bound) -> Way {
+    fn wanted(&self, view: &View<'_>, job: JobId) -> Way {
         let asked = view.job(job);
-        let thriftiest = || view.model.thriftiest(job, asked);
         let found = match self.rule {
-            Rule::Traditional => view.model.unthrottled(job, asked, bound.whole),
+            Rule::Traditional => view.model.unthrottled(job, asked, bound(view)),
             Rule::Naive | Rule::Adaptive(_) => {
-                let share = fair_share(view, job, bound);
-                view.model.fastest(job, asked, view.ledger.total_nodes(), share)
+                view.model.fastest(job, asked, view.ledger.total_nodes(), fair_share(view, job))
             }
         };
-        found.unwrap_or_else(thriftiest)
+        found.unwrap_or_else(|| view.model.thriftiest(job, asked))
     }
 
     /// The point at which a job may start now.
     fn point(&self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let bound = Bound::of(view, self.guard);
-        let is_guarded = |point: &OperatingPoint| point.power + bound.guard <= room.power();
-        let fits = |way: &Way| room.admits(&way.point) && is_guarded(&way.point);
-        let wanted = self.wanted(view, job, &bound);
-        if fits(&wanted) {
-            return Some(wanted.point);
+        let wanted = self.wanted(view, job).point;
+        if room.admits(&wanted) {
+            return Some(wanted);
         }
         let Rule::Adaptive(tolerance) = self.rule else { return None };
         let asked = view.job(job);
-        let share = fair_share(view, job, &bound);
-        let free = room.power().saturating_sub(bound.guard).min(share);
+        let share = fair_share(view, job);
         let within = |nodes: u32, power: Watts| {
-            let way = view.model.fastest(job, asked, nodes, power)?;
-            (tolerance.accepts(way.believed, asked.requested) && fits(&way)).then_some(way.point)
+            let way = view.model.fastest(job, asked, nodes, power.min(share))?;
+            let is_soon = tolerance.accepts(way.believed, asked.requested);
+            (is_soon && room.admits(&way.point)).then_some(way.point)
         };
         // What ends before the reservation may use all that is free; what does not, what is left
         // over at it.
         let (nodes, power) = room.unreserved();
-        within(room.nodes(), free).or_else(|| within(nodes, power.min(free)))
+        within(room.nodes(), room.power()).or_else(|| within(nodes, power))
     }
-}
-
-/// The power a job may have by the nodes it asks for.
-fn fair_share(view: &View<'_>, job: JobId, bound: &Bound) -> Watts {
-    let nodes = view.nominal(job).nodes.min(view.ledger.total_nodes());
-    let part = u128::from(bound.whole.milliwatts()) * u128::from(nodes)
-        / u128::from(view.ledger.total_nodes().max(1));
-    Watts::from_milliwatts(part as u64)
 }
 
 impl Chooser for Configurator {
@@ -120,12 +102,8 @@ impl Chooser for Configurator {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let bound = Bound::of(view, self.guard);
-        let point = self.wanted(view, job, &bound).point;
-        // It starts when the guard band is free beside it, which nobody else may use then.
-        let guarded = OperatingPoint { power: point.power + bound.guard, ..point };
-        let then = ahead.vacancy(&guarded)?;
-        Some((point, Vacancy { power: then.power - bound.guard, ..then }))
+        let point = self.wanted(view, job).point;
+        Some((point, ahead.vacancy(&point)?))
     }
 
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {

@@ -10,7 +10,7 @@ use crate::model::{Dvfs, Knowledge, Model, Oversized, Rigid};
 use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, PbGuided, PbGuidedSpec, Policy, Rmap, RmapSpec,
 };
-use crate::units::Span;
+use crate::units::{Share, Span};
 
 /// A policy as it is named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +99,7 @@ impl PolicySpec {
             PolicySpec::PbGuided(spec) => {
                 Box::new(PbGuided::with(spec.bounds(setting.plain_bsld, setting.bsld_threshold)))
             }
-            PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec)),
+            PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec.rule)),
         }
     }
 
@@ -118,6 +118,15 @@ impl PolicySpec {
             PolicySpec::PbGuided(spec) => {
                 Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
             }
+        }
+    }
+
+    /// The share of every limit that is kept back from the policy, because jobs may draw more than
+    /// is believed.
+    pub fn guard(&self) -> Share {
+        match self {
+            PolicySpec::Rmap(spec) => spec.guard,
+            _ => Share::percent(0),
         }
     }
 

@@ -17,8 +17,9 @@ const SECOND: u64 = 1000;
 pub(crate) fn rigid(submit: u64, nodes: u32, requested: u64, run_time: u64) -> PlainJob {
     // One that asks for no time at all is believed to stay for a millisecond.
     let time_ms = (requested * SECOND).max(1);
-    let way = Way { time_ms, run_ms: run_time * SECOND, milliwatts: 0 };
-    PlainJob { submit_ms: submit * SECOND, nodes, ways: vec![way] }
+    let way = Way::rigid(nodes, time_ms, run_time * SECOND, 0);
+    let requested_ms = requested * SECOND;
+    PlainJob { submit_ms: submit * SECOND, nodes, requested_ms, ways: vec![way] }
 }
 
 /// The same job on nodes that draw so many watts each.

@@ -42,11 +42,8 @@ impl Story {
             let menu = model.menu(id, job);
             let ways = menu.iter().map(|point| {
                 let outcome = model.outcome(id, job, workload.run_time(id), point);
-                Way {
-                    time_ms: point.time.millis(),
-                    run_ms: outcome.run_time.millis(),
-                    milliwatts: point.power.milliwatts(),
-                }
+                let (time, run_time) = (point.time.millis(), outcome.run_time.millis());
+                Way::rigid(plain.nodes, time, run_time, point.power.milliwatts())
             });
             PlainJob { ways: ways.collect(), ..plain.clone() }
         });

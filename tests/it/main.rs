@@ -7,4 +7,5 @@ mod guided;
 mod layering;
 mod plain;
 mod profile;
+mod rmap;
 mod traces;

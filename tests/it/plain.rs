@@ -8,21 +8,37 @@ use std::collections::BTreeMap;
 /// One way to run a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// The time it is believed to take, which is also its limit; at least 1.
+    /// The nodes it holds: those of the job, unless the job is moldable.
+    pub(crate) nodes: u32,
+    /// Its limit; at least 1. Most rules know no other time.
     pub(crate) time_ms: u64,
+    /// The time it is believed to take.
+    pub(crate) believed_ms: u64,
     /// The time it really takes, unless the limit ends it.
     pub(crate) run_ms: u64,
     /// What all its nodes draw together.
     pub(crate) milliwatts: u64,
+    /// Whether it has all cores of its nodes, at the highest cap.
+    pub(crate) packed: bool,
+}
+
+impl Way {
+    /// A way of a job that is not moldable, and believed to use up its limit.
+    pub(crate) fn rigid(nodes: u32, time_ms: u64, run_ms: u64, milliwatts: u64) -> Self {
+        Way { nodes, time_ms, believed_ms: time_ms, run_ms, milliwatts, packed: true }
+    }
 }
 
 /// A job, in plain numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainJob {
     pub(crate) submit_ms: u64,
+    /// Those of its nominal way.
     pub(crate) nodes: u32,
+    /// How long its user says it will run.
+    pub(crate) requested_ms: u64,
     /// The nominal way first; each is slower and draws less than the one before. A rigid job has
-    /// one.
+    /// one. Those of a moldable job come in any order.
     pub(crate) ways: Vec<Way>,
 }
 
@@ -48,6 +64,23 @@ pub(crate) struct Guide {
     pub(crate) bsld_threshold_ms: u64,
 }
 
+/// How a moldable job gets its configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlainRmap {
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// The nodes asked for, or as many as can be fed, unthrottled.
+    Traditional,
+    /// The fastest within the fair share.
+    Naive,
+    /// The same, or the fastest that can start now if it takes at most so much longer than asked
+    /// for; `None` is however long.
+    Adaptive { tolerance_millionths: Option<u64> },
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rule {
     Fcfs,
@@ -57,6 +90,8 @@ pub(crate) enum Rule {
     EasyPower,
     /// EASY in which every job takes the slowest way that its predicted slowdown allows.
     PbGuided(Guide),
+    /// EASY for moldable jobs.
+    Rmap(PlainRmap),
 }
 
 /// Time in milliseconds.
@@ -172,15 +207,21 @@ impl<'a> Plain<'a> {
             Rule::Easy | Rule::EasyPower => self.easy(),
             Rule::Conservative => self.conservative(freed, machine, arrived),
             Rule::PbGuided(guide) => self.pb_guided(&guide),
+            Rule::Rmap(rmap) => self.rmap(&rmap),
         }
     }
 
     /// Whether a job that arrives now could ever run.
     fn may_enter(&self, job: usize) -> bool {
         let PlainJob { nodes, ways, .. } = &self.jobs[job];
+        if let Rule::Rmap(_) = self.rule {
+            let fewest = ways.iter().map(|way| way.nodes).min().unwrap();
+            return fewest <= self.machine.nodes
+                && self.earliest(job, self.thriftiest(job), &[]).is_some();
+        }
         let ways = match self.rule {
             Rule::Fcfs | Rule::Easy | Rule::Conservative => 0..1,
-            Rule::EasyPower | Rule::PbGuided(_) => 0..ways.len(),
+            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) => 0..ways.len(),
         };
         *nodes <= self.machine.nodes
             && ways.into_iter().any(|way| self.earliest(job, way, &[]).is_some())
@@ -206,8 +247,7 @@ impl<'a> Plain<'a> {
     }
 
     fn stay(&self, job: usize, way: usize, from: Ticks) -> Stay {
-        let PlainJob { nodes, ref ways, .. } = self.jobs[job];
-        let Way { time_ms, milliwatts, .. } = ways[way];
+        let Way { nodes, time_ms, milliwatts, .. } = self.jobs[job].ways[way];
         Stay { from, until: from + time_ms, nodes, milliwatts }
     }
 
@@ -368,6 +408,110 @@ impl<'a> Plain<'a> {
         }
     }
 
+    /// The way that draws least; of several, the one that takes least time.
+    fn thriftiest(&self, job: usize) -> usize {
+        let ways = &self.jobs[job].ways;
+        (0..ways.len()).min_by_key(|way| (ways[*way].milliwatts, ways[*way].believed_ms)).unwrap()
+    }
+
+    /// The fastest way on at most so many nodes within so much power; of several, the one that
+    /// draws least.
+    fn fastest_within(&self, job: usize, nodes: u32, milliwatts: u64) -> Option<usize> {
+        let ways = &self.jobs[job].ways;
+        (0..ways.len())
+            .filter(|way| ways[*way].nodes <= nodes && ways[*way].milliwatts <= milliwatts)
+            .min_by_key(|way| (ways[*way].believed_ms, ways[*way].milliwatts))
+    }
+
+    /// What a job may draw by the nodes it asks for.
+    fn fair_share(&self, job: usize) -> u64 {
+        let whole = u128::from(self.limit_at(self.now));
+        (whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes)) as u64
+    }
+
+    /// The way a job waits for.
+    fn wanted(&self, rmap: &PlainRmap, job: usize) -> usize {
+        let ways = &self.jobs[job].ways;
+        let whole = self.limit_at(self.now);
+        let wanted = match rmap.kind {
+            Kind::Traditional => (0..ways.len())
+                .filter(|way| ways[*way].packed && ways[*way].nodes <= self.jobs[job].nodes)
+                .filter(|way| ways[*way].milliwatts <= whole)
+                .max_by_key(|way| ways[*way].nodes),
+            Kind::Naive | Kind::Adaptive { .. } => {
+                self.fastest_within(job, self.machine.nodes, self.fair_share(job))
+            }
+        };
+        wanted.unwrap_or_else(|| self.thriftiest(job))
+    }
+
+    /// The nodes and the watts that are there now.
+    fn free(&self) -> (u32, u64) {
+        let held: u32 = self.running.iter().map(|job| job.2.nodes).sum();
+        let free = self.limit_at(self.now).saturating_sub(self.drawn());
+        (self.machine.nodes - held, free)
+    }
+
+    /// The nodes and the watts that a reservation leaves over where it begins.
+    fn left_over(&self, promise: &Stay) -> (u32, u64) {
+        let running = self.running_stays();
+        let there = || running.iter().filter(|stay| promise.from < stay.until);
+        let nodes: u32 = there().map(|stay| stay.nodes).sum();
+        let milliwatts: u64 = there().map(|stay| stay.milliwatts).sum();
+        (
+            self.machine.nodes.saturating_sub(nodes + promise.nodes),
+            self.limit_at(promise.from).saturating_sub(milliwatts + promise.milliwatts),
+        )
+    }
+
+    /// The way at which a job starts now, if it does.
+    fn startable(&self, rmap: &PlainRmap, job: usize, promise: Option<Stay>) -> Option<usize> {
+        let mut others = self.running_stays();
+        others.extend(promise);
+        let (nodes, milliwatts) = self.free();
+        let ways = &self.jobs[job].ways;
+        let may_start = |way: &usize| {
+            ways[*way].nodes <= nodes
+                && ways[*way].milliwatts <= milliwatts
+                && self.fits(&self.stay(job, *way, self.now), &others)
+        };
+        let wanted = self.wanted(rmap, job);
+        if may_start(&wanted) {
+            return Some(wanted);
+        }
+        let Kind::Adaptive { tolerance_millionths } = rmap.kind else { return None };
+        let is_fast_enough = |way: &usize| {
+            tolerance_millionths.is_none_or(|tolerance| {
+                u128::from(ways[*way].believed_ms) * 1_000_000
+                    <= u128::from(self.jobs[job].requested_ms) * u128::from(1_000_000 + tolerance)
+            })
+        };
+        let milliwatts = milliwatts.min(self.fair_share(job));
+        let now = self.fastest_within(job, nodes, milliwatts).filter(may_start);
+        let beside = || {
+            let (left_nodes, left_milliwatts) = self.left_over(&promise?);
+            let (nodes, milliwatts) = (nodes.min(left_nodes), milliwatts.min(left_milliwatts));
+            self.fastest_within(job, nodes, milliwatts).filter(may_start)
+        };
+        now.or_else(beside).filter(is_fast_enough)
+    }
+
+    fn rmap(&mut self, rmap: &PlainRmap) {
+        while let Some(&head) = self.waiting.first() {
+            let Some(way) = self.startable(rmap, head, None) else { break };
+            self.start(head, way);
+        }
+        let Some(&head) = self.waiting.first() else { return };
+        let way = self.wanted(rmap, head);
+        let running = self.running_stays();
+        let promise = self.earliest(head, way, &running);
+        for job in self.waiting.clone().into_iter().skip(1) {
+            if let Some(way) = self.startable(rmap, job, promise) {
+                self.start(job, way);
+            }
+        }
+    }
+
     fn others(&self, job: usize) -> Vec<Stay> {
         let promised = self.promised.iter().filter(|p| *p.0 != job).map(|p| *p.1);
         self.running_stays().into_iter().chain(promised).collect()
@@ -421,8 +565,8 @@ mod tests {
 
     /// A job that arrives at 0 and takes exactly the time it asked for. Each way: time, power.
     fn job<const WAYS: usize>(nodes: u32, ways: [(u64, u64); WAYS]) -> PlainJob {
-        let way = |(time_ms, milliwatts)| Way { time_ms, run_ms: time_ms, milliwatts };
-        PlainJob { submit_ms: 0, nodes, ways: ways.map(way).to_vec() }
+        let way = |(time_ms, milliwatts)| Way::rigid(nodes, time_ms, time_ms, milliwatts);
+        PlainJob { submit_ms: 0, nodes, requested_ms: ways[0].0, ways: ways.map(way).to_vec() }
     }
 
     /// A machine with one limit of 100 milliwatts: a milliwatt is a percent.

@@ -11,7 +11,8 @@ use crate::units::{Share, Span, Watts};
 pub struct RmapSpec {
     /// Which of the three.
     pub rule: Rule,
-    /// The share of the bound that is kept back because power may be under-predicted.
+    /// The share of the bound that is kept back because power may be under-predicted. The policy
+    /// never sees it.
     pub guard: Share,
     /// What is set aside for each node, where that is not what the profile says.
     pub node_power: Option<Watts>,
