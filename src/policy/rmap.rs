@@ -58,13 +58,13 @@ fn fair_share(view: &View<'_>, job: JobId) -> Watts {
 }
 
 impl Configurator {
-    /// The configuration a job waits for.
-    fn wanted(&self, view: &View<'_>, job: JobId) -> Way {
+    /// The configuration a job waits for that has this fair share.
+    fn wanted(&self, view: &View<'_>, job: JobId, share: Watts) -> Way {
         let asked = view.job(job);
         let found = match self.rule {
             Rule::Traditional => view.model.unthrottled(job, asked, bound(view)),
             Rule::Naive | Rule::Adaptive(_) => {
-                view.model.fastest(job, asked, view.ledger.total_nodes(), fair_share(view, job))
+                view.model.fastest(job, asked, view.ledger.total_nodes(), share)
             }
         };
         found.unwrap_or_else(|| view.model.thriftiest(job, asked))
@@ -72,13 +72,13 @@ impl Configurator {
 
     /// The point at which a job may start now.
     fn point(&self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let wanted = self.wanted(view, job).point;
+        let share = fair_share(view, job);
+        let wanted = self.wanted(view, job, share).point;
         if room.admits(&wanted) {
             return Some(wanted);
         }
         let Rule::Adaptive(tolerance) = self.rule else { return None };
         let asked = view.job(job);
-        let share = fair_share(view, job);
         let within = |nodes: u32, power: Watts| {
             let way = view.model.fastest(job, asked, nodes, power.min(share))?;
             let is_soon = tolerance.accepts(way.believed, asked.requested);
@@ -87,7 +87,11 @@ impl Configurator {
         // What ends before the reservation may use all that is free; what does not, what is left
         // over at it.
         let (nodes, power) = room.unreserved();
-        within(room.nodes(), room.power()).or_else(|| within(nodes, power))
+        let free = (room.nodes(), room.power());
+        within(free.0, free.1).or_else(|| {
+            // Where nothing is reserved, that was all there is.
+            ((nodes, power) != free).then(|| within(nodes, power)).flatten()
+        })
     }
 }
 
@@ -102,7 +106,7 @@ impl Chooser for Configurator {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let point = self.wanted(view, job).point;
+        let point = self.wanted(view, job, fair_share(view, job)).point;
         Some((point, ahead.vacancy(&point)?))
     }
 

@@ -29,8 +29,8 @@ pub(super) struct Alike {
     groups: Vec<Group>,
     /// Where the group of a request is.
     places: HashMap<Request, usize>,
-    /// The group of each job that waits.
-    group_of: HashMap<JobId, usize>,
+    /// The group of each job that ever waited, by its place.
+    group_of: Vec<usize>,
 }
 
 struct Group {
@@ -52,13 +52,17 @@ impl Alike {
                 self.groups.len() - 1
             });
             self.groups[place].jobs.insert(job);
-            self.group_of.insert(job, place);
+            if job.index() >= self.group_of.len() {
+                self.group_of.resize(job.index() + 1, 0);
+            }
+            self.group_of[job.index()] = place;
         }
     }
 
     pub(super) fn remove(&mut self, job: JobId) {
-        if let Some(place) = self.group_of.remove(&job) {
-            self.groups[place].jobs.remove(&job);
+        let group = self.group_of.get(job.index()).and_then(|place| self.groups.get_mut(*place));
+        if let Some(group) = group {
+            group.jobs.remove(&job);
         }
     }
 
