@@ -411,6 +411,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_released_is_what_was_held() {
+        let mut ledger = ledger(Budget::unlimited());
+        ledger.advance(Instant::from_secs(100));
+        ledger.start(JobId(3), &point(2, 200, 20)).unwrap();
+        ledger.advance(Instant::from_secs(110));
+        let holding = ledger.release(JobId(3)).unwrap();
+        assert_eq!(holding.until, Instant::from_secs(120));
+        assert_eq!(ledger.power(), Watts::ZERO);
+    }
+
+    #[test]
     fn a_limit_that_will_fall_is_kept_in_advance() {
         let steps = vec![
             (Instant::ZERO, Watts::from_watts(500)),

@@ -11,7 +11,7 @@ use crate::metrics::{BSLD_THRESHOLD, Subject, Summary};
 use crate::model::Model;
 use crate::policy::{Easy, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
-use crate::units::Span;
+use crate::units::{Share, Span};
 use crate::workload::Workload;
 
 /// One policy on one workload.
@@ -100,10 +100,12 @@ impl<'a> Scenario<'a> {
         let mut policy = self.policy.build(&setting);
         let fitting = self.policy.model(self.machine, self.workload.jobs(), self.seed);
         let model = self.model.unwrap_or(fitting.as_ref());
-        let run = self
-            .simulation_on(self.machine)
-            .budget(self.budget.lowered(self.policy.guard()))
-            .bound(self.budget.clone())
+        let guard = self.policy.guard();
+        let mut simulation = self.simulation_on(self.machine).budget(self.budget.lowered(guard));
+        if guard != Share::percent(0) {
+            simulation = simulation.bound(self.budget.clone());
+        }
+        let run = simulation
             .model(model)
             .truth(self.truth.unwrap_or(model))
             .keep_power(self.keep_power)

@@ -203,12 +203,17 @@ impl Fit {
     }
 }
 
+/// A model of a profile, fitted to some of its measured rows.
+pub fn train(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
+    let chosen = choose(&profile.rows, training);
+    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
+    fit(&profile.application, &rows)
+}
+
 /// A whole profile as a model says that was fitted to some of its measured rows: what a scheduler
 /// believes that has seen no more than those.
 pub fn predicted(profile: &Profile, training: &Training) -> Result<Profile, FitError> {
-    let chosen = choose(&profile.rows, training);
-    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
-    let fit = fit(&profile.application, &rows)?;
+    let fit = train(profile, training)?;
     let rows = profile.rows.iter().filter_map(|row| {
         let Prediction { time, power } = fit.predict(&row.configuration)?;
         Some(Row { time, power, origin: Origin::Predicted, ..*row })

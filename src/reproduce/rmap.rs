@@ -17,9 +17,9 @@ use crate::metrics::wait;
 use crate::model::{Beliefs, Profiled, ProfiledError};
 use crate::policy::PolicySpec;
 use crate::policy::rmap::{RmapSpec, Rule, Tolerance};
+use crate::profile::Profile;
 use crate::profile::cab::{self, Preset};
 use crate::profile::fit::{self, FitError, Training};
-use crate::profile::{Profile, Row};
 use crate::reproduce::{Finding, Reproduction};
 use crate::scenario::Scenario;
 use crate::units::{Share, Watts};
@@ -364,9 +364,7 @@ fn model_errors(seed: u64) -> Result<Vec<Finding>, FitError> {
         ] {
             let mut worst = [0.0f64; 6];
             for profile in &profiles {
-                let chosen = fit::choose(&profile.rows, &training);
-                let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
-                let fit = fit::fit(&profile.application, &rows)?;
+                let fit = fit::train(profile, &training)?;
                 let Some(errors) = fit::errors(&fit, &profile.rows) else { continue };
                 let figures = [
                     errors.time.mean,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::Database;
 use crate::cli::print;
-use crate::profile::fit::{Errors, Fit, Training, choose, complete, errors, fit};
+use crate::profile::fit::{Errors, Fit, Training, complete, errors, fit, train};
 use crate::profile::{Configuration, Existing, Imported, LONGEST, Origin, Profile, Row, Store};
 use crate::units::{Share, Watts};
 
@@ -93,9 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Choice::Random => Training::Random { share: arguments.train, seed: arguments.seed },
         Choice::Designed => Training::Designed { share: arguments.train },
     };
-    let chosen = choose(&profile.rows, &training);
-    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
-    let model = fit(&profile.application, &rows).with_context(|| {
+    let model = train(&profile, &training).with_context(|| {
         let (share, count) = (arguments.train, measured(&profile).count());
         format!("cannot train a model on {share} of the {count} measured rows (--train)")
     })?;

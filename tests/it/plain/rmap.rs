@@ -1,0 +1,109 @@
+//! RMAP's three policies, plainly.
+
+use super::{Kind, Plain, PlainRmap, Stay};
+
+impl Plain<'_> {
+    /// The way that draws least; of several, the one that takes least time.
+    pub(super) fn thriftiest(&self, job: usize) -> usize {
+        let ways = &self.jobs[job].ways;
+        (0..ways.len()).min_by_key(|way| (ways[*way].milliwatts, ways[*way].believed_ms)).unwrap()
+    }
+
+    /// The fastest way on at most so many nodes within so much power; of several, the one that
+    /// draws least.
+    fn fastest_within(&self, job: usize, nodes: u32, milliwatts: u64) -> Option<usize> {
+        let ways = &self.jobs[job].ways;
+        (0..ways.len())
+            .filter(|way| ways[*way].nodes <= nodes && ways[*way].milliwatts <= milliwatts)
+            .min_by_key(|way| (ways[*way].believed_ms, ways[*way].milliwatts))
+    }
+
+    /// What a job may draw by the nodes it asks for.
+    fn fair_share(&self, job: usize) -> u64 {
+        let whole = u128::from(self.limit_at(self.now));
+        (whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes)) as u64
+    }
+
+    /// The way a job waits for.
+    fn wanted(&self, rmap: &PlainRmap, job: usize) -> usize {
+        let ways = &self.jobs[job].ways;
+        let whole = self.limit_at(self.now);
+        let wanted = match rmap.kind {
+            Kind::Traditional => (0..ways.len())
+                .filter(|way| ways[*way].packed && ways[*way].nodes <= self.jobs[job].nodes)
+                .filter(|way| ways[*way].milliwatts <= whole)
+                .max_by_key(|way| ways[*way].nodes),
+            Kind::Naive | Kind::Adaptive { .. } => {
+                self.fastest_within(job, self.machine.nodes, self.fair_share(job))
+            }
+        };
+        wanted.unwrap_or_else(|| self.thriftiest(job))
+    }
+
+    /// The nodes and the watts that are there now.
+    fn free(&self) -> (u32, u64) {
+        let held: u32 = self.running.iter().map(|job| job.2.nodes).sum();
+        let free = self.limit_at(self.now).saturating_sub(self.drawn());
+        (self.machine.nodes - held, free)
+    }
+
+    /// The nodes and the watts that a reservation leaves over where it begins.
+    fn left_over(&self, promise: &Stay) -> (u32, u64) {
+        let running = self.running_stays();
+        let there = || running.iter().filter(|stay| promise.from < stay.until);
+        let nodes: u32 = there().map(|stay| stay.nodes).sum();
+        let milliwatts: u64 = there().map(|stay| stay.milliwatts).sum();
+        (
+            self.machine.nodes.saturating_sub(nodes + promise.nodes),
+            self.limit_at(promise.from).saturating_sub(milliwatts + promise.milliwatts),
+        )
+    }
+
+    /// The way at which a job starts now, if it does.
+    fn startable(&self, rmap: &PlainRmap, job: usize, promise: Option<Stay>) -> Option<usize> {
+        let mut others = self.running_stays();
+        others.extend(promise);
+        let (nodes, milliwatts) = self.free();
+        let ways = &self.jobs[job].ways;
+        let may_start = |way: &usize| {
+            ways[*way].nodes <= nodes
+                && ways[*way].milliwatts <= milliwatts
+                && self.fits(&self.stay(job, *way, self.now), &others)
+        };
+        let wanted = self.wanted(rmap, job);
+        if may_start(&wanted) {
+            return Some(wanted);
+        }
+        let Kind::Adaptive { tolerance_millionths } = rmap.kind else { return None };
+        let is_fast_enough = |way: &usize| {
+            tolerance_millionths.is_none_or(|tolerance| {
+                u128::from(ways[*way].believed_ms) * 1_000_000
+                    <= u128::from(self.jobs[job].requested_ms) * u128::from(1_000_000 + tolerance)
+            })
+        };
+        let milliwatts = milliwatts.min(self.fair_share(job));
+        let now = self.fastest_within(job, nodes, milliwatts).filter(may_start);
+        let beside = || {
+            let (left_nodes, left_milliwatts) = self.left_over(&promise?);
+            let (nodes, milliwatts) = (nodes.min(left_nodes), milliwatts.min(left_milliwatts));
+            self.fastest_within(job, nodes, milliwatts).filter(may_start)
+        };
+        now.or_else(beside).filter(is_fast_enough)
+    }
+
+    pub(super) fn rmap(&mut self, rmap: &PlainRmap) {
+        while let Some(&head) = self.waiting.first() {
+            let Some(way) = self.startable(rmap, head, None) else { break };
+            self.start(head, way);
+        }
+        let Some(&head) = self.waiting.first() else { return };
+        let way = self.wanted(rmap, head);
+        let running = self.running_stays();
+        let promise = self.earliest(head, way, &running);
+        for job in self.waiting.clone().into_iter().skip(1) {
+            if let Some(way) = self.startable(rmap, job, promise) {
+                self.start(job, way);
+            }
+        }
+    }
+}
