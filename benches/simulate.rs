@@ -19,14 +19,18 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::metrics::Subject;
+use busbar::model::{Beliefs, Profiled};
 use busbar::policy::{Decision, Easy, Policy, PolicySpec, Setting, View};
+use busbar::profile::Profile;
+use busbar::profile::cab::{self, Preset};
 use busbar::report::{write_jobs, write_whole};
 use busbar::reproduce::pb_guided::{Options, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
-use busbar::units::{Share, Span};
+use busbar::units::{Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::lublin::{Lublin, Sizes};
+use busbar::workload::rmap::{Trace, UsualTimes};
 use busbar::workload::swf::{self, BadRecords};
 use tempfile::TempDir;
 
@@ -37,7 +41,7 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
@@ -46,6 +50,7 @@ const SECTIONS: [Section; 8] = [
     ("memory", "Memory, EASY", memory),
     ("conservative", "Conservative backfilling at load 0.85", conservative),
     ("guided", "Under a power limit, beside EASY without one", guided),
+    ("moldable", "RMAP with 10 000 jobs in the queue", moldable),
 ];
 
 fn main() {
@@ -348,6 +353,56 @@ fn guided(bench: &Bench) {
     let options = Options { traces, seed: 1, ..Options::default() };
     let (seconds, _) = timed(|| reproduce(&options, &mut |_| {}).map(|done| done.findings.len()));
     println!("\nThe whole reproduction of the PB-guided paper: {seconds:.2} s.");
+}
+
+/// RMAP's policies on the 64 nodes of cab, with 10 000 jobs that all come at once: how long a turn
+/// takes. Users ask for the time their application takes, or for up to twice that, each for another.
+fn moldable(bench: &Bench) {
+    let mut table =
+        Table::new("requests | policy | turns | µs/turn, best | median | jobs/s | goal | met");
+    let machine = Machine::cab();
+    let profiles = cab::generate(Preset::Cab, 1);
+    let usual = UsualTimes(profiles.iter().map(Profile::usual_times).collect());
+    let trace = Trace { jobs: 10_000, gaps: 0.0, ..Trace::default() };
+    let alike = trace.draw(&usual, 1).expect("a trace");
+    let jobs =
+        alike.jobs().iter().zip(alike.run_times()).zip(0u64..).map(|((job, time), place)| {
+            // A different share of the time for each job, in no order.
+            let more = job.requested.millis() * (place * 7919 % 10_007) / 10_007;
+            let requested = Span::from_millis(job.requested.millis() + more);
+            (Job { requested, ..*job }, *time)
+        });
+    let different = Workload::new("different", jobs);
+    for (name, workload) in [("alike", &alike), ("all different", &different)] {
+        let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default());
+        let model = model.expect("applications with profiles");
+        for policy in ["rmap-traditional", "rmap-naive", "rmap-adaptive(slowdown=10%)"] {
+            let scenario = Scenario {
+                model: Some(&model),
+                budget: Budget::constant(Watts::from_watts(8000)),
+                ..Scenario::new(&machine, workload, policy.parse().expect("a policy"))
+            };
+            let mut turns = 0;
+            let runs = bench.repeat(|| {
+                let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
+                turns = simulated.run.turns;
+                [seconds]
+            });
+            let times = Times::of(runs.into_iter().flatten().collect());
+            let micros = |seconds: f64| seconds * 1e6 / turns as f64;
+            table.row(vec![
+                name.to_owned(),
+                policy.to_owned(),
+                grouped(turns),
+                format!("{:.1}", micros(times.best)),
+                format!("{:.1}", micros(times.median)),
+                grouped(times.speed(10_000) as u64),
+                "< 20".to_owned(),
+                met(micros(times.median) < 20.0),
+            ]);
+        }
+    }
+    table.print();
 }
 
 /// How to measure, and where to put files.

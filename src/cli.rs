@@ -11,6 +11,7 @@ mod load;
 mod profile;
 mod reproduce;
 mod simulate;
+mod tables;
 mod workload;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.

@@ -3,7 +3,11 @@
 //! How long the job then really runs is not part of it: that is known to the simulated world
 //! alone ([`Workload`](crate::workload::Workload) keeps it apart), so that no policy can peek.
 
-use crate::units::{Instant, Span};
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +26,139 @@ pub struct Job {
     pub user: Option<UserId>,
     /// Which application it runs, where the log says so.
     pub application: Option<ApplicationId>,
+    /// What else its user and the site agreed on.
+    pub terms: Terms,
+}
+
+impl Job {
+    /// A request for nodes and time, and nothing else said.
+    #[inline]
+    pub fn new(number: u64, submit: Instant, nodes: u32, requested: Span) -> Self {
+        Job {
+            number,
+            submit,
+            requested,
+            nodes,
+            processors: nodes,
+            user: None,
+            application: None,
+            terms: Terms::default(),
+        }
+    }
+}
+
+/// The terms of a job: what it is worth to the site, and what its user puts up with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Terms {
+    /// How much more than others of its size it may have.
+    pub weight: Weight,
+    /// How much longer than asked for it may take; if its user does not say, what the policy says.
+    pub tolerance: Option<Tolerance>,
+}
+
+/// A priority weight, in thousandths: by so much a job's fair share is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Weight(NonZeroU32);
+
+impl Weight {
+    const THOUSAND: NonZeroU32 = NonZeroU32::new(1000).unwrap();
+
+    /// So many times this power, rounded down: a limit is never exceeded.
+    #[inline]
+    pub fn times(self, power: Watts) -> Watts {
+        let product = u128::from(power.milliwatts()) * u128::from(self.0.get()) / 1000;
+        Watts::from_milliwatts(product.min(u128::from(Watts::UNLIMITED.milliwatts())) as u64)
+    }
+}
+
+/// As much as anybody.
+impl Default for Weight {
+    fn default() -> Self {
+        Weight(Weight::THOUSAND)
+    }
+}
+
+/// Reads `2` or `0.25`.
+impl FromStr for Weight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let thousandths = parse_decimal(text, 1000).map_err(|error| error.to_string())?;
+        let thousandths = u32::try_from(thousandths).ok().and_then(NonZeroU32::new);
+        thousandths.map(Weight).ok_or_else(|| format!("'{text}' is not from 0.001 to 4294967"))
+    }
+}
+
+/// How much longer than asked for a job may take so that it need not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tolerance {
+    /// By at most this share.
+    Slowdown(Share),
+    /// However long.
+    Unbounded,
+}
+
+impl Tolerance {
+    /// Whether a job may take so long that asked for so much.
+    #[inline]
+    pub fn accepts(self, time: Span, requested: Span) -> bool {
+        match self {
+            Tolerance::Unbounded => true,
+            Tolerance::Slowdown(share) => {
+                let whole = Share::WHOLE.millionths();
+                u128::from(time.millis()) * u128::from(whole)
+                    <= u128::from(requested.millis()) * u128::from(whole + share.millionths())
+            }
+        }
+    }
+}
+
+/// Reads `10%` or `unbounded`.
+impl FromStr for Tolerance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "unbounded" => Ok(Tolerance::Unbounded),
+            share => {
+                let share = share.parse();
+                let share =
+                    share.map_err(|error: QuantityError| format!("{error}, or unbounded"))?;
+                Ok(Tolerance::Slowdown(share))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tolerance::Slowdown(share) => share.fmt(f),
+            Tolerance::Unbounded => f.write_str("unbounded"),
+        }
+    }
 }
 
 /// A user, by the log's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UserId(pub std::num::NonZeroU32);
+pub struct UserId(pub NonZeroU32);
 
 /// An application, by the log's executable number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ApplicationId(pub std::num::NonZeroU32);
+pub struct ApplicationId(pub NonZeroU32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_exact_and_never_round_up() {
+        let weight = |text: &str| text.parse::<Weight>().unwrap();
+        assert_eq!(weight("1"), Weight::default());
+        assert_eq!(weight("0.001").times(Watts::from_milliwatts(1999)), Watts::from_milliwatts(1));
+        assert_eq!(weight("2.5").times(Watts::from_watts(300)), Watts::from_watts(750));
+        for wrong in ["0", "-1", "x", "", "0.0001", "4294968"] {
+            assert!(wrong.parse::<Weight>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -321,16 +321,7 @@ mod tests {
     fn job(submit: u32, nodes: u32, seconds: u32) -> (Job, Span) {
         let requested = Span::from_secs(seconds);
         let submit = Instant::from_secs(submit);
-        let job = Job {
-            number: 1,
-            submit,
-            requested,
-            nodes,
-            processors: nodes,
-            user: None,
-            application: None,
-        };
-        (job, requested)
+        (Job::new(1, submit, nodes, requested), requested)
     }
 
     /// Two nodes of 100 W. The first job holds both for 1000 s; the second, one node for 100 s,

@@ -4,6 +4,7 @@
 //! powers were measured, or predicted by a [`fit`] of the measured ones. A [`Store`] keeps profiles in
 //! one SQLite file, [`csv`] is how they come and go, [`cab`] makes some up.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::units::{Span, Watts};
@@ -91,6 +92,20 @@ impl Profile {
             is_faster
         });
         rows
+    }
+}
+
+impl Profile {
+    /// For each number of nodes, ascending, the row with most cores and the highest cap.
+    pub fn unthrottled(&self) -> impl Iterator<Item = &Row> {
+        // Rows are sorted: the last of a number of nodes it is.
+        let same = |one: &Row, other: &Row| one.configuration.nodes == other.configuration.nodes;
+        self.rows.chunk_by(same).filter_map(|rows| rows.last())
+    }
+
+    /// How long the application takes by the number of nodes, unthrottled.
+    pub fn usual_times(&self) -> BTreeMap<u32, Span> {
+        self.unthrottled().map(|row| (row.configuration.nodes, row.time)).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Workloads: jobs in submit order, how long each really runs, and where they came from.
 //!
-//! A workload is read from a log ([`swf`]), drawn from a model ([`lublin`]) or built in
+//! A workload is read from a log ([`swf`]), drawn from a model ([`lublin`], [`rmap`]) or built in
 //! ([`demo`]); [`Source`] is how the command line names one.
 
 use std::ops::Range;
@@ -11,10 +11,13 @@ use crate::units::{JobId, Span};
 pub mod demo;
 pub mod estimates;
 pub mod lublin;
+pub mod rmap;
 mod source;
 pub mod swf;
+mod terms;
 
-pub use source::{Loaded, Source, SourceError};
+pub use source::{Given, Loaded, Source, SourceError};
+pub use terms::TermsError;
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug, Default)]

@@ -1,15 +1,12 @@
 //! What is believed about how jobs run, and what is true: tables from the profile database.
 
-use std::path::PathBuf;
-
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use crate::machine::Machine;
 use crate::model::{Beliefs, Profiled};
 use crate::policy::PolicySpec;
+use crate::profile::Profile;
 use crate::profile::fit::{self, Training};
-use crate::profile::{Profile, Store};
 use crate::units::Share;
 use crate::workload::Workload;
 
@@ -17,11 +14,7 @@ use crate::workload::Workload;
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// The profile database, for policies that choose configurations (see busbar profile)
-    #[arg(long, value_name = "FILE", default_value = "profiles.db")]
-    profiles: PathBuf,
-
-    /// What such a policy believes: the rows of the database, or what a model says that was
+    /// What a policy that chooses configurations believes: the rows of the database, or what a model says that was
     /// fitted to some of them
     #[arg(long, value_name = "TABLE", value_enum, default_value_t)]
     believe: Table,
@@ -49,21 +42,18 @@ pub(super) struct Models {
 }
 
 impl Arguments {
-    /// Both models, if the policy needs them.
+    /// Both models, if the policy needs them; `measured` is what the database has.
     pub(super) fn models(
         &self,
         policy: &PolicySpec,
         machine: &Machine,
         workload: &Workload,
+        measured: &[Profile],
         seed: u64,
     ) -> anyhow::Result<Option<Models>> {
         let PolicySpec::Rmap(spec) = policy else { return Ok(None) };
-        let profiles = Store::open(&self.profiles)
-            .and_then(|store| store.profiles())
-            .with_context(|| format!("{policy} chooses configurations from profiles"))?;
-        let measured: Vec<Profile> = profiles.into_iter().map(|(_, profile)| profile).collect();
         let table = |table: Table| match table {
-            Table::Measured => Ok(measured.clone()),
+            Table::Measured => Ok(measured.to_vec()),
             Table::Predicted => {
                 let training = Training::Random { share: self.train, seed };
                 measured.iter().map(|profile| fit::predicted(profile, &training)).collect()

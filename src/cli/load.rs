@@ -7,16 +7,18 @@ use clap::Args;
 
 use crate::cli::warn;
 use crate::machine::Machine;
+use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{BadRecords, Intake};
-use crate::workload::{Source, Workload};
+use crate::workload::{Given, Source, SourceError, Workload};
 
 /// Which jobs.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)', or demo
-    #[arg(short, long, value_name = "SRC", default_value = "demo")]
-    pub(super) workload: String,
+    /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
+    /// 'rmap(trace=random)', or demo [default: demo; rmap for policies that choose configurations]
+    #[arg(short, long, value_name = "SRC")]
+    workload: Option<String>,
 
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_range)]
@@ -42,19 +44,30 @@ impl Arguments {
         if self.skip_bad_records { BadRecords::Skip } else { BadRecords::Stop }
     }
 
+    /// Where the workload comes from; if that was not said, it is `usual`.
+    pub(super) fn source(&self, usual: &str) -> Result<Source, SourceError> {
+        self.workload.as_deref().unwrap_or(usual).parse()
+    }
+
     /// Reads or makes the workload, for this machine if one was named, and takes the slice.
     /// A seed that is of no use to anybody is warned about.
     pub(super) fn load(
         &self,
+        source: &Source,
         machine: Option<&Machine>,
+        usual: Option<&UsualTimes>,
         seed_is_used: bool,
     ) -> anyhow::Result<Loaded> {
-        let source: Source = self.workload.parse()?;
-        let processors = machine.map(|machine| machine.processors());
         if self.seed.is_some() && !seed_is_used && !source.heeds_seed() {
-            warn(&format!("--seed has no effect on {}", self.workload));
+            warn(&format!("--seed has no effect on {}", self.workload.as_deref().unwrap_or("it")));
         }
-        let loaded = source.load(processors, self.seed, self.bad_records())?;
+        let loaded = source.load(&Given {
+            processors: machine.map(|machine| machine.processors()),
+            processors_per_node: machine.map_or(1, |machine| machine.processors_per_node),
+            seed: self.seed,
+            usual,
+            bad: self.bad_records(),
+        })?;
         let mut workload = loaded.workload;
         let places = self.places(workload.jobs().len())?;
         workload.slice(places);

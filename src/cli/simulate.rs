@@ -10,15 +10,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
-use crate::cli::{belief, load, print, warn};
+use crate::cli::{belief, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
-use crate::model::Model;
+use crate::model::{Model, Profiled};
 use crate::policy::PolicySpec;
+use crate::profile::Profile;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::units::{Share, Span, parse_decimal};
+use crate::units::{Instant, Share, Span, parse_decimal};
 use crate::workload::Workload;
 use crate::workload::swf::Intake;
 
@@ -37,7 +38,15 @@ pub(super) struct Arguments {
     load: load::Arguments,
 
     #[command(flatten)]
+    tables: tables::Arguments,
+
+    #[command(flatten)]
     belief: belief::Arguments,
+
+    /// Priority weights and tolerated slowdowns of single jobs: a .csv file of
+    /// job,weight,slowdown rows
+    #[arg(long, value_name = "FILE")]
+    terms: Option<PathBuf>,
 
     /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
     /// the log's header says]
@@ -119,9 +128,22 @@ struct Answer<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
-    let named = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
+    let policy = &arguments.policy;
+    let source = arguments.load.source(if policy.uses_profiles() { "rmap" } else { "demo" })?;
+    let named = match &arguments.machine {
+        Some(text) => Some(Machine::from_text(text)?),
+        None => source.needs_applications().then(Machine::cab),
+    };
+    let profiles = match policy.uses_profiles() || source.needs_applications() {
+        true => arguments.tables.load()?,
+        false => Vec::new(),
+    };
+    let usual = tables::usual_times(&profiles);
     let load::Loaded { mut workload, intake } =
-        arguments.load.load(named.as_ref(), arguments.policy.heeds_seed())?;
+        arguments.load.load(&source, named.as_ref(), Some(&usual), policy.heeds_seed())?;
+    if let Some(path) = &arguments.terms {
+        workload.set_terms_from(path)?;
+    }
     let original = match named {
         Some(machine) => machine,
         None => machine_of(&workload)?,
@@ -136,8 +158,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     workload.pack_processors(machine.processors_per_node);
     let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
-    if arguments.policy.uses_gears() && !budget.is_limited() {
-        warn(&format!("without --budget, {} is plain EASY", arguments.policy));
+    if policy.uses_gears() && !budget.is_limited() {
+        warn(&format!("without --budget, {} is plain EASY", policy));
     }
     let outages = match &arguments.outages {
         Some(path) => Outages::from_file(path, machine.nodes)?,
@@ -145,7 +167,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
 
     let seed = arguments.load.seed.unwrap_or(1);
-    let models = arguments.belief.models(&arguments.policy, &machine, &workload, seed)?;
+    let models = arguments.belief.models(policy, &machine, &workload, &profiles, seed)?;
+    if let Some(models) = &models {
+        check_bound(&budget, policy, &machine, &models.believed, &profiles, &workload)?;
+    }
     let scenario = Scenario {
         model: models.as_ref().map(|models| &models.believed as &dyn Model),
         truth: models.as_ref().map(|models| &models.truth as &dyn Model),
@@ -188,6 +213,28 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     } else {
         print(&describe(arguments, &answer, &run))
     }
+}
+
+/// A bound under which no job could ever run is a mistake, not an experiment.
+fn check_bound(
+    budget: &Budget,
+    policy: &PolicySpec,
+    machine: &Machine,
+    believed: &Profiled,
+    profiles: &[Profile],
+    workload: &Workload,
+) -> anyhow::Result<()> {
+    let Some((least, application)) = believed.least_power(workload.jobs()) else { return Ok(()) };
+    let usable = budget.lowered(policy.guard());
+    let most = usable.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(machine.base_power);
+    if most < least {
+        let name = &profiles[application as usize - 1].application;
+        bail!(
+            "the budget leaves {most} for jobs, and no configuration draws as little: the \
+             thriftiest is one of '{name}', at {least}"
+        );
+    }
+    Ok(())
 }
 
 /// The machine a workload comes from; if it does not say, one its largest job just fits on.

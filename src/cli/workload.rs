@@ -9,11 +9,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use crate::cli::{load, print};
+use crate::cli::{load, print, tables};
 use crate::machine::Machine;
 use crate::report::{human_time, write_whole};
+use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{self, Intake};
-use crate::workload::{Source, Workload};
+use crate::workload::{Given, Source, Workload};
 
 /// Generate, look at and convert workloads
 #[derive(Debug, Subcommand)]
@@ -34,9 +35,12 @@ pub(super) enum Command {
   busbar workload generate 'lublin(jobs=100000, load=1.5, sizes=any)' --out busy.swf.gz")]
 pub(super) struct Generate {
     /// The generator: lublin(jobs, load, processors, seed, kind=batch|interactive|typeless,
-    /// sizes=mixed|powers-of-two|any), or demo
+    /// sizes=mixed|powers-of-two|any), rmap(trace=random-early|random|large|small, jobs, gaps,
+    /// seed), or demo
     #[arg(value_name = "GENERATOR", default_value = "lublin")]
     generator: String,
+    #[command(flatten)]
+    tables: tables::Arguments,
     /// Where the random numbers start
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -49,6 +53,8 @@ pub(super) struct Generate {
 pub(super) struct Info {
     #[command(flatten)]
     load: load::Arguments,
+    #[command(flatten)]
+    tables: tables::Arguments,
     /// A number of processors, or a .toml machine file [default: what the log's header says]
     #[arg(short, long, value_name = "M")]
     machine: Option<String>,
@@ -63,6 +69,8 @@ pub(super) struct Info {
 pub(super) struct Convert {
     #[command(flatten)]
     load: load::Arguments,
+    #[command(flatten)]
+    tables: tables::Arguments,
     /// The file; .gz packs it [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -81,13 +89,26 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     if let Source::Log(path) = &source {
         bail!("{} is a log, not a generator; see 'busbar workload convert'", path.display());
     }
-    let loaded = source.load(None, arguments.seed, swf::BadRecords::Stop)?;
+    let usual = usual(&source, &arguments.tables)?;
+    let given = Given { seed: arguments.seed, usual: usual.as_ref(), ..Given::default() };
+    let loaded = source.load(&given)?;
     write_log(&loaded.workload, arguments.out.as_deref())
 }
 
+/// How long applications take, if the workload is made of them.
+fn usual(source: &Source, tables: &tables::Arguments) -> anyhow::Result<Option<UsualTimes>> {
+    match source.needs_applications() {
+        true => Ok(Some(tables::usual_times(&tables.load()?))),
+        false => Ok(None),
+    }
+}
+
 fn convert(arguments: &Convert) -> anyhow::Result<()> {
-    let Source::Log(path) = arguments.load.workload.parse()? else {
-        return write_log(&arguments.load.load(None, false)?.workload, arguments.out.as_deref());
+    let source = arguments.load.source("demo")?;
+    let Source::Log(path) = source else {
+        let usual = usual(&source, &arguments.tables)?;
+        let loaded = arguments.load.load(&source, None, usual.as_ref(), false)?;
+        return write_log(&loaded.workload, arguments.out.as_deref());
     };
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
     let log = swf::clean_path(&path, arguments.load.bad_records())?;
@@ -195,7 +216,9 @@ impl Spread {
 
 fn info(arguments: &Info) -> anyhow::Result<()> {
     let machine = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
-    let loaded = arguments.load.load(machine.as_ref(), false)?;
+    let source = arguments.load.source("demo")?;
+    let usual = usual(&source, &arguments.tables)?;
+    let loaded = arguments.load.load(&source, machine.as_ref(), usual.as_ref(), false)?;
     let workload = &loaded.workload;
     let processors = machine
         .map(|machine| machine.processors())

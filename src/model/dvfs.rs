@@ -254,15 +254,7 @@ mod tests {
     use crate::units::Instant;
 
     fn job(nodes: u32, seconds: u32) -> Job {
-        Job {
-            number: 1,
-            submit: Instant::ZERO,
-            requested: Span::from_secs(seconds),
-            nodes,
-            processors: nodes,
-            user: None,
-            application: None,
-        }
+        Job::new(1, Instant::ZERO, nodes, Span::from_secs(seconds))
     }
 
     fn model(beta: f64, knowledge: Knowledge) -> Dvfs {

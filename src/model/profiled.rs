@@ -93,24 +93,19 @@ struct Table {
 }
 
 impl Table {
-    fn new(rows: Vec<Row>) -> Self {
-        let mut nodes: Vec<u32> = rows.iter().map(|row| row.configuration.nodes).collect();
-        nodes.dedup();
+    fn new(profile: Profile) -> Self {
+        let packed: Vec<Row> = profile.unthrottled().copied().collect();
+        let nodes: Vec<u32> = packed.iter().map(|row| row.configuration.nodes).collect();
         let front = |most: u32| {
-            let few = rows.iter().filter(|row| row.configuration.nodes <= most).copied();
+            let few = profile.rows.iter().filter(|row| row.configuration.nodes <= most).copied();
             Profile { application: String::new(), rows: few.collect() }.best()
-        };
-        let packed = |count: u32| {
-            // Rows are sorted: the last of a node count has most cores and the highest cap.
-            let last = rows.partition_point(|row| row.configuration.nodes <= count);
-            rows[last - 1]
         };
         Table {
             fronts: nodes.iter().map(|count| front(*count)).collect(),
-            packed: nodes.iter().map(|count| packed(*count)).collect(),
-            is_predicted: rows.iter().any(|row| row.origin == Origin::Predicted),
+            is_predicted: profile.rows.iter().any(|row| row.origin == Origin::Predicted),
             nodes,
-            rows,
+            packed,
+            rows: profile.rows,
         }
     }
 
@@ -154,16 +149,16 @@ impl Profiled {
         let tables: Vec<Table> = profiles
             .iter()
             .map(|profile| {
-                let mut rows = profile.rows.clone();
-                rows.retain(|row| row.configuration.nodes <= machine.nodes);
+                let mut profile = profile.clone();
+                profile.rows.retain(|row| row.configuration.nodes <= machine.nodes);
                 if let Some(node_power) = beliefs.node_power {
-                    for row in &mut rows {
+                    for row in &mut profile.rows {
                         row.power = node_power * row.configuration.nodes;
                     }
                 }
-                match rows.is_empty() {
-                    true => Err(ProfiledError::Empty(profile.application.clone())),
-                    false => Ok(Table::new(rows)),
+                match profile.rows.is_empty() {
+                    true => Err(ProfiledError::Empty(profile.application)),
+                    false => Ok(Table::new(profile)),
                 }
             })
             .collect::<Result<_, _>>()?;
@@ -174,6 +169,15 @@ impl Profiled {
         let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
         let rungs = [Rung { node_power, stretch: Stretch::NONE }];
         Ok(Profiled { tables, sockets: machine.sockets_per_node, beliefs, rungs })
+    }
+
+    /// The least that any job of this workload could draw, and the application that does.
+    pub fn least_power(&self, jobs: &[Job]) -> Option<(Watts, u32)> {
+        let least = |job: &Job| {
+            let application = job.application.map_or(1, |application| application.0.get());
+            (self.thriftiest(JobId(0), job).point.power, application)
+        };
+        jobs.iter().map(least).min()
     }
 
     /// The table of a job's application; every job has one, or there would be no model.

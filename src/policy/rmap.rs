@@ -8,7 +8,8 @@
 //! - *naive* gives a job the fastest configuration within its fair share and waits for it.
 //! - *adaptive* does the same if that fits now. If not, it takes the fastest configuration that
 //!   fits the free nodes and the free power (and the fair share), unless the job would take longer
-//!   than its user asked for, by more than a tolerated slowdown.
+//!   than its user asked for, by more than a tolerated slowdown: the job's own
+//!   ([`Terms`](crate::job::Terms)), or the policy's for jobs without one.
 //!
 //! The blocked head of the queue gets its reservation for its naive (or traditional)
 //! configuration. That power may be under-predicted is not the policy's business: it is given a bound
@@ -19,7 +20,7 @@
 mod alike;
 mod spec;
 
-pub use spec::{RmapSpec, Rule, Tolerance};
+pub use spec::{RmapSpec, Rule};
 
 use alike::Alike;
 
@@ -49,12 +50,13 @@ fn bound(view: &View<'_>) -> Watts {
     view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST)
 }
 
-/// The power a job may have by the nodes it asks for.
+/// The power a job may have by the nodes it asks for and its weight; all there is at most.
 fn fair_share(view: &View<'_>, job: JobId) -> Watts {
     let all = view.ledger.total_nodes().max(1);
     let nodes = view.nominal(job).nodes.min(all);
     let part = u128::from(bound(view).milliwatts()) * u128::from(nodes) / u128::from(all);
-    Watts::from_milliwatts(part as u64)
+    let part = Watts::from_milliwatts(part as u64);
+    view.job(job).terms.weight.times(part).min(bound(view))
 }
 
 impl Configurator {
@@ -79,6 +81,7 @@ impl Configurator {
         }
         let Rule::Adaptive(tolerance) = self.rule else { return None };
         let asked = view.job(job);
+        let tolerance = asked.terms.tolerance.unwrap_or(tolerance);
         let within = |nodes: u32, power: Watts| {
             let way = view.model.fastest(job, asked, nodes, power.min(share))?;
             let is_soon = tolerance.accepts(way.believed, asked.requested);

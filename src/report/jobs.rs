@@ -78,18 +78,7 @@ mod tests {
         let job = |number, submit, nodes| {
             let requested = Span::from_millis(1500);
             let submit = Instant::from_secs(submit);
-            (
-                Job {
-                    number,
-                    submit,
-                    requested,
-                    nodes,
-                    processors: nodes,
-                    user: None,
-                    application: None,
-                },
-                requested,
-            )
+            (Job::new(number, submit, nodes, requested), requested)
         };
         let workload = Workload::new("rows", [job(7, 0, 2), job(8, 1, 1), job(9, 1, 5)]);
         let budget = Budget::unlimited();

@@ -12,11 +12,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::budget::Budget;
+use crate::job::Tolerance;
 use crate::machine::Machine;
 use crate::metrics::wait;
 use crate::model::{Beliefs, Profiled, ProfiledError};
 use crate::policy::PolicySpec;
-use crate::policy::rmap::{RmapSpec, Rule, Tolerance};
+use crate::policy::rmap::{RmapSpec, Rule};
 use crate::profile::Profile;
 use crate::profile::cab::{self, Preset};
 use crate::profile::fit::{self, FitError, Training};
@@ -24,10 +25,7 @@ use crate::reproduce::{Finding, Reproduction};
 use crate::scenario::Scenario;
 use crate::units::{Share, Watts};
 use crate::workload::Workload;
-
-mod trace;
-
-use trace::Kind;
+use crate::workload::rmap::{Kind, Trace, TraceError, UsualTimes};
 
 const BOUNDS: [u32; 5] = [6500, 8000, 10_000, 12_000, 14_000];
 const STRETCHES: [f64; 3] = [1.0, 2.0, 4.0];
@@ -60,6 +58,9 @@ pub enum ReproduceError {
     /// The profiles do not serve.
     #[error(transparent)]
     Profiles(#[from] ProfiledError),
+    /// No trace can be drawn from them.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// They cannot be fitted.
     #[error(transparent)]
     Fit(#[from] FitError),
@@ -79,6 +80,8 @@ struct Draw {
     predicted: [[f64; TOLERANCES.len()]; BOUNDS.len()],
     /// Jobs that are better off with adaptive(0 %) than with traditional at the highest bound.
     bettered: f64,
+    /// Watts handed out at the highest bound, mean over time: traditional, adaptive(0 %).
+    allocated: [f64; 2],
     /// Jobs that do not wait under traditional at the highest bound.
     unhindered: f64,
     /// Runs in which the true power passed the bound, with predicted tables; with a guard band.
@@ -151,10 +154,12 @@ fn draw(preset: Preset, seed: u64) -> Result<Vec<Draw>, ReproduceError> {
     let machine = Machine::cab();
     let measured = cab::generate(preset, seed);
     let predicted = predict(&measured, seed)?;
+    let usual = UsualTimes(measured.iter().map(Profile::usual_times).collect());
     let mut draws = Vec::new();
     for kind in Kind::ALL {
         for (stretch, factor) in STRETCHES.into_iter().enumerate() {
-            let workload = trace::draw(kind, factor, &measured, seed);
+            let trace = Trace { kind, gaps: factor, seed, ..Trace::default() };
+            let workload = trace.draw(&usual, 1)?;
             let table = |profiles: &[Profile], node_power| {
                 let beliefs = Beliefs { node_power, ..Beliefs::default() };
                 Profiled::new(&machine, profiles, workload.jobs(), beliefs)
@@ -191,6 +196,8 @@ struct Outcome {
     turnaround: f64,
     turnarounds: Vec<f64>,
     unhindered: usize,
+    /// Watts drawn from the first submission to the last end, mean over time.
+    drawn: f64,
     has_excursions: bool,
 }
 
@@ -209,6 +216,10 @@ impl Models<'_> {
         Outcome {
             turnaround: mean(&turnarounds),
             unhindered: jobs().filter(|(job, record)| wait(job, record).millis() == 0).count(),
+            drawn: {
+                let run = &simulated.run;
+                run.energy.as_f64() / run.end.since(run.begin).secs_f64().max(1e-3)
+            },
             has_excursions: simulated.run.excursions.count > 0,
             turnarounds,
         }
@@ -244,6 +255,7 @@ impl Models<'_> {
             even: tolerances(&self.measured),
             predicted: tolerances(&self.predicted),
             bettered: both.filter(|(before, after)| after < before).count() as f64,
+            allocated: [traditional.drawn, adapted.drawn],
             unhindered: traditional.unhindered as f64,
             excursions: excursions(adaptive(TOLERANCES[0])),
             guarded_excursions: excursions(guarded),
@@ -340,6 +352,14 @@ fn summarise<'d, I: Iterator<Item = &'d Draw>>(
         |figure: fn(&Draw) -> f64| Some(mean(&of(&[Kind::Random]).map(figure).collect::<Vec<_>>()));
     let name = "random 2 at 14 000 W: of 30 jobs, better off than under traditional".to_owned();
     row(OTHER, name, Some(28.0), random_two(|d| d.bettered), "jobs");
+    for (place, policy) in ["traditional", "adaptive(0 %)"].into_iter().enumerate() {
+        let watts: Vec<f64> = of(&[Kind::Random]).map(|draw| draw.allocated[place]).collect();
+        let name = format!("random 2 at 14 000 W: mean power drawn, {policy}");
+        row(OTHER, name, None, Some(mean(&watts)), "W");
+    }
+    let raised = random_two(|d| if d.allocated[1] > d.allocated[0] { 100.0 } else { 0.0 });
+    let name = "random 2 at 14 000 W: draws in which adaptive(0 %) draws more".to_owned();
+    row(OTHER, name, None, raised, "%");
     let name =
         "random 2 at 14 000 W: of 30 jobs, those that do not wait under traditional".to_owned();
     row(OTHER, name, None, random_two(|d| d.unhindered), "jobs");

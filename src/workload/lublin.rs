@@ -254,18 +254,7 @@ impl Lublin {
                 let run_time = run_times.draw(nodes);
                 let requested = estimates.draw(run_time, &mut estimate_numbers);
                 let submit = Instant::ZERO;
-                (
-                    Job {
-                        number,
-                        submit,
-                        requested,
-                        nodes,
-                        processors: nodes,
-                        user: None,
-                        application: None,
-                    },
-                    run_time,
-                )
+                (Job::new(number, submit, nodes, requested), run_time)
             })
             .unzip()
     }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::workload::lublin::{Lublin, LublinError};
+use crate::workload::rmap::{Trace, TraceError, UsualTimes};
 use crate::workload::swf::{self, BadRecords, Intake, SwfError};
 use crate::workload::{Workload, demo};
 
@@ -17,6 +18,38 @@ pub enum Source {
     Log(PathBuf),
     /// The Lublin–Feitelson model.
     Lublin(LublinCall),
+    /// A trace of moldable jobs.
+    Rmap(TraceCall),
+}
+
+/// A trace as it was called: what was left out may be filled in by the seed of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TraceCall {
+    given: Trace,
+    has_seed: bool,
+}
+
+/// What a run knows that a source may use, where its call does not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// The machine's processors.
+    pub processors: Option<u32>,
+    /// How many of them a node has.
+    pub processors_per_node: u32,
+    /// Where random numbers start.
+    pub seed: Option<u64>,
+    /// How long applications take, for traces of them.
+    pub usual: Option<&'a UsualTimes>,
+    /// What becomes of lines of a log that are no records.
+    pub bad: BadRecords,
+}
+
+/// Nothing is known, and a bad record stops the reading.
+impl Default for Given<'_> {
+    fn default() -> Self {
+        let bad = BadRecords::Stop;
+        Given { processors: None, processors_per_node: 1, seed: None, usual: None, bad }
+    }
 }
 
 /// The generator as it was called: what was left out may be filled in by the machine and the
@@ -42,7 +75,7 @@ pub struct Loaded {
 pub enum SourceError {
     /// The text names no source.
     #[error(
-        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, or a generator: lublin(jobs=10000, load=0.85)"
+        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random)"
     )]
     Unknown(String),
     /// The generator's call is wrong.
@@ -51,12 +84,19 @@ pub enum SourceError {
     /// The generator's parameters are wrong.
     #[error("workload 'lublin': {0}")]
     Lublin(LublinError),
+    /// The trace's parameters are wrong.
+    #[error("workload 'rmap': {0}")]
+    Rmap(TraceError),
+    /// A trace of applications nobody knows.
+    #[error("workload 'rmap': it is made of applications with profiles; there are none")]
+    NoApplications,
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] SwfError),
 }
 
 const LUBLIN_PARAMETERS: [&str; 6] = ["jobs", "load", "processors", "seed", "kind", "sizes"];
+const TRACE_PARAMETERS: [&str; 4] = ["trace", "jobs", "gaps", "seed"];
 
 impl FromStr for Source {
     type Err = SourceError;
@@ -76,8 +116,37 @@ impl FromStr for Source {
                 let call = text.parse().and_then(|call| LublinCall::from_call(&call));
                 call.map(Source::Lublin).map_err(SourceError::Call)
             }
+            Some("rmap") => {
+                let call = text.parse().and_then(|call| TraceCall::from_call(&call));
+                call.map(Source::Rmap).map_err(SourceError::Call)
+            }
             _ => Err(SourceError::Unknown(text.to_owned())),
         }
+    }
+}
+
+impl TraceCall {
+    fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut given = Trace::default();
+        let mut has_seed = false;
+        for (key, value) in call.parameters(&TRACE_PARAMETERS)? {
+            match key.as_str() {
+                "trace" => given.kind = call.value(key, value)?,
+                "jobs" => given.jobs = call.number(key, value)?,
+                "gaps" => given.gaps = call.number(key, value)?,
+                _ => (given.seed, has_seed) = (call.number(key, value)?, true),
+            }
+        }
+        Ok(TraceCall { given, has_seed })
+    }
+
+    fn draw(&self, given: &Given<'_>) -> Result<Workload, SourceError> {
+        let usual = given.usual.ok_or(SourceError::NoApplications)?;
+        let mut trace = self.given;
+        if let Some(seed) = given.seed.filter(|_| !self.has_seed) {
+            trace.seed = seed;
+        }
+        trace.draw(usual, given.processors_per_node).map_err(SourceError::Rmap)
     }
 }
 
@@ -115,26 +184,30 @@ impl LublinCall {
 impl Source {
     /// Whether the seed of a run makes any difference.
     pub fn heeds_seed(&self) -> bool {
-        matches!(self, Source::Lublin(call) if !call.has_seed)
+        match self {
+            Source::Lublin(call) => !call.has_seed,
+            Source::Rmap(call) => !call.has_seed,
+            Source::Demo | Source::Log(_) => false,
+        }
     }
 
-    /// Reads or makes the workload. `processors` and `seed` are what a generator uses where its
-    /// call does not say.
-    pub fn load(
-        &self,
-        processors: Option<u32>,
-        seed: Option<u64>,
-        bad: BadRecords,
-    ) -> Result<Loaded, SourceError> {
+    /// Whether the workload is made of applications, so that it has to be told of them.
+    pub fn needs_applications(&self) -> bool {
+        matches!(self, Source::Rmap(_))
+    }
+
+    /// Reads or makes the workload.
+    pub fn load(&self, given: &Given<'_>) -> Result<Loaded, SourceError> {
+        let made = |workload| Loaded { workload, intake: None };
         match self {
-            Source::Demo => Ok(Loaded { workload: demo::demo(), intake: None }),
+            Source::Demo => Ok(made(demo::demo())),
             Source::Lublin(call) => {
-                let workload = call.complete(processors, seed);
-                let workload = workload.generate().map_err(SourceError::Lublin)?;
-                Ok(Loaded { workload, intake: None })
+                let lublin = call.complete(given.processors, given.seed);
+                lublin.generate().map(made).map_err(SourceError::Lublin)
             }
+            Source::Rmap(call) => call.draw(given).map(made),
             Source::Log(path) => {
-                let log = swf::read_path(path, bad)?;
+                let log = swf::read_path(path, given.bad)?;
                 Ok(Loaded { workload: log.workload, intake: Some(log.intake) })
             }
         }
@@ -171,5 +244,7 @@ mod tests {
         assert!(error("lublin(job=3)").contains("takes jobs, load, processors, seed"));
         assert!(error("lublin(jobs=-3)").contains("parameter 'jobs': '-3'"));
         assert!(error("lublin(kind=x)").contains("valid: batch, interactive, typeless"));
+        assert!(error("rmap(kind=large)").contains("takes trace, jobs, gaps, seed"));
+        assert!(error("rmap(trace=huge)").contains("valid: random-early, random, large, small"));
     }
 }

@@ -19,7 +19,14 @@ pub(crate) fn rigid(submit: u64, nodes: u32, requested: u64, run_time: u64) -> P
     let time_ms = (requested * SECOND).max(1);
     let way = Way::rigid(nodes, time_ms, run_time * SECOND, 0);
     let requested_ms = requested * SECOND;
-    PlainJob { submit_ms: submit * SECOND, nodes, requested_ms, ways: vec![way] }
+    PlainJob {
+        submit_ms: submit * SECOND,
+        nodes,
+        requested_ms,
+        weight_thousandths: 1000,
+        tolerance_millionths: None,
+        ways: vec![way],
+    }
 }
 
 /// The same job on nodes that draw so many watts each.
@@ -34,19 +41,12 @@ pub(crate) fn workload(jobs: &[PlainJob]) -> Workload {
         "test",
         jobs.iter().zip(1..).map(|(job, number)| {
             let nominal = job.ways[0];
-            let asked = Job {
-                number,
-                submit: Instant::from_millis(job.submit_ms),
-                // A millisecond is what a job gets that asks for no time at all.
-                requested: match nominal.time_ms {
-                    1 => Span::ZERO,
-                    time_ms => Span::from_millis(time_ms),
-                },
-                nodes: job.nodes,
-                processors: job.nodes,
-                user: None,
-                application: None,
+            // A millisecond is what a job gets that asks for no time at all.
+            let requested = match nominal.time_ms {
+                1 => Span::ZERO,
+                time_ms => Span::from_millis(time_ms),
             };
+            let asked = Job::new(number, Instant::from_millis(job.submit_ms), job.nodes, requested);
             (asked, Span::from_millis(nominal.run_ms))
         }),
     )

@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("availability", &["units", "model", "ledger"]),
     ("policy", &["units", "call", "job", "machine", "model", "queue", "ledger", "availability"]),
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
-    ("workload", &["units", "call", "digits", "job"]),
+    ("workload", &["units", "call", "digits", "rows", "job"]),
     ("profile", &["units", "rows"]),
     (
         "sim",

@@ -41,6 +41,10 @@ pub(crate) struct PlainJob {
     pub(crate) nodes: u32,
     /// How long its user says it will run.
     pub(crate) requested_ms: u64,
+    /// Its priority, in thousandths.
+    pub(crate) weight_thousandths: u64,
+    /// How much longer it may take, if it says so itself; `Some(None)` is however long.
+    pub(crate) tolerance_millionths: Option<Option<u64>>,
     /// The nominal way first; each is slower and draws less than the one before. A rigid job has
     /// one. Those of a moldable job come in any order.
     pub(crate) ways: Vec<Way>,

@@ -4,11 +4,11 @@
 use std::num::NonZeroU32;
 
 use busbar::budget::Budget;
-use busbar::job::{ApplicationId, Job};
+use busbar::job::{ApplicationId, Job, Terms, Tolerance};
 use busbar::machine::Machine;
 use busbar::model::{Beliefs, Profiled};
 use busbar::policy::PolicySpec;
-use busbar::policy::rmap::{Rule as Picks, Tolerance};
+use busbar::policy::rmap::Rule as Picks;
 use busbar::policy::{Rmap, RmapSpec};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::scenario::Scenario;
@@ -38,13 +38,8 @@ fn profile(application: &str, mut rows: Vec<Row>) -> Profile {
 fn ask(application: u32, submit_ms: u64, nodes: u32, requested_ms: u64) -> (Job, Span) {
     let requested = Span::from_millis(requested_ms);
     let job = Job {
-        number: 0,
-        submit: Instant::from_millis(submit_ms),
-        requested,
-        nodes,
-        processors: nodes,
-        user: None,
         application: NonZeroU32::new(application).map(ApplicationId),
+        ..Job::new(0, Instant::from_millis(submit_ms), nodes, requested)
     };
     (job, requested)
 }
@@ -61,6 +56,10 @@ const ADAPTIVE: Picks = Picks::Adaptive(Tolerance::Unbounded);
 /// 10 nodes and 750 W are free. The job asks for 6 nodes: its fair share is 6 / 24 of 3200 W, that
 /// is 800 W. Its start in seconds, nodes and milliwatts.
 fn worked_example(rule: Picks, requested_ms: u64) -> (u64, u32, u64) {
+    worked_example_on(Terms::default(), rule, requested_ms)
+}
+
+fn worked_example_on(terms: Terms, rule: Picks, requested_ms: u64) -> (u64, u32, u64) {
     let sp_mz = vec![
         row(6, 16, 115, 796_400, 447_900),
         row(8, 12, 65, 783_800, 415_300),
@@ -69,7 +68,8 @@ fn worked_example(rule: Picks, requested_ms: u64) -> (u64, u32, u64) {
     let other = vec![row(14, 16, 115, 2_450_000, 1_000_000)];
     let profiles = [profile("SP-MZ", sp_mz), profile("other", other)];
     let machine = machine(24);
-    let jobs = [ask(2, 0, 14, 1_000_000), ask(1, 0, 6, requested_ms)];
+    let mut jobs = [ask(2, 0, 14, 1_000_000), ask(1, 0, 6, requested_ms)];
+    jobs[1].0.terms = terms;
     let workload = Workload::new("example", jobs);
     let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default()).unwrap();
     let run = Simulation::new(&machine, &workload)
@@ -110,6 +110,35 @@ fn a_job_is_not_slowed_down_beyond_what_it_tolerates() {
     assert_eq!(worked_example(ADAPTIVE, 1000), c3_now);
 }
 
+/// With a weight of 0.95 the share is 760 W, and C3 is the fastest within it: naive need not wait.
+/// With 0.9 it is 720 W, in which there is nothing, and the job gets what draws least: C3 again.
+#[test]
+fn a_weight_scales_the_fair_share() {
+    let weighted = |weight: &str, rule| {
+        let terms = Terms { weight: weight.parse().unwrap(), ..Terms::default() };
+        worked_example_on(terms, rule, 450_000)
+    };
+    let (c1_later, c2_later, c3_now) = ((1000, 6, 796_400), (1000, 8, 783_800), (0, 8, 738_200));
+    assert_eq!(weighted("0.95", Picks::Naive), c3_now);
+    assert_eq!(weighted("0.9", Picks::Naive), c3_now);
+    assert_eq!(weighted("0.98", Picks::Naive), c2_later, "784 W are enough for C2");
+    assert_eq!(weighted("1000", Picks::Naive), c2_later, "more than all there is");
+    assert_eq!(weighted("0.95", Picks::Traditional), c1_later, "it knows of no shares");
+}
+
+/// What a job says of itself goes before what the policy says.
+#[test]
+fn a_job_may_say_what_it_tolerates() {
+    let own = |tolerance, rule| {
+        let terms = Terms { tolerance: Some(tolerance), ..Terms::default() };
+        worked_example_on(terms, rule, 399_273)
+    };
+    let (c2_later, c3_now) = ((1000, 8, 783_800), (0, 8, 738_200));
+    assert_eq!(own(Tolerance::Slowdown(Share::percent(10)), ADAPTIVE_0), c3_now);
+    assert_eq!(own(Tolerance::Unbounded, ADAPTIVE_0), c3_now);
+    assert_eq!(own(Tolerance::Slowdown(Share::percent(9)), ADAPTIVE), c2_later);
+}
+
 /// Two applications, and jobs that run them.
 #[derive(Clone, Debug)]
 struct Story {
@@ -119,6 +148,8 @@ struct Story {
     truth: Vec<Profile>,
     /// Application, submission, nodes, time asked for; milliseconds.
     jobs: Vec<(u32, u64, u32, u64)>,
+    /// What some of them agreed on, by turns: weight in thousandths, and what they tolerate.
+    terms: Vec<(u64, Option<Option<u32>>)>,
     guard: u32,
     tolerance: u32,
 }
@@ -129,14 +160,23 @@ const CAP: u32 = 100;
 
 impl Story {
     fn workload(&self) -> Workload {
-        let jobs = self.jobs.iter().map(|(application, submit, nodes, requested)| {
-            ask(*application, *submit, *nodes, *requested)
+        let jobs = self.jobs.iter().zip(self.terms.iter().cycle());
+        let jobs = jobs.map(|((application, submit, nodes, requested), (weight, tolerance))| {
+            let (mut job, run_time) = ask(*application, *submit, *nodes, *requested);
+            let weight = format!("{}.{:03}", weight / 1000, weight % 1000).parse().unwrap();
+            let tolerance = tolerance.map(|percent| match percent {
+                Some(percent) => Tolerance::Slowdown(Share::percent(percent)),
+                None => Tolerance::Unbounded,
+            });
+            job.terms = Terms { weight, tolerance };
+            (job, run_time)
         });
         Workload::new("test", jobs)
     }
 
     fn plain_jobs(&self) -> Vec<PlainJob> {
-        let jobs = self.jobs.iter().map(|&(application, submit_ms, asked, requested_ms)| {
+        let jobs = self.jobs.iter().zip(self.terms.iter().cycle());
+        let jobs = jobs.map(|(&(application, submit_ms, asked, requested_ms), terms)| {
             let profile = &self.profiles[application as usize - 1];
             let truth = &self.truth[application as usize - 1];
             let fits = |row: &&Row| row.configuration.nodes <= self.machine.nodes;
@@ -160,7 +200,15 @@ impl Story {
             let counts = || ways.iter().map(|way| way.nodes);
             let up = counts().filter(|count| *count >= asked).min();
             let nodes = up.or(counts().max()).unwrap();
-            PlainJob { submit_ms, nodes, requested_ms, ways }
+            let tolerance = |percent: u32| u64::from(percent) * 10_000;
+            PlainJob {
+                submit_ms,
+                nodes,
+                requested_ms,
+                weight_thousandths: terms.0,
+                tolerance_millionths: terms.1.map(|percent| percent.map(tolerance)),
+                ways,
+            }
         });
         jobs.collect()
     }
@@ -322,8 +370,11 @@ fn story(
     });
     let guard = prop_oneof![Just(0u32), Just(15)];
     let tolerance = prop_oneof![Just(0u32), Just(10), 0u32..100];
-    (workload, budget, guard, tolerance).prop_map(
-        |((nodes, one, other, jobs), budget, guard, tolerance)| {
+    let weight = prop_oneof![Just(1000u64), 1u64..4000];
+    let own = prop_oneof![Just(None), Just(Some(None)), (0u32..100).prop_map(|p| Some(Some(p)))];
+    let terms = prop_oneof![Just(vec![(1000, None)]), prop::collection::vec((weight, own), 1..4),];
+    (workload, budget, guard, tolerance, terms).prop_map(
+        |((nodes, one, other, jobs), budget, guard, tolerance, terms)| {
             let mut submit = 0;
             let jobs = jobs.into_iter().map(|(application, gap, nodes, requested)| {
                 submit += gap.saturating_sub(6);
@@ -334,6 +385,7 @@ fn story(
                 machine: PlainMachine { nodes, budget },
                 profiles: vec![one.0, other.0],
                 truth: vec![one.1, other.1],
+                terms,
                 guard,
                 tolerance,
             }
@@ -402,6 +454,7 @@ fn the_guard_of_the_head_is_kept_for_all_of_its_time() {
         truth: profiles.clone(),
         profiles,
         jobs: vec![(2, 0, 1, 23_000), (2, 0, 2, 33_000), (1, 0, 1, 10_000), (2, 0, 2, 33_000)],
+        terms: vec![(1000, None)],
         guard: 15,
         tolerance: 0,
     }
@@ -420,6 +473,7 @@ fn the_guard_is_kept_under_limits_to_come() {
         truth: profiles.clone(),
         profiles,
         jobs: vec![(1, 0, 1, 20_000)],
+        terms: vec![(1000, None)],
         guard: 15,
         tolerance: 0,
     };

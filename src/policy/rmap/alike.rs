@@ -1,12 +1,13 @@
 //! Waiting jobs that ask for the same.
 //!
-//! What a job may do depends on its application, the nodes and the time it asks for, and the room.
+//! What a job may do depends on its application, the nodes and the time it asks for, its terms, and
+//! the room.
 //! Jobs that are alike in these get the same answer, so it is worked out once for all of them: a
 //! pass costs what differs in the queue, not what waits.
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::job::{ApplicationId, Job};
+use crate::job::{ApplicationId, Job, Terms};
 use crate::policy::View;
 use crate::units::{JobId, Span};
 
@@ -15,11 +16,13 @@ struct Request {
     application: Option<ApplicationId>,
     nodes: u32,
     requested: Span,
+    terms: Terms,
 }
 
 impl Request {
     fn of(job: &Job) -> Self {
-        Request { application: job.application, nodes: job.nodes, requested: job.requested }
+        let Job { application, nodes, requested, terms, .. } = *job;
+        Request { application, nodes, requested, terms }
     }
 }
 

@@ -1,10 +1,8 @@
 //! The parameters of RMAP's policies, as text that round-trips.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::call::{Call, CallError};
-use crate::units::{Share, Span, Watts};
+use crate::job::Tolerance;
+use crate::units::{Share, Watts};
 
 /// A policy of RMAP with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,54 +23,9 @@ pub enum Rule {
     Traditional,
     /// The fastest within the fair share.
     Naive,
-    /// The same, or what fits now if that is not too slow.
+    /// The same, or what fits now if that is not too slow for jobs that do not say what they
+    /// tolerate.
     Adaptive(Tolerance),
-}
-
-/// How much longer than asked for a job may take so that it need not wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tolerance {
-    /// By at most this share.
-    Slowdown(Share),
-    /// However long.
-    Unbounded,
-}
-
-impl Tolerance {
-    /// Whether a job may take so long that asked for so much.
-    pub(super) fn accepts(self, time: Span, requested: Span) -> bool {
-        match self {
-            Tolerance::Unbounded => true,
-            Tolerance::Slowdown(share) => {
-                let whole = Share::WHOLE.millionths();
-                u128::from(time.millis()) * u128::from(whole)
-                    <= u128::from(requested.millis()) * u128::from(whole + share.millionths())
-            }
-        }
-    }
-}
-
-impl FromStr for Tolerance {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "unbounded" => Ok(Tolerance::Unbounded),
-            share => share
-                .parse()
-                .map(Tolerance::Slowdown)
-                .map_err(|error| format!("{error}, or unbounded")),
-        }
-    }
-}
-
-impl fmt::Display for Tolerance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Tolerance::Slowdown(share) => share.fmt(f),
-            Tolerance::Unbounded => f.write_str("unbounded"),
-        }
-    }
 }
 
 impl RmapSpec {

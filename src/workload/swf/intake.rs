@@ -87,14 +87,12 @@ impl Intake {
         self.usable += 1;
         self.size_from_allocated += u64::from(requested_size.is_none());
         self.estimate_from_run_time += u64::from(requested_time.is_none());
+        let number = u64::try_from(record.number).unwrap_or(self.records);
+        let requested = Span::from_secs(requested_time.map_or(run_time, NonZeroU32::get));
         let job = Job {
-            number: u64::try_from(record.number).unwrap_or(self.records),
-            submit: Instant::from_secs(submit),
-            requested: Span::from_secs(requested_time.map_or(run_time, NonZeroU32::get)),
-            nodes: size.get(),
-            processors: size.get(),
             user: positive(record.user).map(UserId),
             application: positive(record.application).map(ApplicationId),
+            ..Job::new(number, Instant::from_secs(submit), size.get(), requested)
         };
         Some((job, Span::from_secs(run_time)))
     }

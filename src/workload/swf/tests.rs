@@ -49,15 +49,8 @@ fn application(number: u32) -> Option<ApplicationId> {
 }
 
 fn sound_job() -> (Job, Span) {
-    let job = Job {
-        number: 7,
-        submit: Instant::from_secs(100),
-        requested: Span::from_secs(3600),
-        nodes: 8,
-        processors: 8,
-        user: user(3),
-        application: application(9),
-    };
+    let asked = Job::new(7, Instant::from_secs(100), 8, Span::from_secs(3600));
+    let job = Job { user: user(3), application: application(9), ..asked };
     (job, Span::from_secs(60))
 }
 
@@ -558,15 +551,10 @@ prop_compose! {
         application_number in prop_oneof![Just(0), any::<u32>()],
         run_time in any::<u32>(),
     ) -> (Job, Span) {
-        let job = Job {
-            number,
-            submit: Instant::from_secs(submit),
-            requested: Span::from_secs(requested),
-            nodes,
-            processors: nodes,
-            user: user(user_number),
-            application: application(application_number),
-        };
+        let asked =
+            Job::new(number, Instant::from_secs(submit), nodes, Span::from_secs(requested));
+        let (user, application) = (user(user_number), application(application_number));
+        let job = Job { user, application, ..asked };
         (job, Span::from_secs(run_time))
     }
 }

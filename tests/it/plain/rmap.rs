@@ -18,10 +18,11 @@ impl Plain<'_> {
             .min_by_key(|way| (ways[*way].believed_ms, ways[*way].milliwatts))
     }
 
-    /// What a job may draw by the nodes it asks for.
+    /// What a job may draw by the nodes it asks for and its weight.
     fn fair_share(&self, job: usize) -> u64 {
         let whole = u128::from(self.limit_at(self.now));
-        (whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes)) as u64
+        let share = whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes);
+        (share * u128::from(self.jobs[job].weight_thousandths) / 1000).min(whole) as u64
     }
 
     /// The way a job waits for.
@@ -75,6 +76,8 @@ impl Plain<'_> {
             return Some(wanted);
         }
         let Kind::Adaptive { tolerance_millionths } = rmap.kind else { return None };
+        let own = self.jobs[job].tolerance_millionths;
+        let tolerance_millionths = own.unwrap_or(tolerance_millionths);
         let is_fast_enough = |way: &usize| {
             tolerance_millionths.is_none_or(|tolerance| {
                 u128::from(ways[*way].believed_ms) * 1_000_000

@@ -15,7 +15,14 @@ const GUIDE: Guide = Guide {
 /// A job that arrives at 0 and takes exactly the time it asked for. Each way: time, power.
 fn job<const WAYS: usize>(nodes: u32, ways: [(u64, u64); WAYS]) -> PlainJob {
     let way = |(time_ms, milliwatts)| Way::rigid(nodes, time_ms, time_ms, milliwatts);
-    PlainJob { submit_ms: 0, nodes, requested_ms: ways[0].0, ways: ways.map(way).to_vec() }
+    PlainJob {
+        submit_ms: 0,
+        nodes,
+        requested_ms: ways[0].0,
+        weight_thousandths: 1000,
+        tolerance_millionths: None,
+        ways: ways.map(way).to_vec(),
+    }
 }
 
 /// A machine with one limit of 100 milliwatts: a milliwatt is a percent.

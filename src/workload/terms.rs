@@ -1,0 +1,123 @@
+//! The terms of jobs, which no log has a column for: a file of `job,weight,slowdown` rows.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::job::Terms;
+use crate::rows::rows;
+use crate::workload::Workload;
+
+const COLUMNS: [&str; 3] = ["job", "weight", "slowdown"];
+
+/// Why a list of terms cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TermsError {
+    /// The file cannot be read.
+    #[error("cannot read the terms of jobs in {}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A row is wrong.
+    #[error(
+        "{}, line {line}, field '{field}': {why}; write job,weight,slowdown, such as 17,2,10%; \
+         a field may be empty",
+        path.display()
+    )]
+    Row {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// Which column.
+        field: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Workload {
+    /// Gives jobs the terms a file has for their numbers. Jobs it does not name keep theirs.
+    pub fn set_terms_from(&mut self, path: &Path) -> Result<(), TermsError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| TermsError::Unreadable { path: path.to_owned(), source })?;
+        self.set_terms(&text, path)
+    }
+
+    fn set_terms(&mut self, text: &str, path: &Path) -> Result<(), TermsError> {
+        let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (place, job) in self.jobs.iter().enumerate() {
+            places.entry(job.number).or_default().push(place);
+        }
+        let mut lines: HashMap<u64, usize> = HashMap::new();
+        let mut agreed = Vec::new();
+        for (line, fields) in rows(text, &COLUMNS) {
+            let wrong = |field, why| TermsError::Row { path: path.to_owned(), line, field, why };
+            let [job, weight, slowdown] = fields[..] else {
+                let field = COLUMNS[fields.len().min(2)];
+                return Err(wrong(field, format!("'{}' is not three fields", fields.join(","))));
+            };
+            let number: u64 =
+                job.parse().map_err(|_| wrong("job", format!("'{job}' is not a job's number")))?;
+            let places = places
+                .get(&number)
+                .ok_or_else(|| wrong("job", format!("there is no job {number} in the workload")))?;
+            if let Some(earlier) = lines.insert(number, line) {
+                return Err(wrong("job", format!("line {earlier} has terms of {number} already")));
+            }
+            let mut terms = Terms::default();
+            if !weight.is_empty() {
+                terms.weight = weight.parse().map_err(|why| wrong("weight", why))?;
+            }
+            if !slowdown.is_empty() {
+                terms.tolerance = Some(slowdown.parse().map_err(|why| wrong("slowdown", why))?);
+            }
+            agreed.extend(places.iter().map(|place| (*place, terms)));
+        }
+        for (place, terms) in agreed {
+            self.jobs[place].terms = terms;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Job, Tolerance};
+    use crate::units::{Instant, Share, Span};
+
+    fn with(text: &str) -> Result<Workload, String> {
+        let job = |number| (Job::new(number, Instant::ZERO, 1, Span::ZERO), Span::ZERO);
+        let mut workload = Workload::new("test", [job(7), job(9)]);
+        let set = workload.set_terms(text, Path::new("terms.csv"));
+        set.map(|()| workload).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn fields_may_be_empty() {
+        let workload = with("job,weight,slowdown\n9,2.5,\n7,,10%\n").unwrap();
+        let [seven, nine] = [0, 1].map(|place| workload.jobs()[place].terms);
+        assert_eq!(nine, Terms { weight: "2.5".parse().unwrap(), tolerance: None });
+        let tolerance = Some(Tolerance::Slowdown(Share::percent(10)));
+        assert_eq!(seven, Terms { tolerance, ..Terms::default() });
+    }
+
+    #[test]
+    fn mistakes_are_named_and_change_nothing() {
+        for (text, why) in [
+            ("7,2", "terms.csv, line 1, field 'slowdown': '7,2' is not three fields"),
+            ("x,2,", "line 1, field 'job': 'x' is not a job's number"),
+            ("7,2,\n8,2,", "line 2, field 'job': there is no job 8"),
+            ("7,2,\n7,3,", "line 2, field 'job': line 1 has terms of 7 already"),
+            ("7,0,", "field 'weight': '0' is not from 0.001"),
+            ("7,,fast", "field 'slowdown'"),
+            ("7,,10", "such as 60%"),
+        ] {
+            let error = with(text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
