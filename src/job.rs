@@ -106,8 +106,23 @@ impl Tolerance {
             Tolerance::Unbounded => true,
             Tolerance::Slowdown(share) => {
                 let whole = Share::WHOLE.millionths();
+                let at_most = whole.saturating_add(share.millionths());
                 u128::from(time.millis()) * u128::from(whole)
-                    <= u128::from(requested.millis()) * u128::from(whole + share.millionths())
+                    <= u128::from(requested.millis()) * u128::from(at_most)
+            }
+        }
+    }
+
+    /// The least a job may have asked for that is to take so long.
+    #[inline]
+    pub fn least_request(self, time: Span) -> Span {
+        match self {
+            Tolerance::Unbounded => Span::ZERO,
+            Tolerance::Slowdown(share) => {
+                let whole = Share::WHOLE.millionths();
+                let at_most = whole.saturating_add(share.millionths());
+                let least = u128::from(time.millis()) * u128::from(whole);
+                Span::from_millis(least.div_ceil(u128::from(at_most)) as u64)
             }
         }
     }
@@ -150,6 +165,21 @@ pub struct ApplicationId(pub NonZeroU32);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_request_is_just_accepted() {
+        for percent in ["0%", "10%", "33.3%", "1844674407370955%"] {
+            let tolerance: Tolerance = percent.parse().unwrap();
+            for millis in [0, 1, 7, 439_200, 1 << 50] {
+                let time = Span::from_millis(millis);
+                let least = tolerance.least_request(time);
+                assert!(tolerance.accepts(time, least), "{percent} of {millis}");
+                let less = least.millis().checked_sub(1).map(Span::from_millis);
+                assert!(less.is_none_or(|less| !tolerance.accepts(time, less)));
+            }
+        }
+        assert_eq!(Tolerance::Unbounded.least_request(Span::from_secs(1)), Span::ZERO);
+    }
 
     #[test]
     fn weights_are_exact_and_never_round_up() {

@@ -172,6 +172,19 @@ pub trait Model: Sync {
         fits.min_by_key(|point| (point.time, point.power)).map(|point| Way::at(*point))
     }
 
+    /// The point of the fastest way to run a job that is accepted. Of ways that are equally fast,
+    /// the one that draws least.
+    fn fastest_of(
+        &self,
+        id: JobId,
+        job: &Job,
+        accepts: &dyn Fn(&Way) -> bool,
+    ) -> Option<OperatingPoint> {
+        let menu = self.menu(id, job);
+        let ways = menu.iter().map(|point| Way::at(*point)).filter(accepts);
+        ways.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
+    }
+
     /// The way to run a job that draws least.
     fn thriftiest(&self, id: JobId, job: &Job) -> Way {
         let menu = self.menu(id, job);

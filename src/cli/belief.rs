@@ -1,12 +1,19 @@
-//! What is believed about how jobs run, and what is true: tables from the profile database.
+//! What is believed about how jobs run, and what is true: tables of profiles.
 
-use clap::{Args, ValueEnum};
+use std::convert::Infallible;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use clap::Args;
+
+use crate::cli::tables;
+use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::{Beliefs, Profiled};
 use crate::policy::PolicySpec;
-use crate::profile::Profile;
 use crate::profile::fit::{self, Training};
+use crate::profile::{Origin, Profile};
 use crate::units::Share;
 use crate::workload::Workload;
 
@@ -14,56 +21,152 @@ use crate::workload::Workload;
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// What a policy that chooses configurations believes: the rows of the database, or what a model says that was
-    /// fitted to some of them
-    #[arg(long, value_name = "TABLE", value_enum, default_value_t)]
-    believe: Table,
+    /// What a policy that chooses configurations believes: stored (the rows of the database),
+    /// measured (those of them that were measured), predicted (what a model says that was fitted
+    /// to some of them), or another database [default: stored]
+    #[arg(long, value_name = "TABLE")]
+    believe: Option<Table>,
 
-    /// What then happens
-    #[arg(long, value_name = "TABLE", value_enum, default_value_t)]
-    truth: Table,
+    /// What then happens: the same choice [default: stored]
+    #[arg(long, value_name = "TABLE")]
+    truth: Option<Table>,
 
-    /// The share of the rows a model is fitted to
-    #[arg(long, value_name = "SHARE", default_value = "10%")]
-    train: Share,
+    /// The share of the rows a model is fitted to [default: 10%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_part, allow_hyphen_values = true)]
+    train: Option<Share>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+fn parse_part(text: &str) -> anyhow::Result<Share> {
+    let share: Share = text.parse()?;
+    if share == Share::percent(0) || share > Share::WHOLE {
+        anyhow::bail!("a model is fitted to some of the rows: above 0%, at most 100%");
+    }
+    Ok(share)
+}
+
+/// A table of profiles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Table {
     #[default]
+    Stored,
     Measured,
     Predicted,
+    Database(PathBuf),
+}
+
+impl FromStr for Table {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "stored" => Table::Stored,
+            "measured" => Table::Measured,
+            "predicted" => Table::Predicted,
+            path => Table::Database(path.into()),
+        })
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Table::Stored => f.write_str("stored"),
+            Table::Measured => f.write_str("measured"),
+            Table::Predicted => f.write_str("predicted"),
+            Table::Database(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// Belief and truth.
 pub(super) struct Models {
     pub(super) believed: Profiled,
-    pub(super) truth: Profiled,
+    /// If it is another.
+    truth: Option<Profiled>,
+    /// What both are, in words.
+    pub(super) said: String,
+}
+
+impl Models {
+    pub(super) fn truth(&self) -> &Profiled {
+        self.truth.as_ref().unwrap_or(&self.believed)
+    }
 }
 
 impl Arguments {
-    /// Both models, if the policy needs them; `measured` is what the database has.
+    /// Whether anything was said that only matters to policies that choose configurations.
+    pub(super) fn were_given(&self) -> bool {
+        self.believe.is_some() || self.truth.is_some() || self.train.is_some()
+    }
+
+    /// Both models, if the policy needs them; `stored` is what the database has.
     pub(super) fn models(
         &self,
         policy: &PolicySpec,
         machine: &Machine,
         workload: &Workload,
-        measured: &[Profile],
+        stored: &[Profile],
         seed: u64,
     ) -> anyhow::Result<Option<Models>> {
         let PolicySpec::Rmap(spec) = policy else { return Ok(None) };
-        let table = |table: Table| match table {
-            Table::Measured => Ok(measured.to_vec()),
-            Table::Predicted => {
-                let training = Training::Random { share: self.train, seed };
-                measured.iter().map(|profile| fit::predicted(profile, &training)).collect()
-            }
+        let [believe, truth] =
+            [&self.believe, &self.truth].map(|said| said.clone().unwrap_or_default());
+        let train = self.train.unwrap_or(Share::percent(10));
+        let is_run = |place: usize| {
+            let number = |place: usize| place as u32 + 1;
+            let runs = |job: &Job| {
+                job.application.is_some_and(|application| application.0.get() == number(place))
+            };
+            workload.jobs().iter().any(runs)
         };
-        let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
+        let table = |table: &Table| -> anyhow::Result<Vec<Profile>> {
+            let measured = |profile: &Profile| {
+                let rows = profile.rows.iter().filter(|row| row.origin == Origin::Measured);
+                Profile { application: profile.application.clone(), rows: rows.copied().collect() }
+            };
+            Ok(match table {
+                Table::Stored => stored.to_vec(),
+                Table::Measured => stored.iter().map(measured).collect(),
+                Table::Predicted => {
+                    let training = Training::Random { share: train, seed };
+                    let predicted = |(place, profile): (usize, &Profile)| match is_run(place) {
+                        true => fit::predicted(profile, &training),
+                        false => Ok(profile.clone()),
+                    };
+                    stored.iter().enumerate().map(predicted).collect::<Result<_, _>>()?
+                }
+                Table::Database(path) => by_name(stored, tables::open(Path::new(path))?),
+            })
+        };
         let jobs = workload.jobs();
-        Ok(Some(Models {
-            believed: Profiled::new(machine, &table(self.believe)?, jobs, beliefs)?,
-            truth: Profiled::new(machine, &table(self.truth)?, jobs, Beliefs::default())?,
-        }))
+        let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
+        let believed = Profiled::new(machine, &table(&believe)?, jobs, beliefs)?;
+        let is_same = believe == truth && beliefs == Beliefs::default();
+        let real = match is_same {
+            true => None,
+            false => Some(Profiled::new(machine, &table(&truth)?, jobs, Beliefs::default())?),
+        };
+        if let Some(real) = &real {
+            believed.check_truth(real, stored)?;
+        }
+        let said = match (&believe, &truth) {
+            (Table::Predicted, _) | (_, Table::Predicted) => {
+                format!("believed {believe}, true {truth}, trained on {train}")
+            }
+            _ if is_same => format!("{believe}"),
+            _ => format!("believed {believe}, true {truth}"),
+        };
+        Ok(Some(Models { believed, truth: real, said }))
     }
+}
+
+/// The profiles of another database in the order of these, by their names: numbers are those of one
+/// database.
+fn by_name(stored: &[Profile], others: Vec<Profile>) -> Vec<Profile> {
+    let found = |profile: &Profile| {
+        let other = others.iter().find(|other| other.application == profile.application);
+        let nothing = || Profile { application: profile.application.clone(), rows: Vec::new() };
+        other.cloned().unwrap_or_else(nothing)
+    };
+    stored.iter().map(found).collect()
 }

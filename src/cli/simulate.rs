@@ -120,6 +120,9 @@ struct Answer<'a> {
     intake: Option<&'a Intake>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plain_bsld: Option<f64>,
+    /// The applications, and which tables of them are believed and true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profiles: Option<String>,
     estimates_raised: usize,
     simulate_s: f64,
     wall_s: f64,
@@ -157,7 +160,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => original.clone(),
     };
     workload.pack_processors(machine.processors_per_node);
-    let estimates_raised = if arguments.enforce_limits { 0 } else { workload.raise_estimates() };
+    // Where profiles say how long jobs run, the log's run times are nobody's estimates.
+    let raises = !arguments.enforce_limits && !policy.uses_profiles();
+    let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
+    if !policy.uses_profiles() && arguments.belief.were_given() {
+        warn(&format!("--believe, --truth and --train have no effect on {policy}"));
+    }
+    if !policy.uses_profiles() && arguments.terms.is_some() {
+        warn(&format!("--terms has no effect on {policy}"));
+    }
     if policy.uses_gears() && !budget.is_limited() {
         warn(&format!("without --budget, {} is plain EASY", policy));
     }
@@ -173,7 +184,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let scenario = Scenario {
         model: models.as_ref().map(|models| &models.believed as &dyn Model),
-        truth: models.as_ref().map(|models| &models.truth as &dyn Model),
+        truth: models.as_ref().map(|models| models.truth() as &dyn Model),
         plain_machine: &original,
         budget,
         outages,
@@ -203,6 +214,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
+        profiles: models
+            .as_ref()
+            .map(|models| format!("{}: {}", arguments.tables.name(), models.said)),
         estimates_raised,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
@@ -272,6 +286,9 @@ fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
             "{:>12}  mean slowdown {bsld:.2} under plain EASY without a limit: bsld_lower\n",
             "reference"
         );
+    }
+    if let Some(profiles) = &answer.profiles {
+        text += &format!("{:>12}  {profiles}\n", "profiles");
     }
     if let Some(intake) = answer.intake {
         for line in intake.lines() {

@@ -24,25 +24,43 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// The profiles, by the number of the application.
-    pub(super) fn load(&self) -> Result<Vec<Profile>, StoreError> {
-        let named = self.profiles.as_deref().unwrap_or(DATABASE);
-        let is_there = Path::new(named).exists();
-        match named.parse::<Preset>() {
-            Ok(preset) if !is_there => Ok(cab::generate(preset, 1)),
-            _ if self.profiles.is_none() && !is_there => {
-                warn(&format!(
-                    "there is no {DATABASE}: applications are those of 'busbar profile generate \
-                     cab', which are made up"
-                ));
-                Ok(cab::generate(Preset::Cab, 1))
-            }
-            _ => {
-                let profiles = Store::open(Path::new(named))?.profiles()?;
-                Ok(profiles.into_iter().map(|(_, profile)| profile).collect())
-            }
+    /// Which profiles: what was named, or else the usual database, or else what is made up.
+    pub(super) fn name(&self) -> &str {
+        match &self.profiles {
+            Some(name) => name,
+            None if Path::new(DATABASE).exists() => DATABASE,
+            None => "cab",
         }
     }
+
+    /// The profiles, by the number of the application.
+    pub(super) fn load(&self) -> Result<Vec<Profile>, StoreError> {
+        let name = self.name();
+        match name.parse::<Preset>() {
+            Ok(preset) if !Path::new(name).exists() => {
+                if self.profiles.is_none() {
+                    warn(&format!(
+                        "there is no {DATABASE}: applications are those of 'busbar profile \
+                         generate {preset}', which are made up"
+                    ));
+                }
+                Ok(cab::generate(preset, 1))
+            }
+            _ => open(Path::new(name)),
+        }
+    }
+}
+
+/// The profiles of a database by the number of the application, less one. A number that no
+/// application has any more has an empty one.
+pub(super) fn open(path: &Path) -> Result<Vec<Profile>, StoreError> {
+    let mut profiles = Vec::new();
+    for (number, profile) in Store::open(path)?.profiles()? {
+        let nobody = || Profile { application: String::new(), rows: Vec::new() };
+        profiles.resize_with(number.get() as usize - 1, nobody);
+        profiles.push(profile);
+    }
+    Ok(profiles)
 }
 
 /// How long applications take that have these profiles.

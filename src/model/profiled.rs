@@ -40,8 +40,36 @@ pub enum ProfiledError {
     #[error("there are no profiles; import or generate some (busbar profile)")]
     None,
     /// A profile has no rows.
-    #[error("the profile of '{0}' has no rows that can be used")]
+    #[error("the profile of '{0}' has no rows on as few nodes as the machine has")]
     Empty(String),
+    /// A profile is of nodes with more cores.
+    #[error(
+        "the profile of '{application}' has rows with {cores} cores a node, and a node of the \
+         machine has {processors}; is it another machine (--machine)?"
+    )]
+    Cores {
+        /// Which profile.
+        application: String,
+        /// Cores of one of its rows.
+        cores: u32,
+        /// Processors of a node of the machine.
+        processors: u32,
+    },
+    /// A profile is of nodes that draw more.
+    #[error(
+        "the profile of '{application}' has rows under {cap} a socket, and a node of the machine \
+         has {sockets} and draws {node_power} at most; is it another machine (--machine)?"
+    )]
+    Cap {
+        /// Which profile.
+        application: String,
+        /// The cap of one of its rows.
+        cap: Watts,
+        /// Sockets of a node of the machine.
+        sockets: u32,
+        /// What a node draws at most.
+        node_power: Watts,
+    },
     /// A job does not say which application it runs.
     #[error(
         "job {job} does not say which application it runs; its executable number must be one \
@@ -64,13 +92,24 @@ pub enum ProfiledError {
         /// How many profiles there are.
         profiles: usize,
     },
+    /// What is believed of a configuration cannot be held against what is true.
+    #[error(
+        "nobody knows what is true of '{application}' on {configuration}, which is believed to be \
+         possible; measure it, or do not believe in it"
+    )]
+    NoTruth {
+        /// Which application.
+        application: String,
+        /// Which configuration.
+        configuration: Configuration,
+    },
 }
 
 /// Applications with profiles.
 #[derive(Clone, Debug)]
 pub struct Profiled {
-    /// By the application's number, which counts from 1.
-    tables: Vec<Table>,
+    /// By the application's number, which counts from 1: those that jobs run.
+    tables: Vec<Option<Table>>,
     sockets: u32,
     beliefs: Beliefs,
     rungs: [Rung; 1],
@@ -96,12 +135,16 @@ impl Table {
     fn new(profile: Profile) -> Self {
         let packed: Vec<Row> = profile.unthrottled().copied().collect();
         let nodes: Vec<u32> = packed.iter().map(|row| row.configuration.nodes).collect();
-        let front = |most: u32| {
-            let few = profile.rows.iter().filter(|row| row.configuration.nodes <= most).copied();
-            Profile { application: String::new(), rows: few.collect() }.best()
-        };
+        // What is beaten on fewer nodes is beaten on more.
+        let same = |one: &Row, other: &Row| one.configuration.nodes == other.configuration.nodes;
+        let mut front = Profile { application: String::new(), rows: Vec::new() };
+        let fronts = profile.rows.chunk_by(same).map(|rows| {
+            front.rows.extend(rows);
+            front.rows = front.best();
+            front.rows.clone()
+        });
         Table {
-            fronts: nodes.iter().map(|count| front(*count)).collect(),
+            fronts: fronts.collect(),
             is_predicted: profile.rows.iter().any(|row| row.origin == Origin::Predicted),
             nodes,
             packed,
@@ -126,6 +169,40 @@ impl Table {
     }
 }
 
+/// The rows of a profile that a machine can run.
+fn table(machine: &Machine, profile: &Profile, beliefs: &Beliefs) -> Result<Table, ProfiledError> {
+    let mut profile = profile.clone();
+    profile.rows.retain(|row| row.configuration.nodes <= machine.nodes);
+    let application = || profile.application.clone();
+    let sockets = machine.sockets_per_node;
+    for row in &profile.rows {
+        let Configuration { cores, cap, .. } = row.configuration;
+        let processors = machine.processors_per_node;
+        if cores > processors {
+            return Err(ProfiledError::Cores { application: application(), cores, processors });
+        }
+        // What a node draws is only known if somebody said so.
+        let node_power = match machine.power_is_assumed {
+            true => Watts::LARGEST,
+            false => machine.node_power,
+        };
+        if cap.checked_mul(sockets).is_none_or(|most| most > node_power) {
+            let application = application();
+            return Err(ProfiledError::Cap { application, cap, sockets, node_power });
+        }
+    }
+    if profile.rows.is_empty() {
+        return Err(ProfiledError::Empty(profile.application));
+    }
+    if let Some(node_power) = beliefs.node_power {
+        for row in &mut profile.rows {
+            let power = node_power.checked_mul(row.configuration.nodes);
+            row.power = power.unwrap_or(Watts::LARGEST).min(Watts::LARGEST);
+        }
+    }
+    Ok(Table::new(profile))
+}
+
 impl Profiled {
     /// The jobs of a workload on a machine, each running the application of its number.
     pub fn new(
@@ -137,38 +214,50 @@ impl Profiled {
         if profiles.is_empty() {
             return Err(ProfiledError::None);
         }
+        let mut is_run = vec![false; profiles.len()];
         for job in jobs {
             let application = job.application.map(|application| application.0.get());
             let application =
                 application.ok_or(ProfiledError::NoApplication { job: job.number })?;
-            if application as usize > profiles.len() {
+            let place = application as usize - 1;
+            if profiles.get(place).is_none_or(|profile| profile.rows.is_empty()) {
                 let (job, profiles) = (job.number, profiles.len());
                 return Err(ProfiledError::Unknown { job, application, profiles });
             }
+            is_run[place] = true;
         }
-        let tables: Vec<Table> = profiles
+        let tables: Vec<Option<Table>> = profiles
             .iter()
-            .map(|profile| {
-                let mut profile = profile.clone();
-                profile.rows.retain(|row| row.configuration.nodes <= machine.nodes);
-                if let Some(node_power) = beliefs.node_power {
-                    for row in &mut profile.rows {
-                        row.power = node_power * row.configuration.nodes;
-                    }
-                }
-                match profile.rows.is_empty() {
-                    true => Err(ProfiledError::Empty(profile.application)),
-                    false => Ok(Table::new(profile)),
-                }
+            .zip(is_run)
+            .map(|(profile, is_run)| match is_run {
+                true => table(machine, profile, &beliefs).map(Some),
+                // A profile that nobody uses may be of another machine.
+                false => Ok(None),
             })
             .collect::<Result<_, _>>()?;
         let least = tables
             .iter()
+            .flatten()
             .flat_map(|table| &table.rows)
             .map(|row| row.power.milliwatts() / u64::from(row.configuration.nodes));
         let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
         let rungs = [Rung { node_power, stretch: Stretch::NONE }];
         Ok(Profiled { tables, sockets: machine.sockets_per_node, beliefs, rungs })
+    }
+
+    /// Whether another table, which is to be the truth, has every configuration that this one has;
+    /// `profiles` are those both were made from.
+    pub fn check_truth(&self, truth: &Profiled, profiles: &[Profile]) -> Result<(), ProfiledError> {
+        for ((believed, truth), profile) in self.tables.iter().zip(&truth.tables).zip(profiles) {
+            let (Some(believed), Some(truth)) = (believed, truth) else { continue };
+            let unknown = believed.rows.iter().find(|row| truth.row(&row.configuration).is_none());
+            if let Some(Row { configuration, .. }) = unknown {
+                let application = profile.application.clone();
+                let configuration = *configuration;
+                return Err(ProfiledError::NoTruth { application, configuration });
+            }
+        }
+        Ok(())
     }
 
     /// The least that any job of this workload could draw, and the application that does.
@@ -183,8 +272,9 @@ impl Profiled {
     /// The table of a job's application; every job has one, or there would be no model.
     #[inline]
     fn table(&self, job: &Job) -> &Table {
-        let number = job.application.map_or(1, |application| application.0.get());
-        &self.tables[(number as usize - 1).min(self.tables.len() - 1)]
+        let place = job.application.map_or(0, |application| application.0.get() as usize - 1);
+        let table = self.tables.get(place).and_then(Option::as_ref);
+        table.expect("a job of the workload the model was made for")
     }
 
     /// A row as a job takes it: its limit is what its user asked for, or longer if it is believed
@@ -255,6 +345,17 @@ impl Model for Profiled {
 
     fn fastest(&self, _id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
         self.table(job).fastest(nodes, power).map(|row| self.way(job, row))
+    }
+
+    fn fastest_of(
+        &self,
+        _id: JobId,
+        job: &Job,
+        accepts: &dyn Fn(&Way) -> bool,
+    ) -> Option<OperatingPoint> {
+        let ways = self.table(job).rows.iter().map(|row| self.way(job, row));
+        let accepted = ways.filter(accepts);
+        accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 
     fn thriftiest(&self, _id: JobId, job: &Job) -> Way {

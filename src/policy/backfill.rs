@@ -126,11 +126,25 @@ impl Room {
     /// Whether a job may start now at `point`.
     #[inline]
     pub fn admits(&self, point: &OperatingPoint) -> bool {
-        point.nodes <= self.nodes
-            && point.power <= self.power
-            && (point.time <= self.window
-                || (point.nodes <= self.extra_nodes && point.power <= self.extra_power))
+        self.longest(point.nodes, point.power).is_some_and(|longest| point.time <= longest)
             && self.outlook.as_ref().is_none_or(|free| free.fits(self.now, &Claim::of(point)))
+    }
+
+    /// For how long so much may be held from now on, as far as the reservation goes; `None` if
+    /// it is not free. If the [budget changes](Room::is_changing), not even for so long.
+    #[inline]
+    pub fn longest(&self, nodes: u32, power: Watts) -> Option<Span> {
+        if nodes > self.nodes || power > self.power {
+            return None;
+        }
+        let is_left_over = nodes <= self.extra_nodes && power <= self.extra_power;
+        Some(if is_left_over { Span::FOREVER } else { self.window })
+    }
+
+    /// Whether the budget is going to change.
+    #[inline]
+    pub fn is_changing(&self) -> bool {
+        self.outlook.is_some()
     }
 
     /// Takes out what a job that was admitted will hold.

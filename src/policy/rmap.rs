@@ -1,7 +1,8 @@
 //! RMAP: power-aware backfilling on overprovisioned machines (Patki and others 2015).
 //!
 //! Rule: EASY backfilling of moldable jobs. Each job has a fair share of the power bound, by the
-//! nodes it asks for: `weight · nodes / all nodes · bound`.
+//! nodes it asks for: `weight · nodes / all nodes · bound`. Where the bound is going to change, it is
+//! the lowest within the time the job asks for.
 //!
 //! - *traditional* knows nothing of that: it gives a job the nodes it asks for, all cores, the
 //!   highest cap; or, if the bound cannot feed that, as many nodes as it can.
@@ -22,12 +23,13 @@ mod spec;
 
 pub use spec::{RmapSpec, Rule};
 
-use alike::Alike;
+use alike::{Alike, Answer, Requests, Wanted};
 
+use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, Way};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
-use crate::units::{JobId, Watts};
+use crate::units::{JobId, Span, Watts};
 
 /// EASY backfilling with configurations from profiles.
 pub type Rmap = Backfill<Configurator>;
@@ -45,56 +47,122 @@ impl Rmap {
     }
 }
 
-/// What jobs may hold in all, now. Without a bound, every node may draw what it can.
-fn bound(view: &View<'_>) -> Watts {
-    view.ledger.for_jobs(view.ledger.limit()).min(Watts::LARGEST)
+/// What jobs may hold in all for as long as this one asks for. Without a bound, every node may draw
+/// what it can.
+fn bound(view: &View<'_>, job: JobId) -> Watts {
+    let until = view.now + view.job(job).requested;
+    let to_come = view.ledger.limits_to_come().iter().take_while(|change| change.0 < until);
+    let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
+    view.ledger.for_jobs(lowest).min(Watts::LARGEST)
+}
+
+/// The nodes by which a job is measured: those it asks for, rounded up to what there is a row for.
+fn size(view: &View<'_>, job: JobId) -> u32 {
+    view.nominal(job).nodes.max(view.job(job).nodes)
 }
 
 /// The power a job may have by the nodes it asks for and its weight; all there is at most.
 fn fair_share(view: &View<'_>, job: JobId) -> Watts {
     let all = view.ledger.total_nodes().max(1);
-    let nodes = view.nominal(job).nodes.min(all);
-    let part = u128::from(bound(view).milliwatts()) * u128::from(nodes) / u128::from(all);
+    let bound = bound(view, job);
+    let nodes = size(view, job).min(all);
+    let part = u128::from(bound.milliwatts()) * u128::from(nodes) / u128::from(all);
     let part = Watts::from_milliwatts(part as u64);
-    view.job(job).terms.weight.times(part).min(bound(view))
+    view.job(job).terms.weight.times(part).min(bound)
 }
 
 impl Configurator {
     /// The configuration a job waits for that has this fair share.
-    fn wanted(&self, view: &View<'_>, job: JobId, share: Watts) -> Way {
-        let asked = view.job(job);
+    fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> Way {
         let found = match self.rule {
-            Rule::Traditional => view.model.unthrottled(job, asked, bound(view)),
+            Rule::Traditional => view.model.unthrottled(id, job, bound(view, id)),
             Rule::Naive | Rule::Adaptive(_) => {
-                view.model.fastest(job, asked, view.ledger.total_nodes(), share)
+                view.model.fastest(id, job, view.ledger.total_nodes(), share)
             }
         };
-        found.unwrap_or_else(|| view.model.thriftiest(job, asked))
+        found.unwrap_or_else(|| view.model.thriftiest(id, job))
+    }
+
+    /// How much longer than asked for a job may take, if it may be given less than it waits for.
+    fn tolerance(&self, job: &Job) -> Option<Tolerance> {
+        let Rule::Adaptive(tolerance) = self.rule else { return None };
+        Some(job.terms.tolerance.unwrap_or(tolerance))
+    }
+
+    /// The fastest ways in what is free and in what a reservation leaves over. What ends before
+    /// the reservation may use all that is free, what does not, what is left over at it.
+    fn possible(
+        view: &View<'_>,
+        id: JobId,
+        job: &Job,
+        room: &Room,
+        share: Watts,
+    ) -> [Option<Way>; 2] {
+        let free = (room.nodes(), room.power());
+        let left_over = room.unreserved();
+        let within =
+            |(nodes, power): (u32, Watts)| view.model.fastest(id, job, nodes, power.min(share));
+        // Where nothing is reserved, both are the same.
+        [within(free), (left_over != free).then(|| within(left_over)).flatten()]
     }
 
     /// The point at which a job may start now.
-    fn point(&self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        let share = fair_share(view, job);
-        let wanted = self.wanted(view, job, share).point;
+    fn point(&self, view: &View<'_>, id: JobId, room: &Room) -> Option<OperatingPoint> {
+        let job = view.job(id);
+        let share = fair_share(view, id);
+        let wanted = self.wanted(view, id, job, share).point;
         if room.admits(&wanted) {
             return Some(wanted);
         }
-        let Rule::Adaptive(tolerance) = self.rule else { return None };
-        let asked = view.job(job);
-        let tolerance = asked.terms.tolerance.unwrap_or(tolerance);
-        let within = |nodes: u32, power: Watts| {
-            let way = view.model.fastest(job, asked, nodes, power.min(share))?;
-            let is_soon = tolerance.accepts(way.believed, asked.requested);
-            (is_soon && room.admits(&way.point)).then_some(way.point)
+        let tolerance = self.tolerance(job)?;
+        let may_start =
+            |way: &Way| tolerance.accepts(way.believed, job.requested) && room.admits(&way.point);
+        let possible = Self::possible(view, id, job, room, share).into_iter().flatten();
+        let found = possible.into_iter().find(may_start);
+        if found.is_none() && room.is_changing() {
+            // What draws less or has fewer nodes may fit when the fastest does not.
+            let most = room.power().min(share);
+            return view.model.fastest_of(id, job, &|way| {
+                way.point.nodes <= room.nodes() && way.point.power <= most && may_start(way)
+            });
+        }
+        found.map(|way| way.point)
+    }
+
+    /// For which requested times jobs like this one may start now, if the budget does not change:
+    /// a job's limit is what it asks for or more, and it may ask for too little to be slowed.
+    fn requests(
+        &self,
+        view: &View<'_>,
+        id: JobId,
+        room: &Room,
+        known: &mut Option<Wanted>,
+    ) -> Requests {
+        let job = &Job { requested: Span::ZERO, ..*view.job(id) };
+        let limit = view.ledger.limit();
+        // It lasts as long as the limit does.
+        let Wanted { share, way, .. } = match *known {
+            Some(wanted) if wanted.limit == limit => wanted,
+            _ => {
+                let share = fair_share(view, id);
+                let way = self.wanted(view, id, job, share);
+                *known.insert(Wanted { limit, share, way })
+            }
         };
-        // What ends before the reservation may use all that is free; what does not, what is left
-        // over at it.
-        let (nodes, power) = room.unreserved();
-        let free = (room.nodes(), room.power());
-        within(free.0, free.1).or_else(|| {
-            // Where nothing is reserved, that was all there is.
-            ((nodes, power) != free).then(|| within(nodes, power)).flatten()
-        })
+        let mut requests = Requests::default();
+        let accept = |requests: &mut Requests, way: &Way, least: Span| {
+            let longest = room.longest(way.point.nodes, way.point.power);
+            if let Some(longest) = longest.filter(|longest| way.point.time <= *longest) {
+                requests.accept(least, longest);
+            }
+        };
+        accept(&mut requests, &way, Span::ZERO);
+        if let Some(tolerance) = self.tolerance(job).filter(|_| !requests.has_all()) {
+            for way in Self::possible(view, id, job, room, share).iter().flatten() {
+                accept(&mut requests, way, tolerance.least_request(way.believed));
+            }
+        }
+        requests
     }
 }
 
@@ -109,13 +177,16 @@ impl Chooser for Configurator {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let point = self.wanted(view, job, fair_share(view, job)).point;
+        let point = self.wanted(view, job, view.job(job), fair_share(view, job)).point;
         Some((point, ahead.vacancy(&point)?))
     }
 
     fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
-        let found = alike.first(from, |job| self.point(view, job, room).is_some());
+        let found = alike.first(from, room, |job, known| match room.is_changing() {
+            false => Answer::Requests(self.requests(view, job, room, known)),
+            true => Answer::Job(self.point(view, job, room).is_some()),
+        });
         self.alike = alike;
         found
     }

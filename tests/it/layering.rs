@@ -43,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "job",
             "machine",
             "budget",
             "policy",

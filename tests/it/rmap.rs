@@ -45,7 +45,8 @@ fn ask(application: u32, submit_ms: u64, nodes: u32, requested_ms: u64) -> (Job,
 }
 
 fn machine(nodes: u32) -> Machine {
-    Machine { sockets_per_node: 2, ..Machine::of_processors(nodes).unwrap() }
+    let machine = Machine::of_processors(nodes).unwrap();
+    Machine { sockets_per_node: 2, processors_per_node: 16, ..machine }
 }
 
 const ADAPTIVE_0: Picks = Picks::Adaptive(Tolerance::Slowdown(Share::percent(0)));
@@ -139,6 +140,31 @@ fn a_job_may_say_what_it_tolerates() {
     assert_eq!(own(Tolerance::Slowdown(Share::percent(9)), ADAPTIVE), c2_later);
 }
 
+/// 100 W now and 50 W from 10 000 s on. A job that asks for longer than that can rely on 50 W, and
+/// starts at once with what fits them rather than wait on an empty machine for its watts to fall.
+#[test]
+fn a_bound_that_will_fall_keeps_nobody_waiting() {
+    let rows = vec![row(4, 1, 50, 40_000, 18_000_000), row(4, 1, 100, 80_000, 14_400_000)];
+    let profiles = [profile("A", rows)];
+    let workload = Workload::new("falling", [ask(1, 0, 4, 20_000_000)]);
+    let machine = machine(4);
+    let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default()).unwrap();
+    let limits = vec![(0, 100_000), (10_000_000, 50_000)];
+    for rule in [Picks::Naive, ADAPTIVE_0, ADAPTIVE] {
+        let plain = PlainMachine { nodes: 4, budget: limits.clone() };
+        let run = Simulation::new(&machine, &workload)
+            .budget(budget(&plain))
+            .model(&model)
+            .run(&mut Rmap::with(rule));
+        let record = run.records[0];
+        assert_eq!(
+            (record.start, record.power),
+            (Instant::ZERO, Watts::from_watts(40)),
+            "{rule:?}"
+        );
+    }
+}
+
 /// Two applications, and jobs that run them.
 #[derive(Clone, Debug)]
 struct Story {
@@ -199,7 +225,7 @@ impl Story {
             let ways: Vec<Way> = ways.filter(|way| way.nodes <= self.machine.nodes).collect();
             let counts = || ways.iter().map(|way| way.nodes);
             let up = counts().filter(|count| *count >= asked).min();
-            let nodes = up.or(counts().max()).unwrap();
+            let nodes = up.unwrap_or(asked).min(self.machine.nodes);
             let tolerance = |percent: u32| u64::from(percent) * 10_000;
             PlainJob {
                 submit_ms,
@@ -365,7 +391,9 @@ fn story(
     budget: impl Strategy<Value = Vec<(u64, u64)>>,
 ) -> impl Strategy<Value = Story> {
     let workload = (8u32..=16).prop_flat_map(move |nodes| {
-        let job = (1u32..=2, 0u64..12, 1..=nodes + 2, 0u64..50);
+        let requested = prop_oneof![0u64..50, Just(5), Just(20)];
+        let size = prop_oneof![1..=nodes + 2, Just(2)];
+        let job = (1u32..=2, 0u64..12, size, requested);
         (Just(nodes), table(nodes, mixed), table(nodes, mixed), prop::collection::vec(job, 1..most))
     });
     let guard = prop_oneof![Just(0u32), Just(15)];

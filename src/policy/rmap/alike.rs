@@ -1,45 +1,93 @@
 //! Waiting jobs that ask for the same.
 //!
-//! What a job may do depends on its application, the nodes and the time it asks for, its terms, and
-//! the room.
-//! Jobs that are alike in these get the same answer, so it is worked out once for all of them: a
-//! pass costs what differs in the queue, not what waits.
+//! What a job may do depends on its application, the nodes it asks for, its terms, the room, and on
+//! the time it asks for. Jobs that are alike in all but the last are in one group: for which times
+//! they may start now is worked out once for all of them, and the first that asks for such a time is
+//! found without looking at each. So a pass costs what differs in the queue, not what waits.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use crate::job::{ApplicationId, Job, Terms};
-use crate::policy::View;
-use crate::units::{JobId, Span};
+use crate::job::{ApplicationId, Terms};
+use crate::model::Way;
+use crate::policy::rmap::size;
+use crate::policy::{Room, View};
+use crate::units::{JobId, Span, Watts};
+
+mod members;
+
+use members::Members;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Request {
+struct Kind {
     application: Option<ApplicationId>,
     nodes: u32,
-    requested: Span,
     terms: Terms,
 }
 
-impl Request {
-    fn of(job: &Job) -> Self {
-        let Job { application, nodes, requested, terms, .. } = *job;
-        Request { application, nodes, requested, terms }
+/// The times that jobs of a group may have asked for so that they start: a few ranges.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    ranges: [Option<(Span, Span)>; 3],
+}
+
+impl Requests {
+    /// These, too.
+    pub(super) fn accept(&mut self, least: Span, most: Span) {
+        if let Some(place) = self.ranges.iter_mut().find(|range| range.is_none()) {
+            *place = Some((least, most));
+        }
     }
+
+    /// Whether every time is accepted.
+    pub(super) fn has_all(&self) -> bool {
+        self.ranges.contains(&Some((Span::ZERO, Span::FOREVER)))
+    }
+
+    /// Whether some time between these is accepted.
+    fn has_any(&self, least: Span, most: Span) -> bool {
+        self.ranges.iter().flatten().any(|range| range.0 <= most && least <= range.1)
+    }
+}
+
+/// What the jobs of a group wait for under a limit of the budget that does not change.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) limit: Watts,
+    /// The fair share of each.
+    pub(super) share: Watts,
+    /// The configuration, with the limit of a job that asks for no time.
+    pub(super) way: Way,
+}
+
+/// What becomes of a job, as far as others of its group may learn from it.
+pub(super) enum Answer {
+    /// Jobs of its group that asked for these times may start.
+    Requests(Requests),
+    /// It may start or not; nothing is said of others, but that those who ask for the same time
+    /// may as well.
+    Job(bool),
 }
 
 /// The waiting jobs, by what they ask for.
 #[derive(Default)]
 pub(super) struct Alike {
     groups: Vec<Group>,
-    /// Where the group of a request is.
-    places: HashMap<Request, usize>,
+    /// Where the group of a kind is.
+    places: HashMap<Kind, usize>,
     /// The group of each job that ever waited, by its place.
     group_of: Vec<usize>,
 }
 
 struct Group {
-    jobs: BTreeSet<JobId>,
-    /// Whether it was refused in this turn. There is only less room as a turn goes on.
+    members: Members,
+    /// None of them runs on fewer nodes or less power.
+    least: (u32, Watts),
+    /// What they wait for, once somebody asked.
+    wanted: Option<Wanted>,
+    /// Whether all were refused in this turn. There is only less room as a turn goes on.
     is_refused: bool,
+    /// Or those who asked for these times.
+    refused: Vec<Span>,
 }
 
 impl Alike {
@@ -47,46 +95,101 @@ impl Alike {
     pub(super) fn begin(&mut self, view: &View<'_>) {
         for group in &mut self.groups {
             group.is_refused = false;
+            group.refused.clear();
         }
-        for &job in view.changes.arrived {
-            let request = Request::of(view.job(job));
-            let place = *self.places.entry(request).or_insert_with(|| {
-                self.groups.push(Group { jobs: BTreeSet::new(), is_refused: false });
+        for &id in view.changes.arrived {
+            let job = view.job(id);
+            let kind =
+                Kind { application: job.application, nodes: size(view, id), terms: job.terms };
+            let place = *self.places.entry(kind).or_insert_with(|| {
+                let nodes = view.model.footprint(id, job).nodes;
+                let power = view.model.thriftiest(id, job).point.power;
+                self.groups.push(Group {
+                    members: Members::default(),
+                    least: (nodes, power),
+                    wanted: None,
+                    is_refused: false,
+                    refused: Vec::new(),
+                });
                 self.groups.len() - 1
             });
-            self.groups[place].jobs.insert(job);
-            if job.index() >= self.group_of.len() {
-                self.group_of.resize(job.index() + 1, 0);
+            self.groups[place].members.insert(id, job.requested);
+            if id.index() >= self.group_of.len() {
+                self.group_of.resize(id.index() + 1, 0);
             }
-            self.group_of[job.index()] = place;
+            self.group_of[id.index()] = place;
         }
     }
 
     pub(super) fn remove(&mut self, job: JobId) {
         let group = self.group_of.get(job.index()).and_then(|place| self.groups.get_mut(*place));
         if let Some(group) = group {
-            group.jobs.remove(&job);
+            group.members.remove(job);
         }
     }
 
-    /// The first job at or after a place for which `accepts` holds.
+    /// The first job at or after a place that may start in this room, by what `ask` says of jobs.
+    /// What it learns of a group's wants it may keep.
     pub(super) fn first(
         &mut self,
         from: JobId,
-        mut accepts: impl FnMut(JobId) -> bool,
+        room: &Room,
+        mut ask: impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
     ) -> Option<JobId> {
         let mut first: Option<JobId> = None;
         for group in self.groups.iter_mut().filter(|group| !group.is_refused) {
-            let Some(&job) = group.jobs.range(from..).next() else { continue };
-            if first.is_some_and(|earlier| earlier < job) {
+            if group.least.0 > room.nodes() || group.least.1 > room.power() {
+                group.is_refused = true;
                 continue;
             }
-            if accepts(job) {
+            let before = first.unwrap_or(JobId(u32::MAX));
+            if let Found::Job(job) = group.first(from, before, &mut ask) {
                 first = Some(job);
-            } else {
-                group.is_refused = true;
             }
         }
         first
+    }
+}
+
+/// What a look through a group came to.
+enum Found {
+    /// The first that may start.
+    Job(JobId),
+    /// None of them, or none before the place that was given.
+    Nobody,
+}
+
+impl Group {
+    /// The first job from a place on, before another, that may start.
+    fn first(
+        &mut self,
+        from: JobId,
+        before: JobId,
+        ask: &mut impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
+    ) -> Found {
+        let any = |_: Span, _: Span| true;
+        let mut from = from;
+        while let Some((job, requested)) = self.members.first(from, any) {
+            if job >= before {
+                return Found::Nobody;
+            }
+            if !self.refused.contains(&requested) {
+                match ask(job, &mut self.wanted) {
+                    Answer::Job(true) => return Found::Job(job),
+                    Answer::Job(false) => self.refused.push(requested),
+                    Answer::Requests(requests) => {
+                        let wanted = |least, most| requests.has_any(least, most);
+                        let found = self.members.first(from, wanted);
+                        self.is_refused = found.is_none();
+                        return match found {
+                            Some((job, _)) if job < before => Found::Job(job),
+                            _ => Found::Nobody,
+                        };
+                    }
+                }
+            }
+            from = JobId(job.0 + 1);
+        }
+        Found::Nobody
     }
 }

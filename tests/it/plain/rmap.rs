@@ -18,9 +18,16 @@ impl Plain<'_> {
             .min_by_key(|way| (ways[*way].believed_ms, ways[*way].milliwatts))
     }
 
+    /// The lowest limit within the time a job asks for.
+    fn bound(&self, job: usize) -> u64 {
+        let until = self.now + self.jobs[job].requested_ms;
+        let steps = self.machine.budget.iter().filter(|step| self.now < step.0 && step.0 < until);
+        steps.map(|step| step.1).fold(self.limit_at(self.now), u64::min)
+    }
+
     /// What a job may draw by the nodes it asks for and its weight.
     fn fair_share(&self, job: usize) -> u64 {
-        let whole = u128::from(self.limit_at(self.now));
+        let whole = u128::from(self.bound(job));
         let share = whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes);
         (share * u128::from(self.jobs[job].weight_thousandths) / 1000).min(whole) as u64
     }
@@ -28,7 +35,7 @@ impl Plain<'_> {
     /// The way a job waits for.
     fn wanted(&self, rmap: &PlainRmap, job: usize) -> usize {
         let ways = &self.jobs[job].ways;
-        let whole = self.limit_at(self.now);
+        let whole = self.bound(job);
         let wanted = match rmap.kind {
             Kind::Traditional => (0..ways.len())
                 .filter(|way| ways[*way].packed && ways[*way].nodes <= self.jobs[job].nodes)
@@ -46,18 +53,6 @@ impl Plain<'_> {
         let held: u32 = self.running.iter().map(|job| job.2.nodes).sum();
         let free = self.limit_at(self.now).saturating_sub(self.drawn());
         (self.machine.nodes - held, free)
-    }
-
-    /// The nodes and the watts that a reservation leaves over where it begins.
-    fn left_over(&self, promise: &Stay) -> (u32, u64) {
-        let running = self.running_stays();
-        let there = || running.iter().filter(|stay| promise.from < stay.until);
-        let nodes: u32 = there().map(|stay| stay.nodes).sum();
-        let milliwatts: u64 = there().map(|stay| stay.milliwatts).sum();
-        (
-            self.machine.nodes.saturating_sub(nodes + promise.nodes),
-            self.limit_at(promise.from).saturating_sub(milliwatts + promise.milliwatts),
-        )
     }
 
     /// The way at which a job starts now, if it does.
@@ -84,14 +79,12 @@ impl Plain<'_> {
                     <= u128::from(self.jobs[job].requested_ms) * u128::from(1_000_000 + tolerance)
             })
         };
-        let milliwatts = milliwatts.min(self.fair_share(job));
-        let now = self.fastest_within(job, nodes, milliwatts).filter(may_start);
-        let beside = || {
-            let (left_nodes, left_milliwatts) = self.left_over(&promise?);
-            let (nodes, milliwatts) = (nodes.min(left_nodes), milliwatts.min(left_milliwatts));
-            self.fastest_within(job, nodes, milliwatts).filter(may_start)
-        };
-        now.or_else(beside).filter(is_fast_enough)
+        let share = self.fair_share(job);
+        (0..ways.len())
+            .filter(|way| ways[*way].milliwatts <= share)
+            .filter(may_start)
+            .filter(is_fast_enough)
+            .min_by_key(|way| (ways[*way].believed_ms, ways[*way].milliwatts))
     }
 
     pub(super) fn rmap(&mut self, rmap: &PlainRmap) {
