@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::model::{Model, OperatingPoint};
 use crate::policy::{Changes, Decision, Policy, View};
 use crate::queue::{Queue, SizeClasses};
-use crate::units::{Instant, JobId, NodeId};
+use crate::units::{Instant, JobId, NodeId, Span};
 
 /// The waiting and the running jobs of one machine.
 pub struct Dispatch<'a> {
@@ -34,6 +34,15 @@ pub enum Applied {
         point: OperatingPoint,
         /// Whether a job ahead of it still waits.
         backfilled: bool,
+    },
+    /// A job goes on at another point.
+    Changed {
+        /// Which.
+        job: JobId,
+        /// How.
+        point: OperatingPoint,
+        /// After a pause.
+        pause: Span,
     },
     /// A job left the queue for good.
     Dropped {
@@ -183,7 +192,14 @@ impl<'a> Dispatch<'a> {
         arrived.clear();
         released.clear();
         self.machine_changed = false;
+        let adjusts = policy.adjusts();
         for decision in self.decisions.drain(..) {
+            if let Decision::Change { job, .. } = decision
+                && !adjusts
+            {
+                done(Err(Violation::Unannounced { job }));
+                continue;
+            }
             done(apply(&decision, *model, queue, ledger, jobs));
         }
     }
@@ -214,6 +230,17 @@ fn apply(
             let backfilled = queue.head() != Some(job);
             queue.remove(job);
             Ok(Applied::Started { job, point, backfilled })
+        }
+        Decision::Change { job, point, pause, left } => {
+            if !ledger.holds(job) {
+                return Err(Violation::HoldsNothing { job });
+            }
+            if !model.offers(job, &jobs[job.index()], &point) {
+                let OperatingPoint { nodes, power, .. } = point;
+                return Err(Violation::NotOnMenu { job, nodes, power });
+            }
+            ledger.change(job, &point, left)?;
+            Ok(Applied::Changed { job, point, pause })
         }
         Decision::Drop { job } => match queue.remove(job) {
             true => Ok(Applied::Dropped { job }),

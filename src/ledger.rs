@@ -56,7 +56,7 @@ pub enum Violation {
         job: JobId,
     },
     /// The model does not offer this operating point to the job.
-    #[error("{job} was to start on {nodes} nodes drawing {power}, which is not on its menu")]
+    #[error("{job} was to run on {nodes} nodes drawing {power}, which is not on its menu")]
     NotOnMenu {
         /// Which job.
         job: JobId,
@@ -88,8 +88,14 @@ pub enum Violation {
         at: Instant,
     },
     /// The job holds nothing.
-    #[error("{job} was to give back what it holds, but it holds nothing")]
+    #[error("{job} was to give back or change what it holds, but it holds nothing")]
     HoldsNothing {
+        /// Which job.
+        job: JobId,
+    },
+    /// A policy changed a job that runs without having said that it does such things.
+    #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
+    Unannounced {
         /// Which job.
         job: JobId,
     },
@@ -170,23 +176,67 @@ impl Ledger {
             return Err(Violation::Power { job, asked: point.power, free, at });
         }
 
-        self.free_nodes -= point.nodes;
-        self.held += point.power;
+        self.hold(Holding { until, job, nodes: point.nodes, power: point.power });
         self.peak = self.peak.max(self.power());
         if let Some(placement) = &mut self.placement {
             placement.take(job, point.nodes);
         }
-        if job.index() >= self.until.len() {
-            self.until.resize(job.index() + 1, Instant::NEVER);
-        }
-        self.until[job.index()] = until;
-        self.running.insert(Holding { until, job, nodes: point.nodes, power: point.power });
         Ok(())
     }
 
-    /// Takes back what a job holds.
-    #[inline]
-    pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
+    /// Gives a job that runs what another operating point says instead, for so long from now on.
+    /// What it holds already counts towards that. Who comes to hold no more of anything is never
+    /// refused: less is what one asks for when there is too little.
+    pub fn change(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        left: Span,
+    ) -> Result<Holding, Violation> {
+        let before = self.release_for_a_change(job)?;
+        match self.try_change(job, point, left, &before) {
+            Ok(()) => Ok(before),
+            Err(violation) => {
+                self.hold(before);
+                Err(violation)
+            }
+        }
+    }
+
+    fn try_change(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        left: Span,
+        before: &Holding,
+    ) -> Result<(), Violation> {
+        let is_less = point.nodes <= before.nodes && point.power <= before.power;
+        let until = (self.now + left).min(Instant::from_millis(u64::MAX - 1));
+        if !is_less {
+            if point.nodes > self.free_nodes {
+                return Err(Violation::Nodes { job, asked: point.nodes, free: self.free_nodes });
+            }
+            let free = self.free_power();
+            if point.power > free {
+                return Err(Violation::Power { job, asked: point.power, free, at: self.now });
+            }
+            if let Some((at, free)) = self.first_shortage(point.power, until) {
+                return Err(Violation::Power { job, asked: point.power, free, at });
+            }
+        }
+        if let Some(placement) = &mut self.placement {
+            match point.nodes.checked_sub(before.nodes) {
+                Some(more) => placement.take(job, more),
+                None => placement.give_some(job, before.nodes - point.nodes),
+            }
+        }
+        self.hold(Holding { until, job, nodes: point.nodes, power: point.power });
+        self.peak = self.peak.max(self.power());
+        Ok(())
+    }
+
+    /// Takes back what a job holds; its nodes stay where they are.
+    fn release_for_a_change(&mut self, job: JobId) -> Result<Holding, Violation> {
         if !self.holds(job) {
             return Err(Violation::HoldsNothing { job });
         }
@@ -194,6 +244,26 @@ impl Ledger {
         let holding = self.running.remove(until, job).ok_or(Violation::HoldsNothing { job })?;
         self.free_nodes += holding.nodes;
         self.held -= holding.power;
+        Ok(holding)
+    }
+
+    /// Lets a job hold this.
+    #[inline]
+    fn hold(&mut self, holding: Holding) {
+        let Holding { until, job, nodes, power } = holding;
+        self.free_nodes -= nodes;
+        self.held += power;
+        if job.index() >= self.until.len() {
+            self.until.resize(job.index() + 1, Instant::NEVER);
+        }
+        self.until[job.index()] = until;
+        self.running.insert(holding);
+    }
+
+    /// Takes back what a job holds.
+    #[inline]
+    pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
+        let holding = self.release_for_a_change(job)?;
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }
@@ -435,6 +505,42 @@ mod tests {
         ));
         ledger.start(JobId(1), &point(2, 200, 10)).unwrap();
         assert_eq!(ledger.check(), Ok(()));
+    }
+
+    /// 500 W for jobs of 200 and 250 W. One may grow by the 50 W that are free, and no further; both
+    /// may shrink, even under a limit that has fallen below what they hold.
+    #[test]
+    fn running_jobs_change_within_what_is_free() {
+        let steps = vec![
+            (Instant::ZERO, Watts::from_watts(500)),
+            (Instant::from_secs(10), Watts::from_watts(300)),
+        ];
+        let mut ledger = ledger(Budget::from_steps(steps).unwrap());
+        ledger.start(JobId(0), &point(4, 200, 5)).unwrap();
+        ledger.start(JobId(1), &point(3, 250, 5)).unwrap();
+        let (change, left) = (point(5, 251, 5), Span::from_secs(5));
+        let refused = ledger.change(JobId(0), &change, left);
+        let (asked, free) = (Watts::from_watts(251), Watts::from_watts(250));
+        let violation = Violation::Power { job: JobId(0), asked, free, at: Instant::ZERO };
+        assert_eq!(refused, Err(violation));
+        let refused = ledger.change(JobId(0), &point(8, 10, 5), left);
+        assert_eq!(refused, Err(Violation::Nodes { job: JobId(0), asked: 8, free: 7 }));
+        assert_eq!((ledger.free_nodes(), ledger.power()), (3, Watts::from_watts(450)));
+        let before = ledger.change(JobId(0), &point(7, 250, 5), left).unwrap();
+        assert_eq!((before.nodes, before.power), (4, Watts::from_watts(200)));
+        assert_eq!((ledger.free_nodes(), ledger.power()), (0, Watts::from_watts(500)));
+        assert_eq!(ledger.check(), Ok(()));
+        // For longer than 500 W are there.
+        let longer = ledger.change(JobId(1), &point(3, 251, 5), Span::from_secs(11));
+        assert!(matches!(longer, Err(Violation::Power { .. })), "{longer:?}");
+        ledger.advance(Instant::from_secs(10));
+        ledger.change(JobId(0), &point(7, 240, 5), left).unwrap();
+        assert_eq!(ledger.power(), Watts::from_watts(490), "less is never refused");
+        ledger.change(JobId(1), &point(1, 60, 5), left).unwrap();
+        assert_eq!(ledger.free_nodes(), 2);
+        assert_eq!(ledger.check(), Ok(()));
+        let nothing = Violation::HoldsNothing { job: JobId(2) };
+        assert_eq!(ledger.change(JobId(2), &point(1, 1, 1), left), Err(nothing));
     }
 
     #[test]

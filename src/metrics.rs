@@ -7,7 +7,7 @@ use crate::dispatch::Rejection;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::sim::{Record, Run, State};
-use crate::units::{Instant, Joules, Span, Watts};
+use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 
 /// The time a job waited.
@@ -160,7 +160,10 @@ impl Summary {
         let (mut bsld_sum, mut bsld_max, mut bsld_nominal) = (0.0f64, 0.0f64, 0.0f64);
         let mut speed = Speed::on(machine);
         let ran = workload.jobs().iter().zip(workload.run_times()).zip(&run.records);
-        for ((job, &run_time), record) in ran.filter(|ran| ran.1.state.has_run()) {
+        for (id, ((job, &run_time), record)) in (0..).map(JobId).zip(ran) {
+            if !record.state.has_run() {
+                continue;
+            }
             let bsld = bounded_slowdown(job, record, bsld_threshold);
             bsld_sum += bsld;
             bsld_max = bsld_max.max(bsld);
@@ -168,8 +171,7 @@ impl Summary {
             bsld_nominal += bounded_slowdown_against(run_time, job, record, bsld_threshold);
             waits.push(wait(job, record).millis());
             turnaround += u128::from(record.end.since(job.submit).millis());
-            let run_millis = record.end.since(record.start).millis();
-            node_time += u128::from(record.nodes) * u128::from(run_millis);
+            node_time += run.total(id).node_millis;
             if subject.has_gears {
                 speed.note(job, run_time, record, subject.budget);
             }

@@ -13,10 +13,12 @@ use crate::units::{JobId, Span, Watts};
 mod dvfs;
 mod profiled;
 mod rigid;
+mod work;
 
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use rigid::Rigid;
+pub use work::Work;
 
 /// One way to run a job: what it holds, for how long at most, and what it draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

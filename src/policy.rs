@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
 use crate::model::{Menu, Model, OperatingPoint};
 use crate::queue::Queue;
-use crate::units::{Instant, JobId};
+use crate::units::{Instant, JobId, Span};
 
 mod backfill;
 mod conservative;
@@ -37,6 +37,11 @@ pub trait Policy {
     /// Looks at what is and writes down what shall be done about it. Decisions are carried out
     /// in the order in which they are written.
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>);
+
+    /// Whether it changes jobs that run. If so, how far each has got is kept track of.
+    fn adjusts(&self) -> bool {
+        false
+    }
 }
 
 /// What a policy decides.
@@ -48,6 +53,17 @@ pub enum Decision {
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
+    },
+    /// Let a job that runs go on at another point.
+    Change {
+        /// Which.
+        job: JobId,
+        /// How; a point of its menu.
+        point: OperatingPoint,
+        /// For how long it does not go on, because it has to move.
+        pause: Span,
+        /// How long it is expected to hold all this, the pause included.
+        left: Span,
     },
     /// Give a waiting job up: it will never run.
     Drop {

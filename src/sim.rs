@@ -10,7 +10,7 @@
 //! [`Workload::raise_estimates`].
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::budget::Budget;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
@@ -21,14 +21,17 @@ use crate::policy::Policy;
 use crate::units::{Instant, JobId, Joules, Watts};
 use crate::workload::Workload;
 
+mod course;
 mod meter;
 mod outage;
 mod record;
 
+pub use course::{Change, Total};
 pub use meter::Excursions;
 pub use outage::{Outage, OutageError, Outages};
 pub use record::{Record, State};
 
+use course::Courses;
 use meter::Meter;
 
 /// When the policy is asked.
@@ -84,6 +87,25 @@ pub struct Run {
     pub power: Vec<PowerSample>,
     /// Jobs that still waited when nothing could happen any more.
     pub unfinished: u64,
+    /// How jobs changed while they ran, in order.
+    pub changes: Vec<Change>,
+    /// What jobs had in all that changed while they ran.
+    pub totals: HashMap<JobId, Total>,
+}
+
+impl Run {
+    /// What a job that has run had in all.
+    pub fn total(&self, job: JobId) -> Total {
+        let record = &self.records[job.index()];
+        if record.changes > 0
+            && let Some(total) = self.totals.get(&job)
+        {
+            return *total;
+        }
+        let time = record.end.since(record.start);
+        let node_millis = u128::from(record.nodes) * u128::from(time.millis());
+        Total { node_millis, energy: record.power.over(time) }
+    }
 }
 
 /// The power drawn from an instant on.
@@ -193,8 +215,8 @@ struct End(u128);
 
 impl End {
     #[inline]
-    fn new(at: Instant, job: JobId, restarts: u16, killed: bool) -> Self {
-        let details = u128::from(job.0) << 32 | u128::from(restarts) << 1 | u128::from(killed);
+    fn new(at: Instant, job: JobId, generation: u32, killed: bool) -> Self {
+        let details = u128::from(job.0) << 32 | u128::from(generation) << 1 | u128::from(killed);
         End(u128::from(at.millis()) << 64 | details)
     }
 
@@ -208,10 +230,10 @@ impl End {
         JobId((self.0 >> 32) as u32)
     }
 
-    /// Which start of the job this ends; it is stale if the job was thrown out and started again.
+    /// Which end of the job this is; it is stale if the job was thrown out or changed since.
     #[inline]
-    fn restarts(self) -> u16 {
-        (self.0 >> 1) as u16
+    fn generation(self) -> u32 {
+        (self.0 as u32) >> 1
     }
 
     /// Whether it is the job's limit that ends it.
@@ -231,6 +253,8 @@ struct World<'a> {
     bound: Option<Budget>,
     meter: Meter,
     records: Vec<Record>,
+    /// How far running jobs have got, if the policy changes them.
+    courses: Courses,
     ends: BinaryHeap<Reverse<End>>,
     /// The next job to be submitted.
     next_arrival: usize,
@@ -261,6 +285,7 @@ impl<'a> World<'a> {
             bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
+            courses: Courses::default(),
             ends: BinaryHeap::new(),
             next_arrival: 0,
             budget_changes: changes.into_iter(),
@@ -282,6 +307,8 @@ impl<'a> World<'a> {
                 first_violations: Vec::new(),
                 power: Vec::new(),
                 unfinished: 0,
+                changes: Vec::new(),
+                totals: HashMap::new(),
             },
         }
     }
@@ -392,12 +419,16 @@ impl<'a> World<'a> {
     #[inline]
     fn end(&mut self, end: End) -> bool {
         let record = &mut self.records[end.job().index()];
-        if record.state != State::Running || record.restarts != end.restarts() {
+        if record.state != State::Running || record.generation() != end.generation() {
             return false;
         }
         record.state = if end.killed() { State::Killed } else { State::Completed };
         self.meter.remove(record.power);
         self.over += 1;
+        if record.changes > 0 {
+            let total = self.courses.end(end.job(), end.at());
+            self.run.totals.extend(total.map(|total| (end.job(), total)));
+        }
         self.note_end(end.at());
         // It runs, so it holds something.
         let released = self.dispatch.end(end.job());
@@ -427,8 +458,9 @@ impl<'a> World<'a> {
                 if let Some(job) = self.dispatch.node_down(node) {
                     self.note_end(self.dispatch.ledger().now());
                     self.meter.remove(self.records[job.index()].power);
-                    let restarts = self.records[job.index()].restarts.saturating_add(1);
-                    self.records[job.index()] = Record { restarts, ..Record::WAITING };
+                    let Record { restarts, changes, .. } = self.records[job.index()];
+                    let restarts = restarts.saturating_add(1);
+                    self.records[job.index()] = Record { restarts, changes, ..Record::WAITING };
                     let now = self.dispatch.ledger().now();
                     // The budget may have fallen since it was let in.
                     let back = self.dispatch.arrive(job, &self.workload.jobs()[job.index()]);
@@ -445,6 +477,7 @@ impl<'a> World<'a> {
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
         let World { dispatch, meter, records, ends, wake, over, run, truth, workload, .. } = self;
+        let (courses, adjusts) = (&mut self.courses, policy.adjusts());
         let now = dispatch.ledger().now();
         let jobs = &workload.jobs()[..self.next_arrival];
         dispatch.decide(policy, jobs, |applied| {
@@ -456,8 +489,8 @@ impl<'a> World<'a> {
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
-                    let restarts = records[job.index()].restarts;
-                    records[job.index()] = Record {
+                    let Record { restarts, changes, .. } = records[job.index()];
+                    let record = Record {
                         start: now,
                         end,
                         nodes: point.nodes,
@@ -466,8 +499,29 @@ impl<'a> World<'a> {
                         state: State::Running,
                         backfilled,
                         restarts,
+                        changes,
                     };
-                    ends.push(Reverse(End::new(end, job, restarts, killed)));
+                    ends.push(Reverse(End::new(end, job, record.generation(), killed)));
+                    records[job.index()] = record;
+                    if adjusts {
+                        courses.start(job, now, &point, outcome);
+                    }
+                }
+                Ok(Applied::Changed { job, point, pause }) => {
+                    let run_time = workload.run_time(job);
+                    let outcome = truth.outcome(job, &jobs[job.index()], run_time, &point);
+                    let record = &mut records[job.index()];
+                    meter.remove(record.power);
+                    meter.add(outcome.power);
+                    // It runs, and its course has been kept since it started.
+                    if let Some((end, killed)) = courses.change(job, now, &point, outcome, pause) {
+                        record.changes = record.changes.wrapping_add(1);
+                        (record.nodes, record.cap) = (point.nodes, point.cap);
+                        (record.end, record.power) = (end, outcome.power);
+                        ends.push(Reverse(End::new(end, job, record.generation(), killed)));
+                    }
+                    let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
+                    run.changes.push(Change { at: now, job, nodes, cap, power, pause });
                 }
                 Ok(Applied::Dropped { job }) => {
                     records[job.index()] =

@@ -28,9 +28,10 @@ impl Placement {
         }
     }
 
+    /// Gives a job so many free nodes, beside those it has.
     pub(super) fn take(&mut self, job: JobId, count: u32) {
         let mut left = count;
-        let mut stretches = Vec::new();
+        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
         while let Some((first, end)) = self.free.pop_first() {
             let taken_end = end.min(first + left);
             if taken_end < end {
@@ -54,6 +55,24 @@ impl Placement {
                 self.set_free(first, end);
             }
         }
+    }
+
+    /// Takes so many of its nodes back from a job, those it got last first.
+    pub(super) fn give_some(&mut self, job: JobId, count: u32) {
+        let mut left = count;
+        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
+        while left > 0 {
+            let Some(first) = stretches.pop() else { break };
+            let Some((end, _)) = self.held.remove(&first) else { continue };
+            let kept_end = end.saturating_sub(left).max(first);
+            left -= end - kept_end;
+            self.set_free(kept_end, end);
+            if kept_end > first {
+                self.held.insert(first, (kept_end, job));
+                stretches.push(first);
+            }
+        }
+        self.stretches.insert(job, stretches);
     }
 
     /// Frees a stretch and joins it with its free neighbours.

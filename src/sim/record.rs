@@ -18,6 +18,9 @@ pub struct Record {
     pub nodes: u32,
     /// How often a failing node threw it out, so that it had to start again.
     pub restarts: u16,
+    /// How often its operating point changed while it ran. What it had at its end is what stands
+    /// here.
+    pub changes: u32,
     /// How it ended.
     pub state: State,
     /// Whether it started while a job ahead of it in the queue still waited.
@@ -62,6 +65,12 @@ impl State {
 }
 
 impl Record {
+    /// Which of its ends to come is the last one: it goes up whenever another one counts.
+    #[inline]
+    pub(super) fn generation(&self) -> u32 {
+        (self.changes + u32::from(self.restarts)) & 0x7fff_ffff
+    }
+
     pub(super) const WAITING: Record = Record {
         start: Instant::NEVER,
         end: Instant::NEVER,
@@ -69,6 +78,7 @@ impl Record {
         cap: Watts::ZERO,
         nodes: 0,
         restarts: 0,
+        changes: 0,
         state: State::Waiting,
         backfilled: false,
     };
