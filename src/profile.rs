@@ -14,7 +14,7 @@ pub mod csv;
 pub mod fit;
 mod store;
 
-pub use store::{Entry, Existing, Imported, Store, StoreError};
+pub use store::{Entry, Existing, Imported, Removal, Removed, Store, StoreError};
 
 /// The longest time a profile may hold, thirty thousand years: sums of it stay far from overflow.
 pub const LONGEST: Span = Span::from_millis(1_000_000_000_000_000);
@@ -63,9 +63,9 @@ pub struct Profile {
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: u32| if count == 1 { "" } else { "s" };
-        let Configuration { nodes, cores, cap } = *self;
-        write!(f, "{nodes} node{} × {cores} core{} at {cap}", plural(nodes), plural(cores))
+        let [nodes, cores] = [(self.nodes, "node"), (self.cores, "core")]
+            .map(|(count, what)| counted(count as usize, what));
+        write!(f, "{nodes} × {cores} at {}", self.cap)
     }
 }
 
@@ -107,6 +107,11 @@ impl Profile {
     pub fn usual_times(&self) -> BTreeMap<u32, Span> {
         self.unthrottled().map(|row| (row.configuration.nodes, row.time)).collect()
     }
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Whether an application may be called this: something to read, on one line.

@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use crate::cli::print;
 use crate::profile::cab::{self, Preset};
-use crate::profile::{Entry, Existing, Imported, Profile, Store, StoreError, csv};
+use crate::profile::{Entry, Existing, Imported, Profile, Store, StoreError, counted, csv};
 use crate::report::{Side, columns, write_whole};
 
 mod fit;
 mod import;
+mod remove;
 mod show;
 
 /// Keep what applications take and draw: import, generate, look at, predict
@@ -26,6 +27,7 @@ pub(super) enum Command {
     Show(show::Arguments),
     Fit(fit::Arguments),
     Export(Export),
+    Remove(remove::Arguments),
 }
 
 /// Which database.
@@ -87,6 +89,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Show(arguments) => show::run(arguments),
         Command::Fit(arguments) => fit::run(arguments),
         Command::Export(arguments) => export(arguments),
+        Command::Remove(arguments) => remove::run(arguments),
     }
 }
 
@@ -121,11 +124,6 @@ fn describe(imported: &Imported, database: &Database) -> String {
         text += &format!(", {left_out} left out for measured ones");
     }
     text + &format!("; {}\n", counted(imported.new_applications, "new application"))
-}
-
-/// `1 row`, `2 rows`.
-fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// An application in JSON.
@@ -202,6 +200,9 @@ fn line(entry: &Entry) -> Line<'_> {
 
 fn export(arguments: &Export) -> anyhow::Result<()> {
     let store = Store::open(&arguments.database.profiles)?;
+    if let Some(out) = arguments.out.as_ref().filter(|out| store.is_made_of(out)) {
+        bail!("{} is the profile database itself; name another file with --out", out.display());
+    }
     let profiles: Vec<Profile> = match &arguments.application {
         Some(application) => vec![store.profile(application)?],
         None => store.profiles()?.into_iter().map(|(_, profile)| profile).collect(),

@@ -1,12 +1,14 @@
 //! `busbar profile show`: one application, in a table and over its caps.
 
+use std::num::NonZeroU32;
+
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 
 use super::{Database, counted, written};
 use crate::cli::print;
-use crate::profile::{Entry, Origin, Profile, Row, Store};
+use crate::profile::{Configuration, Origin, Profile, Row, Store};
 use crate::report::{Point, Side, columns, plot};
 
 /// Show what an application takes and draws
@@ -60,12 +62,11 @@ struct AnswerRow {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let store = Store::open(&arguments.database.profiles)?;
-    let profile = store.profile(&arguments.application)?;
-    let entry = store.entry(&arguments.application)?;
+    let (number, profile) = store.numbered(&arguments.application)?;
     let best = profile.best();
     let curve = curve(&profile, arguments)?;
     if !arguments.json {
-        return print(&describe(arguments, &entry, &profile, &best, &curve));
+        return print(&describe(arguments, number, &profile, &best, &curve));
     }
     let rows = profile.rows.iter().map(|row| AnswerRow {
         nodes: row.configuration.nodes,
@@ -76,11 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         origin: row.origin.name(),
         best: best.contains(row),
     });
-    let answer = Answer {
-        number: entry.number.get(),
-        application: &profile.application,
-        rows: rows.collect(),
-    };
+    let answer =
+        Answer { number: number.get(), application: &profile.application, rows: rows.collect() };
     print(&(serde_json::to_string_pretty(&answer)? + "\n"))
 }
 
@@ -105,47 +103,51 @@ fn pick<'a>(
     let wanted = asked.or(counts.last().copied()).unwrap_or_default();
     if !counts.contains(&wanted) {
         let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
-        bail!("there is no row on {wanted} {what}; there are rows on {}", counts.join(", "));
+        let there = if counts.len() == 1 { "all are" } else { "there are rows" };
+        bail!("there is no row on {wanted} {what}; {there} on {}", counts.join(", "));
     }
     Ok(rows.into_iter().filter(|row| count(row) == wanted).collect())
 }
 
 fn describe(
     arguments: &Arguments,
-    entry: &Entry,
+    number: NonZeroU32,
     profile: &Profile,
     best: &[Row],
     curve: &[&Row],
 ) -> String {
-    let mut text = format!(
-        "{:>12}  {} (number {})\n{:>12}  {} measured, {} predicted\n{:>12}  {}\n{:>12}  {} in a node\n\
-         {:>12}  {} a socket\n\n",
-        "application",
-        entry.application,
-        entry.number,
-        "rows",
-        entry.measured,
-        entry.predicted,
-        "nodes",
-        written(&entry.nodes),
-        "cores",
-        written(&entry.cores),
-        "caps",
-        written(&entry.caps),
-    );
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+    let of = |origin: Origin| profile.rows.iter().filter(|row| row.origin == origin).count();
+    line("application", format!("{} (number {number})", profile.application));
+    let (measured, predicted) = (of(Origin::Measured), of(Origin::Predicted));
+    line("rows", format!("{measured} measured, {predicted} predicted"));
+    line("nodes", span(profile, |configuration| configuration.nodes));
+    line("cores", span(profile, |configuration| configuration.cores) + " in a node");
+    line("caps", span(profile, |configuration| configuration.cap) + " a socket");
+    text.push('\n');
     if arguments.all {
         text += &table(&profile.rows);
     } else {
         text += &format!(
-            "the best {} of {} rows, unbeaten in time and power together (--all shows all)\n",
+            "the best {} of {}, unbeaten in time and power together (--all shows all)\n",
             best.len(),
-            profile.rows.len()
+            counted(profile.rows.len(), "row")
         );
         text += &table(best);
     }
     text.push('\n');
     text += &plots(curve);
     text
+}
+
+/// From the least to the most of something there is.
+fn span<T: Ord + std::fmt::Display>(profile: &Profile, what: fn(&Configuration) -> T) -> String {
+    let values = || profile.rows.iter().map(|row| what(&row.configuration));
+    values()
+        .min()
+        .zip(values().max())
+        .map_or(String::new(), |(least, most)| written(&(least..=most)))
 }
 
 /// Time and power over caps.

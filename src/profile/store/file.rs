@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
@@ -25,24 +26,52 @@ enum Kind {
     Foreign,
 }
 
+/// A file that was opened.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    /// How the file looked, if it is read without a lock on it.
+    pub(super) unlocked: Option<Stamp>,
+}
+
+/// How a file looks from outside. Whoever changes it changes this.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let metadata = path.metadata().ok()?;
+        Some(Stamp { length: metadata.len(), modified: metadata.modified().ok() })
+    }
+}
+
 /// Opens a store that is there.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path) -> Result<Opened, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
+    only_files(path)?;
     let fail = |source| error(path, source);
-    let opened = connect(path, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)
-        .and_then(|connection| Ok((kind(&connection)?, connection)));
-    let (kind, connection) = match opened {
+    // SQLite opens for reading what cannot be written, and then leaves files of ours beside it.
+    let is_writable = File::options().append(true).open(path).is_ok();
+    let opened = match is_writable {
+        true => with_log(path),
+        false => look(path),
+    };
+    let (kind, opened) = match opened {
         Err(error) if is_unchanging(path, &error) => unchanging(path).map_err(fail)?,
         opened => opened.map_err(fail)?,
     };
     checked(kind, path)?;
-    Ok(connection)
+    Ok(opened)
 }
 
 /// Opens a store, or makes an empty one if there is no such file.
-pub(super) fn open_or_create(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_or_create(path: &Path) -> Result<Opened, StoreError> {
+    only_files(path)?;
     // The system says more clearly than SQLite why it cannot be written to.
     File::options()
         .append(true)
@@ -55,7 +84,7 @@ pub(super) fn open_or_create(path: &Path) -> Result<Connection, StoreError> {
         create(&mut connection).map_err(fail)?;
     }
     checked(kind(&connection).map_err(fail)?, path)?;
-    Ok(connection)
+    Ok(Opened { connection, unlocked: None })
 }
 
 /// What SQLite says, in our words where we have better ones.
@@ -63,7 +92,35 @@ pub(super) fn error(path: &Path, source: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotAStore { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError::Busy { path, source }
+        }
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path, source },
         _ => StoreError::Database { path, source },
+    }
+}
+
+/// The file changed while it was read without a lock.
+pub(super) fn changed(path: &Path) -> StoreError {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+    error(path, rusqlite::Error::SqliteFailure(code, Some("it changed meanwhile".to_owned())))
+}
+
+/// The database and the files that SQLite keeps beside it.
+pub(super) fn files(path: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", "-journal"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        name.into()
+    })
+}
+
+/// What is there must be a file.
+fn only_files(path: &Path) -> Result<(), StoreError> {
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err(StoreError::Folder { path: path.to_owned() }),
+        Ok(found) if !found.is_file() => Err(StoreError::NotAStore { path: path.to_owned() }),
+        _ => Ok(()),
     }
 }
 
@@ -90,23 +147,58 @@ fn plain(path: &Path) -> PathBuf {
     Path::new(".").join(path)
 }
 
+/// Opens a file that may be written, with its log. The last to close it takes the log away.
+fn with_log(path: &Path) -> rusqlite::Result<(Kind, Opened)> {
+    let connection = connect(path, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?;
+    Ok((kind(&connection)?, Opened { connection, unlocked: None }))
+}
+
+/// Opens a file that may be read and not written, such as somebody else's. No file is made beside
+/// it: it would belong to us, and its owner could not write to it.
+fn look(path: &Path) -> rusqlite::Result<(Kind, Opened)> {
+    match has_log(path) {
+        // Somebody has it open, or was stopped; what the log holds is not in the file yet.
+        true => {
+            let connection = connect_by_name(path, "readonly_shm=1")?;
+            Ok((kind(&connection)?, Opened { connection, unlocked: None }))
+        }
+        false => unchanging(path),
+    }
+}
+
+fn has_log(path: &Path) -> bool {
+    files(path)[1].exists()
+}
+
 /// Whether the file is in a folder that nothing can be written to. The write-ahead log cannot be
 /// kept there, and there must be none: what it holds is not in the file yet.
 fn is_unchanging(path: &Path, error: &rusqlite::Error) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
     let code = error.sqlite_error_code();
     let is_closed = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
-    is_closed && path.is_file() && !Path::new(&log).exists()
+    is_closed && !has_log(path)
 }
 
-/// Opens a file that nobody can change meanwhile, without a write-ahead log.
-fn unchanging(path: &Path) -> rusqlite::Result<(Kind, Connection)> {
+/// Opens a file that has no log, without making one. Nothing keeps others from changing it: that
+/// has to be noticed by its stamp.
+fn unchanging(path: &Path) -> rusqlite::Result<(Kind, Opened)> {
+    let unlocked = Stamp::of(path);
+    let connection = connect_by_name(path, "immutable=1")?;
+    Ok((kind(&connection)?, Opened { connection, unlocked }))
+}
+
+/// Opens a file to read it, with an option that can be given in a name only.
+fn connect_by_name(path: &Path, option: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let name = plain(path).to_string_lossy().into_owned();
-    let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let connection = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
-    Ok((kind(&connection)?, connection))
+    let mut name = String::from("file:");
+    for byte in plain(path).as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                name.push(char::from(*byte));
+            }
+            other => name += &format!("%{other:02x}"),
+        }
+    }
+    Connection::open_with_flags(format!("{name}?{option}"), flags)
 }
 
 fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
@@ -138,16 +230,66 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
 
+    fn count(opened: &Opened) -> rusqlite::Result<u32> {
+        opened.connection.query_row("SELECT count(*) FROM application", (), |row| row.get(0))
+    }
+
+    fn beside(path: &Path) -> usize {
+        std::fs::read_dir(path.parent().unwrap()).unwrap().count() - 1
+    }
+
+    const ENTER: &str = "INSERT INTO application (name) VALUES ('SP')";
+
     #[test]
-    fn a_file_that_cannot_change_needs_no_log() {
+    fn looking_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("100% of #1?.db");
+        let path = folder.path().join("100% of #1?é.db");
         drop(open_or_create(&path).unwrap());
-        let (kind, connection) = unchanging(&path).unwrap();
+        let (kind, opened) = look(&path).unwrap();
         assert!(matches!(kind, Kind::Profiles { version: VERSION }));
-        let count = "SELECT count(*) FROM profile";
-        assert_eq!(connection.query_row(count, (), |row| row.get(0)), Ok(0));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(connection.execute("DELETE FROM profile", ()).is_err());
+        assert_eq!(count(&opened), Ok(0));
+        assert_eq!(beside(&path), 0, "while it is open");
+        assert!(opened.connection.execute(ENTER, ()).is_err());
+        drop(opened);
+        assert_eq!(beside(&path), 0, "afterwards");
+    }
+
+    #[test]
+    fn what_is_in_the_log_only_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profiles.db");
+        let owner = open_or_create(&path).unwrap();
+        owner.connection.execute(ENTER, ()).unwrap();
+        let (_, opened) = look(&path).unwrap();
+        assert_eq!(count(&opened), Ok(1));
+        assert!(opened.connection.execute("DELETE FROM application", ()).is_err());
+        assert_eq!(beside(&path), 2, "the log and its index are the owner's");
+        drop(opened);
+        drop(owner);
+        let (_, opened) = look(&path).unwrap();
+        assert_eq!((count(&opened), beside(&path)), (Ok(1), 0));
+    }
+
+    #[test]
+    fn a_log_without_its_index_is_not_read_nor_given_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profiles.db");
+        drop(open_or_create(&path).unwrap());
+        std::fs::write(&files(&path)[1], "half a log").unwrap();
+        let looked = look(&path).and_then(|(_, opened)| count(&opened));
+        assert!(looked.is_err(), "{looked:?}");
+        assert_eq!(beside(&path), 1);
+    }
+
+    #[test]
+    fn a_change_without_a_lock_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profiles.db");
+        drop(open_or_create(&path).unwrap());
+        let (_, opened) = look(&path).unwrap();
+        assert_eq!(opened.unlocked, Stamp::of(&path));
+        let file = File::options().append(true).open(&path).unwrap();
+        file.set_len(path.metadata().unwrap().len() + 1).unwrap();
+        assert_ne!(opened.unlocked, Stamp::of(&path));
     }
 }
