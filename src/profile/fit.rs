@@ -13,6 +13,8 @@
 //! - Rows that were themselves predicted teach nothing and prove nothing: they are passed over.
 //! - What never varies among the training rows is not in the polynomial, and the model says nothing
 //!   about other values of it. What has two values only has no bend.
+//! - A model has fewer coefficients than training rows, and rows that tell its terms apart: else it
+//!   would repeat the rows and their errors, and say anything in between.
 //! - Predictions are not held within the caps: a profile does not know the number of sockets.
 //!   Neither is there a margin for being wrong: that is for those who spend the power.
 //!
@@ -24,7 +26,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::DMatrix;
 
-use super::{Configuration, Origin, Profile, Row};
+use super::{Configuration, LONGEST, Origin, Profile, Row, counted};
 use crate::units::{Span, Watts};
 
 mod basis;
@@ -34,15 +36,17 @@ mod tests;
 mod training;
 
 use basis::Basis;
-pub use errors::{Errors, Spread, errors};
+pub use errors::{Errors, Silence, Spread, errors, silence};
+use training::choose_some;
 pub use training::{Training, choose};
 
 /// Why there is no model of an application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// There are fewer rows than coefficients.
+    /// There are no more rows than coefficients: whatever was measured, the model would meet it.
     #[error(
-        "{application}: {rows} measured rows are too few for a model of them; give at least {needed}"
+        "{application}: {} too few for a model of {}; give at least {needed}",
+        are(*rows, "measured row"), counted(needed.saturating_sub(1), "coefficient")
     )]
     TooFew {
         /// Whose rows they are.
@@ -53,11 +57,7 @@ pub enum FitError {
         needed: usize,
     },
     /// A figure is zero, which has no logarithm.
-    #[error(
-        "{application} on {nodes} nodes × {cores} cores at {cap}: {what} is zero; correct the row \
-         or leave it out",
-        nodes = configuration.nodes, cores = configuration.cores, cap = configuration.cap
-    )]
+    #[error("{application} on {configuration}: {what} is zero; correct the row or leave it out")]
     Zero {
         /// Whose row it is.
         application: String,
@@ -68,13 +68,37 @@ pub enum FitError {
     },
     /// The rows vary in too few ways to tell the effects apart.
     #[error(
-        "{application}: nodes, cores and cap vary together, so that their effects cannot be told \
-         apart; add rows in which they vary independently"
+        "{application}: nodes, cores and cap vary together in {}, or nearly so, and their effects \
+         cannot be told apart; add rows in which they vary independently",
+        counted(*rows, "row")
     )]
     Entangled {
         /// Whose rows they are.
         application: String,
+        /// How many there are.
+        rows: usize,
     },
+    /// The model does not say something about every row it was asked for.
+    #[error(
+        "{application}: a model of {} says nothing about {left_out} of {}; train it on more rows \
+         (--train)",
+        counted(*trained_on, "row"), counted(*rows, "row")
+    )]
+    Silent {
+        /// Whose rows they are.
+        application: String,
+        /// How many rows it was trained on.
+        trained_on: usize,
+        /// How many rows have no prediction.
+        left_out: usize,
+        /// Of how many.
+        rows: usize,
+    },
+}
+
+/// `1 row is`, `2 rows are`.
+fn are(number: usize, what: &str) -> String {
+    format!("{} {}", counted(number, what), if number == 1 { "is" } else { "are" })
 }
 
 /// A model of one application.
@@ -111,18 +135,19 @@ pub fn fit(application: &str, rows: &[Row]) -> Result<Fit, FitError> {
     }
     let mut trained_on: Vec<Configuration> = rows.iter().map(|row| row.configuration).collect();
     let basis = Basis::of(&trained_on);
-    let needed = basis.len();
+    let needed = basis.len() + 1;
     if rows.len() < needed {
         let application = application.to_owned();
         return Err(FitError::TooFew { application, rows: rows.len(), needed });
     }
     let terms = trained_on.iter().flat_map(|configuration| basis.terms(configuration));
-    let terms = DMatrix::from_row_iterator(rows.len(), needed, terms);
+    let terms = DMatrix::from_row_iterator(rows.len(), basis.len(), terms);
     let logarithms =
         rows.iter().flat_map(|row| [row.time.secs_f64().ln(), row.power.as_f64().ln()]);
     let logarithms = DMatrix::from_row_iterator(rows.len(), 2, logarithms);
-    let coefficients = least_squares(terms, logarithms)
-        .ok_or_else(|| FitError::Entangled { application: application.to_owned() })?;
+    let entangled =
+        || FitError::Entangled { application: application.to_owned(), rows: rows.len() };
+    let coefficients = least_squares(terms, logarithms).ok_or_else(entangled)?;
     let column = |index| coefficients.column(index).iter().copied().collect();
     let (time, power) = (column(0), column(1));
     trained_on.sort_unstable();
@@ -148,15 +173,17 @@ fn check(application: &str, row: &Row) -> Result<(), FitError> {
 }
 
 /// For each column of values, the coefficients of the terms that come nearest to it; `None` if the
-/// terms of these rows are not independent.
+/// terms of these rows can hardly be told apart.
 fn least_squares(terms: DMatrix<f64>, mut values: DMatrix<f64>) -> Option<DMatrix<f64>> {
-    // Terms are between −1 and 1, and the first is 1 in every row. What is left of a term, once the
-    // terms before it are taken out, is nothing but rounding if it says nothing new.
-    let negligible = 1e-9 * (terms.nrows() as f64).sqrt();
+    /// The most by which an error of what was measured may grow in the coefficients, at worst: of
+    /// 1 %, which is good measurement, to 100 %, which is no model.
+    const WORST_CONDITION: f64 = 100.0;
     let count = terms.ncols();
     let factors = terms.qr();
     let triangle = factors.r();
-    if triangle.diagonal().iter().any(|left| left.abs() <= negligible) {
+    // Terms are between −1 and 1, so that none is small for its unit's sake.
+    let sizes = triangle.singular_values();
+    if sizes.max() > WORST_CONDITION * sizes.min() {
         return None;
     }
     factors.q_tr_mul(&mut values);
@@ -191,10 +218,8 @@ impl Fit {
             let sum: f64 = terms.iter().zip(coefficients).map(|(term, factor)| term * factor).sum();
             sum.exp()
         };
-        // Beyond this a millisecond is lost in rounding; it is 285 000 years.
-        const LONGEST_MILLIS: f64 = 9_007_199_254_740_992.0;
         let millis = (value(&self.time) * 1000.0).round();
-        let time = (0.0..=LONGEST_MILLIS).contains(&millis).then_some(millis as u64)?;
+        let time = (0.0..=LONGEST.millis() as f64).contains(&millis).then_some(millis as u64)?;
         let power = Watts::from_f64_rounded_up(value(&self.power))?;
         Some(Prediction {
             time: Span::from_millis(time.max(1)),
@@ -205,20 +230,68 @@ impl Fit {
 
 /// A model of a profile, fitted to some of its measured rows.
 pub fn train(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
-    let chosen = choose(&profile.rows, training);
-    let rows: Vec<Row> = chosen.iter().map(|place| profile.rows[*place]).collect();
+    let training = training.of(&profile.application);
+    fit_to(profile, &choose(&profile.rows, &training)).map_err(|error| match error {
+        // The rows that were chosen may show less than the others would.
+        FitError::TooFew { application, rows, needed } => {
+            FitError::TooFew { application, rows, needed: needed.max(coefficients(profile) + 1) }
+        }
+        other => other,
+    })
+}
+
+/// As [`train`], but on as many rows as it takes, if those asked for are too few or all alike in
+/// something that varies among the others.
+pub fn train_on_enough(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
+    let training = training.of(&profile.application);
+    let measured = profile.rows.iter().filter(|row| row.origin == Origin::Measured).count();
+    let coefficients = coefficients(profile);
+    let mut count = choose(&profile.rows, &training).len().max(coefficients + 1);
+    loop {
+        let fit = fit_to(profile, &choose_some(&profile.rows, &training, count));
+        let is_whole = fit.as_ref().is_ok_and(|fit| fit.coefficients() == coefficients);
+        if is_whole || count >= measured {
+            return fit;
+        }
+        count += count.div_ceil(4);
+    }
+}
+
+/// A model of these rows of a profile.
+fn fit_to(profile: &Profile, places: &[usize]) -> Result<Fit, FitError> {
+    let rows: Vec<Row> = places.iter().map(|place| profile.rows[*place]).collect();
     fit(&profile.application, &rows)
+}
+
+/// How many coefficients a model of all measured rows has.
+fn coefficients(profile: &Profile) -> usize {
+    let measured = profile.rows.iter().filter(|row| row.origin == Origin::Measured);
+    Basis::of(&measured.map(|row| row.configuration).collect::<Vec<_>>()).len()
 }
 
 /// A whole profile as a model says that was fitted to some of its measured rows: what a scheduler
 /// believes that has seen no more than those.
+///
+/// # Errors
+///
+/// If there is no model, or it does not say something about every row.
 pub fn predicted(profile: &Profile, training: &Training) -> Result<Profile, FitError> {
     let fit = train(profile, training)?;
-    let rows = profile.rows.iter().filter_map(|row| {
+    let predict = |row: &Row| {
         let Prediction { time, power } = fit.predict(&row.configuration)?;
         Some(Row { time, power, origin: Origin::Predicted, ..*row })
-    });
-    Ok(Profile { application: profile.application.clone(), rows: rows.collect() })
+    };
+    let rows: Vec<Row> = profile.rows.iter().filter_map(predict).collect();
+    let application = profile.application.clone();
+    match profile.rows.len() - rows.len() {
+        0 => Ok(Profile { application, rows }),
+        left_out => Err(FitError::Silent {
+            application,
+            trained_on: fit.trained_on.len(),
+            left_out,
+            rows: profile.rows.len(),
+        }),
+    }
 }
 
 /// The profile's rows, with a predicted one for each of the configurations that was not measured;

@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 
 use super::Database;
 use crate::cli::print;
-use crate::profile::fit::{Errors, Fit, Training, complete, errors, fit, train};
-use crate::profile::{Configuration, Existing, Imported, LONGEST, Origin, Profile, Row, Store};
+use crate::profile::fit::{
+    Errors, Fit, Silence, Training, complete, errors, fit, silence, train, train_on_enough,
+};
+use crate::profile::{Configuration, Existing, Imported, Origin, Profile, Row, Store, counted};
 use crate::units::{Share, Watts};
 
 mod answer;
@@ -23,10 +25,9 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "APP")]
     application: String,
 
-    /// The share of the measured rows to train on
-    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share,
-          allow_hyphen_values = true)]
-    train: Share,
+    /// The share of the measured rows to train on [default: 10%, or more if a model needs more]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
+    train: Option<Share>,
 
     /// How these rows are chosen: at random, or spread out over the configurations
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
@@ -55,6 +56,13 @@ enum Choice {
     Designed,
 }
 
+impl Arguments {
+    /// The share of the rows to train on.
+    fn train(&self) -> Share {
+        self.train.unwrap_or(Share::percent(10))
+    }
+}
+
 fn parse_share(text: &str) -> anyhow::Result<Share> {
     let share: Share = text.parse()?;
     if share == Share::default() || share > Share::WHOLE {
@@ -71,6 +79,8 @@ struct Outcome<'a> {
     model: Fit,
     /// On the others, if there are others it has something to say about.
     errors: Option<Errors>,
+    /// The others it has nothing to say about.
+    silence: Silence,
     /// What became of the predictions that were stored.
     saved: Option<Imported>,
 }
@@ -79,6 +89,12 @@ impl Outcome<'_> {
     /// How many rows there are to train on and to compare with.
     fn measured(&self) -> usize {
         measured(self.profile).count()
+    }
+
+    /// How many rows were asked for to train on.
+    fn asked(&self) -> usize {
+        let measured = u32::try_from(self.measured()).unwrap_or(u32::MAX);
+        usize::try_from(self.arguments.train().of_count(measured)).unwrap_or(usize::MAX)
     }
 }
 
@@ -90,17 +106,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut store = Store::open(&arguments.database.profiles)?;
     let profile = store.profile(&arguments.application)?;
     let training = match arguments.choose {
-        Choice::Random => Training::Random { share: arguments.train, seed: arguments.seed },
-        Choice::Designed => Training::Designed { share: arguments.train },
+        Choice::Random => Training::Random { share: arguments.train(), seed: arguments.seed },
+        Choice::Designed => Training::Designed { share: arguments.train() },
     };
-    let model = train(&profile, &training).with_context(|| {
-        let (share, count) = (arguments.train, measured(&profile).count());
-        format!("cannot train a model on {share} of the {count} measured rows (--train)")
-    })?;
+    let model = match arguments.train {
+        Some(share) => train(&profile, &training).with_context(|| {
+            let rows = counted(measured(&profile).count(), "measured row");
+            format!("cannot train a model on {share} of {rows} (--train)")
+        })?,
+        None => train_on_enough(&profile, &training)?,
+    };
     let outcome = Outcome {
         arguments,
         profile: &profile,
         errors: errors(&model, &profile.rows),
+        silence: silence(&model, &profile.rows),
         model,
         saved: match arguments.save {
             true => Some(save(&mut store, &profile)?),
@@ -114,8 +134,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn save(store: &mut Store, profile: &Profile) -> anyhow::Result<Imported> {
     let model = fit(&profile.application, &profile.rows)?;
     let mut rows = complete(profile, &model, combinations(profile)?);
-    // A time beyond all measure is no prediction.
-    rows.retain(|row| row.origin == Origin::Predicted && row.time <= LONGEST);
+    rows.retain(|row| row.origin == Origin::Predicted);
     let predicted = Profile { application: profile.application.clone(), rows };
     Ok(store.import(&[predicted], Existing::Refuse)?)
 }

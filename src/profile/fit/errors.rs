@@ -34,15 +34,49 @@ pub struct Errors {
     pub worst_power_too_low: f64,
 }
 
-/// Compares a model with the measured rows that it was not trained on and has something to say
-/// about. `None` if there are none.
-pub fn errors(fit: &Fit, rows: &[Row]) -> Option<Errors> {
-    let new = |row: &&Row| {
+/// How many rows a model says nothing about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// They differ from the training rows in what is the same in all of those.
+    pub uncovered: usize,
+    /// What the model says of them is beyond all measure.
+    pub beyond_measure: usize,
+}
+
+impl Silence {
+    /// All of them.
+    pub fn rows(&self) -> usize {
+        self.uncovered + self.beyond_measure
+    }
+}
+
+/// The measured rows that a model was not trained on.
+fn others<'a>(fit: &'a Fit, rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
+    rows.iter().filter(|row| {
         let trained = fit.trained_on.binary_search(&row.configuration).is_ok();
         row.origin == Origin::Measured && !trained
-    };
+    })
+}
+
+/// How many of the measured rows that a model was not trained on have no prediction, and are not
+/// among those of [`errors`].
+pub fn silence(fit: &Fit, rows: &[Row]) -> Silence {
+    let mut silence = Silence::default();
+    for row in others(fit, rows) {
+        match fit.predict(&row.configuration) {
+            Some(_) => {}
+            None if fit.basis.covers(&row.configuration) => silence.beyond_measure += 1,
+            None => silence.uncovered += 1,
+        }
+    }
+    silence
+}
+
+/// Compares a model with the measured rows that it was not trained on and has something to say
+/// about; [`silence`] counts the others. `None` if there are none.
+pub fn errors(fit: &Fit, rows: &[Row]) -> Option<Errors> {
     let (mut time, mut power) = (Vec::new(), Vec::new());
-    for row in rows.iter().filter(new) {
+    for row in others(fit, rows) {
         let Some(prediction) = fit.predict(&row.configuration) else { continue };
         let time_error = too_low(prediction.time.secs_f64(), row.time.secs_f64());
         let power_error = too_low(prediction.power.as_f64(), row.power.as_f64());

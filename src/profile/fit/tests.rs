@@ -70,16 +70,17 @@ fn what_does_not_vary_is_left_out() {
 
 #[test]
 fn errors_worked_out_by_hand() {
-    // Trained on one row, a model is a constant: 100 s, 200 W.
-    let model = fit("constant", &[row(configuration(1, 8, 50), 100.0, 200.0)]).unwrap();
+    // Trained on one configuration, a model is a constant: 100 s, 200 W.
+    let model = fit("constant", &[row(configuration(1, 8, 50), 100.0, 200.0); 2]).unwrap();
     assert_eq!(model.coefficients(), 1);
     // A row of the same configuration was trained on, another configuration is not covered.
     let rows = [row(configuration(1, 8, 50), 50.0, 50.0), row(configuration(2, 8, 50), 50.0, 50.0)];
     assert_eq!(errors(&model, &rows), None);
+    assert_eq!(silence(&model, &rows), Silence { uncovered: 1, beyond_measure: 0 });
 
-    // On two caps with the same figures the model is the same for every cap.
+    // On caps with the same figures the model is the same for every cap.
     let flat = |cap, seconds, watts| row(configuration(1, 8, cap), seconds, watts);
-    let model = fit("flat", &[flat(50, 100.0, 200.0), flat(100, 100.0, 200.0)]).unwrap();
+    let model = fit("flat", &[40, 50, 100, 110].map(|cap| flat(cap, 100.0, 200.0))).unwrap();
     let rows = [
         flat(60, 80.0, 250.0),
         flat(70, 125.0, 200.0),
@@ -87,7 +88,7 @@ fn errors_worked_out_by_hand() {
         flat(90, 200.0, 210.0),
     ];
     let errors = errors(&model, &rows).unwrap();
-    assert_eq!(errors.points, 4);
+    assert_eq!((errors.points, silence(&model, &rows).rows()), (4, 0));
     let near = |value: f64, expected: f64| {
         assert!((value - expected).abs() < 1e-4, "{value} for {expected}");
     };
@@ -110,11 +111,11 @@ fn rows_that_cannot_be_fitted_say_why() {
     let few = cab::configurations().step_by(42).map(known).collect::<Vec<_>>();
     assert_eq!(
         message(&few),
-        "BT-MZ: 9 measured rows are too few for a model of them; give at least 10"
+        "BT-MZ: 9 measured rows are too few for a model of 10 coefficients; give at least 11"
     );
     assert_eq!(
         message(&[]),
-        "BT-MZ: 0 measured rows are too few for a model of them; give at least 1"
+        "BT-MZ: 0 measured rows are too few for a model of 1 coefficient; give at least 2"
     );
     let mut zero = rows.clone();
     zero[7].power = Watts::ZERO;
@@ -126,9 +127,12 @@ fn rows_that_cannot_be_fitted_say_why() {
     let together = (1..40).map(|factor| known(configuration(factor, 2 * factor, 60 + factor % 7)));
     assert_eq!(
         message(&together.collect::<Vec<_>>()),
-        "BT-MZ: nodes, cores and cap vary together, so that their effects cannot be told apart; \
-         add rows in which they vary independently"
+        "BT-MZ: nodes, cores and cap vary together in 39 rows, or nearly so, and their effects \
+         cannot be told apart; add rows in which they vary independently"
     );
+    // Here and there a core more changes little.
+    let nearly = (20..60).map(|n| known(configuration(n, 2 * n + n % 2, 60 + n % 7)));
+    assert!(message(&nearly.collect::<Vec<_>>()).contains("vary together in 40 rows, or nearly"));
     let mut predicted = rows;
     predicted.iter_mut().for_each(|row| row.origin = Origin::Predicted);
     assert!(matches!(fit("x", &predicted), Err(FitError::TooFew { rows: 0, .. })));
@@ -137,7 +141,7 @@ fn rows_that_cannot_be_fitted_say_why() {
 #[test]
 fn predictions_are_never_zero_and_never_endless() {
     // Steep enough to leave every measure within a few doublings.
-    let steep: Vec<Row> = [(1, 1e6), (2, 1.0), (4, 0.001)]
+    let steep: Vec<Row> = [(1, 1e6), (2, 1.0), (4, 0.001), (8, 0.001)]
         .map(|(nodes, figure)| row(configuration(nodes, 8, 50), figure, figure))
         .to_vec();
     let model = fit("steep", &steep).unwrap();
@@ -148,8 +152,10 @@ fn predictions_are_never_zero_and_never_endless() {
     }
     assert_eq!(model.predict(&configuration(u32::MAX, 8, 50)), None);
     assert_eq!(model.predict(&configuration(0, 8, 50)), None);
-    let falling = &steep[..2];
-    let model = fit("falling", falling).unwrap();
+    let far = row(configuration(u32::MAX, 8, 50), 1.0, 1.0);
+    assert_eq!(silence(&model, &[far]), Silence { uncovered: 0, beyond_measure: 1 });
+    assert_eq!(errors(&model, &[far]), None);
+    let model = fit("falling", &[steep[0], steep[0], steep[1]]).unwrap();
     let prediction = model.predict(&configuration(1000, 8, 50)).unwrap();
     assert_eq!(prediction.time, Span::from_millis(1));
     assert_eq!(prediction.power, Watts::from_milliwatts(1));
@@ -202,6 +208,73 @@ fn random_rows_are_as_many_as_asked_for_and_differ_by_seed() {
 }
 
 #[test]
+fn applications_are_trained_on_rows_of_their_own() {
+    let rows: Vec<Row> = cab::configurations().map(known).collect();
+    let trained_on = |application: &str, seed| {
+        let profile = Profile { application: application.to_owned(), rows: rows.clone() };
+        let training = Training::Random { share: TENTH, seed };
+        train(&profile, &training).unwrap().trained_on().to_vec()
+    };
+    assert_eq!(trained_on("SP-MZ", 1), trained_on("SP-MZ", 1));
+    assert_ne!(trained_on("SP-MZ", 1), trained_on("SP-MZ", 2));
+    assert_ne!(trained_on("SP-MZ", 1), trained_on("LU-MZ", 1));
+}
+
+#[test]
+fn a_tenth_may_be_too_few_and_then_more_are_taken() {
+    let few = cab::configurations().step_by(9).map(known).collect::<Vec<_>>();
+    let profile = Profile { application: "few".to_owned(), rows: few };
+    assert_eq!(profile.rows.len(), 42);
+    for training in
+        [Training::Random { share: TENTH, seed: 1 }, Training::Designed { share: TENTH }]
+    {
+        let error = train(&profile, &training).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "few: 5 measured rows are too few for a model of 10 coefficients; give at least 11"
+        );
+        let model = train_on_enough(&profile, &training).unwrap();
+        assert_eq!(model.coefficients(), 10, "nothing that varies is left out");
+        assert!((11..42).contains(&model.trained_on().len()), "{training:?}");
+    }
+    // As many as asked for, where these are enough; all, where it needs all.
+    let half = Training::Designed { share: Share::percent(50) };
+    assert_eq!(train_on_enough(&profile, &half), train(&profile, &half));
+    let alike = Profile { rows: profile.rows[..1].to_vec(), ..profile };
+    let error = train_on_enough(&alike, &half).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "few: 1 measured row is too few for a model of 1 coefficient; give at least 2"
+    );
+}
+
+#[test]
+fn a_belief_leaves_no_row_out() {
+    // One row of thirty is on two nodes; a model that was not trained on it says nothing there.
+    let mut rows: Vec<Row> = (50..79).map(|cap| known(configuration(1, 8, cap))).collect();
+    rows.push(known(configuration(2, 8, 60)));
+    let profile = Profile { application: "odd".to_owned(), rows };
+    let believe = |seed| predicted(&profile, &Training::Random { share: Share::percent(50), seed });
+    let mut silent = 0;
+    for seed in 0..20 {
+        match believe(seed) {
+            Ok(believed) => assert_eq!(believed.rows.len(), 30),
+            Err(FitError::Silent { left_out: 1, trained_on: 15, .. }) => silent += 1,
+            // One row on two nodes does not tell nodes from nodes times cap.
+            Err(error) => assert!(matches!(error, FitError::Entangled { .. }), "{error}"),
+        }
+    }
+    assert!(silent > 0);
+    let error = (0..20).find_map(|seed| {
+        believe(seed).err().filter(|error| matches!(error, FitError::Silent { .. }))
+    });
+    assert_eq!(
+        error.unwrap().to_string(),
+        "odd: a model of 15 rows says nothing about 1 of 30 rows; train it on more rows (--train)"
+    );
+}
+
+#[test]
 fn designed_rows_are_spread_out() {
     let mut rows: Vec<Row> = cab::configurations().map(known).collect();
     let designed = |rows: &[Row], percent| -> Vec<Configuration> {
@@ -235,8 +308,7 @@ fn designed_rows_are_spread_out() {
 /// The models of all applications of a made-up machine, each with its errors.
 fn models(preset: Preset, seed: u64, training: Training) -> Vec<(String, Errors)> {
     let model = |profile: Profile| {
-        let rows = chosen(&profile.rows, training);
-        let model = fit(&profile.application, &rows).unwrap();
+        let model = train(&profile, &training).unwrap();
         (profile.application, errors(&model, &profile.rows).unwrap())
     };
     cab::generate(preset, seed).into_iter().map(model).collect()

@@ -30,13 +30,39 @@ pub enum Training {
     },
 }
 
+impl Training {
+    /// How the rows of this application are chosen. Tables of the same size would otherwise be
+    /// trained on the same rows, and be lucky or unlucky together.
+    pub fn of(self, application: &str) -> Self {
+        match self {
+            Training::Random { share, seed } => {
+                Training::Random { share, seed: seed ^ fingerprint(application) }
+            }
+            Training::Designed { .. } => self,
+        }
+    }
+}
+
+/// A number for a name, the same on every machine and in every version (FNV-1a, 64 bits).
+fn fingerprint(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// The places of the rows to train on, ascending. Rows that were not measured are never chosen.
 pub fn choose(rows: &[Row], training: &Training) -> Vec<usize> {
+    let (Training::Random { share, .. } | Training::Designed { share }) = *training;
+    let measured = rows.iter().filter(|row| row.origin == Origin::Measured).count();
+    let count = share.of_count(u32::try_from(measured).unwrap_or(u32::MAX));
+    choose_some(rows, training, usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// As [`choose`], but so many, whatever the share.
+pub(super) fn choose_some(rows: &[Row], training: &Training, count: usize) -> Vec<usize> {
     let measured = |&index: &usize| rows[index].origin == Origin::Measured;
     let mut candidates: Vec<usize> = (0..rows.len()).filter(measured).collect();
-    let (Training::Random { share, .. } | Training::Designed { share }) = *training;
-    let count = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
-    let count = usize::try_from(share.of_count(count)).unwrap_or(usize::MAX).min(candidates.len());
+    let count = count.min(candidates.len());
     let mut chosen: Vec<usize> = match *training {
         Training::Random { seed, .. } => {
             let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
@@ -98,4 +124,17 @@ fn most_telling(configurations: &[Configuration], count: usize) -> Vec<usize> {
         }
     }
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_as_published() {
+        // From the test vectors of the hash's authors.
+        assert_eq!(fingerprint(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fingerprint("a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fingerprint("foobar"), 0x8594_4171_f739_67e8);
+    }
 }

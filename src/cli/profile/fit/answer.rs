@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Choice, Outcome, measured};
 use crate::cli::profile::counted;
-use crate::profile::fit::{Errors, Spread as Sizes};
+use crate::profile::fit::{Errors, Silence, Spread as Sizes};
 use crate::report::{Side, Spread, boxes, columns};
 
 /// What came of it, in JSON. Errors are shares of what was measured.
@@ -19,6 +19,7 @@ struct Answer<'a> {
     trained_on: usize,
     coefficients: usize,
     compared: usize,
+    no_prediction: usize,
     time_error: Option<Quartiles>,
     power_error: Option<Quartiles>,
     power_not_foreseen: Option<NotForeseen>,
@@ -67,7 +68,7 @@ impl Outcome<'_> {
         let errors = self.errors.as_ref();
         let answer = Answer {
             application: &self.profile.application,
-            train: self.arguments.train.to_string(),
+            train: self.arguments.train().to_string(),
             choose: match self.arguments.choose {
                 Choice::Random => "random",
                 Choice::Designed => "designed",
@@ -77,6 +78,7 @@ impl Outcome<'_> {
             trained_on: self.model.trained_on().len(),
             coefficients: self.model.coefficients(),
             compared: errors.map_or(0, |errors| errors.points),
+            no_prediction: self.silence.rows(),
             time_error: errors.map(|errors| (&errors.time).into()),
             power_error: errors.map(|errors| (&errors.power).into()),
             power_not_foreseen: errors.map(|errors| NotForeseen {
@@ -102,6 +104,9 @@ impl Outcome<'_> {
             "trained on",
             format!("{trained_on} of {measured} measured rows ({chosen}); {coefficients}"),
         );
+        if self.arguments.train.is_none() && trained_on > self.asked() {
+            row("", format!("{} of them would be too few", self.arguments.train()));
+        }
         match &self.errors {
             Some(errors) => {
                 row("compared", format!("with {}", counted(errors.points, "other row")));
@@ -113,11 +118,17 @@ impl Outcome<'_> {
             None if trained_on == measured => {
                 row("compared", "with nothing: there is no other row".to_owned());
             }
-            None => row(
-                "compared",
-                "with nothing: other rows differ in what is the same in these; see --train"
-                    .to_owned(),
-            ),
+            None => row("compared", "with nothing".to_owned()),
+        }
+        let silent = |count| format!("no prediction: {}", counted(count, "row"));
+        let Silence { uncovered, beyond_measure } = self.silence;
+        if uncovered > 0 {
+            let why = "what is the same in the training rows differs there; see --train";
+            row("", format!("{} ({why})", silent(uncovered)));
+        }
+        if beyond_measure > 0 {
+            let why = "the model is beyond all measure there";
+            row("", format!("{} ({why})", silent(beyond_measure)));
         }
         if let Some(saved) = self.saved {
             row(
