@@ -1,11 +1,14 @@
 //! Rows of a small CSV file, as people and spreadsheets write them.
 
-/// The lines of a file that say something, each with its number from 1 and without the blanks
-/// around it. Blank lines, `#` comments and a byte order mark are passed over.
+/// The lines of a file that say something, each with its number from 1. Blank lines, `#` comments and
+/// a byte order mark are passed over.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered.filter(|(_, line)| {
+        let line = line.trim_start();
+        !line.is_empty() && !line.starts_with('#')
+    })
 }
 
 /// The rows of a file with these columns, each with its line number from 1 and its fields without

@@ -1,14 +1,15 @@
 //! `busbar profile import`: a table of measurements into the database.
 
+use std::io::{self, Read};
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
-use super::{Database, describe, existing};
-use crate::cli::print;
-use crate::profile::csv::{CapRange, Constant, Layout, Renamed, Sheet};
+use super::{Database, counted, describe, existing};
+use crate::cli::{print, warn};
+use crate::profile::csv::{CapRange, Constant, Layout, MOST_SOCKETS, Renamed, Sheet};
 use crate::profile::{Store, StoreError};
 
 /// Read a table of measurements into the database, all of it or nothing
@@ -24,7 +25,7 @@ use crate::profile::{Store, StoreError};
       --column time=runtime_s --column power=mean_pkg_W --set nodes=1 --set cores=24 \\
       --cap-of node --ignore-other-columns")]
 pub(in crate::cli) struct Arguments {
-    /// The file
+    /// The file, or - for standard input. Its fields are separated by commas, semicolons or tabs
     #[arg(value_name = "FILE.csv")]
     table: PathBuf,
 
@@ -33,7 +34,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long = "column", value_name = "FIELD=NAME")]
     columns: Vec<Renamed>,
 
-    /// What all rows have in common: nodes=1
+    /// What all rows have in common: nodes=1, cap=80W
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     constants: Vec<Constant>,
 
@@ -71,7 +72,24 @@ enum CapOf {
 const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let sheet = Sheet::read(&arguments.table, &layout(arguments)?)?;
+    let layout = layout(arguments)?;
+    let (name, sheet) = match arguments.table.as_os_str() == "-" {
+        true => {
+            let name = Path::new("standard input");
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+            (name, Sheet::decode(&bytes, name, &layout)?)
+        }
+        false => (&*arguments.table, Sheet::read(&arguments.table, &layout)?),
+    };
+    if let Some((count, line)) = sheet.implausible() {
+        warn(&format!(
+            "{}, line {line}: {} of more than {MOST_SOCKETS} × cap × nodes, the first of them here; \
+             is the power in watts, and the cap that of one socket?",
+            name.display(),
+            counted(count, "power"),
+        ));
+    }
     let mut store = Store::open_or_create(&arguments.database.profiles)?;
     let imported = match store.import(&sheet.profiles, existing(arguments.replace)) {
         Err(StoreError::AlreadyMeasured { application, configuration }) => {
@@ -80,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             bail!(
                 "{}{line}: {application} on {configuration} is already measured in {}; \
                  take the row out, or replace what is there with --replace",
-                arguments.table.display(),
+                name.display(),
                 arguments.database.profiles.display()
             );
         }
@@ -95,11 +113,9 @@ fn layout(arguments: &Arguments) -> anyhow::Result<Layout> {
         (CapOf::Socket, Some(_)) => bail!("--sockets is of use with --cap-of node alone"),
         (CapOf::Node, sockets) => sockets.unwrap_or(TWO),
     };
-    Ok(Layout {
-        renamed: arguments.columns.clone(),
-        constants: arguments.constants.clone(),
-        sockets_per_cap,
-        cap_range: arguments.cap_range,
-        ignore_other_columns: arguments.ignore_other_columns,
-    })
+    let mut layout = Layout::new(arguments.columns.clone(), arguments.constants.clone())?;
+    layout.sockets_per_cap = sockets_per_cap;
+    layout.cap_range = arguments.cap_range;
+    layout.ignore_other_columns = arguments.ignore_other_columns;
+    Ok(layout)
 }

@@ -2,15 +2,29 @@
 
 use std::borrow::Cow;
 
-/// Splits a line at its commas. A field in double quotes may hold commas, and quotes that are
+/// What separates the fields of a file: a comma or, if its heading has none, a semicolon or a tab.
+pub(super) fn separator(heading: &str) -> char {
+    [',', ';', '\t'].into_iter().find(|separator| heading.contains(*separator)).unwrap_or(',')
+}
+
+/// What a separator is called.
+pub(super) fn name(separator: char) -> &'static str {
+    match separator {
+        ';' => "semicolon",
+        '\t' => "tab",
+        _ => "comma",
+    }
+}
+
+/// Splits a line at its separators. A field in double quotes may hold them, and quotes that are
 /// written twice; it must end on the line on which it began.
-pub(super) fn split(line: &str) -> Result<Vec<Cow<'_, str>>, &'static str> {
+pub(super) fn split(line: &str, separator: char) -> Result<Vec<Cow<'_, str>>, String> {
     let mut fields = Vec::new();
     let mut rest = Some(line);
     while let Some(text) = rest {
-        let (field, after) = match text.trim_start().strip_prefix('"') {
-            Some(quoted) => unquote(quoted)?,
-            None => match text.split_once(',') {
+        let (field, after) = match skip_blanks(text, separator).strip_prefix('"') {
+            Some(quoted) => unquote(quoted, separator)?,
+            None => match text.split_once(separator) {
                 Some((field, after)) => (Cow::Borrowed(field.trim()), Some(after)),
                 None => (Cow::Borrowed(text.trim()), None),
             },
@@ -21,8 +35,13 @@ pub(super) fn split(line: &str) -> Result<Vec<Cow<'_, str>>, &'static str> {
     Ok(fields)
 }
 
-/// The field whose opening quote was just passed, and what comes after its comma.
-fn unquote(text: &str) -> Result<(Cow<'_, str>, Option<&str>), &'static str> {
+/// The text without the blanks before it. A tab is none if it separates fields.
+fn skip_blanks(text: &str, separator: char) -> &str {
+    text.trim_start_matches(|c: char| c.is_whitespace() && c != separator)
+}
+
+/// The field whose opening quote was just passed, and what comes after its separator.
+fn unquote(text: &str, separator: char) -> Result<(Cow<'_, str>, Option<&str>), String> {
     let mut field = Cow::Borrowed("");
     let mut rest = text;
     loop {
@@ -32,10 +51,12 @@ fn unquote(text: &str) -> Result<(Cow<'_, str>, Option<&str>), &'static str> {
             false => field.to_mut().push_str(part),
         }
         let Some(twice) = after.strip_prefix('"') else {
-            return match after.trim_start().strip_prefix(',') {
+            return match skip_blanks(after, separator).strip_prefix(separator) {
                 Some(next) => Ok((field, Some(next))),
                 None if after.trim().is_empty() => Ok((field, None)),
-                None => Err("a comma must follow the quote that ends a field"),
+                None => {
+                    Err(format!("a {} must follow the quote that ends a field", name(separator)))
+                }
             };
         };
         field.to_mut().push('"');
@@ -62,15 +83,15 @@ mod tests {
         fn what_is_quoted_is_read_again(texts in prop::collection::vec("[a\",# ]{0,6}", 1..5)) {
             let texts: Vec<&str> = texts.iter().map(|text| text.trim()).collect();
             let line = texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(",");
-            prop_assert_eq!(split(&line).unwrap(), texts);
+            prop_assert_eq!(split(&line, ',').unwrap(), texts);
         }
     }
 
     #[test]
     fn quotes_may_be_where_they_are_not_needed() {
-        assert_eq!(split(r#" "a" , b,"c, d" ,"#).unwrap(), ["a", "b", "c, d", ""]);
-        assert_eq!(split("").unwrap(), [""]);
-        assert!(split(r#"a,"b"#).unwrap_err().contains("not closed"));
-        assert!(split(r#""a"b,c"#).unwrap_err().contains("comma"));
+        assert_eq!(split(r#" "a" , b,"c, d" ,"#, ',').unwrap(), ["a", "b", "c, d", ""]);
+        assert_eq!(split("", ',').unwrap(), [""]);
+        assert!(split(r#"a,"b"#, ',').unwrap_err().contains("not closed"));
+        assert!(split(r#""a"b,c"#, ',').unwrap_err().contains("comma"));
     }
 }

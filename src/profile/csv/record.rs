@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::layout::{Cells, Field, Layout, Place};
+use super::field::Field;
+use super::layout::{Cells, Layout, Place};
 use super::value;
 use crate::profile::{Configuration, Origin, Row};
 use crate::units::Watts;
@@ -63,7 +64,7 @@ impl Record<'_> {
 
 /// The cap of one socket, within its range.
 fn cap(text: &str, layout: &Layout) -> Result<Watts, String> {
-    let together = value::power(text)?;
+    let together = value::cap(text)?;
     let sockets = u64::from(layout.sockets_per_cap.get());
     if !together.milliwatts().is_multiple_of(sockets) {
         return Err(format!(

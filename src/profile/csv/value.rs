@@ -1,26 +1,43 @@
-//! What is written in a field: exact numbers above zero, names, origins.
+//! What is written in a field: numbers above zero, names, origins.
 
+use super::number::Number;
 use crate::profile::{LONGEST, Origin, is_name};
-use crate::units::{QuantityError, Span, Watts, parse_decimal};
+use crate::units::{Span, Watts};
+
+const WATTS: &str = "watts, such as 115";
 
 /// A number of nodes or cores.
 pub(super) fn count(text: &str) -> Result<u32, String> {
-    let count = above_zero(text, 1, "a whole number")?;
-    u32::try_from(count).map_err(|_| too_large(text, u32::MAX))
+    let wanted = "a whole number";
+    let number = above_zero(text, wanted)?;
+    if !number.is_whole() {
+        return Err(format!("'{text}' is not whole; write {wanted}"));
+    }
+    let count = number.nearest(0).and_then(|count| u32::try_from(count).ok());
+    count.ok_or_else(|| too_large(text, u32::MAX))
 }
 
-/// Watts, to the milliwatt.
+/// A cap in watts, rounded to the nearest milliwatt: it names a setting.
+pub(super) fn cap(text: &str) -> Result<Watts, String> {
+    watts(text, above_zero(text, WATTS)?.nearest(3))
+}
+
+/// Watts that are drawn, rounded up to the next milliwatt: never less than they are.
 pub(super) fn power(text: &str) -> Result<Watts, String> {
-    let milliwatts = above_zero(text, 1000, "watts with at most three decimals, such as 115")?;
-    let power = Watts::from_milliwatts(milliwatts);
-    if power > Watts::LARGEST { Err(too_large(text, Watts::LARGEST)) } else { Ok(power) }
+    watts(text, above_zero(text, WATTS)?.up(3))
 }
 
-/// Seconds, to the millisecond.
+fn watts(text: &str, milliwatts: Option<u64>) -> Result<Watts, String> {
+    let power = milliwatts.map(|least| Watts::from_milliwatts(least.max(1)));
+    let power = power.filter(|power| *power <= Watts::LARGEST);
+    power.ok_or_else(|| too_large(text, Watts::LARGEST))
+}
+
+/// Seconds, rounded to the nearest millisecond.
 pub(super) fn time(text: &str) -> Result<Span, String> {
-    let millis = above_zero(text, 1000, "seconds with at most three decimals, such as 415.3")?;
-    let time = Span::from_millis(millis);
-    if time > LONGEST { Err(too_large(text, LONGEST)) } else { Ok(time) }
+    let millis = above_zero(text, "seconds, such as 415.3")?.nearest(3);
+    let time = millis.map(|millis| Span::from_millis(millis.max(1)));
+    time.filter(|time| *time <= LONGEST).ok_or_else(|| too_large(text, LONGEST))
 }
 
 /// What an application is called.
@@ -40,17 +57,13 @@ pub(super) fn origin(text: &str) -> Result<Origin, String> {
     named.ok_or_else(|| format!("'{text}' is no origin; write measured or predicted"))
 }
 
-/// Reads a number above zero as so many `unit`ths, exactly.
-fn above_zero(text: &str, unit: u64, wanted: &str) -> Result<u64, String> {
-    let is_negative =
-        || text.strip_prefix('-').is_some_and(|rest| parse_decimal(rest, unit).is_ok());
-    match parse_decimal(text, unit) {
-        Ok(value) if value > 0 => Ok(value),
-        Err(_) if text.is_empty() => Err(format!("there is no value; write {wanted}")),
-        Err(QuantityError::NotANumber(_)) if !is_negative() => {
-            Err(format!("'{text}' is not a plain number; write {wanted}"))
-        }
-        Err(why) if !is_negative() => Err(format!("{why}; write {wanted}")),
+/// Reads a number above zero.
+fn above_zero<'a>(text: &'a str, wanted: &str) -> Result<Number<'a>, String> {
+    let is_negative = || text.strip_prefix('-').is_some_and(|rest| Number::read(rest).is_some());
+    match Number::read(text) {
+        Some(number) if !number.is_zero() => Ok(number),
+        None if text.is_empty() => Err(format!("there is no value; write {wanted}")),
+        None if !is_negative() => Err(format!("'{text}' is not a plain number; write {wanted}")),
         _ => Err(format!("'{text}' is not above zero; write {wanted}")),
     }
 }
@@ -64,19 +77,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_exact_and_above_zero() {
+    fn numbers_are_above_zero_and_rounded_at_a_thousandth() {
         assert_eq!(count("8"), Ok(8));
         assert_eq!(count("8.0"), Ok(8), "as spreadsheets write whole numbers");
+        assert_eq!(count("1.2e1"), Ok(12));
         assert_eq!(power("42.5"), Ok(Watts::from_milliwatts(42_500)));
         assert_eq!(time("0.001"), Ok(Span::from_millis(1)));
-        for wrong in ["0", "-1", "0.000", "1.5", "x", "", "1e3", "4294967296"] {
+        assert_eq!(time("1e3"), Ok(Span::from_secs(1000)));
+        // Times and caps to the nearest thousandth, powers up; none becomes nothing.
+        assert_eq!(time("1.00049"), Ok(Span::from_millis(1000)));
+        assert_eq!(time("1.0005"), Ok(Span::from_millis(1001)));
+        assert_eq!(cap("64.99999999"), Ok(Watts::from_watts(65)));
+        assert_eq!(cap("65.0000001"), Ok(Watts::from_watts(65)));
+        assert_eq!(power("65.0000001"), Ok(Watts::from_milliwatts(65_001)));
+        assert_eq!(time("1e-9"), Ok(Span::from_millis(1)));
+        for wrong in ["0", "-1", "0.000", "1.5", "x", "", "15e-1", "4294967296", "1e99"] {
             assert!(count(wrong).is_err(), "{wrong}");
         }
+        assert!(count("1.5").unwrap_err().starts_with("'1.5' is not whole"));
+        assert!(time("0e5").unwrap_err().starts_with("'0e5' is not above zero"));
         assert!(time("-3").unwrap_err().starts_with("'-3' is not above zero"));
         assert!(time("--3").unwrap_err().starts_with("'--3' is not a plain number"));
-        assert!(time("1.0005").unwrap_err().contains("at most three decimals"));
         assert!(time("1000000000001").unwrap_err().contains("at most 1000000000000 s"));
         assert!(power("1000000000001").unwrap_err().contains("at most 1000000000000W"));
+        assert!(power("1e400").unwrap_err().contains("at most 1000000000000W"));
         assert!(power("NaN").unwrap_err().contains("write watts"));
     }
 
