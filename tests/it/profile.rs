@@ -1,8 +1,9 @@
 //! The profile database from the outside: all or nothing, and tables that come back as they went.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn busbar(arguments: &[&str], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_busbar"))
@@ -56,6 +57,59 @@ fn a_table_with_a_mistake_leaves_nothing_behind() {
     }
 }
 
+#[test]
+fn a_table_may_come_from_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let import = |table: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args(["profile", "import", "-"])
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(table.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let table = "application\tnodes\tcores\tcap_w\ttime_s\tpower_w\nSP\t1\t1\t50\t1e1\t20.0001\n";
+    assert!(import(table).status.success());
+    let exported = String::from_utf8(answer(&["export"], folder)).unwrap();
+    assert_eq!(exported.lines().last(), Some("SP,1,1,50,10,20.001,measured"));
+    let output = import(table);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.starts_with("error: standard input, line 2: SP on 1 node"), "{message}");
+}
+
+/// What somebody may read and not write stays as it is, and nothing appears beside it that would
+/// keep its owner from writing.
+#[cfg(unix)]
+#[test]
+fn looking_at_somebody_elses_database_leaves_nothing_behind() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    answer(&["generate", "cab"], folder);
+    let database = folder.join("profiles.db");
+    let set = |mode| fs::set_permissions(&database, fs::Permissions::from_mode(mode)).unwrap();
+    set(0o444);
+    if fs::File::options().append(true).open(&database).is_ok() {
+        eprintln!("skipped: this user may write to every file");
+        return;
+    }
+    for arguments in [&["list"][..], &["show", "SP-MZ"], &["fit", "SP-MZ"], &["export"]] {
+        answer(arguments, folder);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "{arguments:?}");
+    }
+    let output = busbar(&["remove", "SP-MZ"], folder);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("may be read here and not changed; ask its owner"), "{message}");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+    set(0o644);
+    answer(&["remove", "SP-MZ"], folder);
+}
+
 /// The keys that scripts rely on.
 #[test]
 fn answers_have_their_keys() {
@@ -74,8 +128,8 @@ fn answers_have_their_keys() {
     assert_eq!(keys(&["show", "SP-MZ", "--json"]), "application number rows");
     assert_eq!(
         keys(&["fit", "SP-MZ", "--save", "--json"]),
-        "application choose coefficients compared measured power_error power_not_foreseen saved \
-         seed time_error train trained_on"
+        "application choose coefficients compared measured no_prediction power_error \
+         power_not_foreseen saved seed time_error train trained_on"
     );
 }
 

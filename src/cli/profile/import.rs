@@ -83,11 +83,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => (&*arguments.table, Sheet::read(&arguments.table, &layout)?),
     };
     if let Some((count, line)) = sheet.implausible() {
+        let more = match count - 1 {
+            0 => String::new(),
+            more => format!(", and so is that of {}", counted(more, "later row")),
+        };
         warn(&format!(
-            "{}, line {line}: {} of more than {MOST_SOCKETS} × cap × nodes, the first of them here; \
-             is the power in watts, and the cap that of one socket?",
-            name.display(),
-            counted(count, "power"),
+            "{}, line {line}: the power is more than {MOST_SOCKETS} × cap × nodes{more}; is it in \
+             watts, and the cap that of one socket?",
+            name.display()
         ));
     }
     let mut store = Store::open_or_create(&arguments.database.profiles)?;

@@ -78,6 +78,14 @@ pub enum StoreError {
         /// Which field.
         field: &'static str,
     },
+    /// The file cannot be read.
+    #[error("cannot read the profile database {}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The file cannot be made or written to.
     #[error("cannot write to the profile database {}", path.display())]
     Unwritable {

@@ -54,6 +54,8 @@ pub(super) fn open(path: &Path) -> Result<Opened, StoreError> {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
     only_files(path)?;
+    // The system says more clearly than SQLite why it cannot be read.
+    File::open(path).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })?;
     let fail = |source| error(path, source);
     // SQLite opens for reading what cannot be written, and then leaves files of ours beside it.
     let is_writable = File::options().append(true).open(path).is_ok();

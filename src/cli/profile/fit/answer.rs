@@ -107,28 +107,26 @@ impl Outcome<'_> {
         if self.arguments.train.is_none() && trained_on > self.asked() {
             row("", format!("{} of them would be too few", self.arguments.train()));
         }
-        match &self.errors {
-            Some(errors) => {
-                row("compared", format!("with {}", counted(errors.points, "other row")));
-                let [often, worst] =
-                    [errors.power_far_too_low, errors.worst_power_too_low].map(percent);
-                let low = format!("over 10 % too low on {often} % of them, at worst {worst} %");
-                row("power", format!("predicted {low}"));
-            }
-            None if trained_on == measured => {
-                row("compared", "with nothing: there is no other row".to_owned());
-            }
-            None => row("compared", "with nothing".to_owned()),
-        }
-        let silent = |count| format!("no prediction: {}", counted(count, "row"));
+        let compared = match &self.errors {
+            Some(errors) => format!("with {}", counted(errors.points, "other row")),
+            None if trained_on == measured => "with nothing: there is no other row".to_owned(),
+            None => "with nothing".to_owned(),
+        };
+        row("compared", compared);
         let Silence { uncovered, beyond_measure } = self.silence;
-        if uncovered > 0 {
-            let why = "what is the same in the training rows differs there; see --train";
-            row("", format!("{} ({why})", silent(uncovered)));
+        for (count, why) in [
+            (uncovered, "unlike all training rows; see --train"),
+            (beyond_measure, "beyond all measure"),
+        ] {
+            if count > 0 {
+                row("", format!("no prediction: {} ({why})", counted(count, "row")));
+            }
         }
-        if beyond_measure > 0 {
-            let why = "the model is beyond all measure there";
-            row("", format!("{} ({why})", silent(beyond_measure)));
+        if let Some(errors) = &self.errors {
+            let [often, worst] =
+                [errors.power_far_too_low, errors.worst_power_too_low].map(percent);
+            let low = format!("over 10 % too low on {often} % of them, at worst {worst} %");
+            row("power", format!("predicted {low}"));
         }
         if let Some(saved) = self.saved {
             row(
