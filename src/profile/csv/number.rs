@@ -151,7 +151,7 @@ mod tests {
             prop_assert_eq!(number.down(3), expect(value / unit));
             prop_assert_eq!(number.up(3), expect(value.div_ceil(unit)));
             prop_assert_eq!(number.nearest(3), expect((value + unit / 2) / unit));
-            prop_assert_eq!(number.is_whole(), (value / 1000) % unit == 0);
+            prop_assert_eq!(number.is_whole(), (value / 1000).is_multiple_of(unit));
         }
     }
 }
