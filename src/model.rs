@@ -11,6 +11,7 @@ use crate::job::Job;
 use crate::units::{JobId, Span, Watts};
 
 mod dvfs;
+pub mod pass;
 mod profiled;
 mod rigid;
 mod work;

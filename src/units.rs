@@ -2,8 +2,8 @@
 //!
 //! Time is counted in milliseconds, power in milliwatts and energy in microjoules (which is
 //! milliwatts × milliseconds), so sums never drift and the same input gives the same bytes. Models
-//! work in `f64` and round power *up* at the border ([`Watts::from_f64_rounded_up`]): what is
-//! promised is never less than what is drawn.
+//! work in `f64` and round *up* at the border ([`Watts::from_f64_rounded_up`],
+//! [`Span::from_secs_f64_rounded_up`]): what is promised is never less than what is drawn or taken.
 
 use std::fmt;
 use std::iter::Sum;
@@ -104,6 +104,14 @@ impl Span {
     #[inline]
     pub const fn from_secs(s: u32) -> Self {
         Span(s as u64 * 1000)
+    }
+
+    /// A model's seconds, rounded up to the next millisecond; `None` if they are negative, not a
+    /// number or so many that a millisecond is lost in rounding (285 000 years).
+    pub fn from_secs_f64_rounded_up(seconds: f64) -> Option<Self> {
+        const LONGEST_MILLIS: f64 = 9_007_199_254_740_992.0;
+        let millis = (seconds * 1000.0).ceil();
+        (0.0..=LONGEST_MILLIS).contains(&millis).then_some(Span(millis as u64))
     }
 
     /// The span in milliseconds.
@@ -456,6 +464,16 @@ mod tests {
         assert_eq!(Watts::from_f64_rounded_up(f64::NAN), None);
         assert_eq!(Watts::from_f64_rounded_up(-1.0), None);
         assert_eq!(Watts::from_f64_rounded_up(1e30), None);
+    }
+
+    #[test]
+    fn models_round_time_up() {
+        assert_eq!(Span::from_secs_f64_rounded_up(1.0001), Some(Span::from_millis(1001)));
+        assert_eq!(Span::from_secs_f64_rounded_up(2.0), Some(Span::from_secs(2)));
+        assert_eq!(Span::from_secs_f64_rounded_up(0.0), Some(Span::ZERO));
+        assert_eq!(Span::from_secs_f64_rounded_up(f64::NAN), None);
+        assert_eq!(Span::from_secs_f64_rounded_up(-1.0), None);
+        assert_eq!(Span::from_secs_f64_rounded_up(1e30), None);
     }
 
     #[test]
