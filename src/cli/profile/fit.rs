@@ -14,8 +14,13 @@ use crate::profile::{Configuration, Existing, Imported, Origin, Profile, Row, St
 use crate::units::{Share, Watts};
 
 mod answer;
+mod pass;
 
 /// Model an application from some of its measured rows, and compare the model with the others
+///
+/// There are two models. The polynomial, in the logarithms of nodes, cores and cap, is for time and
+/// power. PASS, whose laws of scaling, frequency and power have parameters with a meaning, is for
+/// time alone, on one number of cores.
 ///
 /// With --save, configurations that were not measured are predicted: all combinations of the nodes,
 /// cores and caps that were. These rows are marked as predicted and never replace measured ones.
@@ -25,7 +30,16 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "APP")]
     application: String,
 
-    /// The share of the measured rows to train on [default: 10%, or more if a model needs more]
+    /// Which model
+    #[arg(long, value_name = "MODEL", value_enum, default_value_t)]
+    model: Kind,
+
+    /// For --model pass: the rows with this many cores a node [default: the most there are]
+    #[arg(long, value_name = "N")]
+    cores: Option<u32>,
+
+    /// The share of the measured rows to train on [default: 10%, or more if a model needs more;
+    /// 100% for --model pass]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true)]
     train: Option<Share>,
 
@@ -50,16 +64,56 @@ pub(in crate::cli) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    #[default]
+    Polynomial,
+    Pass,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Choice {
     #[default]
     Random,
     Designed,
 }
 
+impl Choice {
+    fn name(self) -> &'static str {
+        match self {
+            Choice::Random => "random",
+            Choice::Designed => "designed",
+        }
+    }
+}
+
 impl Arguments {
-    /// The share of the rows to train on.
+    /// The share of the rows to train on. PASS has few parameters, which are what is asked for, and
+    /// wants all rows.
     fn train(&self) -> Share {
-        self.train.unwrap_or(Share::percent(10))
+        self.train.unwrap_or(match self.model {
+            Kind::Polynomial => Share::percent(10),
+            Kind::Pass => Share::WHOLE,
+        })
+    }
+
+    fn training(&self) -> Training {
+        match self.choose {
+            Choice::Random => Training::Random { share: self.train(), seed: self.seed },
+            Choice::Designed => Training::Designed { share: self.train() },
+        }
+    }
+
+    /// How rows are chosen, for people.
+    fn chosen(&self) -> String {
+        match self.choose {
+            Choice::Random => format!("random, seed {}", self.seed),
+            Choice::Designed => "designed".to_owned(),
+        }
+    }
+
+    /// Where random numbers started, if there were any.
+    fn seed_used(&self) -> Option<u64> {
+        (self.choose == Choice::Random).then_some(self.seed)
     }
 }
 
@@ -105,10 +159,13 @@ fn measured(profile: &Profile) -> impl Iterator<Item = &Row> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut store = Store::open(&arguments.database.profiles)?;
     let profile = store.profile(&arguments.application)?;
-    let training = match arguments.choose {
-        Choice::Random => Training::Random { share: arguments.train(), seed: arguments.seed },
-        Choice::Designed => Training::Designed { share: arguments.train() },
-    };
+    if arguments.model == Kind::Pass {
+        return pass::run(arguments, &profile);
+    }
+    if arguments.cores.is_some() {
+        bail!("--cores is of use with --model pass alone");
+    }
+    let training = arguments.training();
     let model = match arguments.train {
         Some(share) => train(&profile, &training).with_context(|| {
             let rows = counted(measured(&profile).count(), "measured row");

@@ -102,8 +102,8 @@ fn too_low(predicted: f64, measured: f64) -> Option<f64> {
 }
 
 impl Spread {
-    /// The spread of deviations, whatever their sign.
-    fn of(deviations: &[f64]) -> Option<Self> {
+    /// The spread of deviations, whatever their sign; `None` of no deviation.
+    pub fn of(deviations: &[f64]) -> Option<Self> {
         let mut sizes: Vec<f64> = deviations.iter().map(|deviation| deviation.abs()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
         let maximum = *sizes.last()?;

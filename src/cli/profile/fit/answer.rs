@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Choice, Outcome, measured};
+use super::{Outcome, measured};
 use crate::cli::profile::counted;
 use crate::profile::fit::{Errors, Silence, Spread as Sizes};
 use crate::report::{Side, Spread, boxes, columns};
@@ -28,7 +28,7 @@ struct Answer<'a> {
 }
 
 #[derive(Serialize)]
-struct Quartiles {
+pub(super) struct Quartiles {
     lower_quartile: f64,
     median: f64,
     upper_quartile: f64,
@@ -69,11 +69,8 @@ impl Outcome<'_> {
         let answer = Answer {
             application: &self.profile.application,
             train: self.arguments.train().to_string(),
-            choose: match self.arguments.choose {
-                Choice::Random => "random",
-                Choice::Designed => "designed",
-            },
-            seed: (self.arguments.choose == Choice::Random).then_some(self.arguments.seed),
+            choose: self.arguments.choose.name(),
+            seed: self.arguments.seed_used(),
             measured: self.measured(),
             trained_on: self.model.trained_on().len(),
             coefficients: self.model.coefficients(),
@@ -94,10 +91,7 @@ impl Outcome<'_> {
         let mut text = String::new();
         let mut row = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
         let (trained_on, measured) = (self.model.trained_on().len(), self.measured());
-        let chosen = match self.arguments.choose {
-            Choice::Random => format!("random, seed {}", self.arguments.seed),
-            Choice::Designed => "designed".to_owned(),
-        };
+        let chosen = self.arguments.chosen();
         let coefficients = counted(self.model.coefficients(), "coefficient");
         row("application", self.profile.application.clone());
         row(
@@ -143,7 +137,8 @@ impl Outcome<'_> {
         }
         if let Some(errors) = &self.errors {
             let what = "predicted less (below 0) or more than measured (%)";
-            text += &format!("\n{}\n{}", table(errors), boxes(what, &self.deviations()));
+            let table = table("error (%)", &[("time", &errors.time), ("power", &errors.power)]);
+            text += &format!("\n{table}\n{}", boxes(what, &self.deviations()));
         }
         text
     }
@@ -160,37 +155,40 @@ impl Outcome<'_> {
                 powers.push(off(said.power.as_f64(), row.power.as_f64()));
             }
         }
-        [("time", times), ("power", powers)].map(|(name, mut values)| {
-            values.sort_unstable_by(f64::total_cmp);
-            let last = values.len().saturating_sub(1);
-            // Of two values equally near, the upper one: a cell of a plot is wider than that.
-            let at = |quarter: usize| values.get((last * quarter + 2) / 4).copied();
-            let values = [0, 1, 2, 3, 4].map(|quarter| at(quarter).unwrap_or(f64::NAN));
-            Spread { name: name.to_owned(), values }
-        })
+        [("time", times), ("power", powers)].map(|(name, values)| spread(name, values))
     }
+}
+
+/// How values are spread, for a plot.
+pub(super) fn spread(name: &str, mut values: Vec<f64>) -> Spread {
+    values.sort_unstable_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    // Of two values equally near, the upper one: a cell of a plot is wider than that.
+    let at = |quarter: usize| values.get((last * quarter + 2) / 4).copied();
+    let values = [0, 1, 2, 3, 4].map(|quarter| at(quarter).unwrap_or(f64::NAN));
+    Spread { name: name.to_owned(), values }
 }
 
 fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-/// How far predictions are off in either direction.
-fn table(errors: &Errors) -> String {
-    let row = |name: &str, sizes: &Sizes| {
+/// How far predictions are off in either direction, one line for each set of them.
+pub(super) fn table(heading: &str, sets: &[(&str, &Sizes)]) -> String {
+    let row = |(name, sizes): &(&str, &Sizes)| {
         let figures =
             [sizes.lower_quartile, sizes.median, sizes.upper_quartile, sizes.mean, sizes.maximum];
-        let mut row = vec![name.to_owned()];
+        let mut row = vec![(*name).to_owned()];
         row.extend(figures.map(percent));
         row
     };
     let headings = [
-        ("error (%)", Side::Left),
+        (heading, Side::Left),
         ("lower quartile", Side::Right),
         ("median", Side::Right),
         ("upper quartile", Side::Right),
         ("mean", Side::Right),
         ("maximum", Side::Right),
     ];
-    columns(&headings, &[row("time", &errors.time), row("power", &errors.power)])
+    columns(&headings, &sets.iter().map(row).collect::<Vec<_>>())
 }
