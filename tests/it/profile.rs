@@ -131,6 +131,11 @@ fn answers_have_their_keys() {
         "application choose coefficients compared measured no_prediction power_error \
          power_not_foreseen saved seed time_error train trained_on"
     );
+    assert_eq!(
+        keys(&["fit", "SP-MZ", "--model", "pass", "--json"]),
+        "application choose compared cores lowest_cap_w measured model parameters residual seed \
+         time_error train trained_on"
+    );
 }
 
 #[test]
@@ -138,7 +143,8 @@ fn plots_fit_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     answer(&["generate", "cab"], folder);
-    for arguments in [&["show", "SP-MZ"][..], &["fit", "SP-MZ"], &["list"]] {
+    let pass = ["fit", "SP-MZ", "--model", "pass", "--train", "50%"];
+    for arguments in [&["show", "SP-MZ"][..], &["fit", "SP-MZ"], &pass, &["list"]] {
         let text = String::from_utf8(answer(arguments, folder)).unwrap();
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{text}");

@@ -2,7 +2,12 @@
 //!
 //! As in linear regression: the scatter of the residuals, and how much each parameter moves them
 //! that the others do not, give its standard error. A parameter at the end of its range has none,
-//! and neither does one whose error is as large as half its range: nothing is known of it.
+//! but adds to the errors of those it can be traded for. Neither has one that can be traded for
+//! others at no cost, or whose error is as large as half its range: nothing is known of it.
+//!
+//! Errors are those of a straight line through the best place. The laws have kinks, and beyond one
+//! of them a rather different bend may be nearly as good: with few caps between p_l and p_h, the
+//! errors of p_h and c are too small.
 
 use std::ops::RangeInclusive;
 
@@ -37,6 +42,10 @@ pub enum Certainty {
 /// Nearer to an end of its range than this share of it, a parameter is at that end.
 const AT_THE_END: f64 = 1e-4;
 
+/// A combination of parameters that moves the residuals by less than this share of what the most
+/// telling one does, in squares, moves nothing but rounding.
+const NEGLIGIBLE: f64 = 1e-9;
+
 /// The parameters with how certain they are.
 pub(super) fn estimates(problem: &Problem, parameters: &Parameters) -> Estimates {
     let values = to_vector(parameters);
@@ -48,16 +57,12 @@ pub(super) fn estimates(problem: &Problem, parameters: &Parameters) -> Estimates
         problem.constant_watts_range(),
         problem.sensitivity_range(),
     ];
-    let ends: Vec<Option<Certainty>> =
-        values.iter().zip(&ranges).map(|(value, range)| end(*value, range)).collect();
-    let free: Vec<usize> = (0..PARAMETERS).filter(|&place| ends[place].is_none()).collect();
-    let errors = standard_errors(problem, &values, &free, &ranges);
+    let errors = standard_errors(problem, &values, &ranges);
     let estimate = |place: usize| {
         let width = ranges[place].end() - ranges[place].start();
-        let error = free.iter().position(|&other| other == place).and_then(|free| errors[free]);
-        let error = error.filter(|error| *error < 0.5 * width).map(Certainty::Error);
-        let certainty = ends[place].or(error).unwrap_or(Certainty::Unknown);
-        Estimate { value: values[place], certainty }
+        let error = errors[place].filter(|error| *error < 0.5 * width).map(Certainty::Error);
+        let certainty = end(values[place], &ranges[place]).or(error);
+        Estimate { value: values[place], certainty: certainty.unwrap_or(Certainty::Unknown) }
     };
     // An error of a logarithm is a share.
     let ln_seconds = estimate(0);
@@ -87,49 +92,54 @@ fn end(value: f64, range: &RangeInclusive<f64>) -> Option<Certainty> {
     }
 }
 
-/// The standard errors of the free parameters; nothing where they cannot be told.
+/// The standard errors of the parameters; nothing where they cannot be told.
 fn standard_errors(
     problem: &Problem,
     values: &DVector<f64>,
-    free: &[usize],
     ranges: &[RangeInclusive<f64>; PARAMETERS],
-) -> Vec<Option<f64>> {
-    let nothing = vec![None; free.len()];
+) -> [Option<f64>; PARAMETERS] {
+    let mut errors = [None; PARAMETERS];
     let residuals = |values: &DVector<f64>| problem.residuals(&from_vector(values));
-    let Some(spare) = problem.len().checked_sub(free.len()).filter(|&spare| spare > 0) else {
-        return nothing;
+    let Some(spare) = problem.len().checked_sub(PARAMETERS).filter(|&spare| spare > 0) else {
+        return errors;
     };
     let variance = residuals(values).norm_squared() / spare as f64;
-    let moved = |at: &DVector<f64>| {
-        let mut all = values.clone();
-        free.iter().zip(at.iter()).for_each(|(&place, value)| all[place] = *value);
-        residuals(&all)
-    };
-    let at = DVector::from_iterator(free.len(), free.iter().map(|&place| values[place]));
-    let step = |&place: &usize| {
-        let width = ranges[place].end() - ranges[place].start();
-        // Small enough to stay within the range.
-        if width < f64::INFINITY { 0.1 * AT_THE_END * width } else { 1e-6 }
-    };
-    let steps = DVector::from_iterator(free.len(), free.iter().map(step));
-    let jacobian = derivatives(&at, &steps, moved);
+    let mut at = values.clone();
+    let mut steps = DVector::repeat(PARAMETERS, 1e-6);
+    for (place, range) in ranges.iter().enumerate() {
+        let (low, high) = (*range.start(), *range.end());
+        if high - low < f64::INFINITY {
+            steps[place] = 0.1 * AT_THE_END * (high - low);
+            // A step to either side stays within the range.
+            at[place] = at[place].max(low + steps[place]).min(high - steps[place]);
+        }
+    }
+    let jacobian = derivatives(&at, &steps, residuals);
     // Those that move nothing say nothing, and would spoil the rest.
     let sizes: Vec<f64> = jacobian.column_iter().map(|column| column.norm()).collect();
     let moving: Vec<usize> =
-        (0..free.len()).filter(|&place| sizes[place] * steps[place] > 1e-12).collect();
+        (0..PARAMETERS).filter(|&place| sizes[place] * steps[place] > 1e-12).collect();
     let columns: Vec<DVector<f64>> =
         moving.iter().map(|&place| jacobian.column(place) / sizes[place]).collect();
     if columns.is_empty() {
-        return nothing;
+        return errors;
     }
     let columns = DMatrix::from_columns(&columns);
-    let mut errors = nothing;
-    if let Some(factors) = columns.tr_mul(&columns).cholesky() {
-        let inverse = factors.inverse();
-        for (order, &place) in moving.iter().enumerate() {
-            let error = (variance * inverse[(order, order)]).sqrt() / sizes[place];
-            errors[place] = error.is_finite().then_some(error);
-        }
+    let combinations = columns.tr_mul(&columns).symmetric_eigen();
+    let most = combinations.eigenvalues.max();
+    for (order, &place) in moving.iter().enumerate() {
+        // What each combination adds, as far as the parameter is part of it.
+        let parts = combinations.eigenvectors.row(order);
+        let added =
+            parts.iter().zip(combinations.eigenvalues.iter()).map(|(part, &moves)| {
+                match (part * part, moves > NEGLIGIBLE * most) {
+                    (share, true) => share / moves,
+                    (share, false) if share < NEGLIGIBLE => 0.0,
+                    (_, false) => f64::INFINITY,
+                }
+            });
+        let error = (variance * added.sum::<f64>()).sqrt() / sizes[place];
+        errors[place] = Some(error).filter(|error| error.is_finite());
     }
     errors
 }

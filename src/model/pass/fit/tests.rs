@@ -98,6 +98,32 @@ fn what_lies_beyond_the_samples_is_said_to() {
     assert!((highest_watts.value - 45.0).abs() < 0.01);
 }
 
+/// With one cap alone between p_l and p_h, a later bend and a sharper one are the same.
+#[test]
+fn what_the_samples_do_not_tell_is_said_to_be_unknown() {
+    let caps = [32.0, 34.0, 39.0, 45.0, 55.0];
+    let mut samples = samples(&known(Application::JACOBI2D), &caps, 0.0, 1);
+    // Off by half a per cent to either side, in the manner of a chessboard: no cap as a whole is.
+    for (place, sample) in samples.iter_mut().enumerate() {
+        let is_black = (place / caps.len() + place % caps.len()).is_multiple_of(2);
+        sample.seconds *= if is_black { 1.005 } else { 0.995 };
+    }
+    let found = fit(&samples).unwrap();
+    let Estimates { constant_watts, highest_watts, .. } = found.estimates;
+    let is_error = |estimate: Estimate| matches!(estimate.certainty, Certainty::Error(_));
+    assert!(!is_error(constant_watts) && !is_error(highest_watts), "{:?}", found.estimates);
+    let Estimates { one_node_seconds, average_parallelism, variation, .. } = found.estimates;
+    for (estimate, expected) in [
+        (one_node_seconds, 4000.0),
+        (average_parallelism, 22.0),
+        (variation, 0.6),
+        (found.estimates.sensitivity, 0.08),
+    ] {
+        let Certainty::Error(error) = estimate.certainty else { panic!("{estimate:?}") };
+        assert!((estimate.value - expected).abs() < 4.0 * error, "{expected}: {estimate:?}");
+    }
+}
+
 #[test]
 fn an_application_that_ignores_its_cap_has_no_sensitivity() {
     let law = PowerLaw::new(2.0, 10.0, 13.0).unwrap();
