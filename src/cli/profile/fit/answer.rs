@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Outcome, measured};
 use crate::cli::profile::counted;
-use crate::profile::fit::{Errors, Silence, Spread as Sizes};
+use crate::profile::fit::{Silence, Spread as Sizes};
 use crate::report::{Side, Spread, boxes, columns};
 
 /// What came of it, in JSON. Errors are shares of what was measured.
