@@ -42,6 +42,7 @@
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
 //! | [`scenario`] | a policy by its name, tried on a workload |
 //! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
+//! | [`solve`] | nodes and watts shared so that the value is largest |
 //! | [`cli`] | the command line |
 
 pub mod availability;
@@ -63,5 +64,6 @@ pub mod reproduce;
 mod rows;
 pub mod scenario;
 pub mod sim;
+pub mod solve;
 pub mod units;
 pub mod workload;

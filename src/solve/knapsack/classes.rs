@@ -1,0 +1,102 @@
+//! Entries that have the same moves are one class: which of them moves makes no difference, only
+//! how many do.
+//!
+//! Without this, thirty jobs of one kind would be searched in every order.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::loss::Move;
+
+/// A move that any entry of a class can make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub(super) class: u32,
+    /// Which move of the class.
+    pub(super) place: u32,
+    pub(super) loss: f64,
+    pub(super) takes: [i64; 2],
+}
+
+/// Moves by class.
+#[derive(Default)]
+pub(super) struct Classes {
+    /// Where the moves of each entry that has some are; equal ones side by side.
+    rows: Vec<Range<usize>>,
+    /// The rows of each class.
+    classes: Vec<Range<usize>>,
+}
+
+impl Classes {
+    /// Finds the classes among moves that are sorted by entry.
+    pub(super) fn find(&mut self, moves: &[Move]) {
+        self.rows.clear();
+        self.classes.clear();
+        let mut begin = 0;
+        for end in 1..=moves.len() {
+            if end == moves.len() || moves[end].entry != moves[begin].entry {
+                self.rows.push(begin..end);
+                begin = end;
+            }
+        }
+        let compare = |a: &Range<usize>, b: &Range<usize>| {
+            compare(&moves[a.clone()], &moves[b.clone()]).then(a.start.cmp(&b.start))
+        };
+        self.rows.sort_unstable_by(compare);
+        let mut begin = 0;
+        for end in 1..=self.rows.len() {
+            let differs = |row: &Range<usize>| {
+                compare_content(&moves[row.clone()], &moves[self.rows[begin].clone()])
+            };
+            if self.rows.get(end).is_none_or(|row| differs(row) != Ordering::Equal) {
+                self.classes.push(begin..end);
+                begin = end;
+            }
+        }
+    }
+
+    /// How many classes there are.
+    pub(super) fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// How many entries a class has.
+    pub(super) fn size(&self, class: u32) -> u32 {
+        self.classes[class as usize].len() as u32
+    }
+
+    /// The moves that any entry of the class can make.
+    pub(super) fn kinds<'a>(
+        &'a self,
+        class: u32,
+        moves: &'a [Move],
+    ) -> impl Iterator<Item = Kind> + 'a {
+        let first = self.rows[self.classes[class as usize].start].clone();
+        moves[first].iter().enumerate().map(move |(place, step)| Kind {
+            class,
+            place: place as u32,
+            loss: step.loss,
+            takes: step.takes,
+        })
+    }
+
+    /// The move of this kind by one of the class's entries.
+    pub(super) fn step(&self, kind: Kind, member: usize, moves: &[Move]) -> Move {
+        let row = &self.rows[self.classes[kind.class as usize].start + member];
+        moves[row.start + kind.place as usize]
+    }
+}
+
+/// By least loss first, so that classes come in the order in which they matter.
+fn compare(a: &[Move], b: &[Move]) -> Ordering {
+    let least = |moves: &[Move]| moves.iter().map(|step| step.loss).fold(f64::INFINITY, f64::min);
+    least(a).total_cmp(&least(b)).then_with(|| compare_content(a, b))
+}
+
+fn compare_content(a: &[Move], b: &[Move]) -> Ordering {
+    let pairs = a.iter().zip(b);
+    let first_difference = pairs
+        .map(|(a, b)| a.takes.cmp(&b.takes).then(a.loss.total_cmp(&b.loss)))
+        .find(|order| order.is_ne());
+    first_difference.unwrap_or(Ordering::Equal).then(a.len().cmp(&b.len()))
+}

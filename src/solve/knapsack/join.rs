@@ -1,0 +1,167 @@
+//! Two lists of combinations joined: which pair leaves least?
+//!
+//! A pair is of interest if together it takes no more than is left, and loses and leaves so little
+//! that it beats the best choice known. So for each combination of one list, the partner's nodes
+//! and watts must lie in a small window. The other list is put on a grid with cells as large as the
+//! largest window, and the cells are hashed: a window touches four of them at most.
+
+use super::combinations::Combination;
+use super::meter::Meter;
+
+/// A list on a grid.
+#[derive(Default)]
+pub(super) struct Grid {
+    /// Where each bucket begins in `members`, and where the last one ends.
+    starts: Vec<u32>,
+    members: Vec<Member>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Member {
+    loss: f64,
+    takes: [i64; 2],
+    place: u32,
+}
+
+/// The best pair found, by the places of its parts, and what it falls short by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub(super) places: [usize; 2],
+    pub(super) shortfall: f64,
+}
+
+/// What is joined for: the prices, what the loss-free choice leaves, and what a pair has to fall
+/// short by less than to be of interest.
+#[derive(Clone, Copy)]
+pub(super) struct Aim {
+    pub(super) prices: [f64; 2],
+    pub(super) left: [i64; 2],
+    pub(super) shortfall: f64,
+    /// Differences below this are taken for rounding.
+    pub(super) tolerance: f64,
+}
+
+/// One axis of the grid.
+#[derive(Clone, Copy)]
+struct Axis {
+    low: i64,
+    high: i64,
+    cells_per_unit: f64,
+}
+
+impl Axis {
+    fn of(list: &[Combination], axis: usize, window: f64) -> Self {
+        let amounts = || list.iter().map(|combination| combination.takes[axis]);
+        let (low, high) = (amounts().min().unwrap_or(0), amounts().max().unwrap_or(0));
+        // A window that holds everything, or has no end because the price is zero: one cell.
+        let all = (high - low) as f64 <= window;
+        Axis { low, high, cells_per_unit: if all { 0.0 } else { 1.0 / window.max(1.0) } }
+    }
+
+    #[inline]
+    fn cell(&self, amount: i64) -> i64 {
+        ((amount - self.low) as f64 * self.cells_per_unit) as i64
+    }
+
+    /// The cells that hold amounts of at most `most` that leave no more than `room` of it.
+    #[inline]
+    fn cells(&self, most: i64, room: f64) -> Option<(i64, i64)> {
+        let least = (most as f64 - room).max(self.low as f64);
+        (most >= self.low && least <= self.high as f64)
+            .then(|| (self.cell(least as i64), self.cell(most.min(self.high))))
+    }
+}
+
+#[inline]
+fn hash(cells: [i64; 2], bits: u32) -> usize {
+    // Odd constants that spread neighbouring cells; the upper bits are the good ones.
+    let mixed = (cells[0] as u64)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(cells[1] as u64)
+        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (mixed >> (64 - bits)) as usize
+}
+
+impl Grid {
+    /// The pair that falls short least, if one falls short by less than the aim. Returns nothing
+    /// else when the effort is spent before all pairs were tried: `meter` knows.
+    pub(super) fn join(
+        &mut self,
+        one: &[Combination],
+        other: &[Combination],
+        mut aim: Aim,
+        meter: &mut Meter<'_, '_>,
+    ) -> Option<Pair> {
+        let windows = aim.prices.map(|price| aim.shortfall / price);
+        let axes = [0, 1].map(|axis| Axis::of(other, axis, windows[axis]));
+        let bits = (other.len() as u32).next_power_of_two().trailing_zeros().max(4);
+        self.put(other, &axes, bits);
+        let mut best = None;
+        for (place, here) in one.iter().enumerate() {
+            let room = aim.shortfall - here.loss;
+            if room <= aim.tolerance {
+                continue;
+            }
+            let left = [aim.left[0] - here.takes[0], aim.left[1] - here.takes[1]];
+            let cells = [0, 1].map(|i| axes[i].cells(left[i], room / aim.prices[i]));
+            let [Some(nodes), Some(power)] = cells else { continue };
+            let mut tried = 1;
+            for node_cell in nodes.0..=nodes.1 {
+                for power_cell in power.0..=power.1 {
+                    let bucket = hash([node_cell, power_cell], bits);
+                    let members =
+                        &self.members[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
+                    tried += members.len() as u64;
+                    for member in members {
+                        let unused =
+                            [left[0] - member.takes[0], left[1] - member.takes[1]];
+                        if unused[0] < 0 || unused[1] < 0 {
+                            continue;
+                        }
+                        let shortfall = here.loss
+                            + member.loss
+                            + aim.prices[0] * unused[0] as f64
+                            + aim.prices[1] * unused[1] as f64;
+                        if shortfall < aim.shortfall - aim.tolerance {
+                            aim.shortfall = shortfall;
+                            best = Some(Pair { places: [place, member.place as usize], shortfall });
+                        }
+                    }
+                }
+            }
+            if !meter.spend(tried) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Sorts a list into the buckets of its cells.
+    fn put(&mut self, list: &[Combination], axes: &[Axis; 2], bits: u32) {
+        let bucket = |combination: &Combination| {
+            hash([0, 1].map(|i| axes[i].cell(combination.takes[i])), bits)
+        };
+        self.starts.clear();
+        self.starts.resize((1 << bits) + 1, 0);
+        for combination in list {
+            self.starts[bucket(combination)] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut self.starts {
+            sum += *start;
+            *start = sum;
+        }
+        self.members.clear();
+        self.members.resize(list.len(), Member::default());
+        // From the last to the first, so that equal ones stay in order.
+        for (place, combination) in list.iter().enumerate().rev() {
+            let start = &mut self.starts[bucket(combination)];
+            *start -= 1;
+            self.members[*start as usize] = Member {
+                loss: combination.loss,
+                takes: combination.takes,
+                place: place as u32,
+            };
+        }
+    }
+}
