@@ -27,6 +27,7 @@ mod classes;
 mod combinations;
 mod dual;
 mod feasible;
+mod gain;
 mod incumbent;
 mod instance;
 mod join;
@@ -134,7 +135,8 @@ impl Solver {
                 || shortfall <= search.gap * value
                 || value >= search.enough
         };
-        meter.spend(incumbent.improve_greedily(instance, losses));
+        proof.begin(losses);
+        meter.spend(incumbent.improve_greedily(instance, losses, proof.classes()));
         let mut depth = 0.0;
         loop {
             depth = proof.deepen(losses, incumbent, depth, tolerance, &is_enough, meter);
@@ -143,6 +145,7 @@ impl Solver {
             }
             moves *= 4;
             meter.spend(losses.widen(instance, moves));
+            proof.begin(losses);
         }
         let bound = if incumbent.shortfall - tolerance <= depth { 0.0 } else { bound - depth };
         let prices = Prices::from_milliwatts(prices);

@@ -15,12 +15,15 @@
 //!
 //! Any prices give a true bound; good ones give a close one.
 
+use super::gain::{gains, largest};
 use super::instance::{Columns, Instance};
 use super::polygon::Polygon;
 
 /// Entries of the first sample; each following sample is larger by [`SAMPLE_GROWTH`].
 const FIRST_SAMPLE: usize = 96;
 const SAMPLE_GROWTH: usize = 8;
+/// How far around a sample's prices to look, as a share of all prices, for a sample of one.
+const BREADTH: f64 = 2.0;
 /// Centres of gravity at most; each takes at least a third of the polygon away, so that far fewer
 /// are needed.
 const MOST_CUTS: usize = 300;
@@ -51,9 +54,10 @@ enum Guess {
 }
 
 impl Guess {
-    fn wider(self) -> Self {
+    /// A larger region, around the best prices of this one.
+    fn wider(self, prices: [f64; 2]) -> Self {
         match self {
-            Guess::Near(prices, share) if share < 0.25 => Guess::Near(prices, share * 5.0),
+            Guess::Near(_, share) if share < 0.25 => Guess::Near(prices, share * 2.0),
             Guess::Near(..) => Guess::Anywhere(1.0),
             Guess::Anywhere(times) => Guess::Anywhere(times * 16.0),
         }
@@ -115,13 +119,13 @@ impl Dual {
                 if !prices.1 || matches!(near, Guess::Anywhere(times) if times > 1e6) {
                     break prices.0;
                 }
-                near = near.wider();
+                near = near.wider(prices.0);
             };
             if sample == entries {
                 return (prices, looks);
             }
             let free = prices.iter().all(|price| *price == 0.0);
-            guess = (!free).then(|| Guess::Near(prices, 1.2 / (sample as f64).sqrt()));
+            guess = (!free).then(|| Guess::Near(prices, BREADTH / (sample as f64).sqrt()));
             size = sample * SAMPLE_GROWTH;
         }
     }
@@ -140,14 +144,15 @@ impl Dual {
             Guess::Anywhere(_) => most_worth(instance, sample),
         };
         let region = guess.region(capacity, worth);
-        self.polygon.set_box(region.low, region.high);
         let narrow = matches!(guess, Guess::Near(..));
         self.live.load(instance, sample, narrow.then_some(&region), looks);
-        let prices = self.descend(capacity, looks);
+        let prices = self.descend(&region, capacity, looks);
         (prices, region.has_on_edge(prices))
     }
 
-    fn descend(&mut self, capacity: [f64; 2], looks: &mut u64) -> [f64; 2] {
+    /// Cuts the region down to the best prices.
+    fn descend(&mut self, region: &Region, capacity: [f64; 2], looks: &mut u64) -> [f64; 2] {
+        self.polygon.set_box(region.low, region.high);
         let (mut best, mut prices, mut least) = (f64::INFINITY, [0.0; 2], f64::NEG_INFINITY);
         let mut start = Some([0.0; 2]).filter(|zero| self.polygon.corners()[0] == *zero);
         for cut in 0..MOST_CUTS {
@@ -174,12 +179,15 @@ impl Dual {
             }
         }
         // A price that is nearly nothing is nothing: it would be paid for all that stays unused.
+        // Where it is more than that, options that are best without it may have been dropped.
         for axis in [0, 1] {
             let mut without = prices;
             without[axis] = 0.0;
-            let bound = self.live.evaluate(without, capacity, looks).0;
-            if prices[axis] > 0.0 && bound <= best + NEAR_ENOUGH * best.abs() {
-                (best, prices) = (bound.min(best), without);
+            if prices[axis] > 0.0 && prices[axis] <= 1e-6 * region.high[axis] {
+                let bound = self.live.evaluate(without, capacity, looks).0;
+                if bound <= best + NEAR_ENOUGH * best.abs() {
+                    (best, prices) = (bound.min(best), without);
+                }
             }
         }
         prices
@@ -220,6 +228,7 @@ struct Live {
     taken: Vec<usize>,
     /// Value, nodes and power of the entries that are decided.
     decided: [f64; 3],
+    gains: Vec<f64>,
 }
 
 impl Live {
@@ -250,18 +259,23 @@ impl Live {
                 }
                 Some(Region { low, high }) => {
                     let middle = [0, 1].map(|i| 0.5 * (low[i] + high[i]));
-                    let taken = best_of(value, nodes, power, middle);
+                    gains(value, nodes, power, middle, &mut self.gains);
+                    let taken = largest(&self.gains).0;
                     let own = [value[taken], nodes[taken], power[taken]];
-                    for i in 0..value.len() {
-                        // How far it gets ahead at most, anywhere in the region.
-                        let (more, watts) = (nodes[i] - own[1], power[i] - own[2]);
-                        let ahead = value[i]
+                    // How far each gets ahead at most, anywhere in the region.
+                    let options = value.iter().zip(nodes).zip(power);
+                    self.gains.clear();
+                    self.gains.extend(options.map(|((value, nodes), power)| {
+                        let (more, watts) = (nodes - own[1], power - own[2]);
+                        let smaller = |a: f64, b: f64| if a < b { a } else { b };
+                        value
                             - own[0]
-                            - (low[0] * more).min(high[0] * more)
-                            - (low[1] * watts).min(high[1] * watts);
-                        if ahead > 0.0 || i == taken {
-                            self.columns.push(value[i], nodes[i], power[i]);
-                        }
+                            - smaller(low[0] * more, high[0] * more)
+                            - smaller(low[1] * watts, high[1] * watts)
+                    }));
+                    self.gains[taken] = 1.0;
+                    for (i, _) in self.gains.iter().enumerate().filter(|(_, ahead)| **ahead > 0.0) {
+                        self.columns.push(value[i], nodes[i], power[i]);
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The best choice known, and a first good one.
 
+use super::classes::{Classes, Kind};
 use super::instance::Instance;
 use super::loss::{Losses, Move};
 
@@ -37,8 +38,13 @@ impl Incumbent {
 
     /// From the loss-free choice: gives back what is too much at the least loss, then takes what
     /// still fits as long as it helps. The outcome replaces the choice if it is better.
-    pub(super) fn improve_greedily(&mut self, instance: &Instance, losses: &Losses) -> u64 {
-        const MOST_STEPS: usize = 200;
+    pub(super) fn improve_greedily(
+        &mut self,
+        instance: &Instance,
+        losses: &Losses,
+        classes: &Classes,
+    ) -> u64 {
+        const MOST_STEPS: usize = 100;
         let capacity = instance.capacity().map(|amount| amount.max(1.0));
         let overdraw = |left: [i64; 2]| -> f64 {
             [0, 1].iter().map(|&i| (-left[i]).max(0) as f64 / capacity[i]).sum()
@@ -46,38 +52,50 @@ impl Incumbent {
         let priced = |left: [i64; 2]| -> f64 {
             losses.prices[0] * left[0] as f64 + losses.prices[1] * left[1] as f64
         };
-        let after = |left: [i64; 2], step: &Move| [0, 1].map(|i| left[i] - step.takes[i]);
-        let mut left = losses.left;
-        let mut lost = 0.0;
+        let after = |left: [i64; 2], kind: &Kind| [0, 1].map(|i| left[i] - kind.takes[i]);
+        // What speaks for a move, less being more; nothing if it does not help.
+        let rank = |left: [i64; 2], kind: &Kind| {
+            let (over, then) = (overdraw(left), after(left, kind));
+            if over > 0.0 {
+                // To fit at last beats everything; else the least loss for the relief.
+                let still_over = overdraw(then);
+                let relief = over - still_over;
+                let fits = still_over == 0.0;
+                let rank = if fits { kind.loss + priced(then) } else { kind.loss / relief };
+                (relief > 0.0).then_some((!fits, rank))
+            } else {
+                let better = kind.loss + priced(then) - priced(left);
+                (overdraw(then) == 0.0 && better < 0.0).then_some((false, better))
+            }
+        };
+        let kinds: Vec<Kind> = (0..classes.len() as u32)
+            .flat_map(|class| classes.kinds(class, &losses.moves))
+            .collect();
+        let (mut left, mut lost, mut looks) = (losses.left, 0.0, 0);
         let mut made: Vec<Move> = Vec::new();
-        let mut looks = 0;
+        let mut used = vec![0; classes.len()];
         for _ in 0..MOST_STEPS {
-            let over = overdraw(left);
-            let rank = |step: &Move| {
-                let then = after(left, step);
-                let relief = over - overdraw(then);
-                if over > 0.0 {
-                    // To fit at last beats everything; else the least loss for the relief.
-                    let fits = overdraw(then) == 0.0;
-                    let rank = if fits { step.loss + priced(then) } else { step.loss / relief };
-                    (relief > 0.0).then_some((!fits, rank))
-                } else {
-                    let better = step.loss + priced(then) - priced(left);
-                    (overdraw(then) == 0.0 && better < 0.0).then_some((false, better))
-                }
-            };
-            let free = losses
-                .moves
+            looks += kinds.len() as u64;
+            let is_free = |kind: &&Kind| used[kind.class as usize] < classes.size(kind.class);
+            let best = kinds
                 .iter()
-                .filter(|step| made.iter().all(|other| other.entry != step.entry));
-            let best = free
-                .filter_map(|step| Some((rank(step)?, step)))
+                .filter(is_free)
+                .filter_map(|kind| Some((rank(left, kind)?, kind)))
                 .min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-            looks += losses.moves.len() as u64;
-            let Some((_, step)) = best else { break };
-            left = after(left, step);
-            lost += step.loss;
-            made.push(*step);
+            let Some((_, kind)) = best else { break };
+            // Others of its class follow while that helps in the same way.
+            let was_over = overdraw(left) > 0.0;
+            while used[kind.class as usize] < classes.size(kind.class)
+                && (overdraw(left) > 0.0) == was_over
+                && rank(left, kind).is_some()
+            {
+                let member = used[kind.class as usize];
+                made.push(classes.step(*kind, member as usize, &losses.moves));
+                used[kind.class as usize] += 1;
+                left = after(left, kind);
+                lost += kind.loss;
+                looks += 1;
+            }
         }
         let shortfall = lost + priced(left);
         if overdraw(left) == 0.0 && shortfall < self.shortfall {

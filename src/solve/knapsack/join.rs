@@ -143,7 +143,11 @@ impl Grid {
         };
         self.starts.clear();
         self.starts.resize((1 << bits) + 1, 0);
-        for combination in list {
+        // Those that another beats need not be there.
+        let useful = || {
+            list.iter().enumerate().rev().filter(|(_, combination)| combination.loss.is_finite())
+        };
+        for (_, combination) in useful() {
             self.starts[bucket(combination)] += 1;
         }
         let mut sum = 0;
@@ -152,9 +156,9 @@ impl Grid {
             *start = sum;
         }
         self.members.clear();
-        self.members.resize(list.len(), Member::default());
+        self.members.resize(sum as usize, Member::default());
         // From the last to the first, so that equal ones stay in order.
-        for (place, combination) in list.iter().enumerate().rev() {
+        for (place, combination) in useful() {
             let start = &mut self.starts[bucket(combination)];
             *start -= 1;
             self.members[*start as usize] = Member {

@@ -9,6 +9,7 @@
 //! **moves** away from the loss-free choice, and an option whose loss alone is more than the best
 //! choice known falls short by is out for good.
 
+use super::gain::{gains, largest};
 use super::instance::Instance;
 
 /// A step away from the loss-free choice: one entry takes another option.
@@ -90,10 +91,9 @@ impl Losses {
             let own = amounts(taken);
             used = [used[0] + own[0], used[1] + own[1]];
             self.taken.push(taken as u32);
-            let reach = self.reach;
-            let near = self.gains.iter().enumerate().filter(|(i, gain)| {
-                *i != taken && most - **gain <= reach && **gain > f64::NEG_INFINITY
-            });
+            let least = (most - self.reach).max(f64::MIN);
+            let near =
+                self.gains.iter().enumerate().filter(|(i, gain)| **gain >= least && *i != taken);
             let first = self.moves.len();
             self.moves.extend(near.map(|(i, gain)| {
                 let other = amounts(i);
@@ -120,18 +120,11 @@ impl Losses {
     /// What each option of an entry gains, and which gains most (the first of several) and how
     /// much.
     fn gain(&mut self, instance: &Instance, entry: usize) -> (usize, f64) {
-        let [node, milliwatt] = self.prices;
         let row = instance.row(entry);
         let columns = &instance.columns;
-        let options = columns.value[row.clone()]
-            .iter()
-            .zip(&columns.nodes[row.clone()])
-            .zip(&columns.power[row]);
-        self.gains.clear();
-        self.gains
-            .extend(options.map(|((value, nodes), power)| value - node * nodes - milliwatt * power));
-        let most = self.gains.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (self.gains.iter().position(|gain| *gain == most).unwrap_or(0), most)
+        let (value, nodes) = (&columns.value[row.clone()], &columns.nodes[row.clone()]);
+        gains(value, nodes, &columns.power[row], self.prices, &mut self.gains);
+        largest(&self.gains)
     }
 }
 

@@ -26,6 +26,15 @@ const FIRST_MOVES: usize = 24;
 const FURTHER_MOVES: usize = 4;
 
 impl Proof {
+    /// Takes the moves of these losses, to be searched from now on.
+    pub(super) fn begin(&mut self, losses: &Losses) {
+        self.classes.find(&losses.moves);
+    }
+
+    pub(super) fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
     /// Searches until `is_enough(depth, incumbent)`, until all moves within reach are used up, or
     /// until the effort is spent. Begins below depth `from`; returns the depth that is done.
     pub(super) fn deepen(
@@ -38,7 +47,6 @@ impl Proof {
         meter: &mut Meter<'_, '_>,
     ) -> f64 {
         let mut done = from;
-        self.classes.find(&losses.moves);
         let mut by_loss: Vec<f64> = losses.moves.iter().map(|step| step.loss).collect();
         by_loss.sort_unstable_by(f64::total_cmp);
         let loss_of = |place: usize| by_loss.get(place).copied().unwrap_or(f64::INFINITY);
@@ -70,13 +78,14 @@ impl Proof {
     ) -> bool {
         let classes = &self.classes;
         for half in &mut self.halves {
-            half.begin(classes.len());
+            half.begin();
         }
-        for class in 0..classes.len() as u32 {
-            self.halves[class as usize % 2].offer(classes.kinds(class, &losses.moves));
-        }
-        for half in &mut self.halves {
-            if !half.fill(depth, |class| classes.size(class), meter) {
+        // Those that lose most come first, each into the half that is shorter so far.
+        for class in (0..classes.len() as u32).rev() {
+            let [one, other] = &mut self.halves;
+            let half = if one.list().len() <= other.list().len() { one } else { other };
+            let kinds = classes.kinds(class, &losses.moves);
+            if !half.extend(kinds, classes.size(class), depth, meter) {
                 return false;
             }
         }
