@@ -11,6 +11,7 @@ mod load;
 mod profile;
 mod reproduce;
 mod simulate;
+mod solve;
 mod tables;
 mod workload;
 
@@ -29,6 +30,7 @@ enum Command {
     Profile(profile::Command),
     #[command(subcommand)]
     Reproduce(reproduce::Command),
+    Solve(solve::Arguments),
     #[command(subcommand)]
     Workload(workload::Command),
 }
@@ -41,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Profile(command) => profile::run(&command),
         Command::Reproduce(command) => reproduce::run(&command),
+        Command::Solve(arguments) => solve::run(&arguments),
         Command::Workload(command) => workload::run(&command),
     };
     match result {

@@ -111,8 +111,7 @@ impl Program {
 
     /// The program as the solver wants it.
     pub fn instance(&self) -> Result<Instance, ProgramError> {
-        let mut instance =
-            Instance::new(self.nodes, self.power).map_err(ProgramError::Capacity)?;
+        let mut instance = Instance::new(self.nodes, self.power).map_err(ProgramError::Capacity)?;
         let mut offers = Vec::new();
         for (place, job) in self.jobs.iter().enumerate() {
             offers.clear();
@@ -247,12 +246,20 @@ mod tests {
         let cases = [
             ("\"value\": 1.7", "\"value\": -1", "job 1 (heat), configuration 1, 'value': -1"),
             ("\"nodes\": 4, ", "", "missing field `nodes` at line 4"),
-            ("\"nodes\": 4", "\"nodes\": -4", "invalid value: integer `-4`, expected u32 at line 4"),
+            (
+                "\"nodes\": 4",
+                "\"nodes\": -4",
+                "invalid value: integer `-4`, expected u32 at line 4",
+            ),
             ("\"346W\"", "\"346\"", "'346' has no known unit of power"),
             ("464", "-464", "expected power such as \"464W\""),
             ("464", "0.0001", "more decimals than are kept"),
             ("\"jobs\"", "\"tasks\"", "unknown field `tasks`"),
-            ("{\"configurations\": []}", "{\"running\": true, \"configurations\": []}", "job 2 (2): it is running but has no configurations"),
+            (
+                "{\"configurations\": []}",
+                "{\"running\": true, \"configurations\": []}",
+                "job 2 (2): it is running but has no configurations",
+            ),
             ("464", "1e300", "too large"),
         ];
         for (from, to, expected) in cases {

@@ -197,9 +197,7 @@ impl Random {
         let scale = u64::from(self.jobs).min(JOBS_OF_THE_WHOLE);
         let nodes = if self.family == Family::Free { FREE_NODES } else { NODES };
         let kinds: Vec<Kind> = (0..TWIN_KINDS)
-            .map(|place| {
-                Kind::draw(&mut random, drawn(place, OF_TWINS), self.family)
-            })
+            .map(|place| Kind::draw(&mut random, drawn(place, OF_TWINS), self.family))
             .collect();
         let shares = if self.family == Family::Free { EVEN } else { LOW };
         let jobs = (0..self.jobs).map(|place| {
@@ -267,8 +265,8 @@ impl Kind {
     /// Node counts by caps, smallest first, until there are enough.
     fn configurations(&self, count: u32, weight: f64) -> Vec<Configuration> {
         let steps = count.div_ceil(CAPS.len() as u32);
-        let slowest = self.scaling.time(self.fewest_nodes)
-            * self.application.stretch(f64::from(CAPS[0]));
+        let slowest =
+            self.scaling.time(self.fewest_nodes) * self.application.stretch(f64::from(CAPS[0]));
         let mut configurations = Vec::new();
         let mut nodes = 0;
         for step in 0..steps {

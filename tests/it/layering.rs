@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("digits", &[]),
     ("call", &[]),
     ("rows", &[]),
+    ("solve", &["units"]),
     ("job", &["units"]),
     ("machine", &["units"]),
     ("budget", &["units", "rows", "machine"]),
@@ -55,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "report",
             "scenario",
             "reproduce",
+            "solve",
         ],
     ),
 ];

@@ -162,9 +162,8 @@ impl Dual {
             if bound < best {
                 (best, prices) = (bound, at);
             }
-            let fall = |corner: &[f64; 2]| {
-                slope[0] * (corner[0] - at[0]) + slope[1] * (corner[1] - at[1])
-            };
+            let fall =
+                |corner: &[f64; 2]| slope[0] * (corner[0] - at[0]) + slope[1] * (corner[1] - at[1]);
             let deepest = self.polygon.corners().iter().map(fall).fold(0.0, f64::min);
             least = f64::max(least, bound + deepest);
             if deepest == 0.0 || best - least <= NEAR_ENOUGH * best.abs() {
@@ -197,9 +196,8 @@ impl Dual {
 /// What all entries of a sample would be worth if there were no end of nodes and watts; never
 /// nothing.
 fn most_worth(instance: &Instance, sample: usize) -> f64 {
-    let largest = |entry| {
-        instance.columns.value[instance.row(entry)].iter().copied().fold(0.0, f64::max)
-    };
+    let largest =
+        |entry| instance.columns.value[instance.row(entry)].iter().copied().fold(0.0, f64::max);
     let worth: f64 = places(instance.entries(), sample).map(largest).sum();
     if worth > 0.0 { worth } else { 1.0 }
 }
@@ -301,20 +299,15 @@ impl Live {
     }
 
     /// D and its slope at these prices.
-    fn evaluate(
-        &mut self,
-        at: [f64; 2],
-        capacity: [f64; 2],
-        looks: &mut u64,
-    ) -> (f64, [f64; 2]) {
+    fn evaluate(&mut self, at: [f64; 2], capacity: [f64; 2], looks: &mut u64) -> (f64, [f64; 2]) {
         let [value, nodes, power] = self.decided;
         let mut used = [nodes, power];
         let mut gain = value - at[0] * nodes - at[1] * power;
         let Columns { value, nodes, power } = &self.columns;
         for (bounds, taken) in self.starts.windows(2).zip(&mut self.taken) {
             let row = bounds[0]..bounds[1];
-            let best = bounds[0]
-                + best_of(&value[row.clone()], &nodes[row.clone()], &power[row], at);
+            let best =
+                bounds[0] + best_of(&value[row.clone()], &nodes[row.clone()], &power[row], at);
             *taken = best;
             gain += value[best] - at[0] * nodes[best] - at[1] * power[best];
             used[0] += nodes[best];
@@ -337,8 +330,7 @@ impl Live {
             let first = kept;
             for i in begin..end {
                 let more = [value[i] - own[0], nodes[i] - own[1], power[i] - own[2]];
-                let is_ahead =
-                    |at: &[f64; 2]| more[0] > at[0] * more[1] + at[1] * more[2];
+                let is_ahead = |at: &[f64; 2]| more[0] > at[0] * more[1] + at[1] * more[2];
                 if i == taken || corners.iter().any(is_ahead) {
                     // What is kept moves down, never past what is still to be read.
                     (value[kept], nodes[kept], power[kept]) = (value[i], nodes[i], power[i]);

@@ -12,7 +12,9 @@ pub(super) fn gains(
 ) {
     out.clear();
     let options = value.iter().zip(nodes).zip(power);
-    out.extend(options.map(|((value, nodes), power)| value - prices[0] * nodes - prices[1] * power));
+    out.extend(
+        options.map(|((value, nodes), power)| value - prices[0] * nodes - prices[1] * power),
+    );
 }
 
 /// The place of the largest gain, the first of several, and the gain; of none, minus infinity.

@@ -109,12 +109,11 @@ impl Grid {
             for node_cell in nodes.0..=nodes.1 {
                 for power_cell in power.0..=power.1 {
                     let bucket = hash([node_cell, power_cell], bits);
-                    let members =
-                        &self.members[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
+                    let members = &self.members
+                        [self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
                     tried += members.len() as u64;
                     for member in members {
-                        let unused =
-                            [left[0] - member.takes[0], left[1] - member.takes[1]];
+                        let unused = [left[0] - member.takes[0], left[1] - member.takes[1]];
                         if unused[0] < 0 || unused[1] < 0 {
                             continue;
                         }
@@ -161,11 +160,8 @@ impl Grid {
         for (place, combination) in useful() {
             let start = &mut self.starts[bucket(combination)];
             *start -= 1;
-            self.members[*start as usize] = Member {
-                loss: combination.loss,
-                takes: combination.takes,
-                place: place as u32,
-            };
+            self.members[*start as usize] =
+                Member { loss: combination.loss, takes: combination.takes, place: place as u32 };
         }
     }
 }

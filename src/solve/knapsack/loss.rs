@@ -86,8 +86,9 @@ impl Losses {
             let row = instance.row(entry);
             let (taken, most) = self.gain(instance, entry);
             gained += most;
-            let amounts =
-                |i: usize| [columns.nodes[row.start + i] as i64, columns.power[row.start + i] as i64];
+            let amounts = |i: usize| {
+                [columns.nodes[row.start + i] as i64, columns.power[row.start + i] as i64]
+            };
             let own = amounts(taken);
             used = [used[0] + own[0], used[1] + own[1]];
             self.taken.push(taken as u32);
@@ -110,10 +111,8 @@ impl Losses {
             }
         }
         self.bound = gained + node * instance.capacity()[0] + milliwatt * instance.capacity()[1];
-        self.left = [
-            instance.nodes() as i64 - used[0],
-            instance.power().milliwatts() as i64 - used[1],
-        ];
+        self.left =
+            [instance.nodes() as i64 - used[0], instance.power().milliwatts() as i64 - used[1]];
         columns.value.len() as u64
     }
 

@@ -40,9 +40,8 @@ impl Polygon {
 
     /// Keeps the part where `slope · (x − through)` is at most `most`.
     pub(super) fn cut(&mut self, slope: [f64; 2], through: [f64; 2], most: f64) {
-        let height = |x: &[f64; 2]| {
-            slope[0] * (x[0] - through[0]) + slope[1] * (x[1] - through[1]) - most
-        };
+        let height =
+            |x: &[f64; 2]| slope[0] * (x[0] - through[0]) + slope[1] * (x[1] - through[1]) - most;
         self.cut.clear();
         let Some(mut last) = self.corners.last().copied() else { return };
         let mut last_height = height(&last);

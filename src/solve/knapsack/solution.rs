@@ -138,7 +138,9 @@ pub enum NoChoice {
         power: Watts,
     },
     /// No choice was found that fits, and none was shown not to exist.
-    #[error("no choice that fits both nodes and power was found within the limits; there may be one")]
+    #[error(
+        "no choice that fits both nodes and power was found within the limits; there may be one"
+    )]
     Undecided,
 }
 

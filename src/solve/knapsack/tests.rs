@@ -37,8 +37,7 @@ impl Plain {
                 let power = power - offer.power.milliwatts() as i64;
                 Some(offer.value + try_all(rest, nodes - i64::from(offer.nodes), power)?)
             });
-            let without =
-                (*need == Need::Optional).then(|| try_all(rest, nodes, power)).flatten();
+            let without = (*need == Need::Optional).then(|| try_all(rest, nodes, power)).flatten();
             with.chain(without).max_by(f64::total_cmp)
         }
         try_all(&self.entries, self.nodes as i64, i64::from(self.watts) * 1000)
@@ -111,12 +110,10 @@ impl Plain {
 /// Few and small numbers: ties, zeros and things that barely fit are common.
 fn small() -> impl Strategy<Value = Plain> {
     let value = prop_oneof![(0u8..6).prop_map(f64::from), 0.0..5.0f64];
-    let offer = (0u32..6, 0u32..20, value).prop_map(|(nodes, watts, value)| {
-        offer(nodes, watts, value)
-    });
-    let entry = (any::<bool>(), prop::collection::vec(offer, 1..5)).prop_map(|(need, offers)| {
-        (if need { Need::Required } else { Need::Optional }, offers)
-    });
+    let offer =
+        (0u32..6, 0u32..20, value).prop_map(|(nodes, watts, value)| offer(nodes, watts, value));
+    let entry = (any::<bool>(), prop::collection::vec(offer, 1..5))
+        .prop_map(|(need, offers)| (if need { Need::Required } else { Need::Optional }, offers));
     (0u64..20, 0u32..60, prop::collection::vec(entry, 0..7))
         .prop_map(|(nodes, watts, entries)| Plain { nodes, watts, entries })
 }

@@ -1,0 +1,266 @@
+//! `busbar solve`: nodes and watts shared among jobs so that the total value is largest.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant as Clock};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::print;
+use crate::report::{Side, columns, human_power, write_whole};
+use crate::solve::file::{Program, lp};
+use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
+use crate::solve::random::Random;
+use crate::units::{Share, parse_decimal, split_unit};
+
+/// Choose nodes and a cap for each of many jobs, so that the total value is largest
+///
+/// The jobs share nodes and power; running jobs must go on, others may wait. Without arguments: 50
+/// random jobs.
+#[derive(Debug, Args)]
+#[command(after_help = "Files are written before the program is solved, which is done in any case.
+
+Examples:
+  busbar solve jobs.json
+  busbar solve jobs.json --gap 0.01% --time-limit 50ms --json
+  busbar solve --random jobs=500,configs=60,family=tight,alpha=0,running=50,seed=1
+  busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp")]
+pub(super) struct Arguments {
+    /// A .json file; docs/solve.md describes it
+    #[arg(value_name = "INSTANCE", conflicts_with = "random")]
+    instance: Option<PathBuf>,
+
+    /// Random jobs: jobs=50,configs=60,family=tight|free|pow2|twins,alpha=0,running=0,seed=1
+    #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true)]
+    random: Option<Random>,
+
+    /// Be content with a choice this near to the best: 0.01%
+    #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
+    gap: Share,
+
+    /// Stop after about so long with the best found: 50ms, 1.5s
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time,
+          allow_hyphen_values = true)]
+    time_limit: Duration,
+
+    /// Write the program in CPLEX LP format, for other solvers
+    #[arg(long, value_name = "FILE")]
+    write_lp: Option<PathBuf>,
+
+    /// Write the program as it can be read again
+    #[arg(long, value_name = "FILE")]
+    write_instance: Option<PathBuf>,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_time(text: &str) -> anyhow::Result<Duration> {
+    let (number, unit) = split_unit(text.trim());
+    let micros_per_unit = match unit {
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        _ => bail!("'{text}' has no known unit of time; write 50ms or 1.5s"),
+    };
+    Ok(Duration::from_micros(parse_decimal(number, micros_per_unit)?))
+}
+
+/// The answer for programs.
+#[derive(Serialize)]
+struct Answer {
+    objective: f64,
+    bound: f64,
+    gap: f64,
+    optimal: bool,
+    solve_ms: f64,
+    nodes_used: u64,
+    watts_used: f64,
+    chosen: Vec<Chosen>,
+}
+
+/// A job that runs. The cap is in watts.
+#[derive(Serialize)]
+struct Chosen {
+    job: String,
+    nodes: u32,
+    cap: Option<f64>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (program, source) = load(arguments)?;
+    let instance = program.instance().with_context(|| source.clone())?;
+    if let Some(path) = &arguments.write_instance {
+        write_whole(path, &|out| {
+            serde_json::to_writer_pretty(&mut *out, &program)?;
+            out.write_all(b"\n")
+        })?;
+    }
+    if let Some(path) = &arguments.write_lp {
+        write_whole(path, &|out| lp::write(out, &program))?;
+    }
+
+    let start = Clock::now();
+    let mut stop = || start.elapsed() >= arguments.time_limit;
+    let limits = Limits {
+        gap: arguments.gap.millionths() as f64 / 1e6,
+        effort: u64::MAX,
+        stop: Some(&mut stop),
+    };
+    let result = solve(&instance, limits, None);
+    let solve_ms = start.elapsed().as_secs_f64() * 1e3;
+    match result {
+        Ok(solution) if arguments.json => print_json(&answer(&program, &solution, solve_ms)),
+        Ok(solution) => print(&describe(&program, &source, &solution, solve_ms)),
+        Err(reason) => {
+            if arguments.json {
+                print_json(&refusal(&reason))?;
+            }
+            Err(anyhow!(explain(&program, &reason)).context(source))
+        }
+    }
+}
+
+/// The program, and what to call it.
+fn load(arguments: &Arguments) -> anyhow::Result<(Program, String)> {
+    if let Some(path) = &arguments.instance {
+        let source = path.display().to_string();
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {source}"))?;
+        let program = Program::from_json(&text).with_context(|| source.clone())?;
+        return Ok((program, source));
+    }
+    let random = arguments.random.unwrap_or_default();
+    Ok((random.generate()?, format!("random, {random}")))
+}
+
+fn print_json(answer: &impl Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string_pretty(answer)? + "\n"))
+}
+
+fn answer(program: &Program, solution: &Solution, solve_ms: f64) -> Answer {
+    let chosen = program.chosen(solution).map(|(place, way)| Chosen {
+        job: program.name(place),
+        nodes: way.nodes,
+        cap: way.cap.map(|cap| cap.as_f64()),
+    });
+    Answer {
+        objective: solution.objective(),
+        bound: solution.bound(),
+        gap: solution.gap(),
+        optimal: solution.optimal(),
+        solve_ms,
+        nodes_used: solution.nodes_used(),
+        watts_used: solution.power_used().as_f64(),
+        chosen: chosen.collect(),
+    }
+}
+
+/// Why there is no answer, for programs.
+fn refusal(reason: &NoChoice) -> serde_json::Value {
+    match reason {
+        NoChoice::Exceeded { nodes, power } => {
+            json!({"infeasible": {"excess_nodes": nodes, "excess_watts": power.as_f64(), "together": false}})
+        }
+        NoChoice::Together { power } => {
+            json!({"infeasible": {"excess_nodes": 0, "excess_watts": power.as_f64(), "together": true}})
+        }
+        NoChoice::Undecided => json!({"undecided": {"why": "time limit"}}),
+    }
+}
+
+/// Why there is no answer, for people.
+fn explain(program: &Program, reason: &NoChoice) -> String {
+    let running = program.jobs.iter().filter(|job| job.running).count();
+    let (nodes_there, power_there) = (program.nodes, program.power);
+    let advice = "raise the limit, or give running jobs smaller configurations";
+    match reason {
+        NoChoice::Exceeded { nodes, power } => {
+            let mut parts = Vec::new();
+            if *nodes > 0 {
+                parts.push(format!("{nodes} more nodes than the {nodes_there} there are"));
+            }
+            if power.milliwatts() > 0 {
+                parts.push(format!("{power} more than the {power_there} there is"));
+            }
+            let excess = parts.join(" and ");
+            format!("the {running} running jobs alone take at least {excess}; {advice}")
+        }
+        NoChoice::Together { power } => format!(
+            "the {running} running jobs would fit the nodes alone and the power alone, but not \
+             both: on {nodes_there} nodes they take at least {power} more than the {power_there} \
+             there is; {advice}"
+        ),
+        NoChoice::Undecided => format!(
+            "no choice that fits both nodes and power was found for the {running} running jobs \
+             within the time limit, and none was shown not to exist; give --time-limit more"
+        ),
+    }
+}
+
+/// Jobs in the table at most.
+const MOST_ROWS: usize = 20;
+
+fn describe(program: &Program, source: &str, solution: &Solution, solve_ms: f64) -> String {
+    let configurations: usize = program.jobs.iter().map(|job| job.configurations.len()).sum();
+    let running = program.jobs.iter().filter(|job| job.running).count();
+    let chosen: Vec<_> = program.chosen(solution).collect();
+    let quality = if solution.optimal() {
+        "no choice is worth more".to_owned()
+    } else {
+        format!("at most {:.6} is possible, {:.4} % more", solution.bound(), 100.0 * solution.gap())
+    };
+    let prices = solution.prices();
+    let mut text = format!(
+        "     program  {source}\n        jobs  {}, {running} of them running, {configurations} \
+         configurations\n       value  {:.6}; {quality}\n        runs  {} jobs\n       nodes  {} of \
+         {}; one more is worth {:.3e}\n       power  {} of {}; a watt more is worth {:.3e}\n\
+         \x20      speed  solved in {solve_ms:.2} ms\n\n",
+        program.jobs.len(),
+        solution.objective(),
+        chosen.len(),
+        solution.nodes_used(),
+        program.nodes,
+        prices.node,
+        human_power(solution.power_used().as_f64()),
+        human_power(program.power.as_f64()),
+        prices.watt,
+    );
+    let headings = [
+        ("job", Side::Left),
+        ("nodes", Side::Right),
+        ("cap", Side::Right),
+        ("power", Side::Right),
+        ("value", Side::Right),
+    ];
+    let rows = chosen.iter().take(MOST_ROWS).map(|(place, way)| {
+        vec![
+            program.name(*place),
+            way.nodes.to_string(),
+            way.cap.map_or("-".to_owned(), |cap| cap.to_string()),
+            way.power.to_string(),
+            format!("{:.6}", way.value),
+        ]
+    });
+    text += &columns(&headings, &rows.collect::<Vec<_>>());
+    if chosen.len() > MOST_ROWS {
+        text += &format!("  and {} more; --json lists all\n", chosen.len() - MOST_ROWS);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(parse_time("50ms").unwrap(), Duration::from_millis(50));
+        assert_eq!(parse_time(" 1.5 s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(parse_time("0.5ms").unwrap(), Duration::from_micros(500));
+        assert!(parse_time("50").unwrap_err().to_string().contains("write 50ms"));
+        assert!(parse_time("-1s").is_err());
+    }
+}
