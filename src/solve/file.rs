@@ -245,11 +245,11 @@ mod tests {
         };
         let cases = [
             ("\"value\": 1.7", "\"value\": -1", "job 1 (heat), configuration 1, 'value': -1"),
-            ("\"nodes\": 4, ", "", "missing field `nodes` at line 4"),
+            ("\"nodes\": 4, ", "", "missing field `nodes` at line 5"),
             (
                 "\"nodes\": 4",
                 "\"nodes\": -4",
-                "invalid value: integer `-4`, expected u32 at line 4",
+                "invalid value: integer `-4`, expected u32 at line 5",
             ),
             ("\"346W\"", "\"346\"", "'346' has no known unit of power"),
             ("464", "-464", "expected power such as \"464W\""),

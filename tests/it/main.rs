@@ -8,4 +8,5 @@ mod layering;
 mod plain;
 mod profile;
 mod rmap;
+mod solve;
 mod traces;

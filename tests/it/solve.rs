@@ -1,0 +1,148 @@
+//! The solver against another one, and against itself with less time.
+
+use busbar::solve::file::Program;
+use busbar::solve::knapsack::{Instance, Limits, Solution, Solver, solve};
+use busbar::solve::random::{Family, Random};
+use microlp::{ComparisonOp, OptimizationDirection, Problem};
+
+/// Small programs of every family, with and without running jobs.
+fn programs(jobs: u32, configs: u32, seeds: u64) -> impl Iterator<Item = (Random, Program)> {
+    let kinds = Family::ALL.into_iter().flat_map(move |family| {
+        [(0.0, 0), (0.0, jobs / 2), (0.5, 0), (0.5, jobs / 3)].into_iter().flat_map(
+            move |(alpha, running)| {
+                (1..=seeds).map(move |seed| Random { jobs, configs, family, alpha, running, seed })
+            },
+        )
+    });
+    kinds.map(|random| (random, random.generate().unwrap()))
+}
+
+/// The largest value by branch and bound over a linear program; nothing if nothing fits.
+fn oracle(program: &Program) -> Option<f64> {
+    let mut problem = Problem::new(OptimizationDirection::Maximize);
+    let (mut nodes, mut power) = (Vec::new(), Vec::new());
+    for job in &program.jobs {
+        let mut one = Vec::new();
+        for way in &job.configurations {
+            let variable = problem.add_binary_var(way.value);
+            nodes.push((variable, f64::from(way.nodes)));
+            power.push((variable, way.power.as_f64()));
+            one.push((variable, 1.0));
+        }
+        let compare = if job.running { ComparisonOp::Eq } else { ComparisonOp::Le };
+        problem.add_constraint(&one, compare, 1.0);
+    }
+    problem.add_constraint(&nodes, ComparisonOp::Le, program.nodes as f64);
+    problem.add_constraint(&power, ComparisonOp::Le, program.power.as_f64());
+    match problem.solve() {
+        Ok(outcome) => Some(outcome.into_solution().expect("it has no limits").objective()),
+        Err(microlp::Error::Infeasible) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn assert_near(ours: f64, truth: f64, what: &dyn std::fmt::Display) {
+    assert!((ours - truth).abs() <= 1e-7 * truth.abs(), "{ours}, but {truth} in truth: {what}");
+}
+
+#[test]
+fn agrees_with_branch_and_bound() {
+    let (mut compared, mut infeasible) = (0, 0);
+    for (random, mut program) in programs(7, 12, 6) {
+        // As it is, and so short that running jobs may not fit.
+        for shrink in [1, 3, 6] {
+            program.nodes /= shrink;
+            program.power =
+                busbar::units::Watts::from_milliwatts(program.power.milliwatts() / shrink);
+            let ours = solve(&program.instance().unwrap(), Limits::default(), None);
+            match (ours, oracle(&program)) {
+                (Ok(solution), Some(truth)) => {
+                    assert!(solution.optimal(), "{random}");
+                    assert_near(solution.objective(), truth, &random);
+                    compared += 1;
+                }
+                (Err(_), None) => infeasible += 1,
+                (ours, truth) => panic!("{ours:?}, but {truth:?} in truth: {random}"),
+            }
+        }
+    }
+    assert!(compared > 150 && infeasible > 25, "{compared} compared, {infeasible} infeasible");
+}
+
+/// What is chosen, added up again from the program.
+fn check(program: &Program, solution: &Solution) {
+    let chosen: Vec<_> = program.chosen(solution).collect();
+    let nodes: u64 = chosen.iter().map(|(_, way)| u64::from(way.nodes)).sum();
+    let power = chosen.iter().map(|(_, way)| way.power).sum();
+    assert!(nodes <= program.nodes && power <= program.power);
+    assert_eq!((nodes, power), (solution.nodes_used(), solution.power_used()));
+    for (job, choice) in program.jobs.iter().zip(solution.chosen()) {
+        assert!(!job.running || choice.is_some());
+    }
+    assert!(solution.bound() >= solution.objective());
+}
+
+#[test]
+fn less_effort_gives_a_worse_answer_and_a_true_bound() {
+    let mut unfinished = 0;
+    for (random, program) in programs(60, 60, 3) {
+        let instance = program.instance().unwrap();
+        let best = solve(&instance, Limits::default(), None).unwrap();
+        check(&program, &best);
+        assert!(best.optimal(), "{random}");
+        let hasty =
+            |effort| solve(&instance, Limits { effort, ..Limits::default() }, None).unwrap();
+        for effort in [0, 10_000, 25_000, 30_000, 60_000] {
+            let solution = hasty(effort);
+            check(&program, &solution);
+            let rounding = 1e-9 * best.objective();
+            assert!(solution.objective() <= best.objective() + rounding, "{random}");
+            assert!(solution.bound() >= best.objective() - rounding, "{random}");
+            assert_eq!(solution, hasty(effort), "the same effort, the same answer: {random}");
+            unfinished += usize::from(!solution.optimal());
+        }
+    }
+    assert!(unfinished > 50, "{unfinished} answers were cut short");
+}
+
+#[test]
+fn a_gap_that_was_asked_for_is_kept() {
+    for (random, program) in programs(200, 60, 2) {
+        let instance = program.instance().unwrap();
+        for gap in [1e-2, 1e-4] {
+            let solution = solve(&instance, Limits { gap, ..Limits::default() }, None).unwrap();
+            check(&program, &solution);
+            assert!(solution.gap() <= gap, "{random}: {}", solution.gap());
+        }
+    }
+}
+
+#[test]
+fn warm_prices_and_used_memory_change_no_answer() {
+    let mut solver = Solver::default();
+    let mut prices = None;
+    for (random, program) in programs(150, 30, 2) {
+        let instance: Instance = program.instance().unwrap();
+        let cold = solve(&instance, Limits::default(), None).unwrap();
+        let warm = solver.solve(&instance, Limits::default(), prices).unwrap();
+        assert!(cold.optimal() && warm.optimal(), "{random}");
+        assert_near(warm.objective(), cold.objective(), &random);
+        prices = Some(warm.prices());
+    }
+}
+
+#[test]
+fn whoever_has_a_clock_can_stop_it() {
+    let random = Random { jobs: 1000, family: Family::Pow2, ..Random::default() };
+    let program = random.generate().unwrap();
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        true
+    };
+    let limits = Limits { stop: Some(&mut stop), ..Limits::default() };
+    let solution = solve(&program.instance().unwrap(), limits, None).unwrap();
+    check(&program, &solution);
+    assert!(!solution.optimal() && solution.gap() < 0.01, "{}", solution.gap());
+    assert!(asked > 0);
+}
