@@ -186,15 +186,15 @@ fn explain(program: &Program, reason: &NoChoice) -> String {
                 parts.push(format!("{power} more than the {power_there} there is"));
             }
             let excess = parts.join(" and ");
-            format!("the {running} running jobs alone take at least {excess}; {advice}")
+            format!("the running jobs ({running}) alone take at least {excess}; {advice}")
         }
         NoChoice::Together { power } => format!(
-            "the {running} running jobs would fit the nodes alone and the power alone, but not \
+            "the running jobs ({running}) would fit the nodes alone and the power alone, but not \
              both: on {nodes_there} nodes they take at least {power} more than the {power_there} \
              there is; {advice}"
         ),
         NoChoice::Undecided => format!(
-            "no choice that fits both nodes and power was found for the {running} running jobs \
+            "no choice that fits both nodes and power was found for the running jobs ({running}) \
              within the time limit, and none was shown not to exist; give --time-limit more"
         ),
     }

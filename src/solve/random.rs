@@ -13,12 +13,13 @@ use std::str::FromStr;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
-use super::file::{Configuration, Job, Program};
+use super::file::{Job, Program};
 use crate::units::Watts;
 
+mod kind;
 mod pass;
 
-use pass::{APPLICATIONS, Application, Scaling};
+use kind::{Kind, application_of, log_uniform};
 
 /// What a program is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,10 +159,6 @@ const BUDGET_WATTS: u64 = 4_751_360;
 const JOBS_OF_THE_WHOLE: u64 = 500;
 /// So many nodes are too many: at the lowest cap the budget feeds fewer.
 const FREE_NODES: u64 = 60_000;
-/// What a node draws beside its capped part.
-const BASE_WATTS: u32 = 56;
-/// The caps, in watts.
-const CAPS: [u32; 6] = [30, 36, 42, 48, 54, 60];
 /// Out of how many jobs so many run each application: all alike; or mostly those that mind a low
 /// cap little, as in the paper's set with a mean sensitivity of 0.10. Others make so much of a higher cap
 /// that the budget runs out before the nodes do.
@@ -197,7 +194,7 @@ impl Random {
         let scale = u64::from(self.jobs).min(JOBS_OF_THE_WHOLE);
         let nodes = if self.family == Family::Free { FREE_NODES } else { NODES };
         let kinds: Vec<Kind> = (0..TWIN_KINDS)
-            .map(|place| Kind::draw(&mut random, drawn(place, OF_TWINS), self.family))
+            .map(|place| Kind::draw(&mut random, application_of(place, OF_TWINS), self.family))
             .collect();
         let shares = if self.family == Family::Free { EVEN } else { LOW };
         let jobs = (0..self.jobs).map(|place| {
@@ -205,7 +202,7 @@ impl Random {
                 Family::Twins => kinds[(place % TWIN_KINDS) as usize],
                 _ => {
                     let ticket = random.random_range(0..shares.iter().sum::<u32>());
-                    Kind::draw(&mut random, drawn(ticket, shares), self.family)
+                    Kind::draw(&mut random, application_of(ticket, shares), self.family)
                 }
             };
             let running = place < self.running;
@@ -228,82 +225,6 @@ impl Random {
             power: Watts::from_milliwatts(BUDGET_WATTS * 1000 * scale / JOBS_OF_THE_WHOLE),
         })
     }
-}
-
-/// A kind of job.
-#[derive(Clone, Copy)]
-struct Kind {
-    application: Application,
-    scaling: Scaling,
-    fewest_nodes: u32,
-    doubles: bool,
-    /// Seconds in the smallest configuration.
-    slowest_s: f64,
-    waited: f64,
-}
-
-impl Kind {
-    fn draw(random: &mut Pcg64Dxsm, application: Application, family: Family) -> Self {
-        let doubles = family == Family::Pow2;
-        let fewest_nodes = if doubles {
-            1 << random.random_range(1..7)
-        } else {
-            log_uniform(random, 4.0, 128.0) as u32
-        };
-        let parallelism = f64::from(fewest_nodes) * log_uniform(random, 1.0, 32.0);
-        let variation = random.random_range(0.0..1.0);
-        Kind {
-            application,
-            scaling: Scaling { parallelism, variation },
-            fewest_nodes,
-            doubles,
-            slowest_s: log_uniform(random, 600.0, 43_200.0),
-            waited: log_uniform(random, 60.0, 86_400.0),
-        }
-    }
-
-    /// Node counts by caps, smallest first, until there are enough.
-    fn configurations(&self, count: u32, weight: f64) -> Vec<Configuration> {
-        let steps = count.div_ceil(CAPS.len() as u32);
-        let slowest =
-            self.scaling.time(self.fewest_nodes) * self.application.stretch(f64::from(CAPS[0]));
-        let mut configurations = Vec::new();
-        let mut nodes = 0;
-        for step in 0..steps {
-            nodes = if self.doubles {
-                // Beyond any machine they would be for nothing.
-                self.fewest_nodes << step.min(20)
-            } else {
-                let share = f64::from(step) / f64::from(steps.max(2) - 1);
-                let spread = (f64::from(self.fewest_nodes) * 8f64.powf(share)).round() as u32;
-                spread.max(nodes + 1)
-            };
-            let scaled = self.scaling.time(nodes);
-            configurations.extend(CAPS.map(|cap| Configuration {
-                nodes,
-                cap: Some(Watts::from_watts(cap)),
-                power: Watts::from_watts(cap + BASE_WATTS) * nodes,
-                value: weight * slowest / (scaled * self.application.stretch(f64::from(cap))),
-            }));
-        }
-        configurations.truncate(count as usize);
-        configurations
-    }
-}
-
-/// The application that a ticket wins, where each has this share of the tickets.
-fn drawn(mut ticket: u32, shares: [u32; 5]) -> Application {
-    for (application, share) in APPLICATIONS.into_iter().zip(shares) {
-        if ticket < share {
-            return application;
-        }
-        ticket -= share;
-    }
-    APPLICATIONS[0]
-}
-
-fn log_uniform(random: &mut Pcg64Dxsm, low: f64, high: f64) -> f64 {
-    (random.random_range(low.ln()..high.ln())).exp()
 }
 
 #[cfg(test)]
