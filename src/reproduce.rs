@@ -24,6 +24,19 @@ pub struct Finding {
     pub measured: Option<f64>,
     /// The unit of both; empty for plain numbers.
     pub unit: &'static str,
+    /// How our number varies, where it is the mean of many draws.
+    #[serde(flatten)]
+    pub variation: Option<Variation>,
+}
+
+/// How a number varies over repeated draws.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Variation {
+    /// The standard deviation, in the unit of the number.
+    pub deviation: f64,
+    /// How many of the draws agree with the paper, in per cent: they have the same sign, or are
+    /// within the published limit. None where the paper says nothing of the kind.
+    pub agreeing: Option<f64>,
 }
 
 /// What came of repeating a paper's experiments.
@@ -58,18 +71,28 @@ fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding]) {
     };
     let workloads = width(|finding| &finding.workload, "workload");
     let metrics = width(|finding| &finding.metric, "metric");
+    let has_variation = table.iter().any(|finding| finding.variation.is_some());
+    let titles = if has_variation { "         ±   agree" } else { "" };
     // Writing to a string does not fail.
     let _ = writeln!(text, "{experiment}");
     let _ = writeln!(
         text,
-        "  {:<workloads$}  {:<metrics$}  {:>10}  {:>10}",
+        "  {:<workloads$}  {:<metrics$}  {:>10}  {:>10}{titles}",
         "workload", "metric", "published", "measured"
     );
     let mut before = "";
     for finding in table {
         let workload = if finding.workload == before { "" } else { &finding.workload };
+        let variation = match finding.variation {
+            None if has_variation => format!("{:18}", ""),
+            None => String::new(),
+            Some(Variation { deviation, agreeing }) => {
+                let agreeing = agreeing.map_or("-".to_owned(), |share| format!("{share:.0} %"));
+                format!("{:>10}{agreeing:>8}", number(Some(deviation), finding.unit))
+            }
+        };
         let row = format!(
-            "  {workload:<workloads$}  {:<metrics$}  {:>10}  {:>10}  {}",
+            "  {workload:<workloads$}  {:<metrics$}  {:>10}  {:>10}{variation}  {}",
             finding.metric,
             number(finding.published, finding.unit),
             number(finding.measured, finding.unit),
@@ -106,6 +129,7 @@ mod tests {
             published,
             measured: Some(measured),
             unit,
+            variation: None,
         };
         let findings = vec![
             finding("one", "wait", Some(7107.0), 6999.6, "s"),
@@ -121,6 +145,38 @@ mod tests {
                        β                -       0.250\n  \
              two       wait             1           2  s\n\n\
              note: so it is\n"
+        );
+    }
+    #[test]
+    fn what_varies_says_by_how_much() {
+        let finding = |metric: &str, variation| Finding {
+            experiment: "Table I",
+            workload: "one".to_owned(),
+            metric: metric.to_owned(),
+            published: Some(31.2),
+            measured: Some(-1.5),
+            unit: "%",
+            variation,
+        };
+        let varies = |deviation, agreeing| Some(Variation { deviation, agreeing });
+        let findings = vec![
+            finding("gain", varies(4.0, Some(25.0))),
+            finding("share", varies(11.0, None)),
+            finding("once", None),
+        ];
+        assert_eq!(
+            serde_json::to_value(&findings[0]).unwrap()["agreeing"],
+            serde_json::json!(25.0)
+        );
+        assert_eq!(serde_json::to_value(&findings[2]).unwrap().get("agreeing"), None);
+        let text = describe(&Reproduction { findings, notes: Vec::new() });
+        assert_eq!(
+            text,
+            "Table I\n  \
+             workload  metric   published    measured         ±   agree\n  \
+             one       gain          31.2        -1.5       4.0    25 %  %\n            \
+                       share         31.2        -1.5      11.0       -  %\n            \
+                       once          31.2        -1.5                    %\n\n"
         );
     }
 }

@@ -21,14 +21,15 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Rmap {
     /// How often traces and measurements are drawn
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
-    /// The first seed
+    /// The first seed; after the largest number comes 0
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// A JSON list of {experiment, workload, metric, published, measured, unit}
+    /// A JSON list of {experiment, workload, metric, published, measured, unit, deviation,
+    /// agreeing}
     #[arg(long)]
     json: bool,
 }

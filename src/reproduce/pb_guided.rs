@@ -455,7 +455,16 @@ impl<'p> Experiments<'p> {
     ) -> impl FnMut(&str, Option<f64>, Option<f64>, &'static str) {
         move |metric, published, measured, unit| {
             let (workload, metric) = (self.name.clone(), metric.to_owned());
-            findings.push(Finding { experiment, workload, metric, published, measured, unit });
+            let variation = None;
+            findings.push(Finding {
+                experiment,
+                workload,
+                metric,
+                published,
+                measured,
+                unit,
+                variation,
+            });
         }
     }
 }
