@@ -60,6 +60,8 @@ pub(super) enum Published {
     Number(f64),
     /// A change: a draw agrees that has the same sign.
     Change(f64),
+    /// That it is more than nothing, but not how much.
+    Rise,
     /// A limit: a draw agrees that is below.
     Below(f64),
 }
@@ -67,7 +69,7 @@ pub(super) enum Published {
 impl Published {
     fn number(self) -> Option<f64> {
         match self {
-            Published::Nothing => None,
+            Published::Nothing | Published::Rise => None,
             Published::Number(number) | Published::Change(number) | Published::Below(number) => {
                 Some(number)
             }
@@ -78,6 +80,7 @@ impl Published {
         match self {
             Published::Nothing | Published::Number(_) => None,
             Published::Change(change) => Some(sample.share(|figure| figure * change > 0.0)),
+            Published::Rise => Some(sample.share(|figure| figure > 0.0)),
             Published::Below(limit) => Some(sample.share(|figure| figure < limit)),
         }
     }
@@ -141,6 +144,7 @@ mod tests {
         // Zero has neither sign.
         assert_eq!(Published::Change(18.5).agreeing(&sample), Some(50.0));
         assert_eq!(Published::Change(-18.5).agreeing(&sample), Some(25.0));
+        assert_eq!(Published::Rise.agreeing(&sample), Some(50.0));
         assert_eq!(Published::Below(4.0).agreeing(&sample), Some(75.0));
     }
 }
