@@ -263,12 +263,12 @@ mod tests {
         let draws = draw(&Machine::cab(), Preset::Cab, &measured, 1).unwrap();
         assert_eq!(draws.len(), Kind::ALL.len() * STRETCHES.len());
         for draw in &draws {
-            for bound in 0..BOUNDS.len() {
+            for (bound, watts) in BOUNDS.into_iter().enumerate() {
                 let outcome = |contender| *draw.outcome(bound, contender);
                 for contender in [Contender::Traditional, Contender::Naive, Contender::Even] {
                     assert_eq!(outcome(contender).killed, 0.0);
                     assert!(!outcome(contender).has_excursions);
-                    assert!(outcome(contender).drawn <= f64::from(BOUNDS[bound]));
+                    assert!(outcome(contender).drawn <= f64::from(watts));
                 }
                 assert_eq!(outcome(Contender::Traditional).bettered, 0.0);
                 let (before, after) = (outcome(Contender::Naive), outcome(Contender::Adaptive0));
