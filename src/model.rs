@@ -11,12 +11,14 @@ use crate::job::Job;
 use crate::units::{JobId, Span, Watts};
 
 mod dvfs;
+pub mod elastic;
 pub mod pass;
 mod profiled;
 mod rigid;
 mod work;
 
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
+pub use elastic::{Elastic, Feed};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use rigid::Rigid;
 pub use work::Work;
@@ -201,6 +203,11 @@ pub trait Model: Sync {
     /// The job unthrottled on the nodes it asks for, or on as many as can be fed so.
     fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
         Some(self.nominal(id, job)).filter(|point| point.power <= power).map(Way::at)
+    }
+
+    /// How long a running job takes to go from one number of nodes to another.
+    fn moving_time(&self, _id: JobId, _job: &Job, _from: u32, _to: u32) -> Span {
+        Span::ZERO
     }
 
     /// Whether `point` is on the job's menu.

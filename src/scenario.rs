@@ -126,7 +126,7 @@ impl<'a> Scenario<'a> {
             workload: self.workload,
             budget: &self.budget,
             bsld_threshold: self.bsld_threshold,
-            has_gears: !self.policy.uses_profiles(),
+            has_gears: !self.policy.reshapes(),
         }
     }
 

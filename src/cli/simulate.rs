@@ -54,8 +54,8 @@ pub(super) struct Arguments {
     machine: Option<String>,
 
     /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
-    /// rmap-traditional, rmap-naive, or rmap-adaptive(slowdown=10%, guard=15%); docs/policies.md
-    /// lists their parameters
+    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), or
+    /// parm(flex=malleable, alpha=0); docs/policies.md lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 

@@ -6,9 +6,11 @@ use std::str::FromStr;
 use crate::call::{Call, CallError};
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::model::{Dvfs, Knowledge, Model, Oversized, Rigid};
+use crate::model::pass::Application;
+use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid};
 use crate::policy::{
-    Conservative, Easy, EasyPower, Fcfs, PbGuided, PbGuidedSpec, Policy, Rmap, RmapSpec,
+    Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy, Rmap,
+    RmapSpec,
 };
 use crate::units::{Share, Span};
 
@@ -27,6 +29,8 @@ pub enum PolicySpec {
     PbGuided(PbGuidedSpec),
     /// Power-aware backfilling of moldable jobs.
     Rmap(RmapSpec),
+    /// An integer program for moldable and malleable jobs.
+    Parm(ParmSpec),
 }
 
 /// What a policy takes from the run it is built for.
@@ -63,7 +67,7 @@ pub enum PolicyError {
 
 impl PolicySpec {
     /// Every policy there is, with its usual parameters.
-    pub fn all() -> [PolicySpec; 8] {
+    pub fn all() -> [PolicySpec; 9] {
         let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
             PolicySpec::Fcfs,
@@ -74,6 +78,7 @@ impl PolicySpec {
             traditional,
             naive,
             adaptive,
+            PolicySpec::Parm(ParmSpec::default()),
         ]
     }
 
@@ -86,6 +91,7 @@ impl PolicySpec {
             PolicySpec::EasyPower(_) => "easy-power",
             PolicySpec::PbGuided(_) => "pb-guided",
             PolicySpec::Rmap(spec) => spec.name(),
+            PolicySpec::Parm(_) => "parm",
         }
     }
 
@@ -100,6 +106,7 @@ impl PolicySpec {
                 Box::new(PbGuided::with(spec.bounds(setting.plain_bsld, setting.bsld_threshold)))
             }
             PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec.rule)),
+            PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
         }
     }
 
@@ -118,6 +125,10 @@ impl PolicySpec {
             PolicySpec::PbGuided(spec) => {
                 Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
             }
+            PolicySpec::Parm(spec) => {
+                let feed = Feed::of(machine, spec.levels);
+                Box::new(Elastic::new(machine, feed, &Application::ALL, jobs, seed))
+            }
         }
     }
 
@@ -135,9 +146,15 @@ impl PolicySpec {
         matches!(self, PolicySpec::Rmap(_))
     }
 
+    /// Whether jobs take nodes and times of their own choosing, so that there is no telling what
+    /// they would have drawn at nominal speed.
+    pub fn reshapes(&self) -> bool {
+        self.uses_profiles() || matches!(self, PolicySpec::Parm(_))
+    }
+
     /// Whether anything about the jobs is random under this policy.
     pub fn heeds_seed(&self) -> bool {
-        self.uses_gears() || self.uses_profiles()
+        self.uses_gears() || self.reshapes()
     }
 
     /// Whether jobs may run below nominal speed.
@@ -154,6 +171,7 @@ impl fmt::Display for PolicySpec {
             PolicySpec::EasyPower(oversized) => vec![format!("oversized={oversized}")],
             PolicySpec::PbGuided(spec) => spec.unusual(),
             PolicySpec::Rmap(spec) => spec.unusual(),
+            PolicySpec::Parm(spec) => spec.unusual(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -192,6 +210,7 @@ impl PolicySpec {
             }
             PolicySpec::PbGuided(_) => PbGuidedSpec::from_call(call).map(PolicySpec::PbGuided),
             PolicySpec::Rmap(spec) => spec.with_parameters(call).map(PolicySpec::Rmap),
+            PolicySpec::Parm(_) => ParmSpec::from_call(call).map(PolicySpec::Parm),
         }
     }
 }
@@ -215,6 +234,7 @@ mod tests {
             "rmap-traditional(node_power=230W)",
             "rmap-naive(guard=15%)",
             "rmap-adaptive(slowdown=unbounded, guard=15%)",
+            "parm(flex=moldable, alpha=0.5, levels=3, guard=0s, gap=0.1%, effort=1000)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
@@ -226,7 +246,7 @@ mod tests {
         assert_eq!(
             error("eazy"),
             "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, \
-             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive"
+             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm"
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));

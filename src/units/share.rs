@@ -18,6 +18,11 @@ impl Share {
         Share(percent as u64 * 10_000)
     }
 
+    /// So many millionths.
+    pub const fn from_millionths(millionths: u64) -> Self {
+        Share(millionths)
+    }
+
     /// The share in millionths.
     pub const fn millionths(self) -> u64 {
         self.0

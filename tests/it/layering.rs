@@ -19,7 +19,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
     ("availability", &["units", "model", "ledger"]),
-    ("policy", &["units", "call", "job", "machine", "model", "queue", "ledger", "availability"]),
+    (
+        "policy",
+        &["units", "call", "job", "machine", "model", "queue", "ledger", "availability", "solve"],
+    ),
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
     ("workload", &["units", "call", "digits", "rows", "job"]),
     ("profile", &["units", "rows"]),

@@ -1,0 +1,242 @@
+//! PARM: optimal nodes and watts for moldable and malleable jobs (Sarood and others 2014).
+//!
+//! Rule: whenever a job arrives or ends, who runs on how many nodes under which caps is decided anew
+//! for all jobs that wait or run, so that the sum of their weighted speed-ups is as large as it can
+//! be within the nodes and the power there are. A running job goes on; its cap may change at any
+//! time, and if it is malleable its number of nodes, too. The speed-up of a point is against the
+//! slowest the job may have. Its weight is (what is left of its time there + how long it has waited)
+//! to the power α: zero favours throughput, more favours fairness.
+//!
+//! What changes is lowered first and raised second. A job whose nodes change stands still meanwhile,
+//! and so do all others that change with it, for twice the longest time that any of them takes to
+//! move; then it keeps its nodes for a while.
+//!
+//! If the running jobs alone are too much (the budget fell, nodes failed), all go down to what draws
+//! least, nobody starts, and what is still too much is seen by the meter.
+//!
+//! What it deliberately does not do: reserve. With α = 0 a job that takes much for little speed-up
+//! may wait forever.
+
+mod jobs;
+mod spec;
+
+pub use spec::{Flexibility, ParmSpec};
+
+use std::collections::BTreeMap;
+
+use crate::model::OperatingPoint;
+use crate::policy::{Decision, Policy, View};
+use crate::solve::knapsack::{Instance, Limits, Need, Offer, Prices, Solver};
+use crate::units::{Instant, JobId, Span, Watts};
+
+use jobs::{Options, Running};
+
+/// What a job has already is worth a little more than the same elsewhere: a change that gains
+/// nothing is not made.
+const PREFERENCE: f64 = 1.0 + 1e-9;
+
+/// The integer program at every turn.
+pub struct Parm {
+    spec: ParmSpec,
+    solver: Solver,
+    /// Prices of the last turn, near which those of this one are looked for.
+    prices: Option<Prices>,
+    /// What each job that waits or runs may have.
+    options: BTreeMap<JobId, Options>,
+    running: BTreeMap<JobId, Running>,
+}
+
+/// One job in the program of a turn.
+struct Entry {
+    job: JobId,
+    /// The places of its offers among its options.
+    offered: Vec<usize>,
+}
+
+impl Parm {
+    /// The policy with these parameters.
+    pub fn with(spec: ParmSpec) -> Self {
+        Parm {
+            spec,
+            solver: Solver::default(),
+            prices: None,
+            options: BTreeMap::new(),
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in what happened: who came, who is gone, and how far the others have got.
+    fn note(&mut self, view: &View<'_>) {
+        for holding in view.changes.released {
+            self.running.remove(&holding.job);
+            self.options.remove(&holding.job);
+        }
+        for &job in view.changes.arrived {
+            self.options.insert(job, Options::of(view, job, self.spec.flexibility));
+        }
+        // What was decided but refused never came to be.
+        self.running.retain(|job, _| view.ledger.holds(*job));
+        for running in self.running.values_mut() {
+            running.advance(view.now);
+        }
+    }
+
+    /// The power that can be relied on for as long as any job may take: who starts now must not
+    /// be too much when a limit falls.
+    fn power(&self, view: &View<'_>) -> Watts {
+        let left = self.running.iter().map(|(job, running)| running.longest(&self.options[job]));
+        let new = view.queue.iter().filter_map(|job| self.options.get(&job));
+        let longest = left.chain(new.map(Options::longest)).max().unwrap_or(Span::ZERO);
+        let until = view.now + longest;
+        let to_come = view.ledger.limits_to_come().iter().take_while(|change| change.0 < until);
+        let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
+        view.ledger.for_jobs(lowest)
+    }
+
+    /// What jobs are offered: the running ones first, all of which must go on.
+    fn entries(&self, view: &View<'_>) -> (Vec<Entry>, Vec<Need>, Vec<Vec<Offer>>) {
+        let (mut entries, mut needs, mut offers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut add = |job, need, offered: Vec<usize>, value: &dyn Fn(usize) -> f64| {
+            let options = &self.options[&job];
+            let offer = |place: &usize| {
+                let point = options.points[*place];
+                Offer { nodes: point.nodes, power: point.power, value: value(*place) }
+            };
+            offers.push(offered.iter().map(offer).collect());
+            entries.push(Entry { job, offered });
+            needs.push(need);
+        };
+        let alpha = self.spec.alpha;
+        for (&job, running) in &self.running {
+            let options = &self.options[&job];
+            let left = options.slowest.secs_f64() * running.work.share();
+            let weight = weight(left, running.waited, alpha);
+            let value = |place: usize| {
+                let is_same = options.points[place] == running.point;
+                weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
+            };
+            let may_move = self.spec.flexibility == Flexibility::Malleable
+                && running.may_move(view.now, self.spec.guard);
+            let nodes = running.point.nodes;
+            let places = 0..options.points.len();
+            let offered = places.filter(|place| may_move || options.points[*place].nodes == nodes);
+            add(job, Need::Required, offered.collect(), &value);
+        }
+        for job in view.queue.iter() {
+            let Some(options) = self.options.get(&job) else { continue };
+            let waited = view.now.since(view.job(job).submit);
+            let weight = weight(options.slowest.secs_f64(), waited, alpha);
+            let places = (0..options.points.len()).collect();
+            add(job, Need::Optional, places, &|place| weight * options.speed_ups[place]);
+        }
+        (entries, needs, offers)
+    }
+
+    /// The point each job is to have; `None` if the running ones cannot all go on within what there
+    /// is.
+    fn solve(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
+        let (entries, needs, offers) = self.entries(view);
+        let nodes = u64::from(view.ledger.nodes_in_service());
+        let power = self.power(view).min(Watts::LARGEST);
+        let mut instance = Instance::new(nodes, power).ok()?;
+        for (need, offers) in needs.iter().zip(&offers) {
+            // Options come from the model, which has some for each job; their power is bounded.
+            instance.add(*need, offers).ok()?;
+        }
+        let limits = Limits { gap: self.spec.gap(), effort: self.spec.effort, stop: None };
+        let solution = self.solver.solve(&instance, limits, self.prices).ok()?;
+        self.prices = Some(solution.prices());
+        let chosen = entries.iter().zip(solution.chosen());
+        let points = chosen.filter_map(|(entry, chosen)| {
+            let place = entry.offered[(*chosen)?];
+            Some((entry.job, self.options[&entry.job].points[place]))
+        });
+        Some(points.collect())
+    }
+
+    /// The least power each running job can go on with.
+    fn least(&self, view: &View<'_>) -> Vec<(JobId, OperatingPoint)> {
+        let least = |(job, running): (&JobId, &Running)| {
+            let may_move = self.spec.flexibility == Flexibility::Malleable
+                && running.may_move(view.now, self.spec.guard);
+            let points = self.options[job].points.iter();
+            let may = |point: &&OperatingPoint| {
+                point.nodes == running.point.nodes || may_move && point.nodes < running.point.nodes
+            };
+            let least = points.filter(may).min_by_key(|point| point.power);
+            (*job, least.copied().unwrap_or(running.point))
+        };
+        self.running.iter().map(least).collect()
+    }
+
+    /// Writes down how to get from what is to what is to be: first what becomes less, then what
+    /// becomes more, then who starts.
+    fn carry_out(
+        &mut self,
+        view: &View<'_>,
+        wanted: &[(JobId, OperatingPoint)],
+        decisions: &mut Vec<Decision>,
+    ) {
+        let moves = wanted.iter().filter_map(|(job, point)| {
+            let nodes = self.running.get(job)?.point.nodes;
+            let time = view.model.moving_time(*job, view.job(*job), nodes, point.nodes);
+            (nodes != point.nodes).then_some(time)
+        });
+        let longest = moves.max().unwrap_or(Span::ZERO);
+        let pause = longest + longest;
+        for phase in [Phase::Lower, Phase::Raise] {
+            for (job, point) in wanted {
+                if let Some(running) = self.running.get_mut(job) {
+                    let options = &self.options[job];
+                    let change = running.step(phase, *point, options, view.now, pause);
+                    decisions.extend(change.map(|(point, pause, left)| Decision::Change {
+                        job: *job,
+                        point,
+                        pause,
+                        left,
+                    }));
+                }
+            }
+        }
+        for &(job, point) in wanted {
+            if !self.running.contains_key(&job) {
+                decisions.push(Decision::Start { job, point });
+                let waited = view.now.since(view.job(job).submit);
+                self.running.insert(job, Running::new(point, view.now, waited));
+            }
+        }
+    }
+}
+
+/// The first half of a change, in which nothing becomes more, or the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Lower,
+    Raise,
+}
+
+/// What a job counts for that has so many seconds left at the slowest, and has waited.
+fn weight(left: f64, waited: Span, alpha: f64) -> f64 {
+    if alpha == 0.0 { 1.0 } else { (left + waited.secs_f64()).powf(alpha) }
+}
+
+impl Policy for Parm {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        let is_woken = view.changes.arrived.is_empty() && view.changes.nothing_freed();
+        self.note(view);
+        if is_woken || (view.queue.is_empty() && self.running.is_empty()) {
+            return;
+        }
+        let wanted = self.solve(view).unwrap_or_else(|| self.least(view));
+        self.carry_out(view, &wanted, decisions);
+    }
+
+    fn adjusts(&self) -> bool {
+        true
+    }
+}
+
+/// When a job that moved may move again.
+fn is_over(since: Option<Instant>, guard: Span, now: Instant) -> bool {
+    since.is_none_or(|since| since + guard <= now)
+}

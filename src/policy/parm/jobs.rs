@@ -1,0 +1,112 @@
+//! What jobs may have, and how far those that run have got, as far as is believed.
+
+use super::{Flexibility, Phase, is_over};
+use crate::model::{OperatingPoint, Work};
+use crate::policy::View;
+use crate::units::{Instant, JobId, Span, Watts};
+
+/// The points a job may have, and what each is worth.
+pub(super) struct Options {
+    pub(super) points: Vec<OperatingPoint>,
+    /// How many times as fast as on the fewest nodes under the lowest cap.
+    pub(super) speed_ups: Vec<f64>,
+    /// The time on the fewest nodes under the lowest cap.
+    pub(super) slowest: Span,
+}
+
+impl Options {
+    /// Of the job's menu, those on the nodes it asks for, or all.
+    pub(super) fn of(view: &View<'_>, job: JobId, flexibility: Flexibility) -> Self {
+        let menu = view.menu(job);
+        let asked = menu[0].nodes;
+        let may =
+            |point: &&OperatingPoint| flexibility != Flexibility::None || point.nodes == asked;
+        let mut points: Vec<OperatingPoint> = menu.iter().filter(may).copied().collect();
+        points.sort_unstable_by_key(|point| (point.nodes, point.cap));
+        let slowest = points.first().map_or(Span::ZERO, |point| point.time);
+        let speed_up = |point: &OperatingPoint| {
+            slowest.secs_f64() / point.time.max(OperatingPoint::SHORTEST).secs_f64()
+        };
+        Options { speed_ups: points.iter().map(speed_up).collect(), points, slowest }
+    }
+
+    /// The longest any of them takes.
+    pub(super) fn longest(&self) -> Span {
+        self.points.iter().map(|point| point.time).max().unwrap_or(Span::ZERO)
+    }
+
+    /// The point on so many nodes under this cap.
+    fn at(&self, nodes: u32, cap: Watts) -> Option<OperatingPoint> {
+        let found =
+            self.points.binary_search_by_key(&(nodes, cap), |point| (point.nodes, point.cap));
+        found.ok().map(|place| self.points[place])
+    }
+}
+
+/// A job that runs.
+pub(super) struct Running {
+    pub(super) point: OperatingPoint,
+    pub(super) work: Work,
+    /// How long it waited before it started.
+    pub(super) waited: Span,
+    /// Up to when `work` was reckoned; in the future while it moves.
+    since: Instant,
+    /// When its number of nodes changed last.
+    moved: Option<Instant>,
+}
+
+impl Running {
+    pub(super) fn new(point: OperatingPoint, now: Instant, waited: Span) -> Self {
+        Running { point, work: Work::ALL, waited, since: now, moved: None }
+    }
+
+    /// Time has passed.
+    pub(super) fn advance(&mut self, now: Instant) {
+        self.work = self.work.after(now.since(self.since), self.point.time);
+        self.since = self.since.max(now);
+    }
+
+    /// Whether its number of nodes may change now.
+    pub(super) fn may_move(&self, now: Instant, guard: Span) -> bool {
+        is_over(self.moved, guard, now) && self.since <= now
+    }
+
+    /// The longest it may still take.
+    pub(super) fn longest(&self, options: &Options) -> Span {
+        self.work.time(options.longest())
+    }
+
+    /// One of two steps to another point: nothing becomes more in the first, nothing less in the
+    /// second. The point to go to, for how long the job stands still, and how long it then holds
+    /// what it has; `None` if there is nothing to be done.
+    pub(super) fn step(
+        &mut self,
+        phase: Phase,
+        to: OperatingPoint,
+        options: &Options,
+        now: Instant,
+        pause: Span,
+    ) -> Option<(OperatingPoint, Span, Span)> {
+        let (from, nodes, cap) = (self.point, to.nodes, to.cap);
+        let is_less = nodes <= from.nodes && cap <= from.cap;
+        let is_mixed = !is_less && (nodes < from.nodes || cap < from.cap);
+        let target = match phase {
+            Phase::Lower if is_less => to,
+            // Halfway: fewer nodes under the old cap, or as many under the new one.
+            Phase::Lower if is_mixed => options.at(nodes.min(from.nodes), cap.min(from.cap))?,
+            Phase::Lower => return None,
+            Phase::Raise => to,
+        };
+        if target == from {
+            return None;
+        }
+        // Nodes change in one of the steps alone: in the first if they become fewer.
+        let moves = target.nodes != from.nodes;
+        let pause = if moves { pause } else { Span::ZERO };
+        self.moved = if moves { Some(now) } else { self.moved };
+        self.point = target;
+        self.since = self.since.max(now) + pause;
+        let left = self.since.since(now) + self.work.time(target.time);
+        Some((target, pause, left))
+    }
+}

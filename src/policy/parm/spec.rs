@@ -1,0 +1,136 @@
+//! The parameters of PARM, as text that round-trips.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
+use crate::units::{Share, Span, parse_decimal};
+
+/// PARM with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParmSpec {
+    /// What may differ from what the user asks for.
+    pub flexibility: Flexibility,
+    /// How much fairness counts: the power of the weights.
+    pub alpha: f64,
+    /// How many caps a processor may have.
+    pub levels: u32,
+    /// For how long a job keeps its nodes after they changed.
+    pub guard: Span,
+    /// How far the choice may be from the best.
+    pub gap: Share,
+    /// Steps of the solver at most, at each turn.
+    pub effort: u64,
+}
+
+/// What may differ from what the user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flexibility {
+    /// Nothing but the caps.
+    None,
+    /// The number of nodes at the start.
+    Moldable,
+    /// The number of nodes at any time.
+    Malleable,
+}
+
+impl Flexibility {
+    const ALL: [Flexibility; 3] =
+        [Flexibility::None, Flexibility::Moldable, Flexibility::Malleable];
+
+    fn name(self) -> &'static str {
+        match self {
+            Flexibility::None => "none",
+            Flexibility::Moldable => "moldable",
+            Flexibility::Malleable => "malleable",
+        }
+    }
+}
+
+impl FromStr for Flexibility {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Flexibility::ALL.into_iter().find(|flexibility| flexibility.name() == text);
+        let valid = || Flexibility::ALL.map(Flexibility::name).join(", ");
+        found.ok_or_else(|| format!("'{text}'; valid: {}", valid()))
+    }
+}
+
+impl fmt::Display for Flexibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Default for ParmSpec {
+    fn default() -> Self {
+        ParmSpec {
+            flexibility: Flexibility::Malleable,
+            alpha: 0.0,
+            levels: 6,
+            guard: Span::from_secs(600),
+            gap: Share::from_millionths(100),
+            effort: 2_000_000,
+        }
+    }
+}
+
+const PARAMETERS: [&str; 6] = ["flex", "alpha", "levels", "guard", "gap", "effort"];
+
+impl ParmSpec {
+    /// How far the choice may be from the best, as a number.
+    pub(super) fn gap(&self) -> f64 {
+        self.gap.millionths() as f64 / 1e6
+    }
+
+    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut spec = ParmSpec::default();
+        let wrong = |key: &str, why: String| {
+            let (name, key) = (call.name.clone(), key.to_owned());
+            CallError::Value { name, key, why }
+        };
+        for (key, value) in call.parameters(&PARAMETERS)? {
+            match key.as_str() {
+                "flex" => spec.flexibility = call.value(key, value)?,
+                "alpha" => spec.alpha = call.number(key, value)?,
+                "levels" => spec.levels = call.number(key, value)?,
+                "guard" => spec.guard = seconds(value).map_err(|why| wrong(key, why))?,
+                "gap" => spec.gap = call.value(key, value)?,
+                _ => spec.effort = call.number(key, value)?,
+            }
+        }
+        if !(0.0..=10.0).contains(&spec.alpha) {
+            return Err(wrong("alpha", format!("{} is not from 0 to 10", spec.alpha)));
+        }
+        if !(1..=64).contains(&spec.levels) {
+            return Err(wrong("levels", format!("{} is not from 1 to 64", spec.levels)));
+        }
+        if spec.gap >= Share::WHOLE {
+            return Err(wrong("gap", "it leaves nothing to solve; below 100%".to_owned()));
+        }
+        Ok(spec)
+    }
+
+    /// Parameters that are not as usual, each as `key=value`.
+    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
+        let usual = ParmSpec::default();
+        let ParmSpec { flexibility, alpha, levels, guard, gap, effort } = *self;
+        let all = [
+            (flexibility != usual.flexibility, format!("flex={flexibility}")),
+            (alpha != usual.alpha, format!("alpha={alpha}")),
+            (levels != usual.levels, format!("levels={levels}")),
+            (guard != usual.guard, format!("guard={}s", guard.secs_f64())),
+            (gap != usual.gap, format!("gap={gap}")),
+            (effort != usual.effort, format!("effort={effort}")),
+        ];
+        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    }
+}
+
+/// Reads `600s` or `0.5s`.
+fn seconds(text: &str) -> Result<Span, String> {
+    let number = text.trim().strip_suffix('s').ok_or("write seconds, such as 600s")?;
+    let millis = parse_decimal(number.trim(), 1000).map_err(|error| error.to_string())?;
+    Ok(Span::from_millis(millis))
+}
