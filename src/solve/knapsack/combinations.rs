@@ -36,13 +36,25 @@ const MOST: usize = 1 << 21;
 /// A slot of the table that holds nothing.
 const EMPTY: u32 = u32::MAX;
 
+/// Nodes and watts as one number in which neighbours are far apart. They come in lattices, which
+/// plain multiplication would leave as lattices: so what is above is folded into what is below.
+#[inline]
+pub(super) fn mix(pair: [i64; 2]) -> u64 {
+    let fold = |x: u64| (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let both = (pair[0] as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pair[1] as u64;
+    let folded = fold(fold(both));
+    folded ^ (folded >> 32)
+}
+
 impl Combinations {
     /// Begins anew, with nothing but to move nothing.
     pub(super) fn begin(&mut self) {
+        // A table as large as it was last needed will do for a while.
+        let slots = (2 * self.list.len()).next_power_of_two().max(1 << 10);
         self.kinds.clear();
         self.list.clear();
         self.table.clear();
-        self.table.resize(1 << 10, EMPTY);
+        self.table.resize(slots, EMPTY);
         self.add(Combination { loss: 0.0, takes: [0; 2], parent: 0, kind: 0 });
     }
 
@@ -118,12 +130,8 @@ impl Combinations {
     #[inline]
     fn slot(&self, takes: [i64; 2]) -> usize {
         let mask = self.table.len() - 1;
-        // Odd constants that spread neighbours; the upper bits are the good ones.
-        let mixed = (takes[0] as u64)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .wrapping_add(takes[1] as u64)
-            .wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let mut slot = (mixed >> 32) as usize & mask;
+        let mixed = mix(takes);
+        let mut slot = mixed as usize & mask;
         while self.table[slot] != EMPTY && self.list[self.table[slot] as usize].takes != takes {
             slot = (slot + 1) & mask;
         }

@@ -5,7 +5,7 @@
 //! and watts must lie in a small window. The other list is put on a grid with cells as large as the
 //! largest window, and the cells are hashed: a window touches four of them at most.
 
-use super::combinations::Combination;
+use super::combinations::{Combination, mix};
 use super::meter::Meter;
 
 /// A list on a grid.
@@ -74,12 +74,7 @@ impl Axis {
 
 #[inline]
 fn hash(cells: [i64; 2], bits: u32) -> usize {
-    // Odd constants that spread neighbouring cells; the upper bits are the good ones.
-    let mixed = (cells[0] as u64)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        .wrapping_add(cells[1] as u64)
-        .wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (mixed >> (64 - bits)) as usize
+    mix(cells) as usize & ((1 << bits) - 1)
 }
 
 impl Grid {
@@ -111,8 +106,12 @@ impl Grid {
                     let bucket = hash([node_cell, power_cell], bits);
                     let members = &self.members
                         [self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
-                    tried += members.len() as u64;
                     for member in members {
+                        // Those that follow lose more.
+                        if member.loss > room {
+                            break;
+                        }
+                        tried += 1;
                         let unused = [left[0] - member.takes[0], left[1] - member.takes[1]];
                         if unused[0] < 0 || unused[1] < 0 {
                             continue;
@@ -135,7 +134,7 @@ impl Grid {
         best
     }
 
-    /// Sorts a list into the buckets of its cells.
+    /// Sorts a list into the buckets of its cells, in each by loss.
     fn put(&mut self, list: &[Combination], axes: &[Axis; 2], bits: u32) {
         let bucket = |combination: &Combination| {
             hash([0, 1].map(|i| axes[i].cell(combination.takes[i])), bits)
@@ -162,6 +161,13 @@ impl Grid {
             *start -= 1;
             self.members[*start as usize] =
                 Member { loss: combination.loss, takes: combination.takes, place: place as u32 };
+        }
+        for bounds in self.starts.windows(2) {
+            let bucket = &mut self.members[bounds[0] as usize..bounds[1] as usize];
+            if bucket.len() > 1 {
+                bucket
+                    .sort_unstable_by(|a, b| a.loss.total_cmp(&b.loss).then(a.place.cmp(&b.place)));
+            }
         }
     }
 }
