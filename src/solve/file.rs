@@ -68,7 +68,7 @@ pub struct Configuration {
 pub enum ProgramError {
     /// The text is not JSON, or not of this form.
     #[error("{0}; docs/solve.md describes the format")]
-    Form(#[from] serde_json::Error),
+    Form(serde_json::Error),
     /// A job's configuration cannot be used.
     #[error("job {place} ({name}), configuration {configuration}, '{field}': {why}")]
     Configuration {
@@ -101,7 +101,7 @@ pub enum ProgramError {
 impl Program {
     /// Reads a program from JSON.
     pub fn from_json(text: &str) -> Result<Self, ProgramError> {
-        Ok(serde_json::from_str(text)?)
+        serde_json::from_str(text).map_err(ProgramError::Form)
     }
 
     /// What a job is called.

@@ -121,9 +121,14 @@ fn a_gap_that_was_asked_for_is_kept() {
 fn warm_prices_and_used_memory_change_no_answer() {
     let mut solver = Solver::default();
     let mut prices = None;
-    for (random, program) in programs(150, 30, 2) {
+    for (random, program) in programs(150, 60, 2) {
         let instance: Instance = program.instance().unwrap();
         let cold = solve(&instance, Limits::default(), None).unwrap();
+        // Nor does it matter that a search before was cut short, wherever that was.
+        for share in 1..8 {
+            let effort = cold.effort() * share / 8;
+            solver.solve(&instance, Limits { effort, ..Limits::default() }, None).unwrap();
+        }
         let warm = solver.solve(&instance, Limits::default(), prices).unwrap();
         assert!(cold.optimal() && warm.optimal(), "{random}");
         assert_near(warm.objective(), cold.objective(), &random);

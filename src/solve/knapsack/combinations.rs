@@ -53,6 +53,8 @@ impl Combinations {
         let slots = (2 * self.list.len()).next_power_of_two().max(1 << 10);
         self.kinds.clear();
         self.list.clear();
+        // Not empty if the effort was spent in the midst of a class.
+        self.beaten.clear();
         self.table.clear();
         self.table.resize(slots, EMPTY);
         self.add(Combination { loss: 0.0, takes: [0; 2], parent: 0, kind: 0 });

@@ -118,8 +118,26 @@ fn small() -> impl Strategy<Value = Plain> {
         .prop_map(|(nodes, watts, entries)| Plain { nodes, watts, entries })
 }
 
+/// Entries that come several times over.
+fn twins() -> impl Strategy<Value = Plain> {
+    let offer = (0u32..5, 1u32..12, 1u8..9)
+        .prop_map(|(nodes, watts, value)| offer(nodes, watts, f64::from(value)));
+    let entry = (0u8..4, prop::collection::vec(offer, 1..4), 1usize..5);
+    (4u64..16, 5u32..50, prop::collection::vec(entry, 1..3)).prop_map(|(nodes, watts, kinds)| {
+        let need = |drawn| if drawn == 0 { Need::Required } else { Need::Optional };
+        let entries =
+            kinds.into_iter().flat_map(|(drawn, offers, times)| vec![(need(drawn), offers); times]);
+        Plain { nodes, watts, entries: entries.collect() }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn twins_agree_with_trying_everything(plain in twins()) {
+        plain.check(&mut Solver::default(), None);
+    }
 
     #[test]
     fn small_instances_agree_with_trying_everything(plain in small()) {
