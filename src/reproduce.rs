@@ -6,8 +6,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+mod parallel;
+pub mod parm;
 pub mod pb_guided;
 pub mod rmap;
+mod sample;
 
 /// One number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]

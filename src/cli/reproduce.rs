@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
 
 use crate::cli::print;
-use crate::reproduce::{Reproduction, describe, pb_guided, rmap};
+use crate::reproduce::{Reproduction, describe, parm, pb_guided, rmap};
 use crate::workload::swf::BadRecords;
 
 /// Run a paper's experiments again, with its numbers beside ours
@@ -15,6 +15,34 @@ use crate::workload::swf::BadRecords;
 pub(super) enum Command {
     PbGuided(PbGuided),
     Rmap(Rmap),
+    Parm(Parm),
+}
+
+/// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014)
+///
+/// Without Intrepid's log, generated jobs of the same mean size and run time stand in for it.
+#[derive(Debug, Args)]
+pub(super) struct Parm {
+    /// A folder that may have ANL-Intrepid-2009 (.swf or .swf.gz) of the Parallel Workloads Archive
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+
+    /// Jobs in each of the three sets of the projection
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    jobs: u32,
+
+    /// How often the jobs of the testbed are drawn
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+
+    /// Where random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// A JSON list of {experiment, workload, metric, published, measured, unit, deviation,
+    /// agreeing}
+    #[arg(long)]
+    json: bool,
 }
 
 /// Power-aware backfilling on overprovisioned machines (Patki and others, 2015)
@@ -74,15 +102,37 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     match command {
         Command::PbGuided(arguments) => pb_guided(arguments),
         Command::Rmap(arguments) => rmap(arguments),
+        Command::Parm(arguments) => parm(arguments),
     }
+}
+
+/// A progress bar, if a person is watching.
+fn progress_bar() -> ProgressBar {
+    match io::stderr().is_terminal() {
+        true => ProgressBar::new(1),
+        false => ProgressBar::hidden(),
+    }
+}
+
+fn parm(arguments: &Parm) -> anyhow::Result<()> {
+    let options = parm::Options {
+        traces: arguments.traces.clone(),
+        jobs: arguments.jobs,
+        seeds: arguments.seeds,
+        first_seed: arguments.seed,
+    };
+    let bar = progress_bar();
+    let reproduction = parm::reproduce(&options, &|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    tell(&reproduction, arguments.json)
 }
 
 fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
     let options = rmap::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    let bar = match io::stderr().is_terminal() {
-        true => ProgressBar::new(1),
-        false => ProgressBar::hidden(),
-    };
+    let bar = progress_bar();
     let reproduction = rmap::reproduce(&options, &|done, all| {
         bar.set_length(all);
         bar.set_position(done);

@@ -8,7 +8,7 @@ use crate::profile::cab::Preset;
 use crate::profile::fit::{self, Fit, FitError, Training};
 use crate::profile::{Profile, Row};
 use crate::reproduce::Finding;
-use crate::reproduce::rmap::sample::{Published, Rows, Sample};
+use crate::reproduce::sample::{Published, Rows, Sample};
 use crate::units::Share;
 
 /// The figures, with what the paper says they are below, in per cent.

@@ -3,7 +3,7 @@
 use crate::profile::cab::Preset;
 use crate::reproduce::Finding;
 use crate::reproduce::rmap::experiment::{BOUNDS, Contender, Draw, HIGHEST, Outcome, STRETCHES};
-use crate::reproduce::rmap::sample::{Published, Rows, Sample};
+use crate::reproduce::sample::{Published, Rows, Sample};
 use crate::workload::rmap::Kind;
 
 /// A kind of trace, as the paper counts them.
