@@ -86,7 +86,8 @@ impl Solution {
         self.bound
     }
 
-    /// How far the bound is above the objective, as a share of the objective.
+    /// How far the bound is above the objective, as a share of the objective; infinite if that is
+    /// zero and the bound is not.
     pub fn gap(&self) -> f64 {
         if self.optimal() { 0.0 } else { (self.bound - self.objective) / self.objective }
     }
