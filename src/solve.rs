@@ -3,7 +3,7 @@
 //! "Maximizing throughput of overprovisioned HPC data centers under a strict power budget", SC
 //! 2014).
 //!
-//! [`knapsack`] is the program and its solver, and knows neither jobs nor policies. [`file`] is
+//! [`knapsack`] is the program and its solver, and knows neither jobs nor policies. [`mod@file`] is
 //! how a program is written down, for this solver (JSON) and for others (LP). [`random`] makes
 //! programs up.
 
