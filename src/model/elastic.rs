@@ -105,6 +105,11 @@ impl Elastic {
         }
     }
 
+    /// The same jobs, where it costs this to change their numbers of nodes.
+    pub fn resizing(self, resizing: Resizing) -> Self {
+        Elastic { resizing, ..self }
+    }
+
     fn grid(&self, id: JobId) -> &Grid {
         &self.grids[self.grid_of[id.index()] as usize]
     }

@@ -5,18 +5,21 @@ use super::jobs::{self, INTREPID_NODES, TESTBED_NODES};
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::elastic::Feed;
-use crate::model::pass::Application;
+use crate::model::pass::{Application, OutOfRange, Resizing};
 use crate::model::{Elastic, Model};
 use crate::policy::parm::{Flexibility, ParmSpec};
 use crate::policy::{Parm, Policy, PolicySpec, Setting};
 use crate::sim::{Run, Simulation};
-use crate::units::{Instant, JobId, Watts};
+use crate::units::{Instant, JobId, Span, Watts};
 use crate::workload::Workload;
 
 /// How much sooner or later arrivals are: the γ of the paper.
 pub(super) const GAMMAS: [f64; 7] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
 /// Weights' powers that are tried.
 pub(super) const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 1.0, 2.0];
+/// Times that are tried for which a job keeps its nodes, in seconds; the paper does not say which it
+/// used.
+pub(super) const GUARDS: [u32; 4] = [0, 600, 1800, 3600];
 /// Numbers of caps that are tried.
 pub(super) const LEVELS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 /// Caps that all jobs have, and the nodes that can then be fed, as published.
@@ -138,7 +141,8 @@ impl Task {
         let usual = ParmSpec::default();
         let fair = ALPHAS.map(|alpha| ParmSpec { alpha, ..usual });
         let levels = LEVELS.map(|levels| ParmSpec { levels, ..usual });
-        for spec in fair.into_iter().chain(levels).filter(|spec| *spec != usual) {
+        let guards = GUARDS.map(|guard| ParmSpec { guard: Span::from_secs(guard), ..usual });
+        for spec in fair.into_iter().chain(levels).chain(guards).filter(|spec| *spec != usual) {
             let scheduler = Scheduler::Parm(spec);
             tasks.push(Task::Projection { set: 0, gamma: 0.5, scheduler });
         }
@@ -155,6 +159,8 @@ impl Task {
                     base: TESTBED_BASE,
                     caps: TESTBED_CAPS.to_vec(),
                     budget: TESTBED_BUDGET,
+                    // Nodes that are there need not boot; data goes over gigabit Ethernet.
+                    resizing: Resizing::new(117.0, 0.0, 0.0),
                 };
                 place.run(&workload, scheduler, mix.applications(), seed)
             }
@@ -170,6 +176,8 @@ impl Task {
                     base: BASE,
                     caps: even_caps(levels),
                     budget: PROJECTION_BUDGET,
+                    // The links of a Blue Gene/P.
+                    resizing: Resizing::over_links(425.0),
                 };
                 let seed = options.first_seed.wrapping_add(set as u64);
                 place.run(&workload, scheduler, &Application::ALL, seed)
@@ -193,6 +201,7 @@ struct Place {
     base: u32,
     caps: Vec<u32>,
     budget: u32,
+    resizing: Result<Resizing, OutOfRange>,
 }
 
 impl Place {
@@ -222,7 +231,8 @@ impl Place {
         // Caps are constants that rise.
         let feed = Feed::new(Watts::from_watts(self.base), caps, Watts::from_watts(FULL));
         let feed = feed.expect("caps that rise");
-        let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed);
+        let resizing = self.resizing.clone().expect("links that carry something");
+        let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed).resizing(resizing);
         let mut policy: Box<dyn Policy> = match scheduler {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
             _ => PolicySpec::Easy.build(&Setting::default()),

@@ -1,10 +1,11 @@
 //! What was published, and beside it what came out.
 
 use super::Options;
-use super::runs::{ALPHAS, GAMMAS, LEVELS, Mix, Outcome, Scheduler, Task, UNIFORM, parm};
+use super::runs::{ALPHAS, GAMMAS, GUARDS, LEVELS, Mix, Outcome, Scheduler, Task, UNIFORM, parm};
 use crate::policy::parm::{Flexibility, ParmSpec};
 use crate::reproduce::Finding;
 use crate::reproduce::sample::{Published, Rows, Sample};
+use crate::units::Span;
 
 /// A row of Table V: the set, γ, then response, execution and nodes of baseline, wSE and noSE, and
 /// the speed-ups of wSE and noSE.
@@ -95,6 +96,13 @@ pub(super) fn findings(tasks: &[Task], outcomes: &[Outcome], options: &Options) 
         "Fig. 7: numbers of power levels, set 1, γ = 0.5, wSE",
         &results,
         &levels,
+    ));
+    let guards = GUARDS
+        .map(|guard| (format!("{guard} s"), ParmSpec { guard: Span::from_secs(guard), ..usual }));
+    findings.extend(variants(
+        "Not in the paper: how long a job keeps its nodes, set 1, γ = 0.5, wSE",
+        &results,
+        &guards,
     ));
     findings
 }
