@@ -425,7 +425,7 @@ impl<'a> World<'a> {
         record.state = if end.killed() { State::Killed } else { State::Completed };
         self.meter.remove(record.power);
         self.over += 1;
-        if record.changes > 0 {
+        if !self.courses.is_empty() {
             let total = self.courses.end(end.job(), end.at());
             self.run.totals.extend(total.map(|total| (end.job(), total)));
         }

@@ -120,6 +120,12 @@ impl Courses {
         Some(course.end())
     }
 
+    /// Whether no course is kept.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
     /// A job ends. What it had in all, if that ever changed.
     pub(super) fn end(&mut self, job: JobId, now: Instant) -> Option<Total> {
         let mut course = self.running.remove(&job)?;

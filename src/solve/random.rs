@@ -17,7 +17,6 @@ use super::file::{Job, Program};
 use crate::units::Watts;
 
 mod kind;
-mod pass;
 
 use kind::{Kind, application_of, log_uniform};
 
@@ -214,7 +213,7 @@ impl Random {
             };
             let weight = (kind.slowest_s * left + waited).powf(self.alpha);
             Job {
-                name: Some(format!("{}-{}", kind.application.name, place + 1)),
+                name: Some(format!("{}-{}", kind.application.name.to_lowercase(), place + 1)),
                 running,
                 configurations: kind.configurations(self.configs, weight),
             }

@@ -11,7 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("digits", &[]),
     ("call", &[]),
     ("rows", &[]),
-    ("solve", &["units"]),
+    ("solve", &["units", "model"]),
     ("job", &["units"]),
     ("machine", &["units"]),
     ("budget", &["units", "rows", "machine"]),

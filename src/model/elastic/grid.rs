@@ -33,11 +33,12 @@ impl Grid {
         let scaled = |count: u32| scaling.as_ref().and_then(|scaling| scaling.seconds(count));
         // One who does not scale takes as long anywhere.
         let whole = scaled(asked).unwrap_or(1.0);
+        let throttling = kind.application.throttling();
         let factors = nodes.iter().flat_map(|count| {
             let nodes_factor = scaled(*count).unwrap_or(whole) / whole;
-            feed.caps().iter().map(move |cap| {
-                fixed(nodes_factor * slowdown(&kind.application, feed.law_watts(*cap)))
-            })
+            feed.caps()
+                .iter()
+                .map(move |cap| fixed(nodes_factor * throttling.stretched(feed.law_watts(*cap))))
         });
         Grid { nodes: nodes.to_vec(), caps: feed.caps().len(), factors: factors.collect() }
     }
@@ -59,17 +60,4 @@ impl Grid {
 /// A factor in steps of 2⁻³².
 fn fixed(factor: f64) -> u64 {
     (factor * (1u64 << 32) as f64).round() as u64
-}
-
-/// How many times as long an application takes under a cap as without one. Below the lowest cap it
-/// was measured under, the processor skips cycles: its speed falls with what is left to it beyond
-/// what it always draws.
-fn slowdown(application: &Application, watts: f64) -> f64 {
-    let throttling = application.throttling();
-    let lowest = throttling.lowest_watts();
-    throttling.slowdown(watts).unwrap_or_else(|| {
-        let still = throttling.law().constant();
-        let at_lowest = throttling.slowdown(lowest).unwrap_or(1.0);
-        at_lowest * (lowest - still) / (watts - still).max(0.01 * (lowest - still))
-    })
 }

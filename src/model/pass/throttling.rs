@@ -105,6 +105,18 @@ impl Throttling {
         None
     }
 
+    /// The same, for any cap that is a number: below the lowest one the processor skips cycles, and
+    /// its speed falls with what is left to it beyond what it always draws. That is not part of
+    /// PASS, and at most a hundred times as long.
+    pub fn stretched(&self, cap_watts: f64) -> f64 {
+        self.slowdown(cap_watts).unwrap_or_else(|| {
+            let still = self.law.constant();
+            let full = self.lowest_watts - still;
+            let left = (cap_watts - still).max(0.01 * full);
+            full / left / (1.0 - self.sensitivity)
+        })
+    }
+
     /// What a processor draws under a cap: all of it, until it has no use for more. Nothing, if the
     /// application cannot run.
     pub fn drawn_watts(&self, cap_watts: f64) -> Option<f64> {
@@ -119,6 +131,17 @@ mod tests {
     /// 1.5 GHz at 34.75 W and 2 GHz at 49 W; see the tests of the power law.
     fn law() -> PowerLaw {
         PowerLaw::new(2.0, 10.0, 13.0).unwrap()
+    }
+
+    /// 13 W are always drawn and the lowest cap is 30 W, under which a job with β = 0.2 takes 1.25
+    /// times as long. Under 21.5 W half of the 17 W are left: 2.5 times.
+    #[test]
+    fn below_the_lowest_cap_cycles_are_skipped() {
+        let throttling = Throttling::new(law(), 30.0, 49.0, 0.2).unwrap();
+        assert!((throttling.stretched(30.0) - 1.25).abs() < 1e-12);
+        assert!((throttling.stretched(21.5) - 2.5).abs() < 1e-12);
+        assert!((throttling.stretched(5.0) - 125.0).abs() < 1e-9);
+        assert_eq!(throttling.stretched(49.0), 1.0);
     }
 
     #[test]

@@ -143,20 +143,10 @@ impl Alike {
                 continue;
             }
             let before = first.unwrap_or(JobId(u32::MAX));
-            if let Found::Job(job) = group.first(from, before, &mut ask) {
-                first = Some(job);
-            }
+            first = group.first(from, before, &mut ask).or(first);
         }
         first
     }
-}
-
-/// What a look through a group came to.
-enum Found {
-    /// The first that may start.
-    Job(JobId),
-    /// None of them, or none before the place that was given.
-    Nobody,
 }
 
 impl Group {
@@ -166,30 +156,27 @@ impl Group {
         from: JobId,
         before: JobId,
         ask: &mut impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
-    ) -> Found {
+    ) -> Option<JobId> {
         let any = |_: Span, _: Span| true;
         let mut from = from;
         while let Some((job, requested)) = self.members.first(from, any) {
             if job >= before {
-                return Found::Nobody;
+                return None;
             }
             if !self.refused.contains(&requested) {
                 match ask(job, &mut self.wanted) {
-                    Answer::Job(true) => return Found::Job(job),
+                    Answer::Job(true) => return Some(job),
                     Answer::Job(false) => self.refused.push(requested),
                     Answer::Requests(requests) => {
                         let wanted = |least, most| requests.has_any(least, most);
                         let found = self.members.first(from, wanted);
                         self.is_refused = found.is_none();
-                        return match found {
-                            Some((job, _)) if job < before => Found::Job(job),
-                            _ => Found::Nobody,
-                        };
+                        return found.map(|(job, _)| job).filter(|job| *job < before);
                     }
                 }
             }
             from = JobId(job.0 + 1);
         }
-        Found::Nobody
+        None
     }
 }

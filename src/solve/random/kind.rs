@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Dxsm;
 
 use super::Family;
-use super::pass::{APPLICATIONS, Application, Scaling};
+use crate::model::pass::{Application, Scaling};
 use crate::solve::file::Configuration;
 use crate::units::Watts;
 
@@ -38,7 +38,8 @@ impl Kind {
         let variation = random.random_range(0.0..1.0);
         Kind {
             application,
-            scaling: Scaling { parallelism, variation },
+            // A parallelism of at least one and a variation below it.
+            scaling: Scaling::new(1.0, parallelism, variation).expect("a way to scale"),
             fewest_nodes,
             doubles,
             slowest_s: log_uniform(random, 600.0, 43_200.0),
@@ -49,8 +50,9 @@ impl Kind {
     /// Node counts by caps, smallest first, until there are enough.
     pub(super) fn configurations(&self, count: u32, weight: f64) -> Vec<Configuration> {
         let steps = count.div_ceil(CAPS.len() as u32);
-        let slowest =
-            self.scaling.time(self.fewest_nodes) * self.application.stretch(f64::from(CAPS[0]));
+        let throttling = self.application.throttling();
+        let scaled = |nodes: u32| self.scaling.seconds(nodes).unwrap_or(1.0);
+        let slowest = scaled(self.fewest_nodes) * throttling.stretched(f64::from(CAPS[0]));
         let mut configurations = Vec::new();
         let mut nodes = 0;
         for step in 0..steps {
@@ -62,12 +64,12 @@ impl Kind {
                 let spread = (f64::from(self.fewest_nodes) * 8f64.powf(share)).round() as u32;
                 spread.max(nodes + 1)
             };
-            let scaled = self.scaling.time(nodes);
+            let scaled = scaled(nodes);
             configurations.extend(CAPS.map(|cap| Configuration {
                 nodes,
                 cap: Some(Watts::from_watts(cap)),
                 power: Watts::from_watts(cap + BASE_WATTS) * nodes,
-                value: weight * slowest / (scaled * self.application.stretch(f64::from(cap))),
+                value: weight * slowest / (scaled * throttling.stretched(f64::from(cap))),
             }));
         }
         configurations.truncate(count as usize);
@@ -77,13 +79,13 @@ impl Kind {
 
 /// The application that a ticket wins, where each has this share of the tickets.
 pub(super) fn application_of(mut ticket: u32, shares: [u32; 5]) -> Application {
-    for (application, share) in APPLICATIONS.into_iter().zip(shares) {
+    for (application, share) in Application::ALL.into_iter().zip(shares) {
         if ticket < share {
             return application;
         }
         ticket -= share;
     }
-    APPLICATIONS[0]
+    Application::ALL[0]
 }
 
 /// A number whose logarithm is anywhere between those of two others alike.
