@@ -415,7 +415,7 @@ impl<'a> World<'a> {
         happened
     }
 
-    /// Ends a job, unless it was thrown out meanwhile.
+    /// Ends a job, unless it was thrown out or changed meanwhile.
     #[inline]
     fn end(&mut self, end: End) -> bool {
         let record = &mut self.records[end.job().index()];
