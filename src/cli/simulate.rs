@@ -91,7 +91,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write jobs.csv, power.csv, schedule.swf and summary.json into this folder
+    /// Write jobs.csv, power.csv, schedule.swf and summary.json into this folder, and changes.csv
+    /// if jobs changed while they ran
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

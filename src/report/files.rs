@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::metrics::{Subject, Summary};
-use crate::report::{write_jobs, write_power, write_schedule};
+use crate::report::{write_changes, write_jobs, write_power, write_schedule};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -26,7 +26,8 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
 }
 
 /// Writes `jobs.csv`, `power.csv`, `schedule.swf` and `summary.json` into a folder, which is made
-/// if need be: all of them or none. The same run gives the same bytes: timings are not part of it.
+/// if need be, and `changes.csv` if jobs changed while they ran: all of them or none. The same run
+/// gives the same bytes: timings are not part of it.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
@@ -37,7 +38,7 @@ pub fn write_folder(
     let write = |name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         Unfinished::write(&folder.join(name), content)
     };
-    let files = [
+    let mut files = vec![
         write("jobs.csv", &|out| write_jobs(out, subject, run))?,
         write("power.csv", &|out| write_power(out, run))?,
         write("schedule.swf", &|out| write_schedule(out, subject, run))?,
@@ -46,6 +47,9 @@ pub fn write_folder(
             out.write_all(b"\n")
         })?,
     ];
+    if !run.changes.is_empty() {
+        files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
+    }
     files.into_iter().try_for_each(Unfinished::finish)
 }
 
