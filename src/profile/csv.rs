@@ -26,7 +26,7 @@ mod tests;
 mod value;
 
 pub use error::CsvError;
-pub use field::Field;
+pub use field::{Field, UnknownField};
 pub use layout::Layout;
 use record::Record;
 pub use said::{CapRange, Constant, LayoutError, Renamed};

@@ -3,8 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::said::LayoutError;
 use super::value;
+
+/// There is no such field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no field '{0}'; valid fields: application, nodes, cores, cap, time, power, origin"
+)]
+pub struct UnknownField(String);
 
 /// What a row says, piece by piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +82,14 @@ impl fmt::Display for Field {
 
 /// Reads `time` or `time_s`.
 impl FromStr for Field {
-    type Err = LayoutError;
+    type Err = UnknownField;
 
-    fn from_str(text: &str) -> Result<Self, LayoutError> {
+    fn from_str(text: &str) -> Result<Self, UnknownField> {
         let text = text.trim();
         let named = |field: &Field| {
             [field.name(), field.column()].iter().any(|name| name.eq_ignore_ascii_case(text))
         };
         let found = Field::ALL.into_iter().find(named);
-        found.ok_or_else(|| LayoutError::UnknownField(text.to_owned()))
+        found.ok_or_else(|| UnknownField(text.to_owned()))
     }
 }

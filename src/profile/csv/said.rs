@@ -3,17 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::field::Field;
+use super::field::{Field, UnknownField};
 use crate::units::{QuantityError, Watts};
 
 /// Why text does not say how columns are meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// There is no such field.
-    #[error(
-        "there is no field '{0}'; valid fields: application, nodes, cores, cap, time, power, origin"
-    )]
-    UnknownField(String),
+    #[error(transparent)]
+    UnknownField(#[from] UnknownField),
     /// The text is not of the form `field=…`.
     #[error("'{0}': write a field, =, and what it is, such as {example}", example = "nodes=1")]
     NoAssignment(String),
