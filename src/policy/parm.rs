@@ -4,8 +4,8 @@
 //! for all jobs that wait or run, so that the sum of their weighted speed-ups is as large as it can
 //! be within the nodes and the power there are. A running job goes on; its cap may change at any
 //! time, and if it is malleable its number of nodes, too. The speed-up of a point is against the
-//! slowest the job may have. Its weight is (what is left of its time there + how long it has waited)
-//! to the power α: zero favours throughput, more favours fairness.
+//! slowest the job may have. Its weight is (what is left of its time there + the time since it
+//! arrived) to the power α: zero favours throughput, more favours fairness.
 //!
 //! What changes is lowered first and raised second. A job whose nodes change stands still meanwhile,
 //! and so do all others that change with it, for twice the longest time that any of them takes to
@@ -110,7 +110,7 @@ impl Parm {
         for (&job, running) in &self.running {
             let options = &self.options[&job];
             let left = options.slowest.secs_f64() * running.work.share();
-            let weight = weight(left, running.waited, alpha);
+            let weight = weight(left, view.now.since(view.job(job).submit), alpha);
             let value = |place: usize| {
                 let is_same = options.points[place] == running.point;
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
@@ -124,8 +124,8 @@ impl Parm {
         }
         for job in view.queue.iter() {
             let Some(options) = self.options.get(&job) else { continue };
-            let waited = view.now.since(view.job(job).submit);
-            let weight = weight(options.slowest.secs_f64(), waited, alpha);
+            let since_arrival = view.now.since(view.job(job).submit);
+            let weight = weight(options.slowest.secs_f64(), since_arrival, alpha);
             let places = (0..options.points.len()).collect();
             add(job, Need::Optional, places, &|place| weight * options.speed_ups[place]);
         }
@@ -201,8 +201,7 @@ impl Parm {
         for &(job, point) in wanted {
             if !self.running.contains_key(&job) {
                 decisions.push(Decision::Start { job, point });
-                let waited = view.now.since(view.job(job).submit);
-                self.running.insert(job, Running::new(point, view.now, waited));
+                self.running.insert(job, Running::new(point, view.now));
             }
         }
     }
@@ -215,9 +214,9 @@ enum Phase {
     Raise,
 }
 
-/// What a job counts for that has so many seconds left at the slowest, and has waited.
-fn weight(left: f64, waited: Span, alpha: f64) -> f64 {
-    if alpha == 0.0 { 1.0 } else { (left + waited.secs_f64()).powf(alpha) }
+/// What a job counts for that has so many seconds left at the slowest, and arrived so long ago.
+fn weight(left: f64, since_arrival: Span, alpha: f64) -> f64 {
+    if alpha == 0.0 { 1.0 } else { (left + since_arrival.secs_f64()).powf(alpha) }
 }
 
 impl Policy for Parm {

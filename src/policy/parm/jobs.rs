@@ -47,8 +47,6 @@ impl Options {
 pub(super) struct Running {
     pub(super) point: OperatingPoint,
     pub(super) work: Work,
-    /// How long it waited before it started.
-    pub(super) waited: Span,
     /// Up to when `work` was reckoned; in the future while it moves.
     since: Instant,
     /// When its number of nodes changed last.
@@ -56,8 +54,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(point: OperatingPoint, now: Instant, waited: Span) -> Self {
-        Running { point, work: Work::ALL, waited, since: now, moved: None }
+    pub(super) fn new(point: OperatingPoint, now: Instant) -> Self {
+        Running { point, work: Work::ALL, since: now, moved: None }
     }
 
     /// Time has passed.
