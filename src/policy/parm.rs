@@ -81,14 +81,40 @@ impl Parm {
         }
     }
 
-    /// The power that can be relied on for as long as any job may take: who starts now must not
-    /// be too much when a limit falls.
+    /// Whether the number of nodes of a running job may change now.
+    fn may_move(&self, running: &Running, now: Instant) -> bool {
+        self.spec.flexibility == Flexibility::Malleable && running.may_move(now, self.spec.guard)
+    }
+
+    /// The longest that jobs may stand still because of what is decided now.
+    fn longest_pause(&self, view: &View<'_>) -> Span {
+        let movable = self.running.iter().filter(|(_, running)| self.may_move(running, view.now));
+        let times = movable.flat_map(|(job, running)| {
+            let moving_time = |point: &OperatingPoint| {
+                view.model.moving_time(*job, view.job(*job), running.point.nodes, point.nodes)
+            };
+            self.options[job].points.iter().map(moving_time)
+        });
+        let longest = times.max().unwrap_or(Span::ZERO);
+        longest + longest
+    }
+
+    /// The power that can be relied on for as long as any job may take, moving included: who starts
+    /// or gets more now must not be too much when a limit falls.
     fn power(&self, view: &View<'_>) -> Watts {
-        let left = self.running.iter().map(|(job, running)| running.longest(&self.options[job]));
+        let to_come = view.ledger.limits_to_come();
+        if to_come.is_empty() {
+            return view.ledger.for_jobs(view.ledger.limit());
+        }
+        let pause = self.longest_pause(view);
+        let left = self.running.iter().map(|(job, running)| {
+            let pause = if self.may_move(running, view.now) { pause } else { Span::ZERO };
+            running.longest(&self.options[job], view.now) + pause
+        });
         let new = view.queue.iter().filter_map(|job| self.options.get(&job));
         let longest = left.chain(new.map(Options::longest)).max().unwrap_or(Span::ZERO);
         let until = view.now + longest;
-        let to_come = view.ledger.limits_to_come().iter().take_while(|change| change.0 < until);
+        let to_come = to_come.iter().take_while(|change| change.0 < until);
         let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
         view.ledger.for_jobs(lowest)
     }
@@ -115,8 +141,7 @@ impl Parm {
                 let is_same = options.points[place] == running.point;
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
             };
-            let may_move = self.spec.flexibility == Flexibility::Malleable
-                && running.may_move(view.now, self.spec.guard);
+            let may_move = self.may_move(running, view.now);
             let nodes = running.point.nodes;
             let places = 0..options.points.len();
             let offered = places.filter(|place| may_move || options.points[*place].nodes == nodes);
@@ -157,8 +182,7 @@ impl Parm {
     /// The least power each running job can go on with.
     fn least(&self, view: &View<'_>) -> Vec<(JobId, OperatingPoint)> {
         let least = |(job, running): (&JobId, &Running)| {
-            let may_move = self.spec.flexibility == Flexibility::Malleable
-                && running.may_move(view.now, self.spec.guard);
+            let may_move = self.may_move(running, view.now);
             let points = self.options[job].points.iter();
             let may = |point: &&OperatingPoint| {
                 point.nodes == running.point.nodes || may_move && point.nodes < running.point.nodes
@@ -199,10 +223,10 @@ impl Parm {
             }
         }
         for &(job, point) in wanted {
-            if !self.running.contains_key(&job) {
+            self.running.entry(job).or_insert_with(|| {
                 decisions.push(Decision::Start { job, point });
-                self.running.insert(job, Running::new(point, view.now));
-            }
+                Running::new(point, view.now)
+            });
         }
     }
 }

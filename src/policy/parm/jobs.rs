@@ -69,9 +69,9 @@ impl Running {
         is_over(self.moved, guard, now) && self.since <= now
     }
 
-    /// The longest it may still take.
-    pub(super) fn longest(&self, options: &Options) -> Span {
-        self.work.time(options.longest())
+    /// The longest it may still take if it does not move again.
+    pub(super) fn longest(&self, options: &Options, now: Instant) -> Span {
+        self.since.since(now) + self.work.time(options.longest())
     }
 
     /// One of two steps to another point: nothing becomes more in the first, nothing less in the
