@@ -11,8 +11,9 @@
 //! and so do all others that change with it, for twice the longest time that any of them takes to
 //! move; then it keeps its nodes for a while.
 //!
-//! If the running jobs alone are too much (the budget fell, nodes failed), all go down to what draws
-//! least, nobody starts, and what is still too much is seen by the meter.
+//! If the running jobs alone are too much (the budget fell), all go down to what draws least, nobody
+//! starts, and what is still too much is seen by the meter. If they are too much only for a limit to
+//! come, nobody starts and nothing changes: who is slowed down runs into that limit all the more.
 //!
 //! What it deliberately does not do: reserve. With α = 0 a job that takes much for little speed-up
 //! may wait forever.
@@ -179,8 +180,12 @@ impl Parm {
         Some(points.collect())
     }
 
-    /// The least power each running job can go on with.
-    fn least(&self, view: &View<'_>) -> Vec<(JobId, OperatingPoint)> {
+    /// What to do if the running jobs cannot all go on within all limits: nothing while they are
+    /// within the present one, else the least power each of them can go on with.
+    fn hold_back(&self, view: &View<'_>) -> Vec<(JobId, OperatingPoint)> {
+        if view.ledger.power() <= view.ledger.limit() {
+            return Vec::new();
+        }
         let least = |(job, running): (&JobId, &Running)| {
             let may_move = self.may_move(running, view.now);
             let points = self.options[job].points.iter();
@@ -250,7 +255,7 @@ impl Policy for Parm {
         if is_woken || (view.queue.is_empty() && self.running.is_empty()) {
             return;
         }
-        let wanted = self.solve(view).unwrap_or_else(|| self.least(view));
+        let wanted = self.solve(view).unwrap_or_else(|| self.hold_back(view));
         self.carry_out(view, &wanted, decisions);
     }
 
