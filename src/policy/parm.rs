@@ -13,7 +13,7 @@
 //!
 //! If the running jobs alone are too much (the budget fell), all go down to what draws least, nobody
 //! starts, and what is still too much is seen by the meter. If they are too much only for a limit to
-//! come, nobody starts and nothing changes: who is slowed down runs into that limit all the more.
+//! come, nobody starts and nothing changes: who is slowed down only stays longer.
 //!
 //! What it deliberately does not do: reserve. With α = 0 a job that takes much for little speed-up
 //! may wait forever.

@@ -5,7 +5,9 @@ use busbar::budget::Budget;
 use busbar::ledger::Violation;
 use busbar::machine::Machine;
 use busbar::metrics::{BSLD_THRESHOLD, Subject, Summary};
-use busbar::model::OperatingPoint;
+use busbar::model::elastic::Kind;
+use busbar::model::pass::Application;
+use busbar::model::{Elastic, Feed, OperatingPoint};
 use busbar::policy::{Decision, Easy, Policy, View};
 use busbar::report::summary_table;
 use busbar::sim::{Outage, Outages, Run, Simulation, State};
@@ -25,6 +27,23 @@ impl<F: FnMut(&View<'_>, &mut Vec<Decision>)> Policy for Rule<F> {
 
 fn rule<F: FnMut(&View<'_>, &mut Vec<Decision>)>(rule: F) -> Rule<F> {
     Rule(rule)
+}
+
+/// The same, of one that says that it changes jobs while they run.
+struct Adjusting<F>(F);
+
+impl<F: FnMut(&View<'_>, &mut Vec<Decision>)> Policy for Adjusting<F> {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        (self.0)(view, decisions);
+    }
+
+    fn adjusts(&self) -> bool {
+        true
+    }
+}
+
+fn adjusting<F: FnMut(&View<'_>, &mut Vec<Decision>)>(rule: F) -> Adjusting<F> {
+    Adjusting(rule)
 }
 
 const LIMIT: Watts = Watts::from_watts(20_000);
@@ -178,3 +197,118 @@ fn an_empty_workload_is_a_run_of_nothing() {
     let run = Simulation::new(&machine, &workload).run(&mut Easy::default());
     assert_eq!((run.records.len(), run.turns), (0, 0));
 }
+
+/// Four elastic jobs that ask for 2 nodes each, on 8 nodes that draw 88 W or 116 W and may draw all
+/// of it together.
+fn run_elastic(policy: &mut dyn Policy) -> Run {
+    let watts = Watts::from_watts;
+    let machine = Machine { node_power: watts(116), ..Machine::of_processors(8).unwrap() };
+    let jobs: Vec<_> = (0..4).map(|place| rigid(place, 2, 4600, 4600)).collect();
+    let workload = workload(&jobs);
+    let feed = Feed::new(watts(56), vec![watts(32), watts(60)], watts(60)).unwrap();
+    let kind = Kind { application: Application::JACOBI2D, parallelism: 2.0, variation: 0.0 };
+    let model = Elastic::of_kinds(&machine, feed, &[kind; 4], workload.jobs());
+    let limit = watts(8 * 116);
+    let run = Simulation::new(&machine, &workload)
+        .model(&model)
+        .budget(Budget::constant(limit))
+        .run(policy);
+    assert!(run.records.iter().all(|record| record.state == State::Completed));
+    assert!(run.peak <= limit && run.peak_held <= limit);
+    run
+}
+
+fn start_all(view: &View<'_>, decisions: &mut Vec<Decision>) {
+    let starts = view.queue.iter().map(|job| Decision::Start { job, point: view.nominal(job) });
+    decisions.extend(starts);
+}
+
+/// A change of a job to the first point of its menu that is wanted.
+fn change(view: &View<'_>, job: JobId, wanted: fn(&OperatingPoint) -> bool) -> Decision {
+    let point = *view.menu(job).iter().find(|point| wanted(point)).unwrap();
+    Decision::Change { job, point, pause: Span::ZERO, left: point.time }
+}
+
+fn running(view: &View<'_>) -> Vec<JobId> {
+    view.ledger.running().iter().map(|holding| holding.job).collect()
+}
+
+#[test]
+fn changes_that_were_not_announced_are_refused() {
+    let run = run_elastic(&mut rule(|view, decisions| {
+        let lower =
+            running(view).into_iter().map(|job| change(view, job, |point| point.nodes == 1));
+        decisions.extend(lower);
+        start_all(view, decisions);
+    }));
+    assert!(run.violations > 0 && run.changes.is_empty());
+    let is_typed = |v: &Violation| matches!(v, Violation::Unannounced { .. });
+    assert!(run.first_violations.iter().all(|(_, violation)| is_typed(violation)));
+    assert!(run.records.iter().all(|record| record.nodes == 2));
+}
+
+#[test]
+fn changes_that_cannot_be_are_refused() {
+    let is_half = |point: &OperatingPoint| point.nodes == 1;
+    let is_double = |point: &OperatingPoint| point.nodes == 4;
+    let run = run_elastic(&mut adjusting(|view, decisions| {
+        // Waiting jobs, jobs nobody has heard of, and points that do not exist.
+        decisions.extend(view.queue.iter().map(|job| change(view, job, is_half)));
+        let Decision::Change { point, pause, left, .. } = change(view, JobId(0), is_half) else {
+            return;
+        };
+        decisions.push(Decision::Change { job: JobId(u32::MAX), point, pause, left });
+        let free_of_charge = OperatingPoint { power: Watts::ZERO, ..point };
+        for job in running(view) {
+            decisions.push(Decision::Change { job, point: free_of_charge, pause, left });
+        }
+        start_all(view, decisions);
+        // More before anybody has less: there is room for nobody once all four run.
+        if running(view).len() == 4 {
+            return;
+        }
+        decisions
+            .extend((0..view.jobs.len() as u32).map(|job| change(view, JobId(job), is_double)));
+    }));
+    let kinds = |kind: fn(&Violation) -> bool| run.first_violations.iter().any(|v| kind(&v.1));
+    assert!(kinds(|v| matches!(v, Violation::HoldsNothing { .. })));
+    assert!(kinds(|v| matches!(v, Violation::NotOnMenu { .. })));
+    assert!(kinds(|v| matches!(v, Violation::Nodes { .. } | Violation::Power { .. })));
+}
+
+/// Every second all caps go down or up again. At 116 W a job takes 4600 s, at 88 W 5000 s: at every
+/// other second of each it takes 2/(1/4600 + 1/5000) s = 4791.67 s.
+#[test]
+fn changing_every_job_every_second_comes_to_an_end() {
+    let second = Span::from_secs(1);
+    let mut turn = 0;
+    let run = run_elastic(&mut adjusting(|view, decisions| {
+        turn += 1;
+        for job in running(view) {
+            let is_high = |point: &OperatingPoint| point.nodes == 2 && point.cap > WATTS_100;
+            let is_low = |point: &OperatingPoint| point.nodes == 2 && point.cap < WATTS_100;
+            decisions.push(change(view, job, if turn % 2 == 0 { is_high } else { is_low }));
+        }
+        start_all(view, decisions);
+        decisions.push(Decision::WakeAt(view.now + second));
+    }));
+    assert_eq!(run.violations, 0, "{:?}", run.first_violations);
+    assert!(run.changes.len() > 4 * 4700, "{}", run.changes.len());
+    for (job, record) in run.records.iter().enumerate() {
+        let seconds = record.end.since(record.start).secs_f64();
+        assert!((seconds - 4791.67).abs() < 2.0, "#{job}: {seconds} s");
+        let mut done = 0.0;
+        let (mut since, mut whole) = (record.start, 4600.0);
+        for change in run.changes.iter().filter(|change| change.job.index() == job) {
+            done += change.at.since(since).secs_f64() / whole;
+            since = change.at;
+            whole = if change.cap > WATTS_100 { 4600.0 } else { 5000.0 };
+        }
+        done += record.end.since(since).secs_f64() / whole;
+        assert!((done - 1.0).abs() < 0.002 / 4600.0, "#{job} did {done} of its work");
+        let total = run.total(JobId(job as u32)).node_millis;
+        assert_eq!(total, 2 * u128::from(record.end.since(record.start).millis()));
+    }
+}
+
+const WATTS_100: Watts = Watts::from_watts(100);

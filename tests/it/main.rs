@@ -5,6 +5,7 @@ mod agreement;
 mod cli;
 mod guided;
 mod layering;
+mod parm;
 mod plain;
 mod profile;
 mod rmap;

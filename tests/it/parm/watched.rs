@@ -1,0 +1,301 @@
+//! PARM, watched: every turn is checked by itself against the paper's program.
+//!
+//! The watcher keeps its own list of who runs how and how far everybody has got, from the decisions
+//! and the view alone. It works in `f64` and tries everything, and so shares nothing with the policy
+//! but the model and the parameters.
+
+use std::collections::BTreeMap;
+
+use busbar::budget::Budget;
+use busbar::machine::Machine;
+use busbar::model::OperatingPoint;
+use busbar::policy::parm::Flexibility;
+use busbar::policy::{Decision, Parm, ParmSpec, Policy, View};
+use busbar::units::{Instant, JobId, Span};
+
+use super::program::{Entry, best};
+
+/// A job that runs, as the watcher sees it.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    point: OperatingPoint,
+    /// The share of its work that is left, if it takes as long as its user says.
+    left: f64,
+    /// Since when it goes on; in the future while it moves.
+    since: Instant,
+    moved: Option<Instant>,
+}
+
+/// What happened to a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Event {
+    /// It started.
+    Start(OperatingPoint),
+    /// It went on at another point after a pause.
+    Change(OperatingPoint, Span),
+    /// It ended or was thrown out.
+    Gone,
+}
+
+/// The policy and its watcher.
+pub(super) struct Watched<'a> {
+    inner: Parm,
+    spec: ParmSpec,
+    machine: &'a Machine,
+    budget: &'a Budget,
+    running: BTreeMap<JobId, Held>,
+    /// All that happened, in order.
+    pub(super) journal: Vec<(Instant, JobId, Event)>,
+}
+
+impl<'a> Watched<'a> {
+    pub(super) fn new(spec: ParmSpec, machine: &'a Machine, budget: &'a Budget) -> Self {
+        let (running, journal) = (BTreeMap::new(), Vec::new());
+        Watched { inner: Parm::with(spec), spec, machine, budget, running, journal }
+    }
+
+    /// What happened since the last turn.
+    fn note(&mut self, view: &View<'_>) {
+        for holding in view.changes.released {
+            let held = self.running.remove(&holding.job).expect("who is released has run");
+            assert_eq!((held.point.nodes, held.point.power), (holding.nodes, holding.power));
+            self.journal.push((view.now, holding.job, Event::Gone));
+        }
+        for held in self.running.values_mut() {
+            let done = view.now.since(held.since).secs_f64() / held.point.time.secs_f64();
+            held.left = (held.left - done).max(0.0);
+            held.since = held.since.max(view.now);
+        }
+        let (nodes, milliwatts) = self.sums();
+        assert_eq!(nodes, view.ledger.nodes_in_service() - view.ledger.free_nodes());
+        assert_eq!(milliwatts, view.ledger.held().milliwatts());
+    }
+
+    /// Nodes and milliwatts in use.
+    fn sums(&self) -> (u32, u64) {
+        let points = || self.running.values().map(|held| held.point);
+        (points().map(|point| point.nodes).sum(), points().map(|p| p.power.milliwatts()).sum())
+    }
+
+    /// What jobs may draw under a limit of the budget at an instant.
+    fn milliwatts_at(&self, at: Instant) -> u64 {
+        self.budget.at(at).saturating_sub(self.machine.base_power).milliwatts()
+    }
+
+    /// The points a job may have at its start.
+    fn options(&self, view: &View<'_>, job: JobId) -> Vec<OperatingPoint> {
+        let menu = view.menu(job);
+        let most = menu.iter().map(|point| point.nodes).max().unwrap();
+        let asked = view.job(job).nodes.min(most);
+        let is_rigid = self.spec.flexibility == Flexibility::None;
+        menu.iter().filter(|point| !is_rigid || point.nodes == asked).copied().collect()
+    }
+
+    /// Whether the number of nodes of a running job may change.
+    fn may_move(&self, held: &Held, now: Instant) -> bool {
+        let is_guarded = held.moved.is_some_and(|moved| moved + self.spec.guard > now);
+        self.spec.flexibility == Flexibility::Malleable && !is_guarded && held.since <= now
+    }
+
+    /// The points a running job may have.
+    fn ways_on(&self, view: &View<'_>, job: JobId, held: &Held) -> Vec<OperatingPoint> {
+        let mut options = self.options(view, job);
+        let may_move = self.may_move(held, view.now);
+        options.retain(|point| may_move || point.nodes == held.point.nodes);
+        options
+    }
+
+    /// w · s: the weight is what is left on the fewest nodes under the lowest cap and the time since
+    /// the job arrived, to the power α; the speed-up is against that point.
+    fn value(&self, view: &View<'_>, job: JobId, left: f64, point: &OperatingPoint) -> f64 {
+        let options = self.options(view, job);
+        let least = options.iter().min_by_key(|point| (point.nodes, point.cap)).unwrap();
+        let slowest = least.time.secs_f64();
+        let here = view.now.since(view.job(job).submit).secs_f64();
+        (left * slowest + here).powf(self.spec.alpha) * slowest / point.time.secs_f64()
+    }
+
+    /// The program of this turn: the running jobs, of whom all must go on, and the waiting ones.
+    fn program(&self, view: &View<'_>) -> Vec<Entry> {
+        let choice = |job: JobId, left: f64, point: &OperatingPoint| {
+            (point.nodes, point.power.milliwatts(), self.value(view, job, left, point))
+        };
+        let running = self.running.iter().map(|(job, held)| {
+            let ways = self.ways_on(view, *job, held);
+            let choices = ways.iter().map(|point| choice(*job, held.left, point)).collect();
+            Entry { is_required: true, choices }
+        });
+        let waiting = view.queue.iter().map(|job| {
+            let options = self.options(view, job);
+            let choices = options.iter().map(|point| choice(job, 1.0, point)).collect();
+            Entry { is_required: false, choices }
+        });
+        running.chain(waiting).collect()
+    }
+
+    /// The longest that any job may hold what it gets now: at its slowest, and moving included.
+    fn longest(&self, view: &View<'_>) -> Span {
+        let slowest = |points: &[OperatingPoint]| points.iter().map(|p| p.time).max().unwrap();
+        let move_of = |(job, held): (&JobId, &Held)| {
+            let ways = self.ways_on(view, *job, held);
+            let times = ways.iter().map(|way| self.move_millis(view, *job, held, way.nodes));
+            2 * times.max().unwrap()
+        };
+        let pause = self.running.iter().map(move_of).max().unwrap_or(0);
+        let running = self.running.iter().map(|(job, held)| {
+            let work = held.left * slowest(&self.options(view, *job)).millis() as f64;
+            let pause = if self.may_move(held, view.now) { pause } else { 0 };
+            held.since.since(view.now).millis() + pause + work.ceil() as u64
+        });
+        let waiting = view.queue.iter().map(|job| slowest(&self.options(view, job)).millis());
+        Span::from_millis(running.chain(waiting).max().unwrap_or(0))
+    }
+
+    /// The lowest limit for so long.
+    fn lowest_for(&self, view: &View<'_>, span: Span) -> u64 {
+        let changes = self.budget.changes_after(view.now).iter();
+        let times = changes.map(|change| change.0).filter(|at| *at < view.now + span);
+        times.chain([view.now]).map(|at| self.milliwatts_at(at)).min().unwrap()
+    }
+
+    /// What a change of nodes takes, by the paper's formulas: 512 MB for each node asked for over
+    /// links of 425 MB/s, and booting.
+    fn move_millis(&self, view: &View<'_>, job: JobId, held: &Held, to: u32) -> u64 {
+        let (before, after) = (f64::from(held.point.nodes), f64::from(to));
+        let data = 512.0 * f64::from(view.job(job).nodes.min(self.machine.nodes));
+        let links = |nodes: f64| 2.0 * 425.0 * nodes.powf(2.0 / 3.0);
+        let seconds = if after > before {
+            let moved = (data / before - data / after) * before;
+            moved / links(before) + (after - before) * 0.01904 + 72.73
+        } else {
+            data / before * (before - after) / links(after)
+        };
+        (seconds * 1000.0).ceil() as u64
+    }
+
+    /// Carries the decisions out on the plain list, one by one.
+    fn apply(&mut self, view: &View<'_>, decisions: &[Decision]) {
+        let before = self.running.clone();
+        let (in_service, limit) = (view.ledger.nodes_in_service(), self.milliwatts_at(view.now));
+        let mut step = 0;
+        for decision in decisions {
+            let (_, held_before) = self.sums();
+            let (rank, job, event) = match *decision {
+                Decision::Start { job, point } => {
+                    assert!(self.options(view, job).contains(&point), "{decision:?}");
+                    assert!(view.queue.contains(job));
+                    let held = Held { point, left: 1.0, since: view.now, moved: None };
+                    assert!(self.running.insert(job, held).is_none(), "{job} starts twice");
+                    (3, job, Event::Start(point))
+                }
+                Decision::Change { job, point, pause, left } => {
+                    let was = before.get(&job).expect("only running jobs change");
+                    assert!(self.ways_on(view, job, was).contains(&point), "{decision:?}: {was:?}");
+                    let held = self.running.get_mut(&job).unwrap();
+                    let from = std::mem::replace(&mut held.point, point);
+                    let is_less = point.nodes <= from.nodes && point.cap <= from.cap;
+                    let is_more = point.nodes >= from.nodes && point.cap >= from.cap;
+                    assert!(is_less != is_more, "{from:?} to {point:?}");
+                    if point.nodes != from.nodes {
+                        held.moved = Some(view.now);
+                    } else {
+                        assert_eq!(pause, Span::ZERO, "nobody waits for a new cap");
+                    }
+                    held.since = held.since + pause;
+                    let rest = held.since.since(view.now).millis();
+                    let expected = rest as f64 + held.left * point.time.millis() as f64;
+                    assert!((left.millis() as f64 - expected).abs() < 2.0, "{left} {expected}");
+                    (if is_less { 1 } else { 2 }, job, Event::Change(point, pause))
+                }
+                _ => panic!("{decision:?}"),
+            };
+            assert!(step <= rank, "lower, then raise, then start: {decisions:?}");
+            step = rank;
+            self.journal.push((view.now, job, event));
+            let (nodes, held) = self.sums();
+            assert!(nodes <= in_service, "{nodes} nodes of {in_service}");
+            assert!(held <= limit.max(held_before), "{held} mW of {limit}");
+        }
+        self.check_pauses(view, decisions, &before);
+    }
+
+    /// Whose nodes change stands still for twice the longest move of all.
+    fn check_pauses(
+        &self,
+        view: &View<'_>,
+        decisions: &[Decision],
+        before: &BTreeMap<JobId, Held>,
+    ) {
+        let moves =
+            before.iter().filter(|(job, was)| self.running[job].point.nodes != was.point.nodes);
+        let times = moves.map(|(job, was)| {
+            assert!(self.may_move(was, view.now), "{job} is guarded: {was:?}");
+            self.move_millis(view, *job, was, self.running[job].point.nodes)
+        });
+        let expected = 2 * times.max().unwrap_or(0);
+        for (job, was) in before {
+            let pauses = decisions.iter().filter_map(|decision| match *decision {
+                Decision::Change { job: other, pause, .. } if other == *job => Some(pause.millis()),
+                _ => None,
+            });
+            let pause: u64 = pauses.sum();
+            let moves = self.running[job].point.nodes != was.point.nodes;
+            // Each time is rounded up to a millisecond.
+            let is_right = if moves { pause.abs_diff(expected) <= 2 } else { pause == 0 };
+            assert!(is_right, "{job} stands still for {pause} ms, not {expected}");
+        }
+    }
+
+    /// What runs now is the best there is.
+    fn check_choice(
+        &self,
+        view: &View<'_>,
+        program: &[Entry],
+        longest: Span,
+        before: &BTreeMap<JobId, Held>,
+    ) {
+        let nodes = view.ledger.nodes_in_service();
+        // The watcher's times may be off by a millisecond or two, in either direction.
+        let slack = Span::from_millis(2);
+        let spans = [Span::from_millis(longest.millis().saturating_sub(2)), longest + slack];
+        let optima = spans.map(|span| best(program, nodes, self.lowest_for(view, span)));
+        let value =
+            self.running.iter().map(|(job, held)| self.value(view, *job, held.left, &held.point));
+        let value: f64 = value.sum();
+        let agrees = |optimum: &Option<f64>| match optimum {
+            Some(optimum) => (value - optimum).abs() <= 1e-6 * optimum,
+            None => self.is_held_back(view, before),
+        };
+        assert!(optima.iter().any(agrees), "worth {value}, at best {optima:?}, at {}", view.now);
+    }
+
+    /// Running jobs are too much for some limit, and nobody starts. If that limit is to come,
+    /// everybody goes on; if it is in force, everybody is at what draws least.
+    fn is_held_back(&self, view: &View<'_>, before: &BTreeMap<JobId, Held>) -> bool {
+        let milliwatts: u64 = before.values().map(|was| was.point.power.milliwatts()).sum();
+        let is_to_come = milliwatts <= self.milliwatts_at(view.now);
+        let is_right = |(job, was): (&JobId, &Held)| {
+            let point = self.running[job].point;
+            let ways = self.ways_on(view, *job, was);
+            let least = ways.iter().map(|point| point.power).min();
+            if is_to_come { point == was.point } else { Some(point.power) == least }
+        };
+        self.running.len() == before.len() && before.iter().all(is_right)
+    }
+}
+
+impl Policy for Watched<'_> {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        self.note(view);
+        let (program, longest, before) =
+            (self.program(view), self.longest(view), self.running.clone());
+        let first = decisions.len();
+        self.inner.decide(view, decisions);
+        self.apply(view, &decisions[first..]);
+        self.check_choice(view, &program, longest, &before);
+    }
+
+    fn adjusts(&self) -> bool {
+        self.inner.adjusts()
+    }
+}
