@@ -53,7 +53,7 @@ impl FromStr for Flexibility {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Flexibility::ALL.into_iter().find(|flexibility| flexibility.name() == text);
         let valid = || Flexibility::ALL.map(Flexibility::name).join(", ");
-        found.ok_or_else(|| format!("'{text}'; valid: {}", valid()))
+        found.ok_or_else(|| format!("valid: {}", valid()))
     }
 }
 
