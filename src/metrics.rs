@@ -71,6 +71,10 @@ pub struct Summary {
     pub unfinished: u64,
     /// How often a failing node threw a job out.
     pub restarts: u64,
+    /// How often the nodes or the cap of a running job changed.
+    pub changes: u64,
+    /// Of these, changes of nodes for which jobs had to stand still.
+    pub moves: u64,
     /// Jobs that started while a job ahead of them still waited.
     pub backfilled: u64,
     /// From the first submission to the last end.
@@ -204,6 +208,8 @@ impl Summary {
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
             dropped: count(|state| *state == State::Dropped),
             unfinished: run.unfinished,
+            changes: run.changes.len() as u64,
+            moves: run.changes.iter().filter(|change| change.pause > Span::ZERO).count() as u64,
             restarts: run.records.iter().map(|record| u64::from(record.restarts)).sum(),
             backfilled: run.records.iter().filter(|record| record.backfilled).count() as u64,
             makespan_s: makespan.secs_f64(),

@@ -288,6 +288,10 @@ fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
             "reference"
         );
     }
+    if let PolicySpec::Parm(_) = arguments.policy {
+        let drawn = "how jobs scale and answer to caps is drawn (--seed); no log says so";
+        text += &format!("{:>12}  {drawn}\n", "assumed");
+    }
     if let Some(profiles) = &answer.profiles {
         text += &format!("{:>12}  {profiles}\n", "profiles");
     }

@@ -140,6 +140,10 @@ pub fn summary_table(summary: &Summary) -> String {
             row("", "assuming the built-in gears; a machine file says what yours are".to_owned());
         }
     }
+    if s.changes > 0 {
+        let moves = format!("{} of them with a pause for other nodes", s.moves);
+        row("changes", format!("{} of nodes or caps of running jobs, {moves}", s.changes));
+    }
     if s.restarts > 0 {
         row("restarts", format!("{} after failing nodes", s.restarts));
     }
