@@ -563,7 +563,11 @@ impl<'a> World<'a> {
             peak: self.meter.peak(),
             peak_held: ledger.peak(),
             excursions: self.meter.excursions(),
-            unfinished: self.dispatch.queue().len() as u64,
+            unfinished: {
+                // Who stands still forever does not end, either.
+                let running = self.records.iter().filter(|record| record.state == State::Running);
+                (self.dispatch.queue().len() + running.count()) as u64
+            },
             records: self.records,
             ..self.run
         }

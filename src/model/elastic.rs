@@ -105,6 +105,14 @@ impl Elastic {
         }
     }
 
+    /// The same jobs, on the nodes they ask for alone; their caps may still be any.
+    pub fn as_asked(mut self) -> Self {
+        for grid in &mut self.grids {
+            *grid = grid.as_asked(&self.feed);
+        }
+        self
+    }
+
     /// The same jobs, where it costs this to change their numbers of nodes.
     pub fn resizing(self, resizing: Resizing) -> Self {
         Elastic { resizing, ..self }
@@ -288,6 +296,16 @@ mod tests {
         let model = model(38, KIND, &jobs);
         assert_eq!(model.nominal(JobId(0), &jobs[0]).nodes, 30);
         assert_eq!(model.footprint(JobId(1), &jobs[1]).nodes, 100);
+    }
+
+    #[test]
+    fn as_asked_means_as_asked() {
+        let jobs = [job(8, 920), job(60, 100)];
+        let model = model(38, KIND, &jobs).as_asked();
+        let menu = model.menu(JobId(0), &jobs[0]);
+        assert!(menu.iter().all(|point| point.nodes == 8));
+        assert_eq!(menu.len(), 6);
+        assert_eq!(model.footprint(JobId(1), &jobs[1]).nodes, 60, "more than there are");
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Work {
         Span::from_millis(time.div_ceil(u128::from(Work::ALL.0)) as u64)
     }
 
+    /// Whether nothing is left.
+    pub fn is_done(self) -> bool {
+        self.0 == 0
+    }
+
     /// The share that is left, for reckoning.
     pub fn share(self) -> f64 {
         self.0 as f64 / Work::ALL.0 as f64

@@ -7,6 +7,9 @@
 //! slowest the job may have. Its weight is (what is left of its time there + the time since it
 //! arrived) to the power α: zero favours throughput, more favours fairness.
 //!
+//! The program knows nothing of what a move costs. So two things are not offered that could only be
+//! a loss: to expand if the job ends later for it, and to move if it ends before the move is over.
+//!
 //! What changes is lowered first and raised second. A job whose nodes change stands still meanwhile,
 //! and so do all others that change with it, for twice the longest time that any of them takes to
 //! move; then it keeps its nodes for a while.
@@ -26,6 +29,7 @@ pub use spec::{Flexibility, ParmSpec};
 use std::collections::BTreeMap;
 
 use crate::model::OperatingPoint;
+use crate::model::pass::Resizing;
 use crate::policy::{Decision, Policy, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Offer, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
@@ -77,6 +81,13 @@ impl Parm {
         }
         // What was decided but refused never came to be.
         self.running.retain(|job, _| view.ledger.holds(*job));
+        for holding in view.ledger.running().iter() {
+            let options = self.options.get(&holding.job);
+            let running = self.running.get_mut(&holding.job);
+            if let (Some(options), Some(running)) = (options, running) {
+                running.correct(holding, options);
+            }
+        }
         for running in self.running.values_mut() {
             running.advance(view.now);
         }
@@ -96,8 +107,7 @@ impl Parm {
             };
             self.options[job].points.iter().map(moving_time)
         });
-        let longest = times.max().unwrap_or(Span::ZERO);
-        longest + longest
+        Resizing::delay(times)
     }
 
     /// The power that can be relied on for as long as any job may take, moving included: who starts
@@ -143,9 +153,16 @@ impl Parm {
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
             };
             let may_move = self.may_move(running, view.now);
-            let nodes = running.point.nodes;
-            let places = 0..options.points.len();
-            let offered = places.filter(|place| may_move || options.points[*place].nodes == nodes);
+            let is_offered = |place: &usize| {
+                let point = &options.points[*place];
+                let nodes = (running.point.nodes, point.nodes);
+                nodes.0 == nodes.1
+                    || may_move && {
+                        let time = view.model.moving_time(job, view.job(job), nodes.0, nodes.1);
+                        running.pays(point, Resizing::delay([time]))
+                    }
+            };
+            let offered = (0..options.points.len()).filter(is_offered);
             add(job, Need::Required, offered.collect(), &value);
         }
         for job in view.queue.iter() {
@@ -211,8 +228,7 @@ impl Parm {
             let time = view.model.moving_time(*job, view.job(*job), nodes, point.nodes);
             (nodes != point.nodes).then_some(time)
         });
-        let longest = moves.max().unwrap_or(Span::ZERO);
-        let pause = longest + longest;
+        let pause = Resizing::delay(moves);
         for phase in [Phase::Lower, Phase::Raise] {
             for (job, point) in wanted {
                 if let Some(running) = self.running.get_mut(job) {

@@ -8,6 +8,7 @@ use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::pass::Application;
 use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid};
+use crate::policy::parm::Flexibility;
 use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy, Rmap,
     RmapSpec,
@@ -127,7 +128,11 @@ impl PolicySpec {
             }
             PolicySpec::Parm(spec) => {
                 let feed = Feed::of(machine, spec.levels);
-                Box::new(Elastic::new(machine, feed, &Application::ALL, jobs, seed))
+                let model = Elastic::new(machine, feed, &Application::ALL, jobs, seed);
+                match spec.flexibility {
+                    Flexibility::None => Box::new(model.as_asked()),
+                    Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
+                }
             }
         }
     }

@@ -113,7 +113,8 @@ impl Courses {
         let elapsed = now.since(course.since);
         course.work = course.work.after(elapsed, course.outcome.run_time);
         course.allowance = course.allowance.after(elapsed, course.limit);
-        // One who is still moving finishes that first.
+        // One who is still moving finishes that first. Whose work is done need not move any more.
+        let pause = if course.work.is_done() { Span::ZERO } else { pause };
         course.since = course.since.max(now) + pause;
         (course.nodes, course.outcome, course.limit) = (point.nodes, outcome, point.time);
         course.has_changed = true;

@@ -68,7 +68,7 @@ impl Record {
     /// Which of its ends to come is the last one: it goes up whenever another one counts.
     #[inline]
     pub(super) fn generation(&self) -> u32 {
-        (self.changes + u32::from(self.restarts)) & 0x7fff_ffff
+        self.changes.wrapping_add(u32::from(self.restarts)) & 0x7fff_ffff
     }
 
     pub(super) const WAITING: Record = Record {

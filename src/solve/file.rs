@@ -67,8 +67,13 @@ pub struct Configuration {
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The text is not JSON, or not of this form.
-    #[error("{0}; docs/solve.md describes the format")]
-    Form(serde_json::Error),
+    #[error("{}{error}; docs/solve.md describes the format", said(path))]
+    Form {
+        /// Where, such as `jobs[0].configurations[2].nodes`; a dot for the whole.
+        path: String,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
     /// A job's configuration cannot be used.
     #[error("job {place} ({name}), configuration {configuration}, '{field}': {why}")]
     Configuration {
@@ -98,10 +103,21 @@ pub enum ProgramError {
     Capacity(InstanceError),
 }
 
+/// Where something is wrong, if it is in some place.
+fn said(path: &str) -> String {
+    if path == "." { String::new() } else { format!("{path}: ") }
+}
+
 impl Program {
     /// Reads a program from JSON.
     pub fn from_json(text: &str) -> Result<Self, ProgramError> {
-        serde_json::from_str(text).map_err(ProgramError::Form)
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut json = serde_json::Deserializer::from_str(text);
+        let form = |path: String, error| ProgramError::Form { path, error };
+        let program = serde_path_to_error::deserialize(&mut json)
+            .map_err(|error| form(error.path().to_string(), error.into_inner()))?;
+        json.end().map_err(|error| form(".".to_owned(), error))?;
+        Ok(program)
     }
 
     /// What a job is called.
@@ -148,7 +164,7 @@ impl Program {
         };
         match error {
             InstanceError::Value { option, value, .. } => {
-                wrong(option, "value", format!("{value} is not a number from zero up"))
+                wrong(option, "value", format!("{value} is not a number from 0 to 1e200"))
             }
             InstanceError::Power { option, power, .. } => {
                 wrong(option, "power", format!("{power} is more than {}", Watts::LARGEST))

@@ -27,6 +27,7 @@ mod classes;
 mod combinations;
 mod dual;
 mod feasible;
+mod fill;
 mod gain;
 mod incumbent;
 mod instance;
@@ -96,6 +97,10 @@ const TOLERANCE: f64 = 1e-12;
 /// About how many moves the search begins with.
 const FIRST_MOVES: usize = 1200;
 
+/// A first choice that falls short of the bound by more than this share is tried to be made better
+/// in another way.
+const POOR: f64 = 0.005;
+
 impl Solver {
     /// Finds the best choice, as [`solve`] does.
     pub fn solve(
@@ -137,6 +142,9 @@ impl Solver {
         };
         proof.begin(losses);
         meter.spend(incumbent.improve_greedily(instance, losses, proof.classes()));
+        if incumbent.shortfall > POOR * bound.abs() {
+            meter.spend(fill::fill(incumbent, instance, losses));
+        }
         let mut depth = 0.0;
         loop {
             depth = proof.deepen(losses, incumbent, depth, tolerance, &is_enough, meter);

@@ -19,6 +19,9 @@ pub struct Kind {
 /// steps of 2⁻³²: a job may also be faster.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
+    kind: Kind,
+    /// The nodes that are asked for.
+    asked: u32,
     nodes: Vec<u32>,
     caps: usize,
     /// By nodes, then by caps.
@@ -40,7 +43,13 @@ impl Grid {
                 .iter()
                 .map(move |cap| fixed(nodes_factor * throttling.stretched(feed.law_watts(*cap))))
         });
-        Grid { nodes: nodes.to_vec(), caps: feed.caps().len(), factors: factors.collect() }
+        let factors = factors.collect();
+        Grid { kind: *kind, asked, nodes: nodes.to_vec(), caps: feed.caps().len(), factors }
+    }
+
+    /// The same jobs, on the nodes they ask for alone.
+    pub(super) fn as_asked(&self, feed: &Feed) -> Self {
+        Grid::new(&self.kind, feed, self.asked, &[self.asked])
     }
 
     /// The numbers of nodes, ascending.

@@ -1,6 +1,7 @@
 //! What jobs may have, and how far those that run have got, as far as is believed.
 
 use super::{Flexibility, Phase, is_over};
+use crate::ledger::Holding;
 use crate::model::{OperatingPoint, Work};
 use crate::policy::View;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -67,6 +68,26 @@ impl Running {
     /// Whether its number of nodes may change now.
     pub(super) fn may_move(&self, now: Instant, guard: Span) -> bool {
         is_over(self.moved, guard, now) && self.since <= now
+    }
+
+    /// Whether it may be worth moving to a point, if that takes so long at least: one who expands
+    /// ends sooner, and one who shrinks does not end before the move is over.
+    pub(super) fn pays(&self, to: &OperatingPoint, pause: Span) -> bool {
+        let left = self.work.time(self.point.time);
+        match to.nodes > self.point.nodes {
+            true => pause + self.work.time(to.time) < left,
+            false => pause < left,
+        }
+    }
+
+    /// Takes over what it really holds, if that is not what was decided.
+    pub(super) fn correct(&mut self, holding: &Holding, options: &Options) {
+        if (self.point.nodes, self.point.power) != (holding.nodes, holding.power) {
+            let is_it = |point: &&OperatingPoint| {
+                (point.nodes, point.power) == (holding.nodes, holding.power)
+            };
+            self.point = options.points.iter().find(is_it).copied().unwrap_or(self.point);
+        }
     }
 
     /// The longest it may still take if it does not move again.

@@ -233,6 +233,11 @@ impl Place {
         let feed = feed.expect("caps that rise");
         let resizing = self.resizing.clone().expect("links that carry something");
         let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed).resizing(resizing);
+        let is_rigid = match scheduler {
+            Scheduler::Baseline | Scheduler::Uniform { .. } => true,
+            Scheduler::Parm(spec) => spec.flexibility == Flexibility::None,
+        };
+        let model = if is_rigid { model.as_asked() } else { model };
         let mut policy: Box<dyn Policy> = match scheduler {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
             _ => PolicySpec::Easy.build(&Setting::default()),

@@ -53,7 +53,8 @@ impl Incumbent {
             losses.prices[0] * left[0] as f64 + losses.prices[1] * left[1] as f64
         };
         let after = |left: [i64; 2], kind: &Kind| [0, 1].map(|i| left[i] - kind.takes[i]);
-        // What speaks for a move, less being more; nothing if it does not help.
+        // What speaks for a move, less being more; nothing if it does not help. Of moves that lose
+        // alike, the one that relieves most.
         let rank = |left: [i64; 2], kind: &Kind| {
             let (over, then) = (overdraw(left), after(left, kind));
             if over > 0.0 {
@@ -62,10 +63,10 @@ impl Incumbent {
                 let relief = over - still_over;
                 let fits = still_over == 0.0;
                 let rank = if fits { kind.loss + priced(then) } else { kind.loss / relief };
-                (relief > 0.0).then_some((!fits, rank))
+                (relief > 0.0).then_some((!fits, rank, -relief))
             } else {
                 let better = kind.loss + priced(then) - priced(left);
-                (overdraw(then) == 0.0 && better < 0.0).then_some((false, better))
+                (overdraw(then) == 0.0 && better < 0.0).then_some((false, better, 0.0))
             }
         };
         let kinds: Vec<Kind> = (0..classes.len() as u32)
@@ -81,7 +82,9 @@ impl Incumbent {
                 .iter()
                 .filter(is_free)
                 .filter_map(|kind| Some((rank(left, kind)?, kind)))
-                .min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+                .min_by(|(a, _), (b, _)| {
+                    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
+                });
             let Some((_, kind)) = best else { break };
             // Others of its class follow while that helps in the same way.
             let was_over = overdraw(left) > 0.0;

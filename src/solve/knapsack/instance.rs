@@ -27,8 +27,8 @@ pub enum Need {
 /// Why entries cannot be used. Entries and options are counted from 0 in the order given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InstanceError {
-    /// A value is negative, infinite or not a number.
-    #[error("entry {entry}, option {option}: the value {value} is not a number from zero up")]
+    /// A value is negative, not a number, or beyond what sums can hold.
+    #[error("entry {entry}, option {option}: the value {value} is not a number from 0 to 1e200")]
     Value {
         /// Which entry.
         entry: usize,
@@ -128,7 +128,7 @@ impl Instance {
     pub fn add(&mut self, need: Need, offers: &[Offer]) -> Result<(), InstanceError> {
         let entry = self.needs.len();
         for (option, offer) in offers.iter().enumerate() {
-            if !(offer.value.is_finite() && offer.value >= 0.0) {
+            if !(0.0..=1e200).contains(&offer.value) {
                 return Err(InstanceError::Value { entry, option, value: offer.value });
             }
             if offer.power > Watts::LARGEST {

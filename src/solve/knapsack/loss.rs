@@ -127,9 +127,15 @@ impl Losses {
     }
 }
 
+/// Of more moves than this of one entry, none is dropped: it costs their square.
+const MOST_COMPARED: usize = 1000;
+
 /// Of one entry's moves, those from `first` on, drops each to an option that takes no less and is
-/// worth no more than another one. The last of the first among equals stays.
+/// worth no more than another one. Of equals the first option stays.
 fn drop_dominated(moves: &mut Vec<Move>, first: usize, taken: u32, value: impl Fn(u32) -> f64) {
+    if moves.len() - first > MOST_COMPARED {
+        return;
+    }
     let own = Move { entry: 0, option: taken, loss: 0.0, takes: [0; 2] };
     let beats = |a: &Move, b: &Move| {
         let no_more = a.takes[0] <= b.takes[0] && a.takes[1] <= b.takes[1];

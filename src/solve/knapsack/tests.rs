@@ -159,3 +159,25 @@ fn nothing_to_choose() {
     let solution = solve(&instance, Limits::default(), None).unwrap();
     assert!(solution.optimal() && solution.objective() == 0.0 && solution.gap() == 0.0);
 }
+
+/// 500 jobs of 20 options, each of which takes 21 of nodes and milliwatts together and is worth the
+/// same: at the prices all of them tie. 357 jobs fit by the sum of both; a plain fill that takes what
+/// fits runs nearly as many.
+#[test]
+fn ties_everywhere_are_no_excuse() {
+    let mut instance = Instance::new(3750, Watts::from_milliwatts(3750)).unwrap();
+    let offers: Vec<Offer> = (0..20)
+        .map(|i| Offer {
+            nodes: i + 1,
+            power: Watts::from_milliwatts(20 - u64::from(i)),
+            value: 1.0,
+        })
+        .collect();
+    for _ in 0..500 {
+        instance.add(Need::Optional, &offers).unwrap();
+    }
+    let limits = Limits { gap: 0.0, effort: 5_000_000, stop: None };
+    let solution = solve(&instance, limits, None).unwrap();
+    assert!(solution.objective() >= 350.0, "{}", solution.objective());
+    assert!(solution.bound() < 358.0);
+}

@@ -135,20 +135,21 @@ fn who_ends_before_a_limit_falls_is_left_alone() {
     assert!(run.changes.is_empty());
 }
 
-/// Four jobs on 2 nodes each; three end after 922 · 8.5/4.75 = 1649.9 s, the fourth would after
-/// 1700 s. To move takes about 148 s, in which the limit falls to 500 W, at 1705 s: 4 nodes at
-/// 116 W can be fed, 8 cannot.
+/// Four jobs on 2 nodes each; three end after 922 · 8.5/4.75 = 1649.9 s, the fourth after 1700 s. To
+/// move takes about 148 s: it would end later for it, and stays where it is. One that has 2358 s to
+/// go gains by it.
 #[test]
-fn who_moves_stays_within_the_limits_it_then_sees() {
+fn nobody_moves_who_would_end_later_for_it() {
     let spec = spec(Flexibility::Malleable, 0.0, 0);
-    let budget =
-        Budget::from_steps(vec![(second(0), watts(1000)), (second(1705), watts(500))]).unwrap();
-    let jobs = [(0, 4, 950), (0, 4, 922), (0, 4, 922), (0, 4, 922)];
-    let run = run(8, &[60], budget, spec, SUBLINEAR, &jobs);
-    let nodes: Vec<(JobId, u32)> =
-        run.changes.iter().map(|change| (change.job, change.nodes)).collect();
-    assert_eq!(nodes, [(JobId(0), 4)]);
-    assert_eq!(run.excursions.time, Span::ZERO);
+    let moves = |seconds: u32| {
+        let jobs = [(0, 4, seconds), (0, 4, 922), (0, 4, 922), (0, 4, 922)];
+        let run = run(8, &[60], Budget::constant(watts(1000)), spec, SUBLINEAR, &jobs);
+        (run.changes.len(), run.records[0].end)
+    };
+    assert_eq!(moves(950), (0, Instant::from_millis(1_700_001)), "rounded up");
+    let (changes, end) = moves(2240);
+    assert_eq!(changes, 1);
+    assert!(end < second(4008), "{end}");
 }
 
 /// A job draws 464 W on 4 nodes when the limit falls to 300 W, which nobody had foreseen. Under the

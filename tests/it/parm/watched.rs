@@ -97,11 +97,27 @@ impl<'a> Watched<'a> {
         self.spec.flexibility == Flexibility::Malleable && !is_guarded && held.since <= now
     }
 
+    /// Whether a move can be worth it: who expands ends sooner, and who shrinks does not end before
+    /// the move is over, even if nobody else moves.
+    fn pays(&self, view: &View<'_>, job: JobId, held: &Held, to: &OperatingPoint) -> bool {
+        let moving = view.model.moving_time(job, view.job(job), held.point.nodes, to.nodes);
+        let pause = 2 * moving.millis();
+        let time = |point: &OperatingPoint| held.left * point.time.millis() as f64;
+        // Times are whole milliseconds, rounded up.
+        let left = time(&held.point).ceil() as u64;
+        match to.nodes > held.point.nodes {
+            true => pause + (time(to).ceil() as u64) < left,
+            false => pause < left,
+        }
+    }
+
     /// The points a running job may have.
     fn ways_on(&self, view: &View<'_>, job: JobId, held: &Held) -> Vec<OperatingPoint> {
         let mut options = self.options(view, job);
         let may_move = self.may_move(held, view.now);
-        options.retain(|point| may_move || point.nodes == held.point.nodes);
+        options.retain(|point| {
+            point.nodes == held.point.nodes || may_move && self.pays(view, job, held, point)
+        });
         options
     }
 
