@@ -29,6 +29,7 @@ mod dual;
 mod feasible;
 mod fill;
 mod gain;
+mod groups;
 mod incumbent;
 mod instance;
 mod join;
@@ -36,9 +37,11 @@ mod loss;
 mod meter;
 mod polygon;
 mod proof;
+mod runs;
 mod solution;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 use dual::Dual;
 use incumbent::Incumbent;
@@ -147,8 +150,10 @@ impl Solver {
         }
         let mut depth = 0.0;
         loop {
-            depth = proof.deepen(losses, incumbent, depth, tolerance, &is_enough, meter);
-            if meter.is_spent() || is_enough(depth, incumbent) || depth < losses.reach {
+            let needs_more;
+            (depth, needs_more) =
+                proof.deepen(losses, incumbent, depth, tolerance, &is_enough, meter);
+            if !needs_more || meter.is_spent() {
                 break;
             }
             moves *= 4;

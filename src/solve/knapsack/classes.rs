@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::loss::Move;
 
 /// A move that any entry of a class can make.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Kind {
     pub(super) class: u32,
     /// Which move of the class.

@@ -5,8 +5,8 @@
 //! and watts must lie in a small window. The other list is put on a grid with cells as large as the
 //! largest window, and the cells are hashed: a window touches four of them at most.
 
-use super::combinations::{Combination, mix};
 use super::meter::Meter;
+use super::runs::Combination;
 
 /// A list on a grid.
 #[derive(Default)]
@@ -14,7 +14,14 @@ pub(super) struct Grid {
     /// Where each bucket begins in `members`, and where the last one ends.
     starts: Vec<u32>,
     members: Vec<Member>,
+    axes: [Axis; 2],
+    bits: u32,
+    /// The shortfall for which the cells are large enough.
+    shortfall: f64,
 }
+
+/// The grid is made finer when the shortfall is less than this share of what it was made for.
+const FINER: f64 = 0.6;
 
 #[derive(Clone, Copy, Default)]
 struct Member {
@@ -23,10 +30,10 @@ struct Member {
     place: u32,
 }
 
-/// The best pair found, by the places of its parts, and what it falls short by.
+/// The best triple found, by the places of its parts, and what it falls short by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    pub(super) places: [usize; 2],
+pub(super) struct Triple {
+    pub(super) places: [usize; 3],
     pub(super) shortfall: f64,
 }
 
@@ -42,7 +49,7 @@ pub(super) struct Aim {
 }
 
 /// One axis of the grid.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Axis {
     low: i64,
     high: i64,
@@ -72,80 +79,108 @@ impl Axis {
     }
 }
 
+/// Two cells as one number in which neighbours are far apart. They come in lattices, which plain
+/// multiplication would leave as lattices: so what is above is folded into what is below.
+#[inline]
+fn mix(pair: [i64; 2]) -> u64 {
+    let fold = |x: u64| (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let both = (pair[0] as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ pair[1] as u64;
+    let folded = fold(fold(both));
+    folded ^ (folded >> 32)
+}
+
 #[inline]
 fn hash(cells: [i64; 2], bits: u32) -> usize {
     mix(cells) as usize & ((1 << bits) - 1)
 }
 
 impl Grid {
-    /// The pair that falls short least, if one falls short by less than the aim. Returns nothing
-    /// else when the effort is spent before all pairs were tried: `meter` knows.
+    /// The triple that falls short least, if one falls short by less than the aim. Returns nothing
+    /// else when the effort is spent before all were tried: `meter` knows.
     pub(super) fn join(
         &mut self,
-        one: &[Combination],
-        other: &[Combination],
+        [few, one, other]: [&[Combination]; 3],
         mut aim: Aim,
+        most_tries: u64,
         meter: &mut Meter<'_, '_>,
-    ) -> Option<Pair> {
-        let windows = aim.prices.map(|price| aim.shortfall / price);
-        let axes = [0, 1].map(|axis| Axis::of(other, axis, windows[axis]));
-        let bits = (other.len() as u32).next_power_of_two().trailing_zeros().max(4);
-        self.put(other, &axes, bits);
+    ) -> Option<Triple> {
         let mut best = None;
-        for (place, here) in one.iter().enumerate() {
-            let room = aim.shortfall - here.loss;
-            if room <= aim.tolerance {
-                continue;
-            }
-            let left = [aim.left[0] - here.takes[0], aim.left[1] - here.takes[1]];
-            let cells = [0, 1].map(|i| axes[i].cells(left[i], room / aim.prices[i]));
-            let [Some(nodes), Some(power)] = cells else { continue };
-            let mut tried = 1;
-            for node_cell in nodes.0..=nodes.1 {
-                for power_cell in power.0..=power.1 {
-                    let bucket = hash([node_cell, power_cell], bits);
-                    let members = &self.members
-                        [self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
-                    for member in members {
-                        // Those that follow lose more.
-                        if member.loss > room {
-                            break;
-                        }
-                        tried += 1;
-                        let unused = [left[0] - member.takes[0], left[1] - member.takes[1]];
-                        if unused[0] < 0 || unused[1] < 0 {
-                            continue;
-                        }
-                        let shortfall = here.loss
-                            + member.loss
-                            + aim.prices[0] * unused[0] as f64
-                            + aim.prices[1] * unused[1] as f64;
-                        if shortfall < aim.shortfall - aim.tolerance {
-                            aim.shortfall = shortfall;
-                            best = Some(Pair { places: [place, member.place as usize], shortfall });
-                        }
+        let mut tries = 0;
+        self.put(other, &aim);
+        for (first, base) in few.iter().enumerate() {
+            let left = [aim.left[0] - base.takes[0], aim.left[1] - base.takes[1]];
+            for (second, here) in one.iter().enumerate() {
+                let lost = base.loss + here.loss;
+                let room = aim.shortfall - lost;
+                if room <= aim.tolerance {
+                    continue;
+                }
+                let left = [left[0] - here.takes[0], left[1] - here.takes[1]];
+                let (found, tried) = self.fit(left, room, &aim);
+                if let Some((shortfall, third)) = found {
+                    let shortfall = lost + shortfall;
+                    aim.shortfall = shortfall;
+                    best = Some(Triple { places: [first, second, third], shortfall });
+                    if shortfall < FINER * self.shortfall {
+                        self.put(other, &aim);
+                        meter.spend(other.len() as u64);
                     }
                 }
-            }
-            if !meter.spend(tried) {
-                break;
+                tries += tried;
+                if !meter.spend(tried) || tries > most_tries {
+                    return best;
+                }
             }
         }
         best
     }
 
+    /// What falls short least, by less than `room`, of those that take no more than is left: by how
+    /// much, and which. And how many were tried.
+    #[inline]
+    fn fit(&self, left: [i64; 2], mut room: f64, aim: &Aim) -> (Option<(f64, usize)>, u64) {
+        let cells = [0, 1].map(|i| self.axes[i].cells(left[i], room / aim.prices[i]));
+        let [Some(nodes), Some(power)] = cells else { return (None, 0) };
+        let (mut best, mut tried) = (None, 1);
+        for node_cell in nodes.0..=nodes.1 {
+            for power_cell in power.0..=power.1 {
+                let bucket = hash([node_cell, power_cell], self.bits);
+                let bounds = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
+                for member in &self.members[bounds] {
+                    // Those that follow lose more.
+                    if member.loss > room {
+                        break;
+                    }
+                    tried += 1;
+                    let unused = [left[0] - member.takes[0], left[1] - member.takes[1]];
+                    if unused[0] < 0 || unused[1] < 0 {
+                        continue;
+                    }
+                    let shortfall = member.loss
+                        + aim.prices[0] * unused[0] as f64
+                        + aim.prices[1] * unused[1] as f64;
+                    if shortfall < room - aim.tolerance {
+                        room = shortfall;
+                        best = Some((shortfall, member.place as usize));
+                    }
+                }
+            }
+        }
+        (best, tried)
+    }
+
     /// Sorts a list into the buckets of its cells, in each by loss.
-    fn put(&mut self, list: &[Combination], axes: &[Axis; 2], bits: u32) {
+    fn put(&mut self, list: &[Combination], aim: &Aim) {
+        self.shortfall = aim.shortfall;
+        self.axes = [0, 1].map(|i| Axis::of(list, i, aim.shortfall / aim.prices[i]));
+        self.bits = (list.len() as u32).next_power_of_two().trailing_zeros().max(4);
+        let (axes, bits) = (self.axes, self.bits);
         let bucket = |combination: &Combination| {
             hash([0, 1].map(|i| axes[i].cell(combination.takes[i])), bits)
         };
         self.starts.clear();
         self.starts.resize((1 << bits) + 1, 0);
-        // Those that another beats need not be there.
-        let useful = || {
-            list.iter().enumerate().rev().filter(|(_, combination)| combination.loss.is_finite())
-        };
-        for (_, combination) in useful() {
+        for combination in list {
             self.starts[bucket(combination)] += 1;
         }
         let mut sum = 0;
@@ -156,7 +191,7 @@ impl Grid {
         self.members.clear();
         self.members.resize(sum as usize, Member::default());
         // From the last to the first, so that equal ones stay in order.
-        for (place, combination) in useful() {
+        for (place, combination) in list.iter().enumerate().rev() {
             let start = &mut self.starts[bucket(combination)];
             *start -= 1;
             self.members[*start as usize] =

@@ -1,14 +1,15 @@
 //! Searching deeper and deeper until nothing better can exist.
 //!
-//! At depth g all combinations of moves that lose at most g together are tried: the classes are
-//! dealt out to two halves, the combinations of each half are listed, and the lists are joined. When
-//! that is done, whatever was not tried falls short of D by more than g, so D − g bounds it. When g
-//! has reached what the best choice known falls short by, that choice is the best there is.
+//! At depth g all combinations of moves that lose at most g together are tried: the moves are dealt
+//! out to three parts, the combinations of each are listed, and the lists are joined. When that is
+//! done, whatever was not tried falls short of D by more than g, so D − g bounds it. When g has
+//! reached what the best choice known falls short by, that choice is the best there is.
 
 use super::classes::Classes;
 use super::combinations::Combinations;
+use super::groups::Groups;
 use super::incumbent::Incumbent;
-use super::join::{Aim, Grid};
+use super::join::{Aim, Grid, Triple};
 use super::loss::Losses;
 use super::meter::Meter;
 
@@ -16,7 +17,9 @@ use super::meter::Meter;
 #[derive(Default)]
 pub(super) struct Proof {
     classes: Classes,
-    halves: [Combinations; 2],
+    groups: Groups,
+    /// A few combinations, and two long lists of them.
+    parts: [Combinations; 3],
     grid: Grid,
 }
 
@@ -24,6 +27,14 @@ pub(super) struct Proof {
 const FIRST_MOVES: usize = 24;
 /// Moves that each depth has more than the one before, at least.
 const FURTHER_MOVES: usize = 4;
+/// A depth that is more than this share of what the best choice known falls short by may as well be
+/// the last one.
+const NEAR_THE_END: f64 = 0.85;
+/// Choices that fall short by more than so many times the depth need not be found yet: they would
+/// not end the search.
+const LOOK_AHEAD: f64 = 3.0;
+/// How many pairs are tried for each combination to come upon one of them.
+const TRIES: u64 = 4;
 
 impl Proof {
     /// Takes the moves of these losses, to be searched from now on.
@@ -35,8 +46,9 @@ impl Proof {
         &self.classes
     }
 
-    /// Searches until `is_enough(depth, incumbent)`, until all moves within reach are used up, or
-    /// until the effort is spent. Begins below depth `from`; returns the depth that is done.
+    /// Searches until `is_enough(depth, incumbent)`, until the next depth is out of the losses'
+    /// reach, or until effort or room is spent. Begins below depth `from`; returns the depth that is
+    /// done, and whether more moves are needed to go on.
     pub(super) fn deepen(
         &mut self,
         losses: &Losses,
@@ -45,26 +57,31 @@ impl Proof {
         tolerance: f64,
         is_enough: &dyn Fn(f64, &Incumbent) -> bool,
         meter: &mut Meter<'_, '_>,
-    ) -> f64 {
+    ) -> (f64, bool) {
         let mut done = from;
         let mut by_loss: Vec<f64> = losses.moves.iter().map(|step| step.loss).collect();
         by_loss.sort_unstable_by(f64::total_cmp);
         let loss_of = |place: usize| by_loss.get(place).copied().unwrap_or(f64::INFINITY);
         let mut depth = if from > 0.0 { from * 1.4 } else { loss_of(FIRST_MOVES) };
         let mut last_size = 0;
-        while !is_enough(done, incumbent) && done < losses.reach {
-            depth = depth.min(incumbent.shortfall).min(losses.reach);
+        while !is_enough(done, incumbent) {
+            if depth > NEAR_THE_END * incumbent.shortfall {
+                depth = incumbent.shortfall;
+            }
+            if depth > losses.reach {
+                return (done, true);
+            }
             if !self.search(losses, incumbent, depth, tolerance, meter) {
                 break;
             }
             done = depth;
-            let size = self.halves.iter().map(|half| half.list().len()).sum();
+            let size = self.parts.iter().map(|part| part.list().len()).sum();
             let further = by_loss.partition_point(|loss| *loss <= depth) + FURTHER_MOVES;
             depth *= if size < 2 * last_size || size < 500 { 1.8 } else { 1.4 };
             depth = depth.max(loss_of(further));
             last_size = size;
         }
-        done
+        (done, false)
     }
 
     /// Tries everything that loses at most `depth`; false if effort or room ran out.
@@ -76,37 +93,58 @@ impl Proof {
         tolerance: f64,
         meter: &mut Meter<'_, '_>,
     ) -> bool {
-        let classes = &self.classes;
-        for half in &mut self.halves {
-            half.begin();
+        for part in &mut self.parts {
+            part.begin();
         }
-        // Those that lose most come first, each into the half that is shorter so far.
-        for class in (0..classes.len() as u32).rev() {
-            let [one, other] = &mut self.halves;
-            let half = if one.list().len() <= other.list().len() { one } else { other };
-            let kinds = classes.kinds(class, &losses.moves);
-            if !half.extend(kinds, classes.size(class), depth, meter) {
-                return false;
+        self.groups.find(&self.classes, &losses.moves, depth);
+        for (part, groups) in self.parts.iter_mut().zip(self.groups.deal()) {
+            // Those that lose most come first.
+            for group in groups.into_iter().rev() {
+                if !part.extend(self.groups.classes(group), depth, meter) {
+                    return false;
+                }
             }
         }
-        let [one, other] = &self.halves;
-        let aim = Aim {
-            prices: losses.prices,
-            left: losses.left,
-            shortfall: incumbent.shortfall,
-            tolerance,
-        };
-        let found = self.grid.join(one.list(), other.list(), aim, meter);
-        if let Some(pair) = found {
-            let kinds = one.moves(pair.places[0]).chain(other.moves(pair.places[1]));
+        // The longer one goes on the grid.
+        let [_, one, other] = &mut self.parts;
+        if one.list().len() > other.list().len() {
+            std::mem::swap(one, other);
+        }
+        let found = self.join(losses, incumbent.shortfall, depth, tolerance, meter);
+        if let Some(triple) = found {
+            let kinds = self.parts.iter().zip(triple.places).flat_map(|(part, at)| part.moves(at));
+            let classes = &self.classes;
             let mut members = vec![0; classes.len()];
             let moves = kinds.map(|kind| {
                 let member = &mut members[kind.class as usize];
                 *member += 1;
                 classes.step(kind, *member - 1, &losses.moves)
             });
-            incumbent.replace(losses, moves, pair.shortfall);
+            incumbent.replace(losses, moves, triple.shortfall);
         }
         !meter.is_spent()
+    }
+
+    /// Joins the lists: finds the best of all choices that fall short by little more than `depth`,
+    /// or else, by chance, one that falls short by less than `shortfall`.
+    fn join(
+        &mut self,
+        losses: &Losses,
+        shortfall: f64,
+        depth: f64,
+        tolerance: f64,
+        meter: &mut Meter<'_, '_>,
+    ) -> Option<Triple> {
+        let lists = self.parts.each_ref().map(|part| part.list());
+        let (prices, left) = (losses.prices, losses.left);
+        let near = shortfall.min(LOOK_AHEAD * depth);
+        let aim = Aim { prices, left, shortfall: near, tolerance };
+        let found = self.grid.join(lists, aim, u64::MAX, meter);
+        if found.is_some() || near == shortfall {
+            return found;
+        }
+        // A window this wide holds many pairs, and most of them take too much.
+        let tries = TRIES * (lists[1].len() + lists[2].len()) as u64;
+        self.grid.join(lists, Aim { shortfall, ..aim }, tries, meter)
     }
 }
