@@ -65,7 +65,8 @@ impl Combinations {
         }
         let shifts = self.own.iter().filter(|own| own.trace != NOTHING);
         let shifts = shifts.map(|own| Combination { on_top: own.trace, ..*own });
-        if !self.runs.shift(&self.list, shifts, most, MOST, meter) {
+        let mut shifts: Vec<Combination> = shifts.collect();
+        if !self.runs.shift(&self.list, &mut shifts, most, MOST, meter) {
             return false;
         }
         self.runs.merge_into(&mut self.list);
@@ -83,17 +84,18 @@ impl Combinations {
     ) -> bool {
         let first = self.kinds.len() as u32 + 1;
         self.kinds.extend_from_slice(kinds);
+        let moves = kinds.iter().zip(first..).map(|(kind, on_top)| Combination {
+            loss: kind.loss,
+            takes: kind.takes,
+            on_top,
+            trace: NOTHING,
+        });
+        let mut moves: Vec<Combination> = moves.collect();
         // Another entry of the class moves in each round, in every way.
         let mut round = self.own.clone();
         self.rounds.clear();
         for _ in 0..size {
-            let moves = kinds.iter().zip(first..).map(|(kind, on_top)| Combination {
-                loss: kind.loss,
-                takes: kind.takes,
-                on_top,
-                trace: NOTHING,
-            });
-            if !self.runs.shift(&round, moves, most, MOST, meter) {
+            if !self.runs.shift(&round, &mut moves, most, MOST, meter) {
                 return false;
             }
             round.clear();

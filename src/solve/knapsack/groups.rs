@@ -114,7 +114,7 @@ impl Groups {
         let mut sum = 0.0;
         let fine = rest.iter().take_while(|place| {
             sum += weight(place);
-            sum <= half
+            sum - weight(place) / 2.0 <= half
         });
         let fine = fine.count();
         let mut coarse = rest.split_off(fine);

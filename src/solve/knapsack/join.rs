@@ -16,6 +16,8 @@ pub(super) struct Grid {
     members: Vec<Member>,
     axes: [Axis; 2],
     bits: u32,
+    /// How much of each resource one unit of value pays for.
+    per_price: [f64; 2],
     /// The shortfall for which the cells are large enough.
     shortfall: f64,
 }
@@ -139,7 +141,7 @@ impl Grid {
     /// much, and which. And how many were tried.
     #[inline]
     fn fit(&self, left: [i64; 2], mut room: f64, aim: &Aim) -> (Option<(f64, usize)>, u64) {
-        let cells = [0, 1].map(|i| self.axes[i].cells(left[i], room / aim.prices[i]));
+        let cells = [0, 1].map(|i| self.axes[i].cells(left[i], room * self.per_price[i]));
         let [Some(nodes), Some(power)] = cells else { return (None, 0) };
         let (mut best, mut tried) = (None, 1);
         for node_cell in nodes.0..=nodes.1 {
@@ -173,6 +175,7 @@ impl Grid {
     fn put(&mut self, list: &[Combination], aim: &Aim) {
         self.shortfall = aim.shortfall;
         self.axes = [0, 1].map(|i| Axis::of(list, i, aim.shortfall / aim.prices[i]));
+        self.per_price = aim.prices.map(|price| 1.0 / price);
         self.bits = (list.len() as u32).next_power_of_two().trailing_zeros().max(4);
         let (axes, bits) = (self.axes, self.bits);
         let bucket = |combination: &Combination| {

@@ -29,7 +29,7 @@ const FIRST_MOVES: usize = 24;
 const FURTHER_MOVES: usize = 4;
 /// A depth that is more than this share of what the best choice known falls short by may as well be
 /// the last one.
-const NEAR_THE_END: f64 = 0.85;
+const NEAR_THE_END: f64 = 0.75;
 /// Choices that fall short by more than so many times the depth need not be found yet: they would
 /// not end the search.
 const LOOK_AHEAD: f64 = 3.0;

@@ -70,19 +70,25 @@ impl Runs {
     pub(super) fn shift(
         &mut self,
         list: &[Combination],
-        shifts: impl Iterator<Item = Combination>,
+        shifts: &mut [Combination],
         most: f64,
         room: usize,
         meter: &mut Meter<'_, '_>,
     ) -> bool {
         self.ends.clear();
-        let mut end = 0;
+        // What cannot bear one shift cannot bear those that lose more.
+        shifts.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+        let (mut end, mut near) = (0, list.len());
+        reserve(&mut self.spare, near);
+        self.spare[..near].copy_from_slice(list);
         for shift in shifts {
-            reserve(&mut self.all, end + list.len());
-            let out = &mut self.all[end..end + list.len()];
+            reserve(&mut self.all, end + near);
+            let out = &mut self.all[end..end + near];
             let bearable = most - shift.loss;
             let mut kept = 0;
-            for combination in list {
+            for at in 0..near {
+                let combination = self.spare[at];
+                self.spare[kept] = combination;
                 out[kept] = Combination {
                     loss: combination.loss + shift.loss,
                     takes: [0, 1].map(|i| combination.takes[i] + shift.takes[i]),
@@ -91,11 +97,12 @@ impl Runs {
                 };
                 kept += usize::from(combination.loss <= bearable);
             }
-            end += kept;
-            self.ends.push(end);
-            if !meter.spend(list.len() as u64) || end > room {
+            if !meter.spend(near as u64) || end > room {
                 return false;
             }
+            near = kept;
+            end += kept;
+            self.ends.push(end);
         }
         true
     }
