@@ -39,10 +39,11 @@
 //! | [`sim`] | the event loop |
 //! | [`workload`] | logs, generators, the demo |
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
+//! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
 //! | [`scenario`] | a policy by its name, tried on a workload |
 //! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
-//! | [`solve`] | nodes and watts shared so that the value is largest |
+//! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 //! | [`cli`] | the command line |
 
 pub mod availability;
@@ -66,4 +67,5 @@ pub mod scenario;
 pub mod sim;
 pub mod solve;
 pub mod units;
+pub mod variation;
 pub mod workload;

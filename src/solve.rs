@@ -6,7 +6,10 @@
 //! [`knapsack`] is the program and its solver, and knows neither jobs nor policies. [`mod@file`] is
 //! how a program is written down, for this solver (JSON) and for others (LP). [`random`] makes
 //! programs up.
+//!
+//! [`ptune`] is about one job: its power shared among processors that are not alike.
 
 pub mod file;
 pub mod knapsack;
+pub mod ptune;
 pub mod random;

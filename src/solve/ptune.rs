@@ -1,0 +1,194 @@
+//! PTune: which of the processors on offer a job runs on, and which cap each of them gets, so that
+//! the job is fastest within its power (Gholkar, Mueller and Rountree: Power tuning for HPC jobs
+//! under manufacturing variations).
+//!
+//! A job is as fast as its processors together. Those that draw least without a cap are taken
+//! first; how many is what is to be found, since on few processors each can run fast, and on many
+//! each has to be held low. The paper moves small portions of power from the processor that loses
+//! least to the one that gains most. Along concave hulls that ends in one division, and `filling`
+//! goes there directly: the steepest stretches of all hulls are fed first. For one processor more,
+//! what was fed last gives way, and nothing that gave way ever comes back; so all numbers of
+//! processors are tried in the time of one sort.
+//!
+//! In such a division every processor but one stands at a corner of its hull, where curve and hull
+//! are the same. So the result is the best there is for concave curves, to less than one
+//! instruction per second, and for others it falls short by no more than what one processor's curve
+//! lies below its hull; [`Tuning::bound`] says how much that may be. What is returned is never
+//! slower than the same power in equal parts.
+//!
+//! [`plain`] is the greedy of the paper, for comparison. [`ceiling`] is a bound that holds for any
+//! choice of processors, not only for the most efficient ones.
+
+use crate::units::Watts;
+use crate::variation::{Curve, Ips};
+
+pub mod ceiling;
+mod even;
+mod filling;
+pub mod plain;
+#[cfg(test)]
+mod tests;
+
+pub use even::Even;
+use filling::{Division, Filling};
+
+/// A processor that the job gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Which, by its place among those on offer.
+    pub candidate: usize,
+    /// Its cap.
+    pub cap: Watts,
+}
+
+/// How a job's power is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning<'t> {
+    /// The processors it gets, from the most efficient on.
+    pub grants: &'t [Grant],
+    /// How fast it is on them.
+    pub ips: Ips,
+    /// No division among the most efficient processors, however many, makes it faster than this;
+    /// where the set was given, none among those.
+    pub bound: Ips,
+    /// The same power in equal parts, on as many processors as it feeds; none where processors of a
+    /// given set need more than equal parts.
+    pub uniform: Option<Even>,
+    /// Whether the division is that in equal parts, because no better one was found.
+    pub is_uniform: bool,
+}
+
+/// Why power cannot be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TuneError {
+    /// There is nobody to get it.
+    #[error("there are no processors to choose from")]
+    Nobody,
+    /// It does not feed anybody, or not everybody it has to.
+    #[error("{budget} is too little; {processors} of the processors need at least {needed}")]
+    TooLittle {
+        /// The power there is.
+        budget: Watts,
+        /// Who must be fed: one, or all of a given set.
+        processors: usize,
+        /// What that takes.
+        needed: Watts,
+    },
+}
+
+impl Tuning<'_> {
+    /// What the processors may draw together.
+    pub fn power(&self) -> Watts {
+        self.grants.iter().map(|grant| grant.cap).sum()
+    }
+}
+
+/// Who decides how many processors run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Free,
+    Given,
+}
+
+/// Divides power. It keeps its memory from one call to the next: a tuner that is kept allocates
+/// nothing once it has seen as many processors as it will see.
+#[derive(Debug, Default)]
+pub struct Tuner {
+    /// What each candidate draws without a cap, and its place: sorted, the order of efficiency.
+    order: Vec<(Watts, u32)>,
+    filling: Filling,
+    grants: Vec<Grant>,
+}
+
+impl Tuner {
+    /// A tuner.
+    pub fn new() -> Self {
+        Tuner::default()
+    }
+
+    /// As many of the candidates as make the job fastest, the most efficient ones first; the fewest
+    /// of them where several numbers do.
+    pub fn tune(&mut self, candidates: &[&Curve], budget: Watts) -> Result<Tuning<'_>, TuneError> {
+        self.sort(candidates)?;
+        self.filling.begin(budget);
+        let mut best: Option<(Division, usize)> = None;
+        let mut bound = Ips::ZERO;
+        for (place, (_, candidate)) in self.order.iter().enumerate() {
+            let curve = candidates[*candidate as usize];
+            if !self.filling.add(place as u32, curve) {
+                break;
+            }
+            let division = self.filling.settle(|place| candidates[self.order[place].1 as usize]);
+            bound = bound.max(division.bound);
+            if best.is_none_or(|(best, _)| division.ips > best.ips) {
+                best = Some((division, place + 1));
+            }
+        }
+        match best {
+            Some(best) => Ok(self.conclude(candidates, budget, Choice::Free, best, bound)),
+            None => {
+                let needed = candidates[self.order[0].1 as usize].least();
+                Err(TuneError::TooLittle { budget, processors: 1, needed })
+            }
+        }
+    }
+
+    /// The same processors with another budget: all of them run, and each gets a new cap.
+    pub fn retune(
+        &mut self,
+        processors: &[&Curve],
+        budget: Watts,
+    ) -> Result<Tuning<'_>, TuneError> {
+        self.sort(processors)?;
+        self.filling.begin(budget);
+        for (place, (_, candidate)) in self.order.iter().enumerate() {
+            if !self.filling.add(place as u32, processors[*candidate as usize]) {
+                let needed = processors.iter().map(|curve| curve.least()).sum();
+                return Err(TuneError::TooLittle { budget, processors: processors.len(), needed });
+            }
+        }
+        let division = self.filling.settle(|place| processors[self.order[place].1 as usize]);
+        let all = (division, processors.len());
+        Ok(self.conclude(processors, budget, Choice::Given, all, division.bound))
+    }
+
+    fn sort(&mut self, candidates: &[&Curve]) -> Result<(), TuneError> {
+        self.order.clear();
+        let drawn = candidates.iter().zip(0..).map(|(curve, place)| (curve.most(), place));
+        self.order.extend(drawn);
+        self.order.sort_unstable();
+        if self.order.is_empty() { Err(TuneError::Nobody) } else { Ok(()) }
+    }
+
+    /// The caps of a division, unless equal parts do better.
+    fn conclude(
+        &mut self,
+        candidates: &[&Curve],
+        budget: Watts,
+        choice: Choice,
+        (division, count): (Division, usize),
+        bound: Ips,
+    ) -> Tuning<'_> {
+        let in_order = |place: usize| candidates[self.order[place].1 as usize];
+        let even = Even::of(self.order.len(), budget, in_order);
+        let even = even.filter(|even| choice == Choice::Free || even.processors == count);
+        let better = even.filter(|even| even.ips > division.ips);
+        let count = better.map_or(count, |even| even.processors);
+        self.grants.clear();
+        for place in 0..count {
+            let curve = in_order(place);
+            let cap = match better {
+                Some(even) => even.cap.min(curve.most()),
+                None => division.cap(place as u32, curve),
+            };
+            self.grants.push(Grant { candidate: self.order[place].1 as usize, cap });
+        }
+        Tuning {
+            grants: &self.grants,
+            ips: better.map_or(division.ips, |even| even.ips),
+            bound,
+            uniform: even,
+            is_uniform: better.is_some(),
+        }
+    }
+}

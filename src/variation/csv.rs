@@ -1,0 +1,316 @@
+//! Curves as a table in text: how measured ones come, and how generated ones go.
+//!
+//! One row for each processor, application and cap: `processor,application,cap_w,gips,power_w`. All
+//! is refused that would make a curve wrong without anybody noticing: a cap that is missing, a row
+//! that is there twice, a processor without a curve, speed that falls as power rises. Power above
+//! the cap is what some processors draw; it is taken as measured, and counted.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Application, Curve, Ips, Knot, Processors};
+use crate::rows::rows;
+use crate::units::{Watts, parse_decimal};
+
+#[cfg(test)]
+mod tests;
+
+/// The columns, in their order.
+pub const COLUMNS: [&str; 5] = ["processor", "application", "cap_w", "gips", "power_w"];
+
+/// By how much a speed may be below one with less power, in thousandths, and pass as noise.
+pub const NOISE_THOUSANDTHS: u64 = 20;
+
+/// Why a table could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file cannot be read.
+    #[error("cannot read the curves {}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A field of a row is wrong.
+    #[error("{}, line {line}, field '{field}': {why}", path.display())]
+    Field {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// Which column.
+        field: &'static str,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// Rows are missing.
+    #[error("{}: {why}", path.display())]
+    Missing {
+        /// Which file.
+        path: PathBuf,
+        /// Which, and what to do.
+        why: String,
+    },
+}
+
+/// A table that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The processors and their curves.
+    pub processors: Processors,
+    /// Rows that drew more than their cap: how many, and the line of the first.
+    pub above_cap: Option<(usize, usize)>,
+    /// Rows that are slower than one with no more power, by so little that it is noise: how many, and
+    /// the line of the first. They are left out.
+    pub noise: Option<(usize, usize)>,
+}
+
+/// A row, as far as a curve is concerned.
+#[derive(Clone, Copy)]
+struct Row {
+    line: usize,
+    cap: Watts,
+    knot: Knot,
+}
+
+/// Names with their places, in the order in which they first occur.
+#[derive(Default)]
+struct Names<'a> {
+    places: HashMap<&'a str, usize>,
+    names: Vec<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn place(&mut self, name: &'a str) -> usize {
+        *self.places.entry(name).or_insert_with(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+}
+
+/// What is wrong with a line.
+struct Wrong {
+    line: usize,
+    field: &'static str,
+    why: String,
+}
+
+impl Table {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, TableError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| TableError::Unreadable { path: path.to_owned(), source })?;
+        Table::parse(&text, path)
+    }
+
+    /// Reads the text of a file, which the path names in errors.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, TableError> {
+        let missing = |why: String| TableError::Missing { path: path.to_owned(), why };
+        let at = |Wrong { line, field, why }: Wrong| TableError::Field {
+            path: path.to_owned(),
+            line,
+            field,
+            why,
+        };
+        let (mut processors, mut applications) = (Names::default(), Names::default());
+        let mut found: HashMap<(usize, usize), Vec<Row>> = HashMap::new();
+        for (line, fields) in rows(text, &COLUMNS) {
+            let (names, row) = read_row(line, &fields).map_err(at)?;
+            let place = (applications.place(names[1]), processors.place(names[0]));
+            found.entry(place).or_default().push(row);
+        }
+        let caps: BTreeSet<Watts> = found.values().flatten().map(|row| row.cap).collect();
+        let Some(floor) = caps.first().copied() else {
+            let heading = COLUMNS.join(",");
+            return Err(missing(format!(
+                "there are no rows; write a heading, {heading}, and rows"
+            )));
+        };
+        let (mut above_cap, mut noise) = (Count::default(), Count::default());
+        let mut curves_of = |(place, application): (usize, &&str)| {
+            let curve = |(processor, name): (usize, &&str)| {
+                let mut rows = found.remove(&(place, processor)).ok_or_else(|| {
+                    missing(format!(
+                        "processor '{name}' has no rows for {application}, which others have; \
+                         measure it there, or take the processor or the application out"
+                    ))
+                })?;
+                check_caps(&mut rows, &caps, name, application).map_err(|error| match error {
+                    Caps::Twice(wrong) => at(wrong),
+                    Caps::Missing(why) => missing(why),
+                })?;
+                for row in rows.iter().filter(|row| row.knot.power > row.cap) {
+                    above_cap.add(row.line);
+                }
+                check_rise(&mut rows, &mut noise).map_err(at)?;
+                let first = rows.first().map_or(0, |row| row.line);
+                let knots = rows.into_iter().map(|row| row.knot).collect();
+                Curve::new(floor, knots).map_err(|error| {
+                    at(Wrong { line: first, field: "power_w", why: error.to_string() })
+                })
+            };
+            let curves = processors.names.iter().enumerate().map(curve);
+            let curves = curves.collect::<Result<Vec<Curve>, TableError>>()?;
+            Ok(Application { name: (*application).to_owned(), curves })
+        };
+        let applications = applications.names.iter().enumerate().map(&mut curves_of);
+        let applications = applications.collect::<Result<Vec<_>, TableError>>()?;
+        let names = processors.names.into_iter().map(str::to_owned).collect();
+        let processors = Processors::new(names, floor, applications)
+            .ok_or_else(|| missing("there are no processors".to_owned()))?;
+        Ok(Table { processors, above_cap: above_cap.0, noise: noise.0 })
+    }
+}
+
+/// How many lines, and the first of them.
+#[derive(Default)]
+struct Count(Option<(usize, usize)>);
+
+impl Count {
+    fn add(&mut self, line: usize) {
+        let (count, first) = self.0.unwrap_or((0, line));
+        self.0 = Some((count + 1, first.min(line)));
+    }
+}
+
+/// The names of a row, processor and application, and the rest.
+fn read_row<'a>(line: usize, fields: &[&'a str]) -> Result<([&'a str; 2], Row), Wrong> {
+    let wrong = |field, why| Wrong { line, field, why };
+    let [processor, application, cap, gips, power] = fields[..] else {
+        let field = COLUMNS[fields.len().min(COLUMNS.len() - 1)];
+        let (found, heading) = (fields.len(), COLUMNS.join(","));
+        return Err(wrong(field, format!("a row has five fields, {heading}; this has {found}")));
+    };
+    for (field, name) in [("processor", processor), ("application", application)] {
+        if name.is_empty() || name.contains(char::is_control) {
+            return Err(wrong(field, format!("{name:?} is no name; write one, such as p17 or EP")));
+        }
+    }
+    let watts = |field, text| {
+        let nanowatts =
+            above_zero(text, "watts, such as 59.99").map_err(|why| wrong(field, why))?;
+        // Never less than was measured.
+        let power = Watts::from_milliwatts(nanowatts.div_ceil(1_000_000));
+        let too_much = || format!("'{text}' is too large; at most {}", Knot::MOST_POWER);
+        if power > Knot::MOST_POWER { Err(wrong(field, too_much())) } else { Ok(power) }
+    };
+    let cap = watts("cap_w", cap)?;
+    let power = watts("power_w", power)?;
+    let ips = above_zero(gips, "billions of instructions per second, such as 46.43")
+        .map_err(|why| wrong("gips", why))?;
+    if ips > Ips::LARGEST.ips() {
+        let why = format!("'{gips}' is too large; at most {}", Ips::LARGEST);
+        return Err(wrong("gips", why));
+    }
+    let knot = Knot { power, ips: Ips::from_ips(ips) };
+    Ok(([processor, application], Row { line, cap, knot }))
+}
+
+/// A number above zero in billionths.
+fn above_zero(text: &str, wanted: &str) -> Result<u64, String> {
+    match parse_decimal(text, 1_000_000_000) {
+        _ if text.is_empty() => Err(format!("there is no value; write {wanted}")),
+        Ok(0) => Err(format!("'{text}' is not above zero; write {wanted}")),
+        Ok(number) => Ok(number),
+        Err(_) if text.starts_with('-') => {
+            Err(format!("'{text}' is not above zero; write {wanted}"))
+        }
+        Err(error) => Err(format!("{error}; write {wanted}")),
+    }
+}
+
+/// What is wrong with the caps of a curve.
+enum Caps {
+    Twice(Wrong),
+    Missing(String),
+}
+
+/// Every cap that occurs in the table is there, once. Sorts the rows by it.
+fn check_caps(
+    rows: &mut [Row],
+    caps: &BTreeSet<Watts>,
+    processor: &str,
+    application: &str,
+) -> Result<(), Caps> {
+    rows.sort_by_key(|row| (row.cap, row.line));
+    if let Some(pair) = rows.windows(2).find(|pair| pair[0].cap == pair[1].cap) {
+        let (before, line, cap) = (pair[0].line, pair[1].line, pair[1].cap);
+        let why = format!(
+            "{application} on '{processor}' at {cap} is in line {before} already; keep one"
+        );
+        return Err(Caps::Twice(Wrong { line, field: "cap_w", why }));
+    }
+    match caps.iter().find(|cap| rows.binary_search_by_key(*cap, |row| row.cap).is_err()) {
+        None => Ok(()),
+        Some(cap) => Err(Caps::Missing(format!(
+            "processor '{processor}' has no row for {application} at {cap}, a cap that others have; \
+             measure it, or take that cap out everywhere"
+        ))),
+    }
+}
+
+/// More power is never slower, but for noise. Sorts the rows by power.
+fn check_rise(rows: &mut [Row], noise: &mut Count) -> Result<(), Wrong> {
+    rows.sort_by_key(|row| (row.knot.power, row.knot.ips, row.line));
+    let mut fastest: Option<Row> = None;
+    for row in rows.iter() {
+        let Some(before) = fastest.filter(|before| before.knot.ips > row.knot.ips) else {
+            fastest = Some(*row);
+            continue;
+        };
+        let (fast, slow) = (before.knot.ips.ips(), row.knot.ips.ips());
+        // Both are far below what would overflow.
+        if slow * 1000 < fast * (1000 - NOISE_THOUSANDTHS) {
+            let why = format!(
+                "{} at {} is more than {} % slower than {} at {} in line {}; speed cannot fall as \
+                 power rises: measure again, or take one of the two out at this cap everywhere",
+                row.knot.ips,
+                row.knot.power,
+                NOISE_THOUSANDTHS / 10,
+                before.knot.ips,
+                before.knot.power,
+                before.line
+            );
+            return Err(Wrong { line: row.line, field: "gips", why });
+        }
+        noise.add(row.line);
+    }
+    Ok(())
+}
+
+/// One row of a table, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measurement<'a> {
+    /// Which processor.
+    pub processor: &'a str,
+    /// Which application.
+    pub application: &'a str,
+    /// Under which cap.
+    pub cap: Watts,
+    /// What came of it.
+    pub knot: Knot,
+}
+
+/// Writes a table that [`Table::read`] reads.
+pub fn write<'a>(
+    out: &mut dyn Write,
+    measurements: impl Iterator<Item = Measurement<'a>>,
+) -> io::Result<()> {
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for Measurement { processor, application, cap, knot } in measurements {
+        let (cap, power) = (decimal(cap.milliwatts(), 3), decimal(knot.power.milliwatts(), 3));
+        let gips = decimal(knot.ips.ips(), 9);
+        writeln!(out, "{processor},{application},{cap},{gips},{power}")?;
+    }
+    Ok(())
+}
+
+/// A number whose last so many digits stand after the point, without zeros that say nothing.
+fn decimal(number: u64, places: usize) -> String {
+    let digits = format!("{number:0width$}", width = places + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - places);
+    format!("{whole}.{fraction}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
