@@ -7,12 +7,15 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 mod belief;
+mod curves;
 mod load;
+mod machine;
 mod profile;
 mod reproduce;
 mod simulate;
 mod solve;
 mod tables;
+mod tune;
 mod workload;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
@@ -27,10 +30,13 @@ struct Cli {
 enum Command {
     Simulate(Box<simulate::Arguments>),
     #[command(subcommand)]
+    Machine(machine::Command),
+    #[command(subcommand)]
     Profile(profile::Command),
     #[command(subcommand)]
     Reproduce(reproduce::Command),
     Solve(solve::Arguments),
+    Tune(tune::Arguments),
     #[command(subcommand)]
     Workload(workload::Command),
 }
@@ -41,9 +47,11 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Machine(command) => machine::run(&command),
         Command::Profile(command) => profile::run(&command),
         Command::Reproduce(command) => reproduce::run(&command),
         Command::Solve(arguments) => solve::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
         Command::Workload(command) => workload::run(&command),
     };
     match result {

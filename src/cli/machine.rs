@@ -1,0 +1,89 @@
+//! `busbar machine`: processors of one model that are not alike.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::report::write_whole;
+use crate::units::Share;
+use crate::variation::catalyst::{self, Catalyst, Shape};
+use crate::variation::csv;
+
+mod show;
+
+/// Look at processors that differ in what they draw, or make some up
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Generate(Generate),
+    Show(show::Arguments),
+}
+
+/// A machine that can be made up.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum MadeUp {
+    /// Ivy Bridge processors of 115 W that run CoMD, EP, BT and SP
+    Catalyst,
+}
+
+/// Write the curves of a machine that is made up
+///
+/// The measurements of the PTune paper were never published. These curves meet what is known of
+/// them: docs/variation.md says what that is, and what was chosen.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar machine generate catalyst --out catalyst.csv
+  busbar machine generate catalyst --processors 64 --seed 7 --shape cubic --noise 1%")]
+pub(super) struct Generate {
+    /// Which machine
+    #[arg(value_name = "MACHINE", value_enum)]
+    machine: MadeUp,
+
+    /// How many processors
+    #[arg(long, value_name = "N", default_value_t = catalyst::PROCESSORS,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(catalyst::MOST_PROCESSORS)))]
+    processors: u32,
+
+    /// Where random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How speed falls below 60 W, of which nothing is published: continued (as it falls above) or
+    /// cubic (with the third power of the watts)
+    #[arg(long, value_name = "SHAPE", default_value_t = Shape::Continued)]
+    shape: Shape,
+
+    /// The largest error of a measured speed, up to 10%
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    noise: Share,
+
+    /// The file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Generate(arguments) => generate(arguments),
+        Command::Show(arguments) => show::run(arguments),
+    }
+}
+
+fn generate(arguments: &Generate) -> anyhow::Result<()> {
+    let MadeUp::Catalyst = arguments.machine;
+    let Generate { processors, seed, shape, noise, .. } = *arguments;
+    if noise > Share::percent(10) {
+        bail!("--noise {noise} is too much; at most 10%");
+    }
+    let measured = Catalyst { processors, seed, shape, noise }.measure();
+    let write = |out: &mut dyn Write| csv::write(out, measured.rows());
+    match &arguments.out {
+        Some(path) => Ok(write_whole(path, &write)?),
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out)?;
+            Ok(out.flush()?)
+        }
+    }
+}

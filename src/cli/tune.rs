@@ -1,0 +1,246 @@
+//! `busbar tune`: which processors a job gets, and which cap each of them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::cli::{curves, print};
+use crate::report::{Side, columns};
+use crate::solve::ptune::ceiling::ceiling;
+use crate::solve::ptune::{Even, Grant, Tuner, plain};
+use crate::units::Watts;
+use crate::variation::{Curve, Ips, Processors};
+
+/// Choose processors for a job, and a cap for each, so that it is fastest within its power
+///
+/// The processors on offer are the most efficient ones of the machine: those that draw least
+/// without a cap. The job gets as many of them as make it fastest, which may be fewer.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar tune --power 3300W --processors 64
+  busbar tune --machine curves.csv --app CoMD --processors 64 --power 3300W --json
+  busbar tune --machine curves.csv --power 3300W --greedy plain --delta 1W")]
+pub(super) struct Arguments {
+    /// Curves in a .csv file; docs/variation.md describes it [default: catalyst, made up with seed
+    /// 1]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+
+    /// The application [default: the first]
+    #[arg(long, value_name = "APP")]
+    app: Option<String>,
+
+    /// How many processors are on offer, the most efficient ones first [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    processors: Option<u32>,
+
+    /// The job's power: 3300W, 3.3kW
+    #[arg(long, value_name = "POWER")]
+    power: Watts,
+
+    /// How power is divided
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Greedy::Hull)]
+    greedy: Greedy,
+
+    /// The portion that the plain greedy moves [default: 1W]
+    #[arg(long, value_name = "POWER")]
+    delta: Option<Watts>,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Greedy {
+    /// Along concave hulls: the best division of concave curves, never slower than equal parts
+    Hull,
+    /// As in the paper, portion by portion on the curves as measured
+    Plain,
+}
+
+/// The answer for programs. Powers are in watts, speeds in billions of instructions per second.
+#[derive(Serialize)]
+struct Answer<'a> {
+    application: &'a str,
+    offered: usize,
+    power_w: f64,
+    used_w: f64,
+    gips: f64,
+    bound_gips: f64,
+    ceiling_gips: f64,
+    equal_parts: Option<EqualParts>,
+    is_equal_parts: bool,
+    processors: Vec<Capped<'a>>,
+}
+
+#[derive(Serialize)]
+struct EqualParts {
+    processors: usize,
+    cap_w: f64,
+    gips: f64,
+}
+
+#[derive(Serialize)]
+struct Capped<'a> {
+    processor: &'a str,
+    cap_w: f64,
+    gips: f64,
+}
+
+/// A job that was tuned.
+struct Tuned<'a> {
+    processors: &'a Processors,
+    application: &'a str,
+    /// The processors on offer, and their curves.
+    offered: Vec<usize>,
+    curves: Vec<&'a Curve>,
+    power: Watts,
+    grants: Vec<Grant>,
+    ips: Ips,
+    bound: Ips,
+    ceiling: Ips,
+    even: Option<Even>,
+    is_even: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.delta.is_some() && arguments.greedy != Greedy::Plain {
+        bail!("--delta is for --greedy plain; the other way needs no portions");
+    }
+    let (processors, source) = curves::load(arguments.machine.as_deref())?;
+    let tuned = tune(arguments, &processors)?;
+    match arguments.json {
+        true => print(&(serde_json::to_string_pretty(&tuned.answer())? + "\n")),
+        false => print(&tuned.describe(&source)),
+    }
+}
+
+fn tune<'a>(arguments: &Arguments, processors: &'a Processors) -> anyhow::Result<Tuned<'a>> {
+    let application = match &arguments.app {
+        Some(name) => processors.application(name)?,
+        None => processors.applications().first().context("the machine runs no application")?,
+    };
+    let mut offered = application.by_efficiency();
+    if let Some(asked) = arguments.processors {
+        let (asked, there) = (asked as usize, offered.len());
+        if asked > there {
+            bail!("--processors {asked}: the machine has {there}; offer as many or fewer");
+        }
+        offered.truncate(asked);
+    }
+    let curves: Vec<&Curve> = offered.iter().map(|place| &application.curves[*place]).collect();
+    let power = arguments.power;
+    let mut tuner = Tuner::new();
+    let tuning = tuner.tune(&curves, power).context("--power")?;
+    let mut tuned = Tuned {
+        processors,
+        application: &application.name,
+        power,
+        grants: tuning.grants.to_vec(),
+        ips: tuning.ips,
+        bound: tuning.bound,
+        ceiling: ceiling(&curves, power),
+        even: tuning.uniform,
+        is_even: tuning.is_uniform,
+        offered,
+        curves,
+    };
+    if arguments.greedy == Greedy::Plain {
+        let delta = arguments.delta.unwrap_or(plain::DELTA);
+        if delta == Watts::ZERO {
+            bail!("--delta 0W moves nothing; write a portion, such as 1W");
+        }
+        let greedy = plain::tune(&tuned.curves, power, delta).context("--power")?;
+        (tuned.grants, tuned.ips, tuned.is_even) = (greedy.grants, greedy.ips, false);
+    }
+    Ok(tuned)
+}
+
+/// Processors in the table at most.
+const MOST_ROWS: usize = 20;
+
+impl Tuned<'_> {
+    fn used(&self) -> Watts {
+        self.grants.iter().map(|grant| grant.cap).sum()
+    }
+
+    fn name(&self, grant: &Grant) -> &str {
+        &self.processors.names()[self.offered[grant.candidate]]
+    }
+
+    fn answer(&self) -> Answer<'_> {
+        let capped = |grant: &Grant| Capped {
+            processor: &self.processors.names()[self.offered[grant.candidate]],
+            cap_w: grant.cap.as_f64(),
+            gips: self.curves[grant.candidate].at(grant.cap).billions(),
+        };
+        Answer {
+            application: self.application,
+            offered: self.curves.len(),
+            power_w: self.power.as_f64(),
+            used_w: self.used().as_f64(),
+            gips: self.ips.billions(),
+            bound_gips: self.bound.billions(),
+            ceiling_gips: self.ceiling.billions(),
+            equal_parts: self.even.map(|even| EqualParts {
+                processors: even.processors,
+                cap_w: even.cap.as_f64(),
+                gips: even.ips.billions(),
+            }),
+            is_equal_parts: self.is_even,
+            processors: self.grants.iter().map(capped).collect(),
+        }
+    }
+
+    fn describe(&self, source: &str) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+        let more = |than: Ips, ips: Ips| 100.0 * (ips.billions() / than.billions() - 1.0);
+        let (runs, offered) = (self.grants.len(), self.curves.len());
+        let there = self.processors.names().len();
+        line("machine", source.to_owned());
+        line("application", self.application.to_owned());
+        line("on offer", format!("{offered} of {there} processors, the most efficient"));
+        line("runs on", format!("{runs} of them; {} stay free", offered - runs));
+        line("power", format!("{} of {}", self.used(), self.power));
+        line("speed", self.ips.to_string());
+        if let Some(even) = self.even {
+            let change = more(even.ips, self.ips);
+            let how = if change < 0.0 { "slower" } else { "faster" };
+            let comparison = if self.is_even {
+                "kept, as nothing better was found".to_owned()
+            } else {
+                format!("{}, the job is {:.2} % {how}", even.ips, change.abs())
+            };
+            let (count, cap) = (even.processors, even.cap);
+            line("equal parts", format!("{count} processors at {cap}: {comparison}"));
+        }
+        let bound = |limit: Ips| format!("{limit}, {:.4} % more", more(self.ips, limit).max(0.0));
+        line("bound", format!("{}: with the first of these processors", bound(self.bound)));
+        line("ceiling", format!("{}: with any of them, in part", bound(self.ceiling)));
+        text.push('\n');
+        let headings = [
+            ("processor", Side::Left),
+            ("cap", Side::Right),
+            ("without a cap", Side::Right),
+            ("speed", Side::Right),
+        ];
+        let rows = self.grants.iter().take(MOST_ROWS).map(|grant| {
+            let curve = self.curves[grant.candidate];
+            vec![
+                self.name(grant).to_owned(),
+                grant.cap.to_string(),
+                curve.most().to_string(),
+                curve.at(grant.cap).to_string(),
+            ]
+        });
+        text += &columns(&headings, &rows.collect::<Vec<_>>());
+        if runs > MOST_ROWS {
+            text += &format!("  and {} more; --json lists all\n", runs - MOST_ROWS);
+        }
+        text
+    }
+}
