@@ -1,6 +1,7 @@
 //! The papers' experiments run again: what was published, and beside it what Busbar measures.
 //!
-//! One file per paper. Published numbers are data there and nothing is fitted to them.
+//! One file per paper. Published numbers are data there and nothing is fitted to them. `sample` is
+//! what many draws amount to.
 
 use std::fmt::Write;
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 mod parallel;
 pub mod parm;
 pub mod pb_guided;
+pub mod ptune;
 pub mod rmap;
 mod sample;
 

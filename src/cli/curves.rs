@@ -26,7 +26,7 @@ pub(super) fn load(file: Option<&Path>) -> anyhow::Result<(Processors, String)> 
     }
     if let Some((rows, first)) = table.noise {
         warn(&format!(
-            "{name}: rows that are slower than one with less power, by up to {} %: {rows}, the \
+            "{name}: rows that are slower than one with no more power, by up to {} %: {rows}, the \
              first in line {first}; they are taken for noise and left out",
             NOISE_THOUSANDTHS / 10
         ));

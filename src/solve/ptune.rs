@@ -65,7 +65,7 @@ pub enum TuneError {
     #[error("there are no processors to choose from")]
     Nobody,
     /// It does not feed anybody, or not everybody it has to.
-    #[error("{budget} is too little; {processors} of the processors need at least {needed}")]
+    #[error("{budget} is too little; {} at least {needed}", who_needs(*processors))]
     TooLittle {
         /// The power there is.
         budget: Watts,
@@ -74,6 +74,13 @@ pub enum TuneError {
         /// What that takes.
         needed: Watts,
     },
+}
+
+fn who_needs(processors: usize) -> String {
+    match processors {
+        1 => "a processor needs".to_owned(),
+        all => format!("all {all} processors together need"),
+    }
 }
 
 impl Tuning<'_> {

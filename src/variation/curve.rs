@@ -190,9 +190,20 @@ impl Curve {
         &self.hull
     }
 
-    /// Whether the curve is its own hull: every watt more brings no more than the one before.
-    pub fn is_concave(&self) -> bool {
-        self.hull.len() + 1 == self.knots.len()
+    /// How far the curve lies below its hull, at most, as a share of the hull: nothing if every watt
+    /// more brings no more than the one before.
+    pub fn deepest_dent(&self) -> f64 {
+        let dent = |segment: &Segment| {
+            let inside =
+                |knot: &&Knot| (segment.from.power..segment.to.power).contains(&knot.power);
+            let share = |knot: &Knot| {
+                let along = (knot.power - segment.from.power).milliwatts() as f64;
+                let hull = segment.from.ips.0 as f64 + along * segment.slope;
+                (1.0 - knot.ips.0 as f64 / hull).max(0.0)
+            };
+            self.knots.iter().filter(inside).map(share).fold(0.0, f64::max)
+        };
+        self.hull.iter().map(dent).fold(0.0, f64::max)
     }
 
     /// How fast the processor is on so much power, rounded down; on less than the least it does not
@@ -278,7 +289,7 @@ mod tests {
         assert_eq!([49, 50, 55, 60, 65, 80, 500].map(at), [0, 10, 55, 100, 110, 140, 140]);
         // 40 in 20 milliwatts, so 2 in one; a third of a step is rounded down.
         assert_eq!(at(61), 102);
-        assert!(curve.is_concave());
+        assert_eq!(curve.deepest_dent(), 0.0);
         assert_eq!([curve.hull()[0].slope, curve.hull()[1].slope], [9.0, 2.0]);
     }
 
@@ -304,11 +315,11 @@ mod tests {
     fn a_hull_goes_over_dents() {
         // From 50 to 70 in a straight line the middle is 25, above 20.
         let dented = curve(&[(50, 10), (60, 20), (70, 40), (80, 45)]);
-        assert!(!dented.is_concave());
+        assert!((dented.deepest_dent() - 5.0 / 25.0).abs() < 1e-9);
         assert_eq!(corners(&dented), [(50, 10), (70, 40), (80, 45)]);
         // Points on one line are corners, too: at each the processor is that fast.
         let straight = curve(&[(50, 10), (60, 20), (70, 30)]);
-        assert!(straight.is_concave());
+        assert_eq!(corners(&straight).len(), 3);
         assert_eq!(corners(&curve(&[(50, 7)])), [(50, 7)]);
     }
 

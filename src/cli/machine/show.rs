@@ -48,7 +48,8 @@ struct Row {
     difference_at_floor: f64,
     /// The power at which most is done for each watt.
     most_efficient_w: [f64; 5],
-    concave_curves: usize,
+    /// How far a curve lies below its concave hull at most, in per cent.
+    deepest_dent: f64,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -83,7 +84,8 @@ fn row(application: &Application, floor: Watts) -> Row {
         floor_gips,
         difference_at_floor: 100.0 * (1.0 - floor_gips[0] / floor_gips[4]),
         most_efficient_w: spread(&|curve| curve.most_efficient().power.as_f64()),
-        concave_curves: application.curves.iter().filter(|curve| curve.is_concave()).count(),
+        deepest_dent: 100.0
+            * application.curves.iter().map(Curve::deepest_dent).fold(0.0, f64::max),
     }
 }
 
@@ -113,7 +115,7 @@ fn describe(
         ("at the lowest cap (GIPS)", Side::Right),
         ("differ by", Side::Right),
         ("best for a watt (W)", Side::Right),
-        ("concave", Side::Right),
+        ("deepest dent", Side::Right),
     ];
     let span = |values: &[f64; 5]| format!("{:.1}–{:.1}", values[0], values[4]);
     let cells = rows.iter().map(|row| {
@@ -124,7 +126,7 @@ fn describe(
             span(&row.floor_gips),
             format!("{:.1} %", row.difference_at_floor),
             span(&row.most_efficient_w),
-            row.concave_curves.to_string(),
+            format!("{:.2} %", row.deepest_dent),
         ]
     });
     text += &columns(&headings, &cells.collect::<Vec<_>>());
