@@ -117,15 +117,14 @@ impl Tuner {
     /// of them where several numbers do.
     pub fn tune(&mut self, candidates: &[&Curve], budget: Watts) -> Result<Tuning<'_>, TuneError> {
         self.sort(candidates)?;
-        self.filling.begin(budget);
+        let order = &self.order;
+        let processor = |place: usize| candidates[order[place].1 as usize];
+        let most = self.filling.begin(budget, (0..order.len()).map(processor));
         let mut best: Option<(Division, usize)> = None;
         let mut bound = Ips::ZERO;
-        for (place, (_, candidate)) in self.order.iter().enumerate() {
-            let curve = candidates[*candidate as usize];
-            if !self.filling.add(place as u32, curve) {
-                break;
-            }
-            let division = self.filling.settle(|place| candidates[self.order[place].1 as usize]);
+        for place in 0..most {
+            self.filling.add();
+            let division = self.filling.settle(processor);
             bound = bound.max(division.bound);
             if best.is_none_or(|(best, _)| division.ips > best.ips) {
                 best = Some((division, place + 1));
@@ -147,15 +146,16 @@ impl Tuner {
         budget: Watts,
     ) -> Result<Tuning<'_>, TuneError> {
         self.sort(processors)?;
-        self.filling.begin(budget);
-        for (place, (_, candidate)) in self.order.iter().enumerate() {
-            if !self.filling.add(place as u32, processors[*candidate as usize]) {
-                let needed = processors.iter().map(|curve| curve.least()).sum();
-                return Err(TuneError::TooLittle { budget, processors: processors.len(), needed });
-            }
+        let order = &self.order;
+        let processor = |place: usize| processors[order[place].1 as usize];
+        let all = processors.len();
+        if self.filling.begin(budget, (0..all).map(processor)) < all {
+            let needed = processors.iter().map(|curve| curve.least()).sum();
+            return Err(TuneError::TooLittle { budget, processors: all, needed });
         }
-        let division = self.filling.settle(|place| processors[self.order[place].1 as usize]);
-        let all = (division, processors.len());
+        (0..all).for_each(|_| self.filling.add());
+        let division = self.filling.settle(processor);
+        let all = (division, all);
         Ok(self.conclude(processors, budget, Choice::Given, all, division.bound))
     }
 
@@ -186,7 +186,7 @@ impl Tuner {
             let curve = in_order(place);
             let cap = match better {
                 Some(even) => even.cap.min(curve.most()),
-                None => division.cap(place as u32, curve),
+                None => self.filling.cap(&division, place, curve),
             };
             self.grants.push(Grant { candidate: self.order[place].1 as usize, cap });
         }
