@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Application, Curve, Ips, Knot, Processors};
 use crate::rows::rows;
-use crate::units::{Watts, parse_decimal};
+use crate::units::{QuantityError, Watts, parse_decimal};
 
 #[cfg(test)]
 mod tests;
@@ -218,6 +218,9 @@ fn above_zero(text: &str, wanted: &str) -> Result<u64, String> {
         Err(_) if text.starts_with('-') => {
             Err(format!("'{text}' is not above zero; write {wanted}"))
         }
+        Err(QuantityError::NotANumber(_)) => {
+            Err(format!("'{text}' is not a number; write {wanted}"))
+        }
         Err(error) => Err(format!("{error}; write {wanted}")),
     }
 }
@@ -266,7 +269,7 @@ fn check_rise(rows: &mut [Row], noise: &mut Count) -> Result<(), Wrong> {
         if slow * 1000 < fast * (1000 - NOISE_THOUSANDTHS) {
             let why = format!(
                 "{} at {} is more than {} % slower than {} at {} in line {}; speed cannot fall as \
-                 power rises: measure again, or take one of the two out at this cap everywhere",
+                 power rises: measure again, or take that cap out everywhere",
                 row.knot.ips,
                 row.knot.power,
                 NOISE_THOUSANDTHS / 10,
