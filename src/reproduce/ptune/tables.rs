@@ -116,17 +116,16 @@ fn gains(place: &Place<'_>) -> Vec<Rows> {
         let is_scaled = |case: &Case| is_meant(case) && MIXES[case.mix].name == SCALED;
         let mut add =
             |what: &str, published, sample: &Sample| rows.add(what, published, sample, "%");
-        let (reduction, freed): (fn(&Case) -> f64, fn(&Case) -> f64) =
-            (Case::reduction, |case| case.freed);
+        let freed = |case: &Case| case.freed;
         if size == SIZES[0] {
-            let most = place.sample(is_meant, reduction, Sample::largest);
+            let most = place.sample(is_meant, Case::reduction, Sample::largest);
             add("takes less time: most", Published::Number(REDUCTION_ON_16), &most);
             let most = place.sample(is_meant, freed, Sample::largest);
             add("processors freed: most", Published::Number(FREED_ON_16), &most);
         }
-        let least = place.sample(is_scaled, reduction, Sample::least);
+        let least = place.sample(is_scaled, Case::reduction, Sample::least);
         add("takes less time on Q1+Q4: least", Published::Change(REDUCTION[0]), &least);
-        let most = place.sample(is_scaled, reduction, Sample::largest);
+        let most = place.sample(is_scaled, Case::reduction, Sample::largest);
         add("takes less time on Q1+Q4: most", Published::Number(REDUCTION[1]), &most);
         let faster = place.sample(is_scaled, Case::speedup, Sample::largest);
         add("is faster on Q1+Q4: most", Published::Nothing, &faster);
@@ -137,7 +136,7 @@ fn gains(place: &Place<'_>) -> Vec<Rows> {
         for code in place.codes() {
             for (mix, named) in MIXES.iter().enumerate() {
                 let is_one = |case: &Case| is_meant(case) && case.code == code && case.mix == mix;
-                let time = place.sample(is_one, reduction, Sample::mean);
+                let time = place.sample(is_one, Case::reduction, Sample::mean);
                 let name = format!("{code} on {}", named.name);
                 add(&format!("{name}: takes less time"), Published::Nothing, &time);
                 let freed = place.sample(is_one, freed, Sample::mean);
