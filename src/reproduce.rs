@@ -113,7 +113,7 @@ fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding]) {
 fn number(number: Option<f64>, unit: &str) -> String {
     match (number, unit) {
         (None, _) => "-".to_owned(),
-        (Some(value), "s" | "jobs" | "nodes") => format!("{value:.0}"),
+        (Some(value), "s" | "jobs" | "nodes" | "moves") => format!("{value:.0}"),
         (Some(value), "%" | "min") => format!("{value:.1}"),
         (Some(value), "×") => format!("{value:.2}"),
         (Some(value), "GHz") => format!("{value:.2}"),

@@ -173,14 +173,6 @@ fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
     tell(&reproduction, arguments.json)
 }
 
-/// A bar for whoever watches.
-fn progress_bar() -> ProgressBar {
-    match io::stderr().is_terminal() {
-        true => ProgressBar::new(1),
-        false => ProgressBar::hidden(),
-    }
-}
-
 fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
     let options = pb_guided::Options {
         traces: arguments.traces.clone(),

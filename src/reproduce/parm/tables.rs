@@ -213,7 +213,7 @@ fn table_five(results: &Results<'_>) -> Vec<Finding> {
             findings.push(single(EXPERIMENT, &place, metric, Some(published), measured, "×"));
         }
         let moves = runs[1].1.moves;
-        findings.push(single(EXPERIMENT, &place, "changes of nodes, wSE", None, moves, "jobs"));
+        findings.push(single(EXPERIMENT, &place, "changes of nodes, wSE", None, moves, "moves"));
     }
     findings
 }
