@@ -120,3 +120,86 @@ impl Combinations {
         kinds.map(|kind| self.kinds[kind as usize - 1])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Losses and takes of each way an entry of the class may move, and how many entries it has.
+    type Class = (Vec<(u8, i64, i64)>, u32);
+
+    fn kinds(class: usize, ways: &[(u8, i64, i64)]) -> Vec<Kind> {
+        let kind = |(place, way): (usize, &(u8, i64, i64))| Kind {
+            class: class as u32,
+            place: place as u32,
+            loss: way.0.into(),
+            takes: [way.1, way.2],
+        };
+        ways.iter().enumerate().map(kind).collect()
+    }
+
+    /// What can be taken, and at which loss at least, by trying every way for every entry.
+    fn plain(classes: &[Class], most: f64) -> BTreeMap<[i64; 2], f64> {
+        let mut all = vec![(0.0, [0, 0])];
+        for (ways, size) in classes {
+            for _ in 0..*size {
+                for (loss, [nodes, watts]) in all.clone() {
+                    all.extend(
+                        ways.iter()
+                            .map(|way| (loss + f64::from(way.0), [nodes + way.1, watts + way.2])),
+                    );
+                }
+            }
+        }
+        let mut least = BTreeMap::new();
+        for (loss, takes) in all.into_iter().filter(|(loss, _)| *loss <= most) {
+            let known = least.entry(takes).or_insert(loss);
+            *known = f64::min(*known, loss);
+        }
+        least
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// Whole losses, so that sums are exact in any order.
+        #[test]
+        fn all_combinations_are_listed_once_and_can_be_made(
+            groups in prop::collection::vec(
+                prop::collection::vec(
+                    (prop::collection::vec((0u8..5, -3i64..4, -3i64..4), 1..3), 1u32..3), 1..3),
+                0..3),
+            most in 0u8..12,
+        ) {
+            let most = f64::from(most);
+            let classes: Vec<Class> = groups.iter().flatten().cloned().collect();
+            let kinds: Vec<_> =
+                classes.iter().enumerate().map(|(class, (ways, _))| kinds(class, ways)).collect();
+            let mut meter = Meter::new(u64::MAX, None);
+            let mut combinations = Combinations::default();
+            combinations.begin();
+            let mut rows = kinds.iter().zip(&classes).map(|(kinds, class)| (&kinds[..], class.1));
+            for group in &groups {
+                prop_assert!(combinations.extend(rows.by_ref().take(group.len()), most, &mut meter));
+            }
+            let list = combinations.list();
+            let listed: Vec<_> = list.iter().map(|one| (one.takes, one.loss)).collect();
+            prop_assert_eq!(listed, plain(&classes, most).into_iter().collect::<Vec<_>>());
+            for (at, one) in list.iter().enumerate() {
+                let (mut loss, mut takes) = (0.0, [0, 0]);
+                let mut moved = vec![0; classes.len()];
+                for kind in combinations.moves(at) {
+                    loss += kind.loss;
+                    takes = [takes[0] + kind.takes[0], takes[1] + kind.takes[1]];
+                    moved[kind.class as usize] += 1;
+                }
+                prop_assert_eq!((loss, takes), (one.loss, one.takes));
+                prop_assert!(moved.iter().zip(&classes).all(|(moved, class)| *moved <= class.1));
+            }
+        }
+    }
+}

@@ -1,9 +1,10 @@
-//! Two lists of combinations joined: which pair leaves least?
+//! Three lists of combinations joined, a short one and two long ones: which triple leaves least?
 //!
-//! A pair is of interest if together it takes no more than is left, and loses and leaves so little
-//! that it beats the best choice known. So for each combination of one list, the partner's nodes
-//! and watts must lie in a small window. The other list is put on a grid with cells as large as the
-//! largest window, and the cells are hashed: a window touches four of them at most.
+//! A triple is of interest if together it takes no more than is left, and loses and leaves so little
+//! that it beats the best choice known. So for each pair of the first two lists, the nodes and watts
+//! of the third must lie in a small window. The last list is put on a grid with cells as large as
+//! the largest window, and the cells are hashed: a window touches four of them at most. The pairs
+//! are not listed: for a few times as many looks, the long lists are much shorter.
 
 use super::meter::Meter;
 use super::runs::Combination;
@@ -98,7 +99,8 @@ fn hash(cells: [i64; 2], bits: u32) -> usize {
 
 impl Grid {
     /// The triple that falls short least, if one falls short by less than the aim. Returns nothing
-    /// else when the effort is spent before all were tried: `meter` knows.
+    /// else when the effort is spent before all were tried: `meter` knows. Gives up after about
+    /// `most_tries`.
     pub(super) fn join(
         &mut self,
         [few, one, other]: [&[Combination]; 3],
@@ -111,6 +113,9 @@ impl Grid {
         self.put(other, &aim);
         for (first, base) in few.iter().enumerate() {
             let left = [aim.left[0] - base.takes[0], aim.left[1] - base.takes[1]];
+            if !meter.spend(one.len() as u64) {
+                break;
+            }
             for (second, here) in one.iter().enumerate() {
                 let lost = base.loss + here.loss;
                 let room = aim.shortfall - lost;
@@ -143,7 +148,7 @@ impl Grid {
     fn fit(&self, left: [i64; 2], mut room: f64, aim: &Aim) -> (Option<(f64, usize)>, u64) {
         let cells = [0, 1].map(|i| self.axes[i].cells(left[i], room * self.per_price[i]));
         let [Some(nodes), Some(power)] = cells else { return (None, 0) };
-        let (mut best, mut tried) = (None, 1);
+        let (mut best, mut tried) = (None, 0);
         for node_cell in nodes.0..=nodes.1 {
             for power_cell in power.0..=power.1 {
                 let bucket = hash([node_cell, power_cell], self.bits);
