@@ -1,7 +1,8 @@
 //! The goals for the solver, measured: `cargo bench --bench solve`.
 //!
 //! `cargo bench --bench solve -- --quick` is a short form of it; words choose families, as in
-//! `-- tight pow2`. What is timed and how is told in `benches/README.md`, beside the figures.
+//! `-- tight pow2`, and `--from=101` takes the seeds from 101 on. What is timed and how is told in
+//! `benches/README.md`, beside the figures.
 
 use std::fs;
 use std::process::Command;
@@ -22,6 +23,11 @@ fn main() {
         return;
     }
     let quick = arguments.iter().any(|argument| argument == "--quick");
+    let from = arguments.iter().find_map(|argument| argument.strip_prefix("--from="));
+    let Ok(from) = from.unwrap_or("1").parse::<u32>() else {
+        println!("the solver: skipped, --from= wants the number of a seed");
+        return;
+    };
     let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with("--")).collect();
     let chosen: Vec<Family> = Family::ALL
         .into_iter()
@@ -40,7 +46,7 @@ fn main() {
     println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for family in chosen {
         for jobs in [50, 500, 1000, 5000] {
-            Row::measure(family, jobs, if quick { 2 } else { 6 }).print();
+            Row::measure(family, jobs, from, if quick { 2 } else { 6 }).print();
         }
     }
     println!("\nLoad average after: {}", load_average());
@@ -57,11 +63,11 @@ struct Row {
 }
 
 impl Row {
-    fn measure(family: Family, jobs: u32, seeds: u64) -> Self {
+    fn measure(family: Family, jobs: u32, from: u32, seeds: usize) -> Self {
         let mut solver = Solver::default();
         let mut row = Row { family, jobs, near: Vec::new(), best: Vec::new(), never: 0 };
         for (alpha, running) in [(0.0, 0), (0.0, 50), (0.5, 0), (0.5, 50)] {
-            for seed in 1..=seeds {
+            for seed in (from.into()..).take(seeds) {
                 let random = Random { jobs, configs: 60, family, alpha, running, seed };
                 let program = random.generate().expect("valid parameters");
                 let instance = program.instance().expect("a valid program");
