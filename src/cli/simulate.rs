@@ -142,6 +142,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => arguments.tables.load()?,
         false => Vec::new(),
     };
+    if profiles.is_empty() && arguments.tables.were_given() {
+        warn(&format!("--profiles has no effect on {policy} and this workload"));
+    }
     let usual = tables::usual_times(&profiles);
     let load::Loaded { mut workload, intake } =
         arguments.load.load(&source, named.as_ref(), Some(&usual), policy.heeds_seed())?;

@@ -24,6 +24,11 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether profiles were named.
+    pub(super) fn were_given(&self) -> bool {
+        self.profiles.is_some()
+    }
+
     /// Which profiles: what was named, or else the usual database, or else what is made up.
     pub(super) fn name(&self) -> &str {
         match &self.profiles {

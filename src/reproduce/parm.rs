@@ -71,11 +71,19 @@ pub fn reproduce(
 ) -> Result<Reproduction, ReproduceError> {
     let log = options.traces.as_deref().map(intrepid).transpose()?.flatten();
     let (sets, source) = match log {
-        Some(path) => (jobs::of_log(&read(&path)?, &path, options.jobs)?, "Intrepid's log"),
-        None => (
-            std::array::from_fn(|set| jobs::like_intrepid(options, set as u64)),
-            "generated jobs, of the mean size and run time in the paper's tables",
-        ),
+        Some(path) => {
+            let sets = jobs::of_log(&read(&path)?, &path, options.jobs)?;
+            (sets, "Intrepid's log".to_owned())
+        }
+        None => {
+            let made = "generated jobs, of the mean size and run time in the paper's tables";
+            let missing = options
+                .traces
+                .as_ref()
+                .map(|folder| format!("; {} has no ANL-Intrepid-2009-*.swf", folder.display()));
+            let sets = std::array::from_fn(|set| jobs::like_intrepid(options, set as u64));
+            (sets, made.to_owned() + &missing.unwrap_or_default())
+        }
     };
     let tasks = Task::all(options);
     let outcomes = in_parallel(&tasks, |task| task.run(&sets, options), progress);
