@@ -72,6 +72,8 @@ pub(super) enum Answer {
 #[derive(Default)]
 pub(super) struct Alike {
     groups: Vec<Group>,
+    /// The groups of which somebody waits, in no order: a log may have thousands of kinds.
+    live: Vec<usize>,
     /// Where the group of a kind is.
     places: HashMap<Kind, usize>,
     /// The group of each job that ever waited, by its place.
@@ -93,9 +95,9 @@ struct Group {
 impl Alike {
     /// A turn begins: jobs may have arrived, and there is room again.
     pub(super) fn begin(&mut self, view: &View<'_>) {
-        for group in &mut self.groups {
-            group.is_refused = false;
-            group.refused.clear();
+        for &place in &self.live {
+            self.groups[place].is_refused = false;
+            self.groups[place].refused.clear();
         }
         for &id in view.changes.arrived {
             let job = view.job(id);
@@ -113,7 +115,13 @@ impl Alike {
                 });
                 self.groups.len() - 1
             });
-            self.groups[place].members.insert(id, job.requested);
+            let group = &mut self.groups[place];
+            if group.members.is_empty() {
+                group.is_refused = false;
+                group.refused.clear();
+                self.live.push(place);
+            }
+            group.members.insert(id, job.requested);
             if id.index() >= self.group_of.len() {
                 self.group_of.resize(id.index() + 1, 0);
             }
@@ -122,9 +130,12 @@ impl Alike {
     }
 
     pub(super) fn remove(&mut self, job: JobId) {
-        let group = self.group_of.get(job.index()).and_then(|place| self.groups.get_mut(*place));
-        if let Some(group) = group {
-            group.members.remove(job);
+        let Some(&place) = self.group_of.get(job.index()) else { return };
+        let Some(group) = self.groups.get_mut(place) else { return };
+        let waited = !group.members.is_empty();
+        group.members.remove(job);
+        if waited && group.members.is_empty() {
+            self.live.retain(|other| *other != place);
         }
     }
 
@@ -137,7 +148,11 @@ impl Alike {
         mut ask: impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
     ) -> Option<JobId> {
         let mut first: Option<JobId> = None;
-        for group in self.groups.iter_mut().filter(|group| !group.is_refused) {
+        for &place in &self.live {
+            let group = &mut self.groups[place];
+            if group.is_refused {
+                continue;
+            }
             if group.least.0 > room.nodes() || group.least.1 > room.power() {
                 group.is_refused = true;
                 continue;

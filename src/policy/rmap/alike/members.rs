@@ -36,6 +36,11 @@ impl Block {
 }
 
 impl Members {
+    /// Whether nobody is there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// The last block that begins at or before a job; the first one if none does.
     fn block_of(&self, job: JobId) -> usize {
         self.blocks.partition_point(|block| block.jobs[0].0 <= job).saturating_sub(1)
