@@ -383,13 +383,7 @@ fn moldable(bench: &Bench) {
                 budget: Budget::constant(Watts::from_watts(8000)),
                 ..Scenario::new(&machine, workload, policy.parse().expect("a policy"))
             };
-            let mut turns = 0;
-            let runs = bench.repeat(|| {
-                let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
-                turns = simulated.run.turns;
-                [seconds]
-            });
-            let times = Times::of(runs.into_iter().flatten().collect());
+            let (times, turns) = bench.time_turns(&scenario);
             let micros = |seconds: f64| seconds * 1e6 / turns as f64;
             table.row(vec![
                 name.to_owned(),
@@ -418,13 +412,7 @@ fn malleable(bench: &Bench) {
             budget: Budget::constant(Share::percent(80).of(machine.max_power())),
             ..Scenario::new(&machine, &workload, policy.parse().expect("a policy"))
         };
-        let mut turns = 0;
-        let runs = bench.repeat(|| {
-            let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
-            turns = simulated.run.turns;
-            [seconds]
-        });
-        let times = Times::of(runs.into_iter().flatten().collect());
+        let (times, turns) = bench.time_turns(&scenario);
         table.row(vec![
             policy.to_owned(),
             grouped(1000),
@@ -512,6 +500,17 @@ impl Bench {
             assert!(same, "mean wait {wait}, but {plain_wait} in the plain loop");
         }
         (Times::of(ours), Some(Times::of(plain).median))
+    }
+
+    /// The time that a scenario takes, and how many turns its policy has in it.
+    fn time_turns(&self, scenario: &Scenario<'_>) -> (Times, u64) {
+        let mut turns = 0;
+        let runs = self.repeat(|| {
+            let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
+            turns = simulated.run.turns;
+            [seconds]
+        });
+        (Times::of(runs.into_iter().flatten().collect()), turns)
     }
 
     fn write_log(&self, workload: &Workload) -> PathBuf {

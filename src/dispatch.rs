@@ -192,10 +192,9 @@ impl<'a> Dispatch<'a> {
         arrived.clear();
         released.clear();
         self.machine_changed = false;
-        let adjusts = policy.adjusts();
         for decision in self.decisions.drain(..) {
             if let Decision::Change { job, .. } = decision
-                && !adjusts
+                && !policy.adjusts()
             {
                 done(Err(Violation::Unannounced { job }));
                 continue;

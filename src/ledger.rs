@@ -193,7 +193,7 @@ impl Ledger {
         point: &OperatingPoint,
         left: Span,
     ) -> Result<Holding, Violation> {
-        let before = self.release_for_a_change(job)?;
+        let before = self.take_back(job)?;
         match self.try_change(job, point, left, &before) {
             Ok(()) => Ok(before),
             Err(violation) => {
@@ -236,7 +236,7 @@ impl Ledger {
     }
 
     /// Takes back what a job holds; its nodes stay where they are.
-    fn release_for_a_change(&mut self, job: JobId) -> Result<Holding, Violation> {
+    fn take_back(&mut self, job: JobId) -> Result<Holding, Violation> {
         if !self.holds(job) {
             return Err(Violation::HoldsNothing { job });
         }
@@ -263,7 +263,7 @@ impl Ledger {
     /// Takes back what a job holds.
     #[inline]
     pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
-        let holding = self.release_for_a_change(job)?;
+        let holding = self.take_back(job)?;
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }

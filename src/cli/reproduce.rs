@@ -127,12 +127,21 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     }
 }
 
-/// A progress bar, if a person is watching.
-fn progress_bar() -> ProgressBar {
-    match io::stderr().is_terminal() {
+/// Runs experiments with a progress bar, if a person is watching, and tells what came of them.
+fn watched<E: Into<anyhow::Error>>(
+    json: bool,
+    reproduce: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<Reproduction, E>,
+) -> anyhow::Result<()> {
+    let bar = match io::stderr().is_terminal() {
         true => ProgressBar::new(1),
         false => ProgressBar::hidden(),
-    }
+    };
+    let reproduction = reproduce(&|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    tell(&reproduction.map_err(Into::into)?, json)
 }
 
 fn parm(arguments: &Parm) -> anyhow::Result<()> {
@@ -142,35 +151,19 @@ fn parm(arguments: &Parm) -> anyhow::Result<()> {
         seeds: arguments.seeds,
         first_seed: arguments.seed,
     };
-    let bar = progress_bar();
-    let reproduction = parm::reproduce(&options, &|done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    bar.finish_and_clear();
-    tell(&reproduction, arguments.json)
+    watched(arguments.json, |progress| parm::reproduce(&options, progress))
 }
 
 fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
     let options = rmap::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    let bar = progress_bar();
-    let reproduction = rmap::reproduce(&options, &|done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    bar.finish_and_clear();
-    tell(&reproduction, arguments.json)
+    watched(arguments.json, |progress| rmap::reproduce(&options, progress))
 }
 
 fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
     let options = ptune::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    let bar = progress_bar();
-    let reproduction = ptune::reproduce(&options, &mut |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    })?;
-    bar.finish_and_clear();
-    tell(&reproduction, arguments.json)
+    watched(arguments.json, |progress| {
+        ptune::reproduce(&options, &mut |done, all| progress(done, all))
+    })
 }
 
 fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {

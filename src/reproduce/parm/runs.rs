@@ -5,7 +5,7 @@ use super::jobs::{self, INTREPID_NODES, TESTBED_NODES};
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::elastic::Feed;
-use crate::model::pass::{Application, OutOfRange, Resizing};
+use crate::model::pass::{Application, Resizing};
 use crate::model::{Elastic, Model};
 use crate::policy::parm::{Flexibility, ParmSpec};
 use crate::policy::{Parm, Policy, PolicySpec, Setting};
@@ -160,7 +160,7 @@ impl Task {
                     caps: TESTBED_CAPS.to_vec(),
                     budget: TESTBED_BUDGET,
                     // Nodes that are there need not boot; data goes over gigabit Ethernet.
-                    resizing: Resizing::new(117.0, 0.0, 0.0),
+                    resizing: Resizing::new(117.0, 0.0, 0.0).ok(),
                 };
                 place.run(&workload, scheduler, mix.applications(), seed)
             }
@@ -176,8 +176,7 @@ impl Task {
                     base: BASE,
                     caps: even_caps(levels),
                     budget: PROJECTION_BUDGET,
-                    // The links of a Blue Gene/P.
-                    resizing: Resizing::over_links(425.0),
+                    resizing: None,
                 };
                 let seed = options.first_seed.wrapping_add(set as u64);
                 place.run(&workload, scheduler, &Application::ALL, seed)
@@ -201,7 +200,8 @@ struct Place {
     base: u32,
     caps: Vec<u32>,
     budget: u32,
-    resizing: Result<Resizing, OutOfRange>,
+    /// What a change of nodes costs, if not what it does on a Blue Gene/P.
+    resizing: Option<Resizing>,
 }
 
 impl Place {
@@ -231,8 +231,11 @@ impl Place {
         // Caps are constants that rise.
         let feed = Feed::new(Watts::from_watts(self.base), caps, Watts::from_watts(FULL));
         let feed = feed.expect("caps that rise");
-        let resizing = self.resizing.clone().expect("links that carry something");
-        let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed).resizing(resizing);
+        let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed);
+        let model = match self.resizing {
+            Some(resizing) => model.resizing(resizing),
+            None => model,
+        };
         let is_rigid = match scheduler {
             Scheduler::Baseline | Scheduler::Uniform { .. } => true,
             Scheduler::Parm(spec) => spec.flexibility == Flexibility::None,
