@@ -6,8 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+mod bar;
 mod belief;
+mod compare;
 mod curves;
+mod keeping;
 mod load;
 mod machine;
 mod profile;
@@ -28,6 +31,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Compare(Box<compare::Arguments>),
     Simulate(Box<simulate::Arguments>),
     #[command(subcommand)]
     Machine(machine::Command),
@@ -46,6 +50,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Machine(command) => machine::run(&command),
         Command::Profile(command) => profile::run(&command),

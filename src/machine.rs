@@ -236,6 +236,12 @@ impl Machine {
         Machine { name: format!("{} +{by}", self.name), nodes, ..self.clone() }.validated()
     }
 
+    /// The same machine with this number of the same nodes.
+    pub fn with_nodes(&self, nodes: u32) -> Result<Self, MachineError> {
+        Machine { name: format!("{} with {nodes} nodes", self.name), nodes, ..self.clone() }
+            .validated()
+    }
+
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and
     /// the whole machine's power can be counted.
     fn validated(self) -> Result<Self, MachineError> {

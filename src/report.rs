@@ -16,4 +16,4 @@ pub use jobs::write_jobs;
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
 pub use schedule::write_schedule;
-pub use table::{human_energy, human_power, human_time, summary_table};
+pub use table::{human_energy, human_power, human_time, prefix, summary_table, time_unit};

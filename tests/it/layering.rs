@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("digits", &[]),
     ("call", &[]),
     ("rows", &[]),
+    ("parallel", &[]),
     ("variation", &["units", "rows"]),
     ("solve", &["units", "model", "variation"]),
     ("job", &["units"]),
@@ -38,9 +39,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
     ("scenario", &["units", "machine", "budget", "model", "policy", "sim", "metrics", "workload"]),
     (
+        "stage",
+        &["units", "machine", "budget", "profile", "model", "policy", "workload", "scenario"],
+    ),
+    (
+        "experiment",
+        &[
+            "units", "machine", "budget", "profile", "policy", "metrics", "workload", "report",
+            "scenario", "stage", "parallel",
+        ],
+    ),
+    (
         "reproduce",
         &[
             "units",
+            "parallel",
             "job",
             "machine",
             "budget",
@@ -70,6 +83,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "report",
             "scenario",
+            "stage",
+            "experiment",
             "reproduce",
             "solve",
             "variation",
