@@ -1,6 +1,6 @@
 //! What a run amounts to. The definitions stand in `docs/metrics.md`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::dispatch::Rejection;
@@ -43,7 +43,7 @@ pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
 ///
 /// Times are in seconds, power in watts, energy in joules. Later versions add keys and never
 /// rename these. Figures that need a job that ran, or a budget, are null without one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The policy, by its name and parameters.
     pub policy: String,
