@@ -17,7 +17,9 @@ use crate::policy::PolicySpec;
 use crate::units::{Share, Span};
 use crate::workload::Source;
 
+pub mod assumptions;
 pub mod cache;
+pub mod curve;
 pub mod file;
 pub mod ranking;
 pub mod ready;

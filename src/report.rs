@@ -2,6 +2,7 @@
 
 mod changes;
 mod columns;
+pub mod digest;
 mod files;
 mod jobs;
 mod plot;
