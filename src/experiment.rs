@@ -21,6 +21,7 @@ pub mod assumptions;
 pub mod cache;
 pub mod curve;
 pub mod file;
+pub mod plan;
 pub mod ranking;
 pub mod ready;
 pub mod results;

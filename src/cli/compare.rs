@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::{keeping, print, tables};
+use crate::experiment::assumptions::assumptions;
 use crate::experiment::ranking::rankings;
 use crate::experiment::ready::Results;
 use crate::experiment::{
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
-    let results = arguments.keeping.run(&ready)?;
+    let results = arguments.keeping.run(&ready, arguments.out.is_some())?;
     if let Some(folder) = &arguments.out {
         write_folder(folder, &ready, &results)?;
     }
@@ -204,6 +205,9 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
         0 => String::new(),
         reused => format!(", {reused} of them known from before"),
     };
+    for assumption in assumptions(ready) {
+        text += &format!("assumed: {assumption}\n");
+    }
     let took = human_time(began.elapsed().as_secs_f64());
     text += &format!("{all} runs{reused}; took {took}\n");
     if let Some(folder) = &arguments.out {

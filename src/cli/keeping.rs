@@ -10,9 +10,9 @@ use clap::Args;
 
 use crate::cli::bar;
 use crate::cli::warn;
-use crate::experiment::Ready;
 use crate::experiment::cache::{Cache, Content};
-use crate::experiment::ready::Results;
+use crate::experiment::ready::{Manner, Results};
+use crate::experiment::{Ready, all_cores};
 
 /// Where and how.
 #[derive(Debug, Args)]
@@ -33,12 +33,17 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Runs an experiment, with a progress bar if a person is watching.
-    pub(super) fn run(&self, ready: &Ready<'_>) -> anyhow::Result<Results> {
+    /// Runs an experiment, with a progress bar if a person is watching; with `pictures`, what they
+    /// need is kept.
+    pub(super) fn run(&self, ready: &Ready<'_>, pictures: bool) -> anyhow::Result<Results> {
         let cache = self.open()?;
         let bar = bar::of("runs", ready.runs() as u64);
-        let threads = self.threads.unwrap_or_else(crate::experiment::all_cores);
-        let results = ready.run(threads, cache.as_ref(), &|done, _| bar.set_position(done));
+        let results = ready.run(&Manner {
+            threads: self.threads.unwrap_or_else(all_cores),
+            cache: cache.as_ref(),
+            pictures,
+            progress: &|done, _| bar.set_position(done),
+        });
         bar.finish_and_clear();
         if let Some(error) = &results.not_kept {
             warn(&format!("results could not be kept for the next time: {error}"));

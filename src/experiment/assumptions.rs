@@ -8,8 +8,7 @@ use crate::workload::Source;
 /// What is assumed, a sentence for each thing.
 pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
     let experiment = ready.experiment;
-    let machines =
-        || (0..experiment.workloads.len()).map(|workload| ready.machine(workload, 0));
+    let machines = || (0..experiment.workloads.len()).map(|workload| ready.machine(workload, 0));
     let has = |wanted: fn(&PolicySpec) -> bool| experiment.policies.iter().any(wanted);
     let mut said = Vec::new();
     if machines().any(|machine| machine.power_is_assumed) {
@@ -17,8 +16,8 @@ pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
         said.push(format!("a busy node draws {watts}; a machine file says what yours draws"));
     }
     if has(PolicySpec::uses_gears) && machines().any(|machine| machine.gearbox.is_assumed()) {
-        let whose = "a machine file says what yours are";
-        said.push(format!("nodes have the built-in gears, and jobs mind them so much; {whose}"));
+        let gears = "the gears of nodes, and how much jobs mind them, are the built-in ones";
+        said.push(format!("{gears}; a machine file says what yours are"));
     }
     if has(|policy| matches!(policy, PolicySpec::Parm(_))) {
         said.push(

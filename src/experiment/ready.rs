@@ -23,6 +23,7 @@ use crate::metrics::Summary;
 use crate::parallel::on_threads;
 use crate::policy::PolicySpec;
 use crate::profile::Profile;
+use crate::report::digest::Digest;
 use crate::scenario::Scenario;
 use crate::stage::{Stage, machine_of};
 use crate::units::Watts;
@@ -88,16 +89,45 @@ pub enum Outcome {
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
+pub enum Finished {
     /// Its figures.
-    pub summary: Summary,
+    Figures(Summary),
+    /// Its figures, and what pictures of it need.
+    Pictures(Digest),
+}
+
+impl Finished {
+    /// Its figures.
+    pub fn summary(&self) -> &Summary {
+        match self {
+            Finished::Figures(summary) => summary,
+            Finished::Pictures(digest) => &digest.summary,
+        }
+    }
+
+    /// Whether it has what is wanted.
+    fn serves(&self, pictures: bool) -> bool {
+        !pictures || matches!(self, Finished::Pictures(_))
+    }
+}
+
+/// How the runs of an experiment are carried out.
+pub struct Manner<'a> {
+    /// On so many threads. The results do not depend on it.
+    pub threads: NonZeroUsize,
+    /// Where results are kept, if anywhere.
+    pub cache: Option<&'a Cache>,
+    /// Whether to keep what pictures need, of the runs with the first seed.
+    pub pictures: bool,
+    /// Told how many runs are done, of how many.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl Outcome {
     /// The figures, if it ran.
     pub fn summary(&self) -> Option<&Summary> {
         match self {
-            Outcome::Ran(finished) => Some(&finished.summary),
+            Outcome::Ran(finished) => Some(finished.summary()),
             Outcome::CannotRun(_) => None,
         }
     }
@@ -242,18 +272,28 @@ impl<'a> Ready<'a> {
         (cell.workload, cell.size, seed, raises)
     }
 
-    /// Runs all cells on so many threads, but for those whose results are in the cache.
-    pub fn run(
-        &self,
-        threads: NonZeroUsize,
-        cache: Option<&Cache>,
-        progress: &(dyn Fn(u64, u64) + Sync),
-    ) -> Results {
+    /// What pictures need of the runs that have it, each with the words that tell it from the others.
+    pub fn digests(&self, results: &Results) -> Vec<Digest> {
+        let named = |tried: &Tried| {
+            let Outcome::Ran(finished) = &tried.outcome else { return None };
+            let Finished::Pictures(digest) = &**finished else { return None };
+            let budget = self.experiment.budgets[tried.cell.budget].value.to_string();
+            let variant = match self.experiment.nodes.get(tried.cell.size) {
+                Some(nodes) => format!("{} nodes", nodes.value),
+                None => String::new(),
+            };
+            Some(Digest { budget, variant, ..digest.clone() })
+        };
+        results.tried.iter().filter_map(named).collect()
+    }
+
+    /// Runs all cells, but for those whose results are in the cache.
+    pub fn run(&self, manner: &Manner<'_>) -> Results {
         let not_kept = Mutex::new(None);
         let work = |cell: &Cell| {
             let jobs = &self.shelves[&self.shelf(cell)];
             let tried = match self.loaded(jobs, cell) {
-                Ok(loaded) => self.try_cell(cell, &loaded, cache, &not_kept),
+                Ok(loaded) => self.try_cell(cell, &loaded, manner, &not_kept),
                 Err(why) => Tried { cell: *cell, outcome: Outcome::CannotRun(why), reused: false },
             };
             if jobs.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -261,7 +301,7 @@ impl<'a> Ready<'a> {
             }
             tried
         };
-        let tried = on_threads(threads, &self.cells, work, progress);
+        let tried = on_threads(manner.threads, &self.cells, work, manner.progress);
         Results { tried, not_kept: not_kept.into_inner().unwrap_or_default() }
     }
 
@@ -289,7 +329,7 @@ impl<'a> Ready<'a> {
         &self,
         cell: &Cell,
         loaded: &Loaded,
-        cache: Option<&Cache>,
+        manner: &Manner<'_>,
         not_kept: &Mutex<Option<io::Error>>,
     ) -> Tried {
         let policy = self.experiment.policies[cell.policy];
@@ -304,19 +344,27 @@ impl<'a> Ready<'a> {
             Ok(scenario) => scenario,
             Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
         };
+        let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
         let scenario = Scenario {
             seed: cell.seed,
             bsld_threshold: self.experiment.bsld_threshold,
+            keep_power: pictures,
             ..scenario
         };
-        let key = cache.map(|cache| key(cache, &scenario, &loaded.hash, &models));
-        if let Some((cache, key)) = cache.zip(key.as_ref())
-            && let Some(finished) = cache.find(key)
-        {
-            return done(Outcome::Ran(Box::new(finished)), true);
+        let entry = manner.cache.map(|cache| (cache, key(cache, &scenario, &loaded.hash, &models)));
+        let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
+        if let Some(known) = known.filter(|known| known.serves(pictures)) {
+            return done(Outcome::Ran(Box::new(known)), true);
         }
-        let finished = Finished { summary: scenario.run().summary };
-        if let Some((cache, key)) = cache.zip(key.as_ref())
+        let trial = scenario.run();
+        let finished = match pictures {
+            true => {
+                let subject = scenario.subject(&trial.summary.policy);
+                Finished::Pictures(Digest::of(&subject, &trial.run, &trial.summary))
+            }
+            false => Finished::Figures(trial.summary),
+        };
+        if let Some((cache, key)) = &entry
             && let Err(error) = cache.keep(key, &finished)
         {
             // The run itself is as good without it.

@@ -70,7 +70,7 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
     let experiment = ready.experiment;
     let cell = tried.cell;
     let mut run = match &tried.outcome {
-        Outcome::Ran(finished) => match json(&finished.summary) {
+        Outcome::Ran(finished) => match json(finished.summary()) {
             Value::Object(summary) => summary,
             _ => Map::new(),
         },
