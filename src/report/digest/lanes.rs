@@ -95,7 +95,8 @@ impl Free {
         let mut wanted = lanes;
         while wanted > 0 {
             let long_enough = self.0.iter().find(|row| *row.1 >= wanted);
-            let row = long_enough.or_else(|| self.0.iter().max_by_key(|row| (row.1, Reverse(row.0))));
+            let row =
+                long_enough.or_else(|| self.0.iter().max_by_key(|row| (row.1, Reverse(row.0))));
             let Some((&lane, &length)) = row else { break };
             let part = length.min(wanted);
             self.0.remove(&lane);
@@ -171,12 +172,8 @@ mod tests {
             stretch(1, 10, 30, 1),
         ];
         let seen = lanes(&stretches, 3);
-        let expected = [
-            bar(0, 0, 10, 1, 2),
-            bar(0, 0, 30, 0, 1),
-            bar(0, 20, 30, 2, 1),
-            bar(1, 10, 30, 1, 1),
-        ];
+        let expected =
+            [bar(0, 0, 10, 1, 2), bar(0, 0, 30, 0, 1), bar(0, 20, 30, 2, 1), bar(1, 10, 30, 1, 1)];
         assert_eq!(seen, expected);
     }
 
