@@ -10,10 +10,8 @@ function ink(name) {
 const tint = (place) => ink(`series-${place % SERIES}`);
 const dash = (place) => DASHES[Math.floor(place / SERIES) % DASHES.length];
 
-function faded(colour, share) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  return `rgba(${r},${g},${b},${share})`;
-}
+const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+const faded = (colour, share) => `rgba(${channels(colour)},${share})`;
 
 const isNarrow = () => window.innerWidth < 736;
 const isTouched = () => matchMedia("(pointer: coarse)").matches;
@@ -35,10 +33,8 @@ function layout(more) {
   };
 }
 
-const CONFIG = {
-  displaylogo: false, responsive: true, scrollZoom: false,
-  modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
-};
+// Zooming is by dragging and by the page's own buttons, which can be reached without a mouse.
+const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false };
 
 /** What is to be done once a chart is there: by its id. */
 const ONCE_DRAWN = new Map();
@@ -57,7 +53,7 @@ async function draw(id, traces, more, nothing) {
     place.textContent = "";
   }
   const isNew = !place.classList.contains("js-plotly-plot");
-  await Plotly.react(place, traces, layout(more), { ...CONFIG, displayModeBar: isTouched() ? false : "hover" });
+  await Plotly.react(place, traces, layout(more), CONFIG);
   if (isNew) ONCE_DRAWN.get(id)?.(place);
   return place;
 }

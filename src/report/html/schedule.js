@@ -19,7 +19,7 @@ function classesOf(run, kind) {
   return { ends, words: [...ends, most].map((end, i) => `${i ? "" : "up to "}${scaled(end, "W")}`), of: CLASSES.cap.of };
 }
 
-/** The rectangles of a run, sorted by colour so that few changes of colour are needed. */
+/** The rectangles of a run: when each begins and ends, and the class of its colour. */
 function rectangles(run, kind) {
   run.rectangles ??= {};
   if (run.rectangles[kind]) return run.rectangles[kind];
@@ -35,27 +35,46 @@ function rectangles(run, kind) {
     while (c < ends.length && value > ends[c]) c++;
     shade[i] = c;
   }
-  const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => shade[a] - shade[b] || a - b);
-  return (run.rectangles[kind] = { from, until, shade, order });
+  return (run.rectangles[kind] = { from, until, shade });
 }
 
-/** The picture of a window: times in milliseconds, lanes, size in pixels. */
+/** The picture of a window: times in milliseconds, lanes, size in pixels. Of each pixel the share that is
+    covered is added up, and so are the colours, each by its share. Rectangles never overlap, so the
+    work is bounded by the pixels and the rectangles, not by their product. */
 function painted(run, kind, window, lanes, width, height) {
-  const { from, until, shade, order } = rectangles(run, kind), { lane, lanes: high } = run.bars;
-  const canvas = element("canvas", { width, height }), brush = canvas.getContext("2d");
-  const colours = [0, 1, 2, 3, 4, 5].map((step) => ink(`step-${step}`));
+  const { from, until, shade } = rectangles(run, kind), { lane, lanes: high } = run.bars;
+  const colours = [0, 1, 2, 3, 4, 5].map((step) => channels(ink(`step-${step}`)));
+  const covered = new Float32Array(width * height), sums = new Float32Array(3 * width * height);
   const acrossOne = width / (window[1] - window[0]), upOne = height / (lanes[1] - lanes[0]);
-  let current = -1, count = 0;
-  for (const i of order) {
+  let count = 0;
+  for (let i = 0; i < from.length; i++) {
     if (until[i] <= window[0] || from[i] >= window[1] || lane[i] >= lanes[1] || lane[i] + high[i] <= lanes[0]) continue;
-    if (shade[i] !== current) brush.fillStyle = colours[(current = shade[i])];
-    const x = (from[i] - window[0]) * acrossOne, w = (until[i] - from[i]) * acrossOne;
-    const h = high[i] * upOne, y = height - (lane[i] - lanes[0]) * upOne - h;
-    // Neighbours of one colour are told apart where there is room for a gap.
-    const gapX = w > 4 ? 1 : 0, gapY = h > 4 ? 1 : 0;
-    brush.fillRect(x, y, w - gapX, h - gapY);
     count++;
+    let left = (from[i] - window[0]) * acrossOne, right = (until[i] - window[0]) * acrossOne;
+    let bottom = height - (lane[i] - lanes[0]) * upOne, top = bottom - high[i] * upOne;
+    // Neighbours of one colour are told apart where there is room for a gap.
+    if (right - left > 5) right -= 1;
+    if (bottom - top > 5) top += 1;
+    left = Math.max(0, left); right = Math.min(width, right);
+    top = Math.max(0, top); bottom = Math.min(height, bottom);
+    const [r, g, b] = colours[shade[i]];
+    for (let y = Math.floor(top); y < bottom; y++) {
+      const tall = Math.min(y + 1, bottom) - Math.max(y, top);
+      for (let x = Math.floor(left); x < right; x++) {
+        const share = tall * (Math.min(x + 1, right) - Math.max(x, left)), at = y * width + x;
+        covered[at] += share;
+        sums[3 * at] += share * r; sums[3 * at + 1] += share * g; sums[3 * at + 2] += share * b;
+      }
+    }
   }
+  const canvas = element("canvas", { width, height }), brush = canvas.getContext("2d");
+  const picture = brush.createImageData(width, height), pixels = picture.data;
+  for (let at = 0; at < covered.length; at++) {
+    if (covered[at] === 0) continue;
+    for (const part of [0, 1, 2]) pixels[4 * at + part] = sums[3 * at + part] / covered[at];
+    pixels[4 * at + 3] = 255 * Math.min(1, covered[at]);
+  }
+  brush.putImageData(picture, 0, 0);
   return { source: canvas.toDataURL(), count };
 }
 
@@ -84,7 +103,7 @@ async function drawSchedule(view) {
   await draw("schedule", [corners], { images: [image], hovermode: false, xaxis: { ...timeAxis(view), showgrid: false, zeroline: false },
     yaxis: { title: "nodes", range: lanes, showgrid: false, zeroline: false } });
   place.dataset.count = count;
-  byId("schedule-note").textContent = `${counted(count, "rectangle")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
+  byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
   view.scheduled = { run, kind };
   return place;
 }

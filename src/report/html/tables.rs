@@ -153,7 +153,7 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     format!(
         "<h2 id=\"ranking\">Ranking</h2>\n<p>By mean bounded slowdown. The best value of each column \
          is <span class=\"best\"><span>marked</span></span>.{note}</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table class=\"ranking\">\n\
          <thead><tr><th scope=\"col\">#</th><th scope=\"col\">Policy</th>\
          <th scope=\"col\">Jobs run</th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
