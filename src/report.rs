@@ -4,9 +4,11 @@ mod changes;
 mod columns;
 pub mod digest;
 mod files;
+pub mod html;
 mod jobs;
 mod plot;
 mod power;
+mod ranking;
 mod schedule;
 mod table;
 
@@ -16,5 +18,6 @@ pub use files::{ReportError, make_folder, write_folder, write_whole};
 pub use jobs::write_jobs;
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
+pub use ranking::ranking;
 pub use schedule::write_schedule;
 pub use table::{human_energy, human_power, human_time, prefix, summary_table, time_unit};

@@ -14,6 +14,7 @@ use crate::cli::{belief, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::policy::PolicySpec;
+use crate::report::digest::Digest;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
@@ -89,8 +90,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write jobs.csv, power.csv, schedule.swf and summary.json into this folder, and changes.csv
-    /// if jobs changed while they ran
+    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder, and
+    /// changes.csv if jobs changed while they ran
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -203,7 +204,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     if let Some(folder) = &arguments.out {
         let policy = arguments.policy.to_string();
-        write_folder(folder, &scenario.subject(&policy), &run, &summary)?;
+        let subject = scenario.subject(&policy);
+        let asked = arguments.budget.as_ref().map(BudgetSpec::to_string).unwrap_or_default();
+        let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
+        write_folder(folder, &subject, &run, &digest)?;
     }
     let answer = Answer {
         summary: &summary,

@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::metrics::{Subject, Summary};
+use crate::metrics::Subject;
+use crate::report::digest::Digest;
+use crate::report::html::page;
 use crate::report::{write_changes, write_jobs, write_power, write_schedule};
 use crate::sim::Run;
 
@@ -25,14 +27,14 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(folder).map_err(|source| ReportError { path: folder.to_owned(), source })
 }
 
-/// Writes `jobs.csv`, `power.csv`, `schedule.swf` and `summary.json` into a folder, which is made
-/// if need be, and `changes.csv` if jobs changed while they ran: all of them or none. The same run
-/// gives the same bytes: timings are not part of it.
+/// Writes `jobs.csv`, `power.csv`, `schedule.swf`, `summary.json` and `report.html` into a folder,
+/// which is made if need be, and `changes.csv` if jobs changed while they ran: all of them or none.
+/// The same run gives the same bytes: timings are not part of it. The digest is the run's own.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
     run: &Run,
-    summary: &Summary,
+    digest: &Digest,
 ) -> Result<(), ReportError> {
     make_folder(folder)?;
     let write = |name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
@@ -43,8 +45,13 @@ pub fn write_folder(
         write("power.csv", &|out| write_power(out, run))?,
         write("schedule.swf", &|out| write_schedule(out, subject, run))?,
         write("summary.json", &|out| {
-            serde_json::to_writer_pretty(&mut *out, summary)?;
+            serde_json::to_writer_pretty(&mut *out, &digest.summary)?;
             out.write_all(b"\n")
+        })?,
+        write("report.html", &|out| {
+            let Subject { policy, workload, .. } = *subject;
+            let title = format!("{policy} on {}", workload.name());
+            out.write_all(page(&title, std::slice::from_ref(digest)).as_bytes())
         })?,
     ];
     if !run.changes.is_empty() {
