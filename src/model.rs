@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::job::Job;
 use crate::units::{JobId, Span, Watts};
 
+mod caps;
 mod dvfs;
 pub mod elastic;
 pub mod pass;
@@ -17,6 +18,7 @@ mod profiled;
 mod rigid;
 mod work;
 
+pub use caps::{Caps, NodeCap};
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use elastic::{Elastic, Feed};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
@@ -208,6 +210,25 @@ pub trait Model: Sync {
     /// How long a running job takes to go from one number of nodes to another.
     fn moving_time(&self, _id: JobId, _job: &Job, _from: u32, _to: u32) -> Span {
         Span::ZERO
+    }
+
+    /// What a job does on named nodes, each under a cap of its own; `None` if it cannot run there, or
+    /// if all nodes are alike.
+    fn on(&self, _id: JobId, _job: &Job, _caps: &Caps) -> Option<OperatingPoint> {
+        None
+    }
+
+    /// What happens to a job, which runs for `run_time` at its nominal point, when it runs
+    /// [`on`](Model::on) named nodes instead, where `point` is what is believed of that.
+    fn outcome_on(
+        &self,
+        id: JobId,
+        job: &Job,
+        run_time: Span,
+        point: &OperatingPoint,
+        _caps: &Caps,
+    ) -> Outcome {
+        self.outcome(id, job, run_time, point)
     }
 
     /// Whether `point` is on the job's menu.

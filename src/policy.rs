@@ -9,7 +9,7 @@
 
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
-use crate::model::{Menu, Model, OperatingPoint};
+use crate::model::{Caps, Menu, Model, OperatingPoint};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span};
 
@@ -44,10 +44,15 @@ pub trait Policy {
     fn adjusts(&self) -> bool {
         false
     }
+
+    /// Whether it gives jobs nodes by name. If so, who is on which node is kept track of.
+    fn names_nodes(&self) -> bool {
+        false
+    }
 }
 
 /// What a policy decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Start a waiting job.
     Start {
@@ -55,6 +60,22 @@ pub enum Decision {
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
+    },
+    /// Start a waiting job on named nodes.
+    StartOn {
+        /// Which.
+        job: JobId,
+        /// On which nodes, and under which caps.
+        caps: Caps,
+    },
+    /// Let a job that runs on named nodes go on under other caps.
+    Recap {
+        /// Which.
+        job: JobId,
+        /// The caps of its nodes.
+        caps: Caps,
+        /// How long it is expected to hold all this.
+        left: Span,
     },
     /// Let a job that runs go on at another point.
     Change {
