@@ -16,6 +16,7 @@ pub mod elastic;
 pub mod pass;
 mod profiled;
 mod rigid;
+mod varied;
 mod work;
 
 pub use caps::{Caps, NodeCap};
@@ -23,6 +24,7 @@ pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use elastic::{Elastic, Feed};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use rigid::Rigid;
+pub use varied::Varied;
 pub use work::Work;
 
 /// One way to run a job: what it holds, for how long at most, and what it draws.
@@ -229,6 +231,11 @@ pub trait Model: Sync {
         _caps: &Caps,
     ) -> Outcome {
         self.outcome(id, job, run_time, point)
+    }
+
+    /// The processors, where they are not alike and known.
+    fn varied(&self) -> Option<&Varied> {
+        None
     }
 
     /// Whether `point` is on the job's menu.

@@ -20,9 +20,12 @@ mod easy_power;
 mod fcfs;
 pub mod parm;
 pub mod pb_guided;
+pub mod ppartition;
 pub mod rmap;
 mod slowable;
 mod spec;
+pub mod three_queues;
+pub mod uniform;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
@@ -31,8 +34,10 @@ pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
 pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
+pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
 pub use spec::{PolicyError, PolicySpec, Setting};
+pub use uniform::{Uniform, UniformSpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.
 pub trait Policy {

@@ -1,5 +1,6 @@
 //! What came of a run, for people and for other programs: files and tables.
 
+mod caps;
 mod changes;
 mod columns;
 mod files;
@@ -9,6 +10,7 @@ mod power;
 mod schedule;
 mod table;
 
+pub use caps::write_caps;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
 pub use files::{ReportError, make_folder, write_folder, write_whole};
