@@ -55,6 +55,9 @@ impl Ppartition {
     fn note(&mut self, view: &View<'_>, varied: &Varied) {
         let processors = varied.processors().names().len();
         let gone = self.partition.follow(view, processors);
+        if !gone.is_empty() || !view.changes.nothing_freed() {
+            self.queues.reopen();
+        }
         for job in gone.iter().chain(view.changes.arrived) {
             if view.queue.contains(*job) {
                 self.queues.insert(*job, kind(view, varied, *job));
@@ -71,9 +74,11 @@ impl Ppartition {
             places.iter().map(|place| &curves[*place as usize]).collect();
         let free = power.saturating_sub(self.partition.power());
         let everybody = varied.processors().names().len() as u64;
-        let share = portion(power, u64::from(nodes), everybody);
+        // Where the machine has less power than all its processors need, the share of one of them
+        // would feed nobody.
+        let share = portion(power, u64::from(nodes), everybody).max(least(&offered[..1]));
         let first = match self.spec.first {
-            First::Share => share.max(least(&offered)),
+            First::Share => share,
             First::Uncapped => offered.iter().map(|curve| curve.most()).sum(),
         };
         let mut budgets = Vec::new();
@@ -81,7 +86,7 @@ impl Ppartition {
             self.tuner.tune(&offered, first).ok()?
         } else {
             let allocated = self.partition.allocated();
-            let mut wanted = share.max(least(&offered));
+            let mut wanted = share;
             // With fewer processors its share is less, and with less it may have use for fewer still.
             loop {
                 let best = self.tuner.tune(&offered, wanted).ok()?.grants.len();
@@ -114,10 +119,9 @@ impl Ppartition {
             match self.admission(varied, power, kind) {
                 Some(admission) => {
                     self.partition.admit(job, admission);
-                    self.queues.remove(job, kind);
-                    turn.started(&self.queues, kind);
+                    turn.started(&mut self.queues, job, kind);
                 }
-                None => turn.refused(&self.queues, kind),
+                None => turn.refused(&mut self.queues, kind),
             }
         }
     }

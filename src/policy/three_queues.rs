@@ -1,9 +1,10 @@
 //! The conventional dispatcher that PPartition works with: three queues by size. Large jobs come
 //! first; then small and medium ones, who fill what is left, in the order in which they came.
 //!
-//! Jobs that ask for the same number of nodes for the same application are of one kind: what is
-//! refused to one of them is refused to all, so a turn looks at each kind at most once more than it
-//! starts jobs, however many wait.
+//! Who does not fit waits until something comes free. Jobs that ask for the same number of nodes for
+//! the same application are of one kind: what is refused to one of them is refused to all. So a turn
+//! looks at each kind at most once more than it starts jobs, however many wait, and where nothing
+//! came free only at kinds that were not refused before.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -155,6 +156,9 @@ pub(super) struct Kind {
 pub(super) struct ThreeQueues {
     queueing: Queueing,
     kinds: BTreeMap<Kind, BTreeSet<JobId>>,
+    /// Kinds that were refused since something came free last, and classes that are closed for it.
+    refused: BTreeSet<Kind>,
+    closed: BTreeSet<Class>,
 }
 
 /// A place in the order of a turn: large jobs first, then whoever came first.
@@ -167,14 +171,15 @@ pub(super) struct Turn {
 
 impl ThreeQueues {
     pub(super) fn new(queueing: Queueing) -> Self {
-        ThreeQueues { queueing, kinds: BTreeMap::new() }
+        let (kinds, refused, closed) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        ThreeQueues { queueing, kinds, refused, closed }
     }
 
     pub(super) fn insert(&mut self, job: JobId, kind: Kind) {
         self.kinds.entry(kind).or_default().insert(job);
     }
 
-    pub(super) fn remove(&mut self, job: JobId, kind: Kind) {
+    fn remove(&mut self, job: JobId, kind: Kind) {
         if let Some(jobs) = self.kinds.get_mut(&kind) {
             jobs.remove(&job);
             if jobs.is_empty() {
@@ -183,15 +188,29 @@ impl ThreeQueues {
         }
     }
 
-    fn place(&self, kind: Kind) -> Option<Place> {
-        let first = *self.kinds.get(&kind)?.first()?;
-        let class = self.queueing.sizes.class(kind.nodes);
-        Some(Reverse((class != Class::Large, first, kind)))
+    /// Something came free: who was refused may be asked again.
+    pub(super) fn reopen(&mut self) {
+        self.refused.clear();
+        self.closed.clear();
     }
 
-    /// Everybody who waits, by kinds.
+    fn class(&self, kind: Kind) -> Class {
+        self.queueing.sizes.class(kind.nodes)
+    }
+
+    fn is_open(&self, kind: Kind) -> bool {
+        !self.refused.contains(&kind) && !self.closed.contains(&self.class(kind))
+    }
+
+    fn place(&self, kind: Kind) -> Option<Place> {
+        let first = *self.kinds.get(&kind)?.first()?;
+        Some(Reverse((self.class(kind) != Class::Large, first, kind)))
+    }
+
+    /// Everybody who may be asked, by kinds.
     pub(super) fn turn(&self) -> Turn {
-        Turn { heads: self.kinds.keys().filter_map(|kind| self.place(*kind)).collect() }
+        let open = self.kinds.keys().filter(|kind| self.is_open(**kind));
+        Turn { heads: open.filter_map(|kind| self.place(*kind)).collect() }
     }
 }
 
@@ -201,22 +220,24 @@ impl Turn {
         self.heads.pop().map(|Reverse((_, job, kind))| (job, kind))
     }
 
-    /// The job that was looked at has left its queue.
-    pub(super) fn started(&mut self, queues: &ThreeQueues, kind: Kind) {
+    /// The job that was looked at starts, and leaves its queue.
+    pub(super) fn started(&mut self, queues: &mut ThreeQueues, job: JobId, kind: Kind) {
+        queues.remove(job, kind);
         self.heads.extend(queues.place(kind));
     }
 
     /// The job that was looked at does not fit.
-    pub(super) fn refused(&mut self, queues: &ThreeQueues, kind: Kind) {
-        let Queueing { sizes, rule } = queues.queueing;
-        match rule {
-            Rule::Skip => (),
-            Rule::Close => {
-                let class = sizes.class(kind.nodes);
-                self.heads.retain(|Reverse((_, _, other))| sizes.class(other.nodes) != class);
+    pub(super) fn refused(&mut self, queues: &mut ThreeQueues, kind: Kind) {
+        queues.refused.insert(kind);
+        match queues.queueing.rule {
+            Rule::Skip => return,
+            Rule::Close => queues.closed.insert(queues.class(kind)),
+            Rule::Stop => {
+                queues.closed.extend([Class::Small, Class::Medium, Class::Large]);
+                true
             }
-            Rule::Stop => self.heads.clear(),
-        }
+        };
+        self.heads.retain(|Reverse((_, _, kind))| queues.is_open(*kind));
     }
 }
 
@@ -235,12 +256,17 @@ mod tests {
         while let Some((job, kind)) = turn.next() {
             seen.push(job.0);
             if refused.contains(&job.0) {
-                turn.refused(&queues, kind);
+                turn.refused(&mut queues, kind);
             } else {
-                queues.remove(job, kind);
-                turn.started(&queues, kind);
+                turn.started(&mut queues, job, kind);
             }
         }
+        let before = queues.clone();
+        assert!(queues.turn().next().is_none(), "who was refused is not asked again");
+        queues.insert(JobId(99), kind(sizes[refused.first().map_or(0, |job| *job as usize)]));
+        assert_eq!(queues.turn().next().is_some(), refused.is_empty());
+        queues.reopen();
+        assert_eq!(queues.turn().next().is_some(), !before.kinds.is_empty() || refused.is_empty());
         seen
     }
 

@@ -154,6 +154,9 @@ impl Uniform {
                 self.picked.swap(place, numbers.random_range(0..=place));
             }
         }
+        if !view.changes.nothing_freed() {
+            self.queues.reopen();
+        }
         let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
         let largest = view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::max));
         for &job in view.changes.arrived {
@@ -184,10 +187,9 @@ impl Policy for Uniform {
                     free.truncate(free.len() - kind.nodes as usize);
                     left -= power;
                     decisions.push(Decision::StartOn { job, caps });
-                    self.queues.remove(job, kind);
-                    turn.started(&self.queues, kind);
+                    turn.started(&mut self.queues, job, kind);
                 }
-                None => turn.refused(&self.queues, kind),
+                None => turn.refused(&mut self.queues, kind),
             }
         }
     }
