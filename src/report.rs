@@ -1,5 +1,6 @@
 //! What came of a run, for people and for other programs: files and tables.
 
+mod caps;
 mod changes;
 mod columns;
 pub mod digest;
@@ -12,6 +13,7 @@ mod ranking;
 mod schedule;
 mod table;
 
+pub use caps::write_caps;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
 pub use files::{ReportError, make_folder, write_folder, write_whole};

@@ -32,6 +32,12 @@ pub enum StageError {
     /// Profiles and jobs do not go together.
     #[error(transparent)]
     Profiled(#[from] ProfiledError),
+    /// A policy that caps processors one by one, on a machine of which no curves are known.
+    #[error(
+        "it needs the curves of processors that are not alike, and the machine has none; name one \
+         that has, such as --machine catalyst or a .csv file of curves"
+    )]
+    NoCurves,
     /// A budget under which no job could ever run is a mistake, not an experiment.
     #[error(
         "the budget leaves {most} for jobs, and no configuration draws as little: the thriftiest \
@@ -125,6 +131,9 @@ impl Stage {
         models: Option<&'a Models>,
         profiles: &[Profile],
     ) -> Result<Scenario<'a>, StageError> {
+        if policy.uses_curves() && self.machine.variation.is_none() {
+            return Err(StageError::NoCurves);
+        }
         if let Some(models) = models {
             self.check_budget(&budget, &policy, &models.believed, profiles)?;
         }

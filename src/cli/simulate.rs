@@ -47,14 +47,15 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     terms: Option<PathBuf>,
 
-    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
-    /// the log's header says]
+    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+    /// alike), a .toml machine file, or a .csv file of curves [default: what the log's header says]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
     /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
-    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), or
-    /// parm(flex=malleable, alpha=0); docs/policies.md lists their parameters
+    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%),
+    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), or uniform(cap=min);
+    /// docs/policies.md lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
@@ -90,8 +91,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder, and
-    /// changes.csv if jobs changed while they ran
+    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
+    /// changes.csv if jobs changed while they ran, and caps.csv if processors have caps of their own
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -150,9 +151,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.terms {
         workload.set_terms_from(path)?;
     }
+    let seed = arguments.load.seed.unwrap_or(1);
     let original = match named {
         Some(machine) => machine,
         None => machine_of(&workload)?,
+    };
+    original.remarks.iter().for_each(|remark| warn(remark));
+    let original = match policy.uses_curves() && original.variation.is_none() {
+        true => original.with_made_up_curves(seed)?,
+        false => original,
     };
     let budget = match &arguments.budget {
         Some(budget) => budget.resolve(&original)?,
@@ -179,7 +186,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => Outages::default(),
     };
 
-    let seed = arguments.load.seed.unwrap_or(1);
     let models = arguments.belief.models(policy, &stage, &profiles, seed)?;
     let believed = models.as_ref().map(|(models, _)| models);
     let scenario = Scenario {

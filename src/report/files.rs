@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::metrics::Subject;
 use crate::report::digest::Digest;
 use crate::report::html::page;
-use crate::report::{write_changes, write_jobs, write_power, write_schedule};
+use crate::report::{write_caps, write_changes, write_jobs, write_power, write_schedule};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -28,8 +28,9 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
 }
 
 /// Writes `jobs.csv`, `power.csv`, `schedule.swf`, `summary.json` and `report.html` into a folder,
-/// which is made if need be, and `changes.csv` if jobs changed while they ran: all of them or none.
-/// The same run gives the same bytes: timings are not part of it. The digest is the run's own.
+/// which is made if need be, `changes.csv` if jobs changed while they ran, and `caps.csv` if nodes
+/// have caps of their own: all of them or none. The same run gives the same bytes: timings are not
+/// part of it. The digest is the run's own.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
@@ -56,6 +57,9 @@ pub fn write_folder(
     ];
     if !run.changes.is_empty() {
         files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
+    }
+    if !run.cappings.is_empty() {
+        files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
     }
     files.into_iter().try_for_each(Unfinished::finish)
 }
