@@ -8,7 +8,7 @@ use std::time::Instant as Clock;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::{keeping, print, tables};
+use crate::cli::{keeping, print, tables, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::ranking::rankings;
 use crate::experiment::ready::Results;
@@ -17,6 +17,7 @@ use crate::experiment::{
 };
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::report::html::page;
 use crate::report::{human_time, make_folder, write_whole};
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -59,8 +60,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
 
-    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
-    /// the workload comes from]
+    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+    /// alike), a .toml machine file, or a .csv file of curves [default: what the workload comes from]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
@@ -96,7 +97,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write results.csv and experiment.toml into this folder
+    /// Write report.html, results.csv and experiment.toml into this folder
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -105,6 +106,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let experiment = arguments.experiment()?;
     let profiles = tables::of_experiment(&experiment)?;
+    if let Some(named) = &experiment.machine {
+        named.value.machine.remarks.iter().for_each(|remark| warn(remark));
+    }
     let ready = Ready::new(&experiment, &profiles)?;
     if let Some(folder) = &arguments.out {
         // Now rather than after a long run.
@@ -183,6 +187,9 @@ fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::
     write_whole(&folder.join("results.csv"), &|out| {
         results::write_csv(out, ready, &results.tried)
     })?;
+    let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
+    let page = page(title, &ready.digests(results));
+    write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
     let text = file::write(ready.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
     Ok(())

@@ -187,7 +187,7 @@ fn describe(
     let (unit, size) = time_unit(largest);
     let scale = if quantity == "kW" { 1000.0 } else { 1.0 };
     let mark = |place: usize| match place {
-        place if curve.enough == Some(place) => '◆',
+        place if curve.recommended() == Some(place) => '◆',
         place if curve.is_comparable(place) => '●',
         _ => '○',
     };
@@ -209,13 +209,9 @@ fn describe(
     let row = |(place, point): (usize, &crate::experiment::curve::CurvePoint)| {
         let (amount, share, _) = show(point.at);
         let turnaround = point.figure.map_or("-".to_owned(), |figure| human_time(figure.mean));
-        let mut notes = Vec::new();
-        if curve.enough == Some(place) {
-            notes.push("enough");
-        }
-        if curve.knee == Some(place) {
-            notes.push("knee");
-        }
+        let notes = [(curve.knee, "knee"), (curve.enough, "enough")];
+        let notes = notes.iter().filter(|(at, _)| *at == Some(place)).map(|(_, note)| *note);
+        let notes: Vec<&str> = notes.collect();
         let undone = format!("{:.0}", point.undone);
         vec![mark(place).to_string(), amount, share, turnaround, undone, notes.join(", ")]
     };

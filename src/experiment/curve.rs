@@ -54,6 +54,11 @@ impl Curve {
         curve
     }
 
+    /// The place to choose: the knee, and if there is none, what is enough.
+    pub fn recommended(&self) -> Option<usize> {
+        self.knee.or(self.enough)
+    }
+
     /// The fewest jobs that are left undone anywhere.
     pub fn fewest_undone(&self) -> f64 {
         self.points.iter().map(|point| point.undone).fold(f64::INFINITY, f64::min)
@@ -112,7 +117,7 @@ mod tests {
             curve(&[(4.0, 20.0, 0.0), (1.0, 100.0, 0.0), (2.0, 30.0, 0.0), (3.0, 20.5, 0.0)]);
         let places: Vec<f64> = bent.points.iter().map(|point| point.at).collect();
         assert_eq!(places, [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(bent.knee, Some(1));
+        assert_eq!((bent.knee, bent.recommended()), (Some(1), Some(1)));
         // 20.5 is within 5 % of the best, which is 20.
         assert_eq!(bent.enough, Some(2));
     }
@@ -120,7 +125,7 @@ mod tests {
     #[test]
     fn a_line_has_no_knee() {
         let line = curve(&[(1.0, 30.0, 0.0), (2.0, 20.0, 0.0), (3.0, 10.0, 0.0)]);
-        assert_eq!((line.knee, line.enough), (None, Some(2)));
+        assert_eq!((line.knee, line.enough, line.recommended()), (None, Some(2), Some(2)));
         let flat = curve(&[(1.0, 10.0, 0.0), (2.0, 10.0, 0.0)]);
         assert_eq!((flat.knee, flat.enough), (None, Some(0)));
         assert_eq!((curve(&[]).knee, curve(&[]).enough), (None, None));

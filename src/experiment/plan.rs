@@ -16,7 +16,7 @@ use crate::report::{human_power, human_time};
 use crate::units::{Share, Watts};
 
 /// Numbers of nodes to try, in hundredths of what the feed runs at full power.
-const NODES: [u64; 8] = [100, 110, 125, 150, 175, 200, 250, 300];
+const NODES: [u64; 9] = [100, 125, 150, 175, 200, 250, 300, 400, 500];
 
 /// Budgets to try, in per cent of what the machine draws at most.
 const BUDGETS: [u32; 8] = [30, 40, 50, 60, 70, 80, 90, 100];
@@ -38,7 +38,7 @@ impl Question {
         u32::try_from(fed).unwrap_or(u32::MAX).clamp(1, Machine::MOST_NODES)
     }
 
-    /// The numbers of nodes to try: from those that are fed at full power to three times as many,
+    /// The numbers of nodes to try: from those that are fed at full power to five times as many,
     /// and those of the machine.
     pub fn sizes(&self) -> Vec<u32> {
         let most = u64::from(Machine::MOST_NODES);
@@ -86,12 +86,12 @@ impl Question {
             let figure = curve.points[place].figure;
             figure.map_or_else(|| "-".to_owned(), |figure| human_time(figure.mean))
         };
-        let Some(enough) = curve.enough else {
+        let Some(chosen) = curve.recommended() else {
             return format!("Under {limit} no job ever runs, on however many nodes.");
         };
-        let (nodes, fed) = (curve.points[enough].at, f64::from(self.fed()));
+        let (nodes, fed) = (curve.points[chosen].at, f64::from(self.fed()));
         let least = match curve.points.iter().position(|point| point.at == fed) {
-            Some(place) if place == enough => String::new(),
+            Some(place) if place == chosen => String::new(),
             Some(place) if curve.is_comparable(place) => {
                 format!(
                     " instead of {} on the {fed} nodes that it feeds at full power",
@@ -105,11 +105,17 @@ impl Question {
             None => String::new(),
         };
         let most = curve.points.last().map_or(nodes, |point| point.at);
-        let more = match most > nodes {
-            true => format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0),
-            false => "; still more of them may gain more".to_owned(),
+        let more = match curve.enough.filter(|enough| *enough > chosen) {
+            Some(enough) => {
+                let many = curve.points[enough].at;
+                format!("; each node more gains less, down to {} on {many}", shown(enough))
+            }
+            None if most > nodes => {
+                format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
+            }
+            None => "; still more of them may gain more".to_owned(),
         };
-        let turnaround = shown(enough);
+        let turnaround = shown(chosen);
         format!(
             "Under {limit}, take {nodes} nodes: the mean turnaround is {turnaround}{least}{more}."
         )
@@ -165,7 +171,7 @@ mod tests {
     fn points_begin_where_all_nodes_have_full_power() {
         let question = question();
         assert_eq!(question.fed(), 153);
-        assert_eq!(question.sizes(), [153, 168, 191, 229, 256, 267, 306, 382, 459]);
+        assert_eq!(question.sizes(), [153, 191, 229, 256, 267, 306, 382, 459, 612, 765]);
         let limits = question.limits();
         // From 30 % of 26.6 kW to all of it, and the one that was asked about.
         assert_eq!(limits.len(), 9);
@@ -174,7 +180,7 @@ mod tests {
         assert!(limits.contains(&Watts::from_watts(16_360)));
         let starved = Question { limit: Watts::from_watts(1001), ..question };
         assert_eq!(starved.fed(), 1);
-        assert!(starved.sizes().starts_with(&[1, 2, 3]));
+        assert_eq!(starved.sizes(), [1, 2, 3, 4, 5, 256]);
     }
 
     #[test]
@@ -189,11 +195,19 @@ mod tests {
             point(256.0, 20.5, 0.0),
             point(459.0, 20.0, 0.0),
         ]);
+        assert_eq!((curve.knee, curve.enough), (Some(1), Some(1)));
         assert_eq!(
             question.recommendation(&curve),
             "Under 16.36 kW, take 256 nodes: the mean turnaround is 20.5 h instead of 30.0 h on the \
              153 nodes that it feeds at full power; up to 459 nodes gain less than 5 % more."
         );
+        let falling = Curve::through(vec![
+            point(153.0, 30.0, 0.0),
+            point(256.0, 12.0, 0.0),
+            point(459.0, 8.0, 0.0),
+        ]);
+        let sentence = question.recommendation(&falling);
+        assert!(sentence.contains("each node more gains less, down to 8.0 h on 459"), "{sentence}");
         let undone = Curve::through(vec![point(153.0, 3.0, 43.0), point(256.0, 20.5, 0.0)]);
         let sentence = question.recommendation(&undone);
         assert!(sentence.contains("would leave 43 jobs undone; still more"), "{sentence}");

@@ -64,6 +64,7 @@ struct Jobs {
 
 struct Loaded {
     stage: Stage,
+    /// Of the jobs and the machine, which may be long, and are the same for many cells.
     hash: String,
 }
 
@@ -317,6 +318,7 @@ impl<'a> Ready<'a> {
         let stage = Stage::new(ground.machine.clone(), workload, raises);
         let stage = stage.on(ground.sizes[cell.size].clone());
         let mut content = Content::default();
+        content.add_text(&format!("{:?} {:?}", stage.machine, stage.plain_machine));
         content.add_text(stage.workload.name());
         content.add_list(stage.workload.jobs());
         content.add_list(stage.workload.run_times());
@@ -378,12 +380,12 @@ impl<'a> Ready<'a> {
 fn key(
     cache: &Cache,
     scenario: &Scenario<'_>,
-    jobs: &str,
+    stage: &str,
     models: &Option<crate::stage::Models>,
 ) -> Key {
     let Scenario {
-        machine,
-        plain_machine,
+        machine: _,
+        plain_machine: _,
         workload: _,
         policy,
         model: _,
@@ -396,18 +398,7 @@ fn key(
         keep_power: _,
     } = scenario;
     let seed = PolicySpec::heeds_seed(policy).then_some(seed);
-    cache.key(&[
-        &jobs,
-        models,
-        machine,
-        plain_machine,
-        policy,
-        budget,
-        outages,
-        events,
-        &seed,
-        bsld_threshold,
-    ])
+    cache.key(&[&stage, models, policy, budget, outages, events, &seed, bsld_threshold])
 }
 
 /// A worker that panicked leaves what it held as it was; the others go on.

@@ -3,6 +3,8 @@
 mod adversarial;
 mod agreement;
 mod cli;
+mod docs;
+mod experiment;
 mod guided;
 mod layering;
 mod parm;
