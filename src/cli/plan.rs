@@ -13,6 +13,7 @@ use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
 use crate::experiment::plan::{Question, curve};
 use crate::experiment::{Experiment, Feed, Load, Place, Ready};
+use crate::machine::MachineError;
 use crate::policy::PolicySpec;
 use crate::report::{Point, Side, columns, human_power, human_time, plot, time_unit};
 use crate::workload::parse_places;
