@@ -14,12 +14,14 @@ use crate::cli::{belief, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::{Model, Profiled};
-use crate::policy::PolicySpec;
+use crate::policy::uniform::UniformCap;
+use crate::policy::{PolicySpec, UniformSpec};
 use crate::profile::Profile;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::units::{Instant, Share, Span, parse_decimal};
+use crate::variation::Processors;
 use crate::workload::Workload;
 use crate::workload::swf::Intake;
 
@@ -207,6 +209,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         keep_power: arguments.out.is_some(),
         ..Scenario::new(&machine, &workload, arguments.policy)
     };
+    if let Some(processors) = machine.variation.as_ref().filter(|_| policy.uses_curves()) {
+        check_floor(&scenario.budget, policy, &machine, processors)?;
+    }
     if let Some(folder) = &arguments.out {
         // Now rather than after a long run.
         make_folder(folder)?;
@@ -257,6 +262,26 @@ fn check_bound(
             "the budget leaves {most} for jobs, and no configuration draws as little: the \
              thriftiest is one of '{name}', at {least}"
         );
+    }
+    Ok(())
+}
+
+/// So is a budget that feeds no processor, or a cap that none can be held at.
+fn check_floor(
+    budget: &Budget,
+    policy: &PolicySpec,
+    machine: &Machine,
+    processors: &Processors,
+) -> anyhow::Result<()> {
+    let floor = processors.floor();
+    let most = budget.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(machine.base_power);
+    if most < floor {
+        bail!("the budget leaves {most} for jobs, and a processor needs at least {floor}");
+    }
+    if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = policy
+        && *cap < floor
+    {
+        bail!("{policy}: a processor of this machine cannot be held below {floor}");
     }
     Ok(())
 }

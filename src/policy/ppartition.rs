@@ -84,6 +84,9 @@ impl Ppartition {
         let mut budgets = Vec::new();
         let tuning = if first <= free {
             self.tuner.tune(&offered, first).ok()?
+        } else if free + self.partition.spare() < least(&offered[..1]) {
+            // As below, but found without tuning.
+            return None;
         } else {
             let allocated = self.partition.allocated();
             let mut wanted = share;
