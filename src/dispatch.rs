@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::machine::Machine;
-use crate::model::{Model, OperatingPoint};
+use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Changes, Decision, Policy, View};
 use crate::queue::{Queue, SizeClasses};
 use crate::units::{Instant, JobId, NodeId, Span};
@@ -24,7 +24,7 @@ pub struct Dispatch<'a> {
 }
 
 /// What a decision led to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// A job started; it passed others if it was not at the head of the queue.
     Started {
@@ -32,6 +32,8 @@ pub enum Applied {
         job: JobId,
         /// How.
         point: OperatingPoint,
+        /// On which nodes, if they were named.
+        caps: Option<Caps>,
         /// Whether a job ahead of it still waits.
         backfilled: bool,
     },
@@ -41,6 +43,8 @@ pub enum Applied {
         job: JobId,
         /// How.
         point: OperatingPoint,
+        /// Under which caps, if its nodes were named.
+        caps: Option<Caps>,
         /// After a pause.
         pause: Span,
     },
@@ -79,7 +83,7 @@ impl Rejection {
 pub enum Nodes {
     /// Their number is enough.
     Counted,
-    /// Each by itself, because nodes can fail.
+    /// Each by itself, because nodes can fail or are given out by name.
     Named,
 }
 
@@ -193,53 +197,66 @@ impl<'a> Dispatch<'a> {
         released.clear();
         self.machine_changed = false;
         for decision in self.decisions.drain(..) {
-            if let Decision::Change { job, .. } = decision
-                && !policy.adjusts()
-            {
-                done(Err(Violation::Unannounced { job }));
-                continue;
-            }
-            done(apply(&decision, *model, queue, ledger, jobs));
+            let applied = match announced(&decision, policy) {
+                Ok(()) => apply(decision, *model, queue, ledger, jobs),
+                Err(violation) => Err(violation),
+            };
+            done(applied);
         }
+    }
+}
+
+/// Whether a policy said beforehand that it takes such decisions.
+#[inline]
+fn announced(decision: &Decision, policy: &dyn Policy) -> Result<(), Violation> {
+    match *decision {
+        Decision::Change { job, .. } | Decision::Recap { job, .. } if !policy.adjusts() => {
+            Err(Violation::Unannounced { job })
+        }
+        Decision::StartOn { job, .. } | Decision::Recap { job, .. } if !policy.names_nodes() => {
+            Err(Violation::NodesUnannounced { job })
+        }
+        _ => Ok(()),
     }
 }
 
 /// Carries a decision out, or says why it cannot be.
 #[inline]
 fn apply(
-    decision: &Decision,
+    decision: Decision,
     model: &dyn Model,
     queue: &mut Queue,
     ledger: &mut Ledger,
     jobs: &[Job],
 ) -> Result<Applied, Violation> {
-    match *decision {
+    match decision {
         Decision::Start { job, point } => {
-            if !queue.contains(job) {
-                return Err(match ledger.holds(job) {
-                    true => Violation::AlreadyRunning { job },
-                    false => Violation::NotWaiting { job },
-                });
-            }
-            if !model.offers(job, &jobs[job.index()], &point) {
-                let OperatingPoint { nodes, power, .. } = point;
-                return Err(Violation::NotOnMenu { job, nodes, power });
-            }
+            check_waits(job, queue, ledger)?;
+            check_menu(job, &point, model, jobs)?;
             ledger.start(job, &point)?;
-            let backfilled = queue.head() != Some(job);
-            queue.remove(job);
-            Ok(Applied::Started { job, point, backfilled })
+            let backfilled = leave(job, queue);
+            Ok(Applied::Started { job, point, caps: None, backfilled })
+        }
+        Decision::StartOn { job, caps } => {
+            check_waits(job, queue, ledger)?;
+            let point = model.on(job, &jobs[job.index()], &caps);
+            let point = point.ok_or(Violation::NotOffered { job })?;
+            ledger.start_on(job, &point, &caps)?;
+            let backfilled = leave(job, queue);
+            Ok(Applied::Started { job, point, caps: Some(caps), backfilled })
         }
         Decision::Change { job, point, pause, left } => {
-            if !ledger.holds(job) {
-                return Err(Violation::HoldsNothing { job });
-            }
-            if !model.offers(job, &jobs[job.index()], &point) {
-                let OperatingPoint { nodes, power, .. } = point;
-                return Err(Violation::NotOnMenu { job, nodes, power });
-            }
+            check_runs(job, ledger)?;
+            check_menu(job, &point, model, jobs)?;
             ledger.change(job, &point, left)?;
-            Ok(Applied::Changed { job, point, pause })
+            Ok(Applied::Changed { job, point, caps: None, pause })
+        }
+        Decision::Recap { job, caps, left } => {
+            check_runs(job, ledger)?;
+            let point = model.on(job, &jobs[job.index()], &caps);
+            let point = point.ok_or(Violation::NotOffered { job })?;
+            ledger.recap(job, &point, &caps, left)?;
+            Ok(Applied::Changed { job, point, caps: Some(caps), pause: Span::ZERO })
         }
         Decision::Drop { job } => match queue.remove(job) {
             true => Ok(Applied::Dropped { job }),
@@ -250,4 +267,40 @@ fn apply(
             if at > now { Ok(Applied::Wake(at)) } else { Err(Violation::WakeInThePast { at, now }) }
         }
     }
+}
+
+#[inline]
+fn check_waits(job: JobId, queue: &Queue, ledger: &Ledger) -> Result<(), Violation> {
+    match (queue.contains(job), ledger.holds(job)) {
+        (true, _) => Ok(()),
+        (false, true) => Err(Violation::AlreadyRunning { job }),
+        (false, false) => Err(Violation::NotWaiting { job }),
+    }
+}
+
+#[inline]
+fn check_runs(job: JobId, ledger: &Ledger) -> Result<(), Violation> {
+    if ledger.holds(job) { Ok(()) } else { Err(Violation::HoldsNothing { job }) }
+}
+
+#[inline]
+fn check_menu(
+    job: JobId,
+    point: &OperatingPoint,
+    model: &dyn Model,
+    jobs: &[Job],
+) -> Result<(), Violation> {
+    if model.offers(job, &jobs[job.index()], point) {
+        return Ok(());
+    }
+    let OperatingPoint { nodes, power, .. } = *point;
+    Err(Violation::NotOnMenu { job, nodes, power })
+}
+
+/// Takes a job that started out of the queue; says whether one ahead of it still waits.
+#[inline]
+fn leave(job: JobId, queue: &mut Queue) -> bool {
+    let backfilled = queue.head() != Some(job);
+    queue.remove(job);
+    backfilled
 }

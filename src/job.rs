@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
 /// What a user asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
     /// The number the user or the log knows the job by.
     pub number: u64,

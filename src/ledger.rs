@@ -7,13 +7,18 @@
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
-use crate::units::{Instant, JobId, NodeId, Span, Watts};
+use crate::units::{Instant, JobId, Span, Watts};
 
+mod named;
 mod placement;
 mod running;
+#[cfg(test)]
+mod tests;
+mod violation;
 
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
+pub use violation::Violation;
 
 /// Nodes and power, held and free.
 #[derive(Clone)]
@@ -40,75 +45,6 @@ pub struct Ledger {
     peak: Watts,
 }
 
-/// A claim that cannot be met. The ledger is as it was before.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// The job does not wait: it is unknown, runs already, or has ended.
-    #[error("{job} was to start, but it is not waiting")]
-    NotWaiting {
-        /// Which job.
-        job: JobId,
-    },
-    /// The job holds something already.
-    #[error("{job} was to start, but it runs already")]
-    AlreadyRunning {
-        /// Which job.
-        job: JobId,
-    },
-    /// The model does not offer this operating point to the job.
-    #[error("{job} was to run on {nodes} nodes drawing {power}, which is not on its menu")]
-    NotOnMenu {
-        /// Which job.
-        job: JobId,
-        /// The nodes claimed.
-        nodes: u32,
-        /// The power claimed.
-        power: Watts,
-    },
-    /// There are not enough free nodes.
-    #[error("{job} was to get {asked} nodes, but {free} are free")]
-    Nodes {
-        /// Which job.
-        job: JobId,
-        /// Nodes claimed.
-        asked: u32,
-        /// Nodes free.
-        free: u32,
-    },
-    /// There is not enough free power, now or later in the job's life.
-    #[error("{job} was to get {asked}, but at {at} only {free} are free")]
-    Power {
-        /// Which job.
-        job: JobId,
-        /// Power claimed.
-        asked: Watts,
-        /// Power free.
-        free: Watts,
-        /// When.
-        at: Instant,
-    },
-    /// The job holds nothing.
-    #[error("{job} was to give back or change what it holds, but it holds nothing")]
-    HoldsNothing {
-        /// Which job.
-        job: JobId,
-    },
-    /// A policy changed a job that runs without having said that it does such things.
-    #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
-    Unannounced {
-        /// Which job.
-        job: JobId,
-    },
-    /// A policy asked to be woken at a time that has passed.
-    #[error("asked to be woken at {at}, which is not after {now}")]
-    WakeInThePast {
-        /// The time asked for.
-        at: Instant,
-        /// The time it is.
-        now: Instant,
-    },
-}
-
 impl Ledger {
     /// An empty machine under a budget.
     pub fn new(machine: &Machine, budget: Budget) -> Self {
@@ -131,7 +67,8 @@ impl Ledger {
         ledger
     }
 
-    /// The same, also keeping track of which nodes each job is on, so that nodes can fail.
+    /// The same, also keeping track of which nodes each job is on, so that nodes can fail and jobs can
+    /// be given nodes by name.
     pub fn with_placement(machine: &Machine, budget: Budget) -> Self {
         let placement = Some(Placement::new(machine.nodes));
         Ledger { placement, ..Ledger::new(machine, budget) }
@@ -160,9 +97,40 @@ impl Ledger {
     /// Gives a job what the operating point says, until the point's time has passed.
     #[inline]
     pub fn start(&mut self, job: JobId, point: &OperatingPoint) -> Result<(), Violation> {
+        let holding = self.claim(job, point)?;
+        self.hold(holding);
+        if let Some(placement) = &mut self.placement {
+            placement.take(job, point.nodes);
+        }
+        Ok(())
+    }
+
+    /// What a job that holds nothing would hold, if there is that much.
+    #[inline]
+    fn claim(&self, job: JobId, point: &OperatingPoint) -> Result<Holding, Violation> {
         if self.holds(job) {
             return Err(Violation::AlreadyRunning { job });
         }
+        let until = self.until(point.time);
+        self.find_room(job, point, until)?;
+        Ok(Holding { until, job, nodes: point.nodes, power: point.power })
+    }
+
+    /// When that time has passed: one millisecond short of 'never', which means that nothing is
+    /// held.
+    #[inline]
+    fn until(&self, time: Span) -> Instant {
+        (self.now + time).min(Instant::from_millis(u64::MAX - 1))
+    }
+
+    /// Whether a point can be had now and under every limit until then.
+    #[inline]
+    fn find_room(
+        &self,
+        job: JobId,
+        point: &OperatingPoint,
+        until: Instant,
+    ) -> Result<(), Violation> {
         if point.nodes > self.free_nodes {
             return Err(Violation::Nodes { job, asked: point.nodes, free: self.free_nodes });
         }
@@ -170,18 +138,10 @@ impl Ledger {
         if point.power > free {
             return Err(Violation::Power { job, asked: point.power, free, at: self.now });
         }
-        // One millisecond short of 'never', which means that nothing is held.
-        let until = (self.now + point.time).min(Instant::from_millis(u64::MAX - 1));
-        if let Some((at, free)) = self.first_shortage(point.power, until) {
-            return Err(Violation::Power { job, asked: point.power, free, at });
+        match self.first_shortage(point.power, until) {
+            Some((at, free)) => Err(Violation::Power { job, asked: point.power, free, at }),
+            None => Ok(()),
         }
-
-        self.hold(Holding { until, job, nodes: point.nodes, power: point.power });
-        self.peak = self.peak.max(self.power());
-        if let Some(placement) = &mut self.placement {
-            placement.take(job, point.nodes);
-        }
-        Ok(())
     }
 
     /// Gives a job that runs what another operating point says instead, for so long from now on.
@@ -211,18 +171,9 @@ impl Ledger {
         before: &Holding,
     ) -> Result<(), Violation> {
         let is_less = point.nodes <= before.nodes && point.power <= before.power;
-        let until = (self.now + left).min(Instant::from_millis(u64::MAX - 1));
+        let until = self.until(left);
         if !is_less {
-            if point.nodes > self.free_nodes {
-                return Err(Violation::Nodes { job, asked: point.nodes, free: self.free_nodes });
-            }
-            let free = self.free_power();
-            if point.power > free {
-                return Err(Violation::Power { job, asked: point.power, free, at: self.now });
-            }
-            if let Some((at, free)) = self.first_shortage(point.power, until) {
-                return Err(Violation::Power { job, asked: point.power, free, at });
-            }
+            self.find_room(job, point, until)?;
         }
         if let Some(placement) = &mut self.placement {
             match point.nodes.checked_sub(before.nodes) {
@@ -231,7 +182,6 @@ impl Ledger {
             }
         }
         self.hold(Holding { until, job, nodes: point.nodes, power: point.power });
-        self.peak = self.peak.max(self.power());
         Ok(())
     }
 
@@ -258,6 +208,7 @@ impl Ledger {
         }
         self.until[job.index()] = until;
         self.running.insert(holding);
+        self.peak = self.peak.max(self.power());
     }
 
     /// Takes back what a job holds.
@@ -268,32 +219,6 @@ impl Ledger {
             placement.give(job);
         }
         Ok(holding)
-    }
-
-    /// The job that holds a node, where placement is known.
-    pub fn holder(&self, node: NodeId) -> Option<JobId> {
-        self.placement.as_ref()?.holder(node)
-    }
-
-    /// Takes a free node out of service; says whether it was in service. A node that a job holds
-    /// stays: release the job first.
-    pub fn take_down(&mut self, node: NodeId) -> bool {
-        let taken = self.placement.as_mut().is_some_and(|placement| placement.take_down(node));
-        if taken {
-            self.free_nodes -= 1;
-            self.down_nodes += 1;
-        }
-        taken
-    }
-
-    /// Puts a node back into service; says whether it was out.
-    pub fn bring_up(&mut self, node: NodeId) -> bool {
-        let brought = self.placement.as_mut().is_some_and(|placement| placement.bring_up(node));
-        if brought {
-            self.free_nodes += 1;
-            self.down_nodes -= 1;
-        }
-        brought
     }
 
     /// Whether a job holds anything.
@@ -431,133 +356,5 @@ impl Ledger {
             return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
         }
         self.placement.as_ref().map_or(Ok(()), |placement| placement.check(&self.running))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn point(nodes: u32, watts: u32, seconds: u32) -> OperatingPoint {
-        OperatingPoint {
-            nodes,
-            cores: 1,
-            cap: Watts::from_watts(100),
-            time: Span::from_secs(seconds),
-            power: Watts::from_watts(watts),
-        }
-    }
-
-    fn ledger(budget: Budget) -> Ledger {
-        Ledger::with_placement(&Machine::of_processors(10).unwrap(), budget)
-    }
-
-    #[test]
-    fn a_claim_that_does_not_fit_changes_nothing() {
-        let mut ledger = ledger(Budget::constant(Watts::from_watts(500)));
-        ledger.start(JobId(0), &point(4, 400, 10)).unwrap();
-        let refused = [
-            (JobId(0), point(1, 10, 1), Violation::AlreadyRunning { job: JobId(0) }),
-            (JobId(1), point(7, 10, 1), Violation::Nodes { job: JobId(1), asked: 7, free: 6 }),
-            (
-                JobId(1),
-                point(1, 101, 1),
-                Violation::Power {
-                    job: JobId(1),
-                    asked: Watts::from_watts(101),
-                    free: Watts::from_watts(100),
-                    at: Instant::ZERO,
-                },
-            ),
-        ];
-        for (job, point, violation) in refused {
-            assert_eq!(ledger.start(job, &point), Err(violation));
-            assert_eq!((ledger.free_nodes(), ledger.power()), (6, Watts::from_watts(400)));
-        }
-        assert_eq!(ledger.release(JobId(1)), Err(Violation::HoldsNothing { job: JobId(1) }));
-        ledger.start(JobId(1), &point(6, 100, 1)).unwrap();
-        assert_eq!(ledger.check(), Ok(()));
-        assert_eq!(ledger.peak(), Watts::from_watts(500));
-    }
-
-    #[test]
-    fn what_is_released_is_what_was_held() {
-        let mut ledger = ledger(Budget::unlimited());
-        ledger.advance(Instant::from_secs(100));
-        ledger.start(JobId(3), &point(2, 200, 20)).unwrap();
-        ledger.advance(Instant::from_secs(110));
-        let holding = ledger.release(JobId(3)).unwrap();
-        assert_eq!(holding.until, Instant::from_secs(120));
-        assert_eq!(ledger.power(), Watts::ZERO);
-    }
-
-    #[test]
-    fn a_limit_that_will_fall_is_kept_in_advance() {
-        let steps = vec![
-            (Instant::ZERO, Watts::from_watts(500)),
-            (Instant::from_secs(10), Watts::from_watts(300)),
-        ];
-        let mut ledger = ledger(Budget::from_steps(steps).unwrap());
-        ledger.start(JobId(0), &point(2, 200, 20)).unwrap();
-        assert!(matches!(
-            ledger.start(JobId(1), &point(2, 200, 11)),
-            Err(Violation::Power { at, .. }) if at == Instant::from_secs(10)
-        ));
-        ledger.start(JobId(1), &point(2, 200, 10)).unwrap();
-        assert_eq!(ledger.check(), Ok(()));
-    }
-
-    /// 500 W for jobs of 200 and 250 W. One may grow by the 50 W that are free, and no further; both
-    /// may shrink, even under a limit that has fallen below what they hold.
-    #[test]
-    fn running_jobs_change_within_what_is_free() {
-        let steps = vec![
-            (Instant::ZERO, Watts::from_watts(500)),
-            (Instant::from_secs(10), Watts::from_watts(300)),
-        ];
-        let mut ledger = ledger(Budget::from_steps(steps).unwrap());
-        ledger.start(JobId(0), &point(4, 200, 5)).unwrap();
-        ledger.start(JobId(1), &point(3, 250, 5)).unwrap();
-        let (change, left) = (point(5, 251, 5), Span::from_secs(5));
-        let refused = ledger.change(JobId(0), &change, left);
-        let (asked, free) = (Watts::from_watts(251), Watts::from_watts(250));
-        let violation = Violation::Power { job: JobId(0), asked, free, at: Instant::ZERO };
-        assert_eq!(refused, Err(violation));
-        let refused = ledger.change(JobId(0), &point(8, 10, 5), left);
-        assert_eq!(refused, Err(Violation::Nodes { job: JobId(0), asked: 8, free: 7 }));
-        assert_eq!((ledger.free_nodes(), ledger.power()), (3, Watts::from_watts(450)));
-        let before = ledger.change(JobId(0), &point(7, 250, 5), left).unwrap();
-        assert_eq!((before.nodes, before.power), (4, Watts::from_watts(200)));
-        assert_eq!((ledger.free_nodes(), ledger.power()), (0, Watts::from_watts(500)));
-        assert_eq!(ledger.check(), Ok(()));
-        // For longer than 500 W are there.
-        let longer = ledger.change(JobId(1), &point(3, 251, 5), Span::from_secs(11));
-        assert!(matches!(longer, Err(Violation::Power { .. })), "{longer:?}");
-        ledger.advance(Instant::from_secs(10));
-        ledger.change(JobId(0), &point(7, 240, 5), left).unwrap();
-        assert_eq!(ledger.power(), Watts::from_watts(490), "less is never refused");
-        ledger.change(JobId(1), &point(1, 60, 5), left).unwrap();
-        assert_eq!(ledger.free_nodes(), 2);
-        assert_eq!(ledger.check(), Ok(()));
-        let nothing = Violation::HoldsNothing { job: JobId(2) };
-        assert_eq!(ledger.change(JobId(2), &point(1, 1, 1), left), Err(nothing));
-    }
-
-    #[test]
-    fn nodes_fail_and_come_back() {
-        let mut ledger = ledger(Budget::unlimited());
-        ledger.start(JobId(0), &point(3, 300, 20)).unwrap();
-        assert_eq!(ledger.holder(NodeId(2)), Some(JobId(0)));
-        assert!(!ledger.take_down(NodeId(2)), "a held node stays until its job is released");
-        ledger.release(JobId(0)).unwrap();
-        assert!(ledger.take_down(NodeId(2)));
-        assert!(!ledger.take_down(NodeId(2)));
-        assert_eq!((ledger.free_nodes(), ledger.nodes_in_service()), (9, 9));
-        ledger.start(JobId(0), &point(9, 900, 20)).unwrap();
-        assert_eq!(ledger.check(), Ok(()));
-        assert!(ledger.bring_up(NodeId(2)));
-        assert!(!ledger.bring_up(NodeId(2)));
-        assert!(!ledger.take_down(NodeId(77)), "there is no such node");
-        assert_eq!(ledger.check(), Ok(()));
     }
 }

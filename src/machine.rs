@@ -2,10 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
 
 use crate::units::{Share, Watts};
+use crate::variation::catalyst::{self, Catalyst};
+use crate::variation::csv::{Table, TableError};
+use crate::variation::{Curve, Processors};
 
 mod gearbox;
 
@@ -30,6 +34,10 @@ pub struct Machine {
     pub power_is_assumed: bool,
     /// The speeds of its nodes, and how jobs respond to them.
     pub gearbox: Gearbox,
+    /// The curves of its nodes, where they are not alike: each node is one processor.
+    pub variation: Option<Arc<Processors>>,
+    /// What people should know of the files it was read from.
+    pub remarks: Vec<String>,
 }
 
 /// Why a machine could not be used.
@@ -37,8 +45,9 @@ pub struct Machine {
 pub enum MachineError {
     /// The text is neither a count nor a file.
     #[error(
-        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), or the \
-         path of a .toml machine file"
+        "machine '{0}': write a number of processors (1024), cab (64 nodes of two sockets), catalyst \
+         (600 processors that are not alike), or the path of a .toml machine file or of a .csv file \
+         of curves"
     )]
     Unknown(String),
     /// A machine without nodes.
@@ -63,6 +72,26 @@ pub enum MachineError {
     /// A node that draws nothing cannot be budgeted.
     #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
     NoPower,
+    /// Curves of other processors than the machine has.
+    #[error(
+        "'nodes' is {nodes}, but 'variation' has curves of {processors} processors; each node is one \
+         processor"
+    )]
+    OtherCount {
+        /// Nodes, as written.
+        nodes: u32,
+        /// Processors with curves.
+        processors: usize,
+    },
+    /// More of processors that are not alike.
+    #[error(
+        "a machine whose processors were measured one by one cannot have another number of them: \
+         nobody knows the curves of others"
+    )]
+    Measured,
+    /// The curves cannot be read.
+    #[error(transparent)]
+    Curves(#[from] TableError),
     /// The file cannot be read.
     #[error("cannot read the machine file {}", path.display())]
     Unreadable {
@@ -93,6 +122,8 @@ struct File {
     sockets_per_node: u32,
     power: Option<Power>,
     dvfs: Option<Gearbox>,
+    /// A CSV file of curves, beside this file.
+    variation: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -144,6 +175,8 @@ impl Machine {
             base_power: Watts::ZERO,
             power_is_assumed: true,
             gearbox: Gearbox::default(),
+            variation: None,
+            remarks: Vec::new(),
         }
         .validated()
     }
@@ -160,13 +193,66 @@ impl Machine {
             base_power: Watts::ZERO,
             power_is_assumed: false,
             gearbox: Gearbox::default(),
+            variation: None,
+            remarks: Vec::new(),
         }
     }
 
-    /// Reads what the command line calls a machine: a processor count, `cab`, or a TOML file.
+    /// A machine of processors like those of LLNL's Catalyst: made up, no two alike.
+    pub fn catalyst(processors: u32, seed: u64) -> Result<Self, MachineError> {
+        if processors > catalyst::MOST_PROCESSORS {
+            return Err(MachineError::TooLarge {
+                what: "the number of made-up processors",
+                value: processors.to_string(),
+                most: catalyst::MOST_PROCESSORS.to_string(),
+            });
+        }
+        let machine = Machine::of_processors(processors)?;
+        let variation = Some(Arc::new(Catalyst::processors_of(processors, seed)));
+        let name = format!("{processors} processors like Catalyst's, made up");
+        let (node_power, power_is_assumed) = (catalyst::RATED, false);
+        Machine { name, node_power, power_is_assumed, variation, ..machine }.validated()
+    }
+
+    /// The same number of nodes, each a made-up processor like Catalyst's; if what a node draws was
+    /// given, that stays what it is rated at.
+    pub fn with_made_up_curves(&self, seed: u64) -> Result<Self, MachineError> {
+        let Machine { name, variation, .. } = Machine::catalyst(self.nodes, seed)?;
+        if self.power_is_assumed {
+            let node_power = catalyst::RATED;
+            return Ok(Machine {
+                name,
+                variation,
+                node_power,
+                power_is_assumed: false,
+                ..self.clone()
+            });
+        }
+        Ok(Machine { name: format!("{}: {name}", self.name), variation, ..self.clone() })
+    }
+
+    /// A machine of processors that were measured. What they are rated at is not known: the most that
+    /// any of them draws is taken for it.
+    pub fn of_varied(processors: Processors, name: &str) -> Result<Self, MachineError> {
+        let count = u32::try_from(processors.names().len()).unwrap_or(u32::MAX);
+        let machine = Machine::of_processors(count)?;
+        Machine {
+            name: name.to_owned(),
+            node_power: most_drawn(&processors),
+            power_is_assumed: false,
+            variation: Some(Arc::new(processors)),
+            ..machine
+        }
+        .validated()
+    }
+
+    /// Reads what the command line calls a machine: a processor count, `cab`, `catalyst`, a TOML file,
+    /// or a CSV file of curves.
     pub fn from_text(text: &str) -> Result<Self, MachineError> {
-        if text == "cab" {
-            return Ok(Machine::cab());
+        match text {
+            "cab" => return Ok(Machine::cab()),
+            "catalyst" => return Machine::catalyst(catalyst::PROCESSORS, 1),
+            _ => (),
         }
         if let Ok(processors) = text.parse() {
             return Machine::of_processors(processors);
@@ -179,6 +265,12 @@ impl Machine {
             });
         }
         let path = Path::new(text);
+        if text.ends_with(".csv") {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let table = Table::read(path)?;
+            let remarks = table.remarks(path);
+            return Ok(Machine { remarks, ..Machine::of_varied(table.processors, &stem)? });
+        }
         if text.ends_with(".toml") || (path.exists() && !path.is_dir()) {
             return Machine::from_file(path);
         }
@@ -190,17 +282,40 @@ impl Machine {
         let text = std::fs::read_to_string(path)
             .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        Machine::from_toml(&text, &stem).map_err(|error| MachineError::Malformed {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Machine::from_toml(&text, &stem, folder).map_err(|error| MachineError::Malformed {
             path: path.to_owned(),
             why: error.to_string().trim_end().to_owned(),
         })
     }
 
-    fn from_toml(text: &str, stem: &str) -> Result<Self, Box<dyn std::error::Error>> {
+    fn from_toml(
+        text: &str,
+        stem: &str,
+        folder: &Path,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let file: File = toml::from_str(text)?;
-        let power_is_assumed = file.power.is_none();
-        let power =
-            file.power.unwrap_or(Power { node: Machine::ASSUMED_NODE_POWER, base: Watts::ZERO });
+        let (variation, remarks) = match &file.variation {
+            None => (None, Vec::new()),
+            Some(path) => {
+                let path = folder.join(path);
+                let table = Table::read(&path)?;
+                let remarks = table.remarks(&path);
+                (Some(table.processors), remarks)
+            }
+        };
+        if let Some(processors) = &variation
+            && processors.names().len() != file.nodes as usize
+        {
+            return Err(MachineError::OtherCount {
+                nodes: file.nodes,
+                processors: processors.names().len(),
+            }
+            .into());
+        }
+        let power_is_assumed = file.power.is_none() && variation.is_none();
+        let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
+        let power = file.power.unwrap_or(Power { node: assumed, base: Watts::ZERO });
         let machine = Machine {
             name: file.name.unwrap_or_else(|| stem.to_owned()),
             nodes: file.nodes,
@@ -210,6 +325,8 @@ impl Machine {
             base_power: power.base,
             power_is_assumed,
             gearbox: file.dvfs.unwrap_or_default(),
+            variation: variation.map(Arc::new),
+            remarks,
         };
         Ok(machine.validated()?)
     }
@@ -226,6 +343,9 @@ impl Machine {
 
     /// The same machine with so much more of the same nodes, rounded up.
     pub fn enlarged(&self, by: Share) -> Result<Self, MachineError> {
+        if self.variation.is_some() {
+            return Err(MachineError::Measured);
+        }
         let nodes = u64::from(self.nodes) + by.of_count(self.nodes);
         let nodes = u32::try_from(nodes).ok().filter(|nodes| *nodes <= Machine::MOST_NODES);
         let nodes = nodes.ok_or_else(|| MachineError::TooLarge {
@@ -234,6 +354,15 @@ impl Machine {
             most: Machine::MOST_NODES.to_string(),
         })?;
         Machine { name: format!("{} +{by}", self.name), nodes, ..self.clone() }.validated()
+    }
+
+    /// The same machine with this number of the same nodes.
+    pub fn with_nodes(&self, nodes: u32) -> Result<Self, MachineError> {
+        if self.variation.is_some() && nodes != self.nodes {
+            return Err(MachineError::Measured);
+        }
+        Machine { name: format!("{} with {nodes} nodes", self.name), nodes, ..self.clone() }
+            .validated()
     }
 
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and
@@ -274,12 +403,18 @@ impl Machine {
     }
 }
 
+/// The most that any processor draws, whatever it runs.
+fn most_drawn(processors: &Processors) -> Watts {
+    let curves = processors.applications().iter().flat_map(|application| &application.curves);
+    curves.map(Curve::most).fold(Watts::ZERO, Watts::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Machine, String> {
-        Machine::from_toml(text, "cab").map_err(|error| error.to_string())
+        Machine::from_toml(text, "cab", Path::new("")).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -10,17 +10,21 @@ use smallvec::SmallVec;
 use crate::job::Job;
 use crate::units::{JobId, Span, Watts};
 
+mod caps;
 mod dvfs;
 pub mod elastic;
 pub mod pass;
 mod profiled;
 mod rigid;
+mod varied;
 mod work;
 
+pub use caps::{Caps, NodeCap};
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use elastic::{Elastic, Feed};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use rigid::Rigid;
+pub use varied::Varied;
 pub use work::Work;
 
 /// One way to run a job: what it holds, for how long at most, and what it draws.
@@ -208,6 +212,30 @@ pub trait Model: Sync {
     /// How long a running job takes to go from one number of nodes to another.
     fn moving_time(&self, _id: JobId, _job: &Job, _from: u32, _to: u32) -> Span {
         Span::ZERO
+    }
+
+    /// What a job does on named nodes, each under a cap of its own; `None` if it cannot run there, or
+    /// if all nodes are alike.
+    fn on(&self, _id: JobId, _job: &Job, _caps: &Caps) -> Option<OperatingPoint> {
+        None
+    }
+
+    /// What happens to a job, which runs for `run_time` at its nominal point, when it runs
+    /// [`on`](Model::on) named nodes instead, where `point` is what is believed of that.
+    fn outcome_on(
+        &self,
+        id: JobId,
+        job: &Job,
+        run_time: Span,
+        point: &OperatingPoint,
+        _caps: &Caps,
+    ) -> Outcome {
+        self.outcome(id, job, run_time, point)
+    }
+
+    /// The processors, where they are not alike and known.
+    fn varied(&self) -> Option<&Varied> {
+        None
     }
 
     /// Whether `point` is on the job's menu.

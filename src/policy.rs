@@ -9,7 +9,7 @@
 
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
-use crate::model::{Menu, Model, OperatingPoint};
+use crate::model::{Caps, Menu, Model, OperatingPoint};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span};
 
@@ -20,9 +20,12 @@ mod easy_power;
 mod fcfs;
 pub mod parm;
 pub mod pb_guided;
+pub mod ppartition;
 pub mod rmap;
 mod slowable;
 mod spec;
+pub mod three_queues;
+pub mod uniform;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
@@ -31,8 +34,10 @@ pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
 pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
+pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
 pub use spec::{PolicyError, PolicySpec, Setting};
+pub use uniform::{Uniform, UniformSpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.
 pub trait Policy {
@@ -44,10 +49,15 @@ pub trait Policy {
     fn adjusts(&self) -> bool {
         false
     }
+
+    /// Whether it gives jobs nodes by name. If so, who is on which node is kept track of.
+    fn names_nodes(&self) -> bool {
+        false
+    }
 }
 
 /// What a policy decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Start a waiting job.
     Start {
@@ -55,6 +65,22 @@ pub enum Decision {
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
+    },
+    /// Start a waiting job on named nodes.
+    StartOn {
+        /// Which.
+        job: JobId,
+        /// On which nodes, and under which caps.
+        caps: Caps,
+    },
+    /// Let a job that runs on named nodes go on under other caps.
+    Recap {
+        /// Which.
+        job: JobId,
+        /// The caps of its nodes.
+        caps: Caps,
+        /// How long it is expected to hold all this.
+        left: Span,
     },
     /// Let a job that runs go on at another point.
     Change {

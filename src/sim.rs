@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::ledger::Violation;
 use crate::machine::Machine;
-use crate::model::{Model, Rigid};
+use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
 use crate::units::{Instant, JobId, Joules, Watts};
 use crate::workload::Workload;
@@ -91,6 +91,8 @@ pub struct Run {
     pub changes: Vec<Change>,
     /// What jobs had in all that changed while they ran.
     pub totals: HashMap<JobId, Total>,
+    /// The caps of nodes that were given by name, whenever they were set; kept with the power.
+    pub cappings: Vec<Capping>,
 }
 
 impl Run {
@@ -106,6 +108,17 @@ impl Run {
         let node_millis = u128::from(record.nodes) * u128::from(time.millis());
         Total { node_millis, energy: record.power.over(time) }
     }
+}
+
+/// The caps of a job's nodes from an instant on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capping {
+    /// From when.
+    pub at: Instant,
+    /// Whose.
+    pub job: JobId,
+    /// Which nodes, and the most each may draw.
+    pub caps: Caps,
 }
 
 /// The power drawn from an instant on.
@@ -183,7 +196,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Keeping the power drawn over time.
+    /// Keeping the power drawn over time, and the caps of nodes that are given by name.
     pub fn keep_power(mut self, keep: bool) -> Self {
         self.keeps_power = keep;
         self
@@ -202,7 +215,10 @@ impl<'a> Simulation<'a> {
     ) -> Run {
         let rigid = Rigid::on(self.machine);
         let model = self.model.unwrap_or(&rigid);
-        let mut world = World::new(self, model, self.truth.unwrap_or(model));
+        let truth = self.truth.unwrap_or(model);
+        let named = policy.names_nodes() || !self.outages.is_empty();
+        let nodes = if named { Nodes::Named } else { Nodes::Counted };
+        let mut world = World::new(self, nodes, model, truth);
         world.run(policy, progress);
         world.finish()
     }
@@ -268,10 +284,14 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(simulation: &Simulation<'a>, model: &'a dyn Model, truth: &'a dyn Model) -> Self {
+    fn new(
+        simulation: &Simulation<'a>,
+        nodes: Nodes,
+        model: &'a dyn Model,
+        truth: &'a dyn Model,
+    ) -> Self {
         let workload = simulation.workload;
         let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
-        let nodes = if simulation.outages.is_empty() { Nodes::Counted } else { Nodes::Named };
         let budget = simulation.budget.clone();
         let changes: Vec<Instant> =
             budget.changes_after(begin).iter().map(|change| change.0).collect();
@@ -309,6 +329,7 @@ impl<'a> World<'a> {
                 unfinished: 0,
                 changes: Vec::new(),
                 totals: HashMap::new(),
+                cappings: Vec::new(),
             },
         }
     }
@@ -480,12 +501,19 @@ impl<'a> World<'a> {
         let (courses, adjusts) = (&mut self.courses, policy.adjusts());
         let now = dispatch.ledger().now();
         let jobs = &workload.jobs()[..self.next_arrival];
+        let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>| {
+            let (run_time, asked) = (workload.run_time(job), &jobs[job.index()]);
+            match caps {
+                None => truth.outcome(job, asked, run_time, point),
+                Some(caps) => truth.outcome_on(job, asked, run_time, point, caps),
+            }
+        };
+        let mut cappings = Vec::new();
         dispatch.decide(policy, jobs, |applied| {
             run.decisions += 1;
             match applied {
-                Ok(Applied::Started { job, point, backfilled }) => {
-                    let run_time = workload.run_time(job);
-                    let outcome = truth.outcome(job, &jobs[job.index()], run_time, &point);
+                Ok(Applied::Started { job, point, caps, backfilled }) => {
+                    let outcome = outcome(job, &point, caps.as_ref());
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
@@ -507,10 +535,10 @@ impl<'a> World<'a> {
                     if adjusts {
                         courses.start(job, now, &point, outcome);
                     }
+                    cappings.extend(caps.map(|caps| Capping { at: now, job, caps }));
                 }
-                Ok(Applied::Changed { job, point, pause }) => {
-                    let run_time = workload.run_time(job);
-                    let outcome = truth.outcome(job, &jobs[job.index()], run_time, &point);
+                Ok(Applied::Changed { job, point, caps, pause }) => {
+                    let outcome = outcome(job, &point, caps.as_ref());
                     let record = &mut records[job.index()];
                     meter.remove(record.power);
                     meter.add(outcome.power);
@@ -524,6 +552,7 @@ impl<'a> World<'a> {
                     }
                     let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
                     run.changes.push(Change { at: now, job, nodes, cap, power, pause });
+                    cappings.extend(caps.map(|caps| Capping { at: now, job, caps }));
                 }
                 Ok(Applied::Dropped { job }) => {
                     records[job.index()] =
@@ -542,6 +571,7 @@ impl<'a> World<'a> {
         debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
         if self.keeps_power {
             self.sample_power(now);
+            self.run.cappings.append(&mut cappings);
         }
     }
 

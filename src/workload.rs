@@ -11,11 +11,13 @@ use crate::units::{JobId, Span};
 pub mod demo;
 pub mod estimates;
 pub mod lublin;
+mod places;
 pub mod rmap;
 mod source;
 pub mod swf;
 mod terms;
 
+pub use places::{PlacesError, parse_places};
 pub use source::{Given, Loaded, Source, SourceError};
 pub use terms::TermsError;
 

@@ -63,7 +63,7 @@ pub(super) struct Rmap {
     json: bool,
 }
 
-/// Power tuning for HPC jobs under manufacturing variations (Gholkar and others): one job
+/// Power tuning for HPC jobs under manufacturing variations (Gholkar and others)
 ///
 /// The paper's measurements were never published; machines that are made up stand in for them.
 #[derive(Debug, Args)]
@@ -161,9 +161,7 @@ fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
 
 fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
     let options = ptune::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    watched(arguments.json, |progress| {
-        ptune::reproduce(&options, &mut |done, all| progress(done, all))
-    })
+    watched(arguments.json, |progress| ptune::reproduce(&options, progress))
 }
 
 fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {

@@ -14,15 +14,13 @@ use crate::budget::{Budget, BudgetSpec};
 use crate::cli::{belief, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
-use crate::model::{Model, Profiled};
 use crate::policy::PolicySpec;
-use crate::profile::Profile;
 use crate::report::digest::Digest;
 use crate::report::{Format, human_time, make_folder, summary_table, write_folder, write_pictures};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::units::{Instant, Share, Span, parse_decimal};
-use crate::workload::Workload;
+use crate::stage::{Stage, machine_of};
+use crate::units::{Share, Span, parse_decimal};
 use crate::workload::swf::Intake;
 
 /// Simulate a workload on a machine under a policy
@@ -50,14 +48,15 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     terms: Option<PathBuf>,
 
-    /// A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
-    /// the log's header says]
+    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+    /// alike), a .toml machine file, or a .csv file of curves [default: what the log's header says]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
     /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
-    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), or
-    /// parm(flex=malleable, alpha=0); docs/policies.md lists their parameters
+    /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%),
+    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), or uniform(cap=min);
+    /// docs/policies.md lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
@@ -93,8 +92,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder, and
-    /// changes.csv if jobs changed while they ran
+    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
+    /// changes.csv if jobs changed while they ran, and caps.csv if processors have caps of their own
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -180,22 +179,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.terms {
         workload.set_terms_from(path)?;
     }
+    let seed = arguments.load.seed.unwrap_or(1);
     let original = match named {
         Some(machine) => machine,
         None => machine_of(&workload)?,
+    };
+    original.remarks.iter().for_each(|remark| warn(remark));
+    let original = match policy.uses_curves() && original.variation.is_none() {
+        true => original.with_made_up_curves(seed)?,
+        false => original,
     };
     let budget = match &arguments.budget {
         Some(budget) => budget.resolve(&original)?,
         None => Budget::unlimited(),
     };
-    let machine = match arguments.enlarge {
-        Some(share) => original.enlarged(share)?,
-        None => original.clone(),
-    };
-    workload.pack_processors(machine.processors_per_node);
     // Where profiles say how long jobs run, the log's run times are nobody's estimates.
     let raises = !arguments.enforce_limits && !policy.uses_profiles();
-    let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
+    let mut stage = Stage::new(original, workload, raises);
+    if let Some(share) = arguments.enlarge {
+        let machine = stage.machine.enlarged(share)?;
+        stage = stage.on(machine);
+    }
     if !policy.uses_profiles() && arguments.belief.were_given() {
         warn(&format!("--believe, --truth and --train have no effect on {policy}"));
     }
@@ -206,20 +210,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         warn(&format!("without --budget, {} is plain EASY", policy));
     }
     let outages = match &arguments.outages {
-        Some(path) => Outages::from_file(path, machine.nodes)?,
+        Some(path) => Outages::from_file(path, stage.machine.nodes)?,
         None => Outages::default(),
     };
 
-    let seed = arguments.load.seed.unwrap_or(1);
-    let models = arguments.belief.models(policy, &machine, &workload, &profiles, seed)?;
-    if let Some(models) = &models {
-        check_bound(&budget, policy, &machine, &models.believed, &profiles, &workload)?;
-    }
+    let models = arguments.belief.models(policy, &stage, &profiles, seed)?;
+    let believed = models.as_ref().map(|(models, _)| models);
     let scenario = Scenario {
-        model: models.as_ref().map(|models| &models.believed as &dyn Model),
-        truth: models.as_ref().map(|models| models.truth() as &dyn Model),
-        plain_machine: &original,
-        budget,
         outages,
         events: match arguments.events {
             When::Instant => Events::Instant,
@@ -228,7 +225,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         seed,
         bsld_threshold: arguments.bsld_threshold,
         keep_power: arguments.out.is_some() || arguments.plots.is_some(),
-        ..Scenario::new(&machine, &workload, arguments.policy)
+        ..stage.scenario(arguments.policy, budget, believed, &profiles)?
     };
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
@@ -255,53 +252,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
-        profiles: models
-            .as_ref()
-            .map(|models| format!("{}: {}", arguments.tables.name(), models.said)),
-        estimates_raised,
+        profiles: models.as_ref().map(|(_, said)| format!("{}: {said}", arguments.tables.name())),
+        estimates_raised: stage.estimates_raised,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
-        jobs_per_s: workload.jobs().len() as f64 / simulate_s.max(1e-9),
+        jobs_per_s: stage.workload.jobs().len() as f64 / simulate_s.max(1e-9),
     };
     if arguments.json {
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))
     } else {
         print(&describe(arguments, &answer, &run))
-    }
-}
-
-/// A bound under which no job could ever run is a mistake, not an experiment.
-fn check_bound(
-    budget: &Budget,
-    policy: &PolicySpec,
-    machine: &Machine,
-    believed: &Profiled,
-    profiles: &[Profile],
-    workload: &Workload,
-) -> anyhow::Result<()> {
-    let Some((least, application)) = believed.least_power(workload.jobs()) else { return Ok(()) };
-    let usable = budget.lowered(policy.guard());
-    let most = usable.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(machine.base_power);
-    if most < least {
-        let name = &profiles[application as usize - 1].application;
-        bail!(
-            "the budget leaves {most} for jobs, and no configuration draws as little: the \
-             thriftiest is one of '{name}', at {least}"
-        );
-    }
-    Ok(())
-}
-
-/// The machine a workload comes from; if it does not say, one its largest job just fits on.
-fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
-    match workload.processors() {
-        Some(processors) => Ok(Machine::of_processors(processors)?),
-        None => {
-            let mut machine =
-                Machine::of_processors(workload.largest_job().min(Machine::MOST_NODES))?;
-            machine.name += " (as many as the largest job asks for; see --machine)";
-            Ok(machine)
-        }
     }
 }
 

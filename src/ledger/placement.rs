@@ -1,8 +1,9 @@
-//! Which nodes a job is on. Kept only where it matters: when nodes can fail.
+//! Which nodes a job is on. Kept only where it matters: when nodes can fail, or a policy names them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ledger::Running;
+use crate::model::Caps;
 use crate::units::{JobId, NodeId};
 
 /// Which job is on which nodes, in stretches of neighbouring nodes. A job gets the free nodes with
@@ -15,6 +16,8 @@ pub(super) struct Placement {
     held: BTreeMap<u32, (u32, JobId)>,
     /// The first node of each stretch that a job holds.
     stretches: BTreeMap<JobId, Vec<u32>>,
+    /// The caps of jobs that were given their nodes by name.
+    caps: BTreeMap<JobId, Caps>,
     down: BTreeSet<u32>,
 }
 
@@ -24,12 +27,16 @@ impl Placement {
             free: BTreeMap::from([(0, nodes)]),
             held: BTreeMap::new(),
             stretches: BTreeMap::new(),
+            caps: BTreeMap::new(),
             down: BTreeSet::new(),
         }
     }
 
     /// Gives a job so many free nodes, beside those it has.
     pub(super) fn take(&mut self, job: JobId, count: u32) {
+        if count > 0 {
+            self.caps.remove(&job);
+        }
         let mut left = count;
         let mut stretches = self.stretches.remove(&job).unwrap_or_default();
         while let Some((first, end)) = self.free.pop_first() {
@@ -49,7 +56,32 @@ impl Placement {
         self.stretches.insert(job, stretches);
     }
 
+    /// Gives a job these nodes, all of which are free.
+    pub(super) fn take_these(&mut self, job: JobId, nodes: impl Iterator<Item = NodeId>) {
+        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
+        for node in nodes {
+            self.cut(node);
+            self.held.insert(node.0, (node.0 + 1, job));
+            stretches.push(node.0);
+        }
+        self.stretches.insert(job, stretches);
+    }
+
+    pub(super) fn is_free(&self, node: NodeId) -> bool {
+        self.free_stretch(node).is_some()
+    }
+
+    pub(super) fn caps(&self, job: JobId) -> Option<&Caps> {
+        self.caps.get(&job)
+    }
+
+    /// The nodes that a job was given by name have these caps from now on.
+    pub(super) fn set_caps(&mut self, job: JobId, caps: &Caps) {
+        self.caps.insert(job, caps.clone());
+    }
+
     pub(super) fn give(&mut self, job: JobId) {
+        self.caps.remove(&job);
         for first in self.stretches.remove(&job).unwrap_or_default() {
             if let Some((end, _)) = self.held.remove(&first) {
                 self.set_free(first, end);
@@ -59,6 +91,9 @@ impl Placement {
 
     /// Takes so many of its nodes back from a job, those it got last first.
     pub(super) fn give_some(&mut self, job: JobId, count: u32) {
+        if count > 0 {
+            self.caps.remove(&job);
+        }
         let mut left = count;
         let mut stretches = self.stretches.remove(&job).unwrap_or_default();
         while left > 0 {
@@ -92,16 +127,26 @@ impl Placement {
         (node.0 < *end).then_some(*job)
     }
 
-    pub(super) fn take_down(&mut self, node: NodeId) -> bool {
+    /// The free stretch in which a node is.
+    fn free_stretch(&self, node: NodeId) -> Option<(u32, u32)> {
         let stretch = self.free.range(..=node.0).next_back().map(|(first, end)| (*first, *end));
-        let Some((first, end)) = stretch.filter(|(_, end)| node.0 < *end) else { return false };
+        stretch.filter(|(_, end)| node.0 < *end)
+    }
+
+    /// Takes a node out of its free stretch; says whether it was in one.
+    fn cut(&mut self, node: NodeId) -> bool {
+        let Some((first, end)) = self.free_stretch(node) else { return false };
         self.free.remove(&first);
         for (first, end) in [(first, node.0), (node.0 + 1, end)] {
             if first < end {
                 self.free.insert(first, end);
             }
         }
-        self.down.insert(node.0)
+        true
+    }
+
+    pub(super) fn take_down(&mut self, node: NodeId) -> bool {
+        self.cut(node) && self.down.insert(node.0)
     }
 
     pub(super) fn bring_up(&mut self, node: NodeId) -> bool {
@@ -119,11 +164,15 @@ impl Placement {
         }
         let expected: BTreeMap<JobId, u32> =
             running.iter().map(|holding| (holding.job, holding.nodes)).collect();
-        if placed == expected {
-            Ok(())
-        } else {
-            Err(format!("placed {placed:?}, running {expected:?}"))
+        if placed != expected {
+            return Err(format!("placed {placed:?}, running {expected:?}"));
         }
+        for (job, caps) in &self.caps {
+            if caps.nodes().any(|node| self.holder(node) != Some(*job)) {
+                return Err(format!("{job} has caps for nodes it does not hold: {caps:?}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -142,7 +191,7 @@ mod tests {
     proptest! {
         /// Stretches say the same as a list of nodes.
         #[test]
-        fn stretches_agree_with_a_plain_list(steps in prop::collection::vec((0u8..4, 0u32..12), 0..60)) {
+        fn stretches_agree_with_a_plain_list(steps in prop::collection::vec((0u8..5, 0u32..12), 0..60)) {
             let mut plain = [Node::Free; 12];
             let mut placement = Placement::new(12);
             for (job, (kind, number)) in (0u32..).zip(steps) {
@@ -162,6 +211,14 @@ mod tests {
                             let held = plain.iter_mut().filter(|node| **node == Node::Held(job));
                             held.for_each(|node| *node = Node::Free);
                             placement.give(job);
+                        }
+                    }
+                    4 => {
+                        let free = plain[at] == Node::Free;
+                        prop_assert_eq!(placement.is_free(NodeId(number)), free);
+                        if free {
+                            plain[at] = Node::Held(JobId(job));
+                            placement.take_these(JobId(job), [NodeId(number)].into_iter());
                         }
                     }
                     2 => {

@@ -7,11 +7,11 @@ use crate::call::{Call, CallError};
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::pass::Application;
-use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid};
+use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
 use crate::policy::parm::Flexibility;
 use crate::policy::{
-    Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy, Rmap,
-    RmapSpec,
+    Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
+    Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec,
 };
 use crate::units::{Share, Span};
 
@@ -32,6 +32,10 @@ pub enum PolicySpec {
     Rmap(RmapSpec),
     /// An integer program for moldable and malleable jobs.
     Parm(ParmSpec),
+    /// Power shared among jobs on processors that are not alike.
+    Ppartition(PpartitionSpec),
+    /// The same cap for every processor.
+    Uniform(UniformSpec),
 }
 
 /// What a policy takes from the run it is built for.
@@ -68,7 +72,7 @@ pub enum PolicyError {
 
 impl PolicySpec {
     /// Every policy there is, with its usual parameters.
-    pub fn all() -> [PolicySpec; 9] {
+    pub fn all() -> [PolicySpec; 11] {
         let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
             PolicySpec::Fcfs,
@@ -80,6 +84,8 @@ impl PolicySpec {
             naive,
             adaptive,
             PolicySpec::Parm(ParmSpec::default()),
+            PolicySpec::Ppartition(PpartitionSpec::default()),
+            PolicySpec::Uniform(UniformSpec::default()),
         ]
     }
 
@@ -93,6 +99,8 @@ impl PolicySpec {
             PolicySpec::PbGuided(_) => "pb-guided",
             PolicySpec::Rmap(spec) => spec.name(),
             PolicySpec::Parm(_) => "parm",
+            PolicySpec::Ppartition(_) => "ppartition",
+            PolicySpec::Uniform(_) => "uniform",
         }
     }
 
@@ -108,6 +116,8 @@ impl PolicySpec {
             }
             PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec.rule)),
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
+            PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
+            PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
         }
     }
 
@@ -134,6 +144,9 @@ impl PolicySpec {
                     Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
                 }
             }
+            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
+                Box::new(Varied::on(machine, jobs, seed))
+            }
         }
     }
 
@@ -154,7 +167,13 @@ impl PolicySpec {
     /// Whether jobs take nodes and times of their own choosing, so that there is no telling what
     /// they would have drawn at nominal speed.
     pub fn reshapes(&self) -> bool {
-        self.uses_profiles() || matches!(self, PolicySpec::Parm(_))
+        self.uses_profiles() || self.uses_curves() || matches!(self, PolicySpec::Parm(_))
+    }
+
+    /// Whether processors are not alike under this policy: those of the machine, or some that are made
+    /// up.
+    pub fn uses_curves(&self) -> bool {
+        matches!(self, PolicySpec::Ppartition(_) | PolicySpec::Uniform(_))
     }
 
     /// Whether anything about the jobs is random under this policy.
@@ -177,6 +196,8 @@ impl fmt::Display for PolicySpec {
             PolicySpec::PbGuided(spec) => spec.unusual(),
             PolicySpec::Rmap(spec) => spec.unusual(),
             PolicySpec::Parm(spec) => spec.unusual(),
+            PolicySpec::Ppartition(spec) => spec.unusual(),
+            PolicySpec::Uniform(spec) => spec.unusual(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -216,6 +237,10 @@ impl PolicySpec {
             PolicySpec::PbGuided(_) => PbGuidedSpec::from_call(call).map(PolicySpec::PbGuided),
             PolicySpec::Rmap(spec) => spec.with_parameters(call).map(PolicySpec::Rmap),
             PolicySpec::Parm(_) => ParmSpec::from_call(call).map(PolicySpec::Parm),
+            PolicySpec::Ppartition(_) => {
+                PpartitionSpec::from_call(call).map(PolicySpec::Ppartition)
+            }
+            PolicySpec::Uniform(_) => UniformSpec::from_call(call).map(PolicySpec::Uniform),
         }
     }
 }
@@ -240,6 +265,9 @@ mod tests {
             "rmap-naive(guard=15%)",
             "rmap-adaptive(slowdown=unbounded, guard=15%)",
             "parm(flex=moldable, alpha=0.5, levels=3, guard=0s, gap=0.1%, effort=1000)",
+            "ppartition(queues=2/10, dispatch=close, first=uncapped)",
+            "uniform(cap=75W, queues=2/10, dispatch=stop, seed=7)",
+            "uniform(cap=tdp)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
@@ -251,7 +279,7 @@ mod tests {
         assert_eq!(
             error("eazy"),
             "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, \
-             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm"
+             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform"
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));

@@ -11,8 +11,8 @@ use crate::report::digest::Digest;
 use crate::report::html::page;
 use crate::report::pictures::pictures;
 use crate::report::{
-    Table, changes_table, jobs_table, power_table, write_changes, write_jobs, write_parquet,
-    write_power, write_schedule,
+    Table, caps_table, changes_table, jobs_table, power_table, write_caps, write_changes,
+    write_jobs, write_parquet, write_power, write_schedule,
 };
 use crate::sim::Run;
 
@@ -45,8 +45,9 @@ pub enum Format {
 }
 
 /// Writes tables of jobs and power, `schedule.swf`, `summary.json` and `report.html` into a folder,
-/// which is made if need be, and a table of changes if jobs changed while they ran: all of them or
-/// none. The same run gives the same bytes: timings are not part of it. The digest is the run's own.
+/// which is made if need be, a table of changes if jobs changed while they ran, and one of caps if
+/// nodes have caps of their own: all of them or none. The same run gives the same bytes: timings are
+/// not part of it. The digest is the run's own.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
@@ -70,16 +71,19 @@ pub fn write_folder(
             out.write_all(page(&title, slice::from_ref(digest)).as_bytes())
         })?,
     ];
-    let have_changed = !run.changes.is_empty();
+    let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
     if format != Format::Parquet {
         files.push(write("jobs.csv", &|out| write_jobs(out, subject, run))?);
         files.push(write("power.csv", &|out| write_power(out, run))?);
         if have_changed {
             files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
         }
+        if have_caps {
+            files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
+        }
     }
     if format != Format::Csv {
-        let mut write_table = |name: &str, table: &Table| -> Result<(), ReportError> {
+        let mut write_table = |name: &str, table: &Table<'_>| -> Result<(), ReportError> {
             files.push(write(name, &|out| write_parquet(out, table))?);
             Ok(())
         };
@@ -87,6 +91,9 @@ pub fn write_folder(
         write_table("power.parquet", &power_table(run))?;
         if have_changed {
             write_table("changes.parquet", &changes_table(subject, run))?;
+        }
+        if have_caps {
+            write_table("caps.parquet", &caps_table(subject, run))?;
         }
     }
     files.into_iter().try_for_each(Unfinished::finish)

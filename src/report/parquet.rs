@@ -4,6 +4,7 @@
 //! and what is empty in a CSV file is null. [`tables`] says what the columns are, this file how they are
 //! written: one row group, dictionaries for words, compressed with Snappy.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use parquet::schema::types::Type;
 
 mod tables;
 
-pub use tables::{Table, changes_table, jobs_table, power_table};
+pub use tables::{Table, caps_table, changes_table, jobs_table, power_table};
 
 /// The cells of a column, from the first row to the last.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
+pub enum Cells<'a> {
     /// Counts and identities.
     Whole(Vec<Option<u64>>),
     /// Seconds, watts, and other quantities.
@@ -28,10 +29,10 @@ pub enum Cells {
     /// Yes or no.
     Truth(Vec<Option<bool>>),
     /// Words of which there are few.
-    Word(Vec<Option<&'static str>>),
+    Word(Vec<Option<Cow<'a, str>>>),
 }
 
-impl Cells {
+impl Cells<'_> {
     fn schema(&self, name: &str) -> Result<Arc<Type>, ParquetError> {
         let column = |physical| {
             Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL)
@@ -57,19 +58,19 @@ impl Cells {
         match self {
             Cells::Whole(cells) => {
                 // The bits of a number without a sign are stored in one that has one.
-                let (values, there) = present(cells, |value| value as i64);
+                let (values, there) = present(cells, |value| *value as i64);
                 column.typed::<Int64Type>().write_batch(&values, Some(&there), None)?;
             }
             Cells::Number(cells) => {
-                let (values, there) = present(cells, |value| value);
+                let (values, there) = present(cells, |value| *value);
                 column.typed::<DoubleType>().write_batch(&values, Some(&there), None)?;
             }
             Cells::Truth(cells) => {
-                let (values, there) = present(cells, |value| value);
+                let (values, there) = present(cells, |value| *value);
                 column.typed::<BoolType>().write_batch(&values, Some(&there), None)?;
             }
             Cells::Word(cells) => {
-                let (values, there) = present(cells, ByteArray::from);
+                let (values, there) = present(cells, |text| ByteArray::from(text.as_ref()));
                 column.typed::<ByteArrayType>().write_batch(&values, Some(&there), None)?;
             }
         }
@@ -78,19 +79,19 @@ impl Cells {
 }
 
 /// The cells that are there, and for each cell whether it is.
-fn present<T: Copy, V>(cells: &[Option<T>], value: impl Fn(T) -> V) -> (Vec<V>, Vec<i16>) {
-    let values = cells.iter().flatten().map(|cell| value(*cell)).collect();
+fn present<T, V>(cells: &[Option<T>], value: impl Fn(&T) -> V) -> (Vec<V>, Vec<i16>) {
+    let values = cells.iter().flatten().map(value).collect();
     (values, cells.iter().map(|cell| i16::from(cell.is_some())).collect())
 }
 
 /// Writes a table as a Parquet file.
-pub fn write_parquet(out: &mut dyn Write, table: &Table) -> io::Result<()> {
+pub fn write_parquet(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
     // The writer wants to own what it writes to.
     let bytes = encoded(table).map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
 
-fn encoded(table: &Table) -> Result<Vec<u8>, ParquetError> {
+fn encoded(table: &Table<'_>) -> Result<Vec<u8>, ParquetError> {
     let fields = table.columns.iter().map(|(name, cells)| cells.schema(name));
     let schema = Type::group_type_builder("busbar").with_fields(fields.collect::<Result<_, _>>()?);
     let properties = WriterProperties::builder()

@@ -40,7 +40,9 @@ pub const PROCESSORS: u32 = 600;
 pub const MOST_PROCESSORS: u32 = 100_000;
 /// The caps they were measured under, in watts.
 pub const CAPS: [u32; 15] = [51, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100, 105, 110, 115, 120];
-/// The lowest of them: the least that a processor can be held at.
+/// What a processor is rated at.
+pub const RATED: Watts = Watts::from_watts(115);
+/// The lowest of the caps: the least that a processor can be held at.
 pub const FLOOR: Watts = Watts::from_watts(CAPS[0]);
 
 /// How the most that a processor draws compares with the least, for any one code.
@@ -130,6 +132,13 @@ pub struct Measured {
 }
 
 impl Catalyst {
+    /// So many processors, measured without error.
+    pub fn processors_of(processors: u32, seed: u64) -> Processors {
+        let measured = Catalyst { processors, seed, ..Catalyst::default() }.measure();
+        // Without noise there are no speeds of zero, and nothing else can be wrong.
+        measured.processors().unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
     /// Runs every code on every processor at every cap.
     pub fn measure(&self) -> Measured {
         let parts = self.parts();

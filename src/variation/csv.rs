@@ -165,6 +165,27 @@ impl Table {
     }
 }
 
+impl Table {
+    /// What people should know of it; the path is that of its file.
+    pub fn remarks(&self, path: &Path) -> Vec<String> {
+        let name = path.display();
+        let above_cap = self.above_cap.map(|(rows, first)| {
+            format!(
+                "{name}: rows that draw more than their cap: {rows}, the first in line {first}; they \
+                 are reckoned with what they draw"
+            )
+        });
+        let noise = self.noise.map(|(rows, first)| {
+            format!(
+                "{name}: rows that are slower than one with no more power, by up to {} %: {rows}, \
+                 the first in line {first}; they are taken for noise and left out",
+                NOISE_THOUSANDTHS / 10
+            )
+        });
+        above_cap.into_iter().chain(noise).collect()
+    }
+}
+
 /// How many lines, and the first of them.
 #[derive(Default)]
 struct Count(Option<(usize, usize)>);

@@ -4,6 +4,8 @@ mod adversarial;
 mod agreement;
 mod browser;
 mod cli;
+mod docs;
+mod experiment;
 mod guided;
 mod layering;
 mod parm;

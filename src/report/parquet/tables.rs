@@ -1,17 +1,19 @@
-//! `jobs`, `power` and `changes` column by column, with the same names and values as the CSV files.
+//! `jobs`, `power`, `changes` and `caps` column by column, with the same names and values as the CSV files.
+
+use std::borrow::Cow;
 
 use crate::job::Job;
 use crate::metrics::{Subject, bounded_slowdown, wait};
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::report::parquet::Cells;
-use crate::sim::{Record, Run};
+use crate::sim::{Capping, Record, Run};
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// Columns with their names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct Table<'a> {
     /// The columns, from left to right; all have as many cells.
-    pub columns: Vec<(&'static str, Cells)>,
+    pub columns: Vec<(&'static str, Cells<'a>)>,
 }
 
 // The nearest number to a count of thousandths is what the decimals of a CSV file are read as.
@@ -33,7 +35,7 @@ fn watts(power: Watts) -> f64 {
 }
 
 /// The columns of `jobs.csv`.
-pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table {
+pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
     let rows: Vec<(JobId, &Job, &Record)> = (0..)
         .map(JobId)
         .zip(subject.workload.jobs().iter().zip(&run.records))
@@ -75,8 +77,11 @@ pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table {
         ("wait", number(&|(_, job, record)| seconds(wait(job, record)))),
         ("bsld", number(&|(_, job, record)| slowdown(job, record))),
         ("backfilled", Cells::Truth(rows.iter().map(backfilled).collect())),
-        ("state", Cells::Word(rows.iter().map(|row| Some(row.2.state.name())).collect())),
-        ("reason", Cells::Word(rows.iter().map(|row| reason(row.2.state)).collect())),
+        ("state", Cells::Word(rows.iter().map(|row| Some(row.2.state.name().into())).collect())),
+        (
+            "reason",
+            Cells::Word(rows.iter().map(|row| reason(row.2.state).map(Cow::from)).collect()),
+        ),
         ("ghz", Cells::Number(rows.iter().map(ghz).collect())),
         ("requested", always_number(&|(_, job, _)| seconds(job.requested))),
         ("processors", whole(&|(_, job, _)| Some(job.processors.into()))),
@@ -91,7 +96,7 @@ pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table {
 }
 
 /// The columns of `power.csv`.
-pub fn power_table(run: &Run) -> Table {
+pub fn power_table(run: &Run) -> Table<'static> {
     let limit = |limit: Watts| (limit != Watts::UNLIMITED).then(|| watts(limit));
     let columns = vec![
         ("time", run.power.iter().map(|sample| Some(seconds_at(sample.at))).collect()),
@@ -104,7 +109,7 @@ pub fn power_table(run: &Run) -> Table {
 }
 
 /// The columns of `changes.csv`.
-pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table {
+pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
     let number = |job: JobId| subject.workload.jobs()[job.index()].number;
     let changes = || run.changes.iter();
     let columns = vec![
@@ -114,6 +119,34 @@ pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table {
         ("cap", Cells::Number(changes().map(|change| Some(watts(change.cap))).collect())),
         ("power", Cells::Number(changes().map(|change| Some(watts(change.power))).collect())),
         ("pause", Cells::Number(changes().map(|change| Some(seconds(change.pause))).collect())),
+    ];
+    Table { columns }
+}
+
+/// The columns of `caps.csv`.
+pub fn caps_table<'a>(subject: &Subject<'a>, run: &Run) -> Table<'a> {
+    let names = subject.machine.variation.as_ref().map(|processors| processors.names());
+    let name = |node: u32| match names.and_then(|names| names.get(node as usize)) {
+        Some(name) => Cow::from(name.as_str()),
+        None => Cow::from(node.to_string()),
+    };
+    let number = |job: JobId| subject.workload.jobs()[job.index()].number;
+    let rows = || {
+        let capped = |capping: &'_ Capping| {
+            let (at, job) = (capping.at, capping.job);
+            capping
+                .caps
+                .iter()
+                .map(move |capped| (at, job, capped.node.0, capped.cap))
+                .collect::<Vec<_>>()
+        };
+        run.cappings.iter().flat_map(capped)
+    };
+    let columns = vec![
+        ("time", Cells::Number(rows().map(|(at, ..)| Some(seconds_at(at))).collect())),
+        ("job", Cells::Whole(rows().map(|(_, job, ..)| Some(number(job))).collect())),
+        ("processor", Cells::Word(rows().map(|(_, _, node, _)| Some(name(node))).collect())),
+        ("cap", Cells::Number(rows().map(|(.., cap)| Some(watts(cap))).collect())),
     ];
     Table { columns }
 }

@@ -7,12 +7,12 @@ use parquet::record::Field;
 use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
-use crate::report::{write_changes, write_jobs, write_power};
+use crate::report::{write_caps, write_changes, write_jobs, write_power};
 use crate::scenario::Scenario;
 use crate::workload::demo::demo;
 
 /// The rows of a Parquet file, each cell as a CSV file would be read: `None` where it is empty.
-fn rows(table: &Table) -> (Vec<String>, Vec<Vec<Field>>) {
+fn rows(table: &Table<'_>) -> (Vec<String>, Vec<Vec<Field>>) {
     let mut bytes = Vec::new();
     write_parquet(&mut bytes, table).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
@@ -24,7 +24,7 @@ fn rows(table: &Table) -> (Vec<String>, Vec<Vec<Field>>) {
     (names, rows.collect())
 }
 
-fn assert_same(table: &Table, csv: &[u8]) {
+fn assert_same(table: &Table<'_>, csv: &[u8]) {
     let (names, rows) = rows(table);
     let mut lines = std::str::from_utf8(csv).unwrap().lines();
     assert_eq!(lines.next().unwrap().split(',').collect::<Vec<_>>(), names);
@@ -44,6 +44,23 @@ fn assert_same(table: &Table, csv: &[u8]) {
             assert!(is_same, "{name}: {cell} in CSV, {field:?} in Parquet");
         }
     }
+}
+
+/// Processors with names and caps of their own.
+#[test]
+fn caps_are_the_same_too() {
+    let mut workload = demo();
+    workload.slice(0..100);
+    let machine = Machine::of_processors(64).unwrap().with_made_up_curves(1).unwrap();
+    let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
+    let new = Scenario::new(&machine, &workload, "ppartition".parse().unwrap());
+    let scenario = Scenario { budget, keep_power: true, ..new };
+    let run = scenario.simulate(&mut |_| {}).run;
+    assert!(!run.cappings.is_empty());
+    let subject = scenario.subject("ppartition");
+    let mut csv = Vec::new();
+    write_caps(&mut csv, &subject, &run).unwrap();
+    assert_same(&caps_table(&subject, &run), &csv);
 }
 
 /// Runs with rejected jobs, with gears, and with jobs that change while they run.

@@ -1,0 +1,92 @@
+//! Nodes that are claimed by name, each with a cap of its own.
+//!
+//! Where nodes are not alike it matters which of them a job gets and what each may draw. What is
+//! refused changes nothing, as everywhere in the ledger.
+
+use super::{Ledger, Violation};
+use crate::model::{Caps, OperatingPoint};
+use crate::units::{JobId, NodeId, Span};
+
+impl Ledger {
+    /// Gives a job these nodes under these caps. The point says what that means in all.
+    pub fn start_on(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        caps: &Caps,
+    ) -> Result<(), Violation> {
+        let holding = self.claim(job, point)?;
+        let Some(placement) = &mut self.placement else {
+            return Err(Violation::NodesUnannounced { job });
+        };
+        if point.nodes != caps.count() {
+            return Err(Violation::NotOffered { job });
+        }
+        if let Some(node) = caps.nodes().find(|node| !placement.is_free(*node)) {
+            return Err(Violation::NodeTaken { job, node });
+        }
+        placement.take_these(job, caps.nodes());
+        placement.set_caps(job, caps);
+        self.hold(holding);
+        Ok(())
+    }
+
+    /// Gives the nodes of a job that runs other caps. The point says what that means in all, and it
+    /// is held for so long from now on. Who comes to hold no more is never refused.
+    pub fn recap(
+        &mut self,
+        job: JobId,
+        point: &OperatingPoint,
+        caps: &Caps,
+        left: Span,
+    ) -> Result<(), Violation> {
+        let Some(placement) = &self.placement else {
+            return Err(Violation::NodesUnannounced { job });
+        };
+        let same = placement.caps(job).is_some_and(|held| held.nodes().eq(caps.nodes()));
+        if self.holds(job) && !(same && point.nodes == caps.count()) {
+            return Err(Violation::OtherNodes { job });
+        }
+        self.change(job, point, left)?;
+        if let Some(placement) = &mut self.placement {
+            placement.set_caps(job, caps);
+        }
+        Ok(())
+    }
+
+    /// The caps of the nodes that a job was given by name.
+    pub fn caps(&self, job: JobId) -> Option<&Caps> {
+        self.placement.as_ref()?.caps(job)
+    }
+
+    /// Whether a node is in service and nobody holds it; only where nodes are kept track of.
+    pub fn is_free(&self, node: NodeId) -> bool {
+        self.placement.as_ref().is_some_and(|placement| placement.is_free(node))
+    }
+
+    /// The job that holds a node, where nodes are kept track of.
+    pub fn holder(&self, node: NodeId) -> Option<JobId> {
+        self.placement.as_ref()?.holder(node)
+    }
+
+    /// Takes a free node out of service; says whether it was in service. A node that a job holds
+    /// stays: release the job first.
+    pub fn take_down(&mut self, node: NodeId) -> bool {
+        let taken = self.placement.as_mut().is_some_and(|placement| placement.take_down(node));
+        if taken {
+            self.free_nodes -= 1;
+            self.down_nodes += 1;
+        }
+        taken
+    }
+
+    /// Puts a node back into service; says whether it was out.
+    pub fn bring_up(&mut self, node: NodeId) -> bool {
+        let brought = self.placement.as_mut().is_some_and(|placement| placement.bring_up(node));
+        if brought {
+            self.free_nodes += 1;
+            self.down_nodes -= 1;
+        }
+        brought
+    }
+}

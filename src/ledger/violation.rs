@@ -1,0 +1,98 @@
+//! What the ledger refuses.
+
+use crate::units::{Instant, JobId, NodeId, Watts};
+
+/// A claim that cannot be met. The ledger is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The job does not wait: it is unknown, runs already, or has ended.
+    #[error("{job} was to start, but it is not waiting")]
+    NotWaiting {
+        /// Which job.
+        job: JobId,
+    },
+    /// The job holds something already.
+    #[error("{job} was to start, but it runs already")]
+    AlreadyRunning {
+        /// Which job.
+        job: JobId,
+    },
+    /// The model does not offer this operating point to the job.
+    #[error("{job} was to run on {nodes} nodes drawing {power}, which is not on its menu")]
+    NotOnMenu {
+        /// Which job.
+        job: JobId,
+        /// The nodes claimed.
+        nodes: u32,
+        /// The power claimed.
+        power: Watts,
+    },
+    /// There are not enough free nodes.
+    #[error("{job} was to get {asked} nodes, but {free} are free")]
+    Nodes {
+        /// Which job.
+        job: JobId,
+        /// Nodes claimed.
+        asked: u32,
+        /// Nodes free.
+        free: u32,
+    },
+    /// There is not enough free power, now or later in the job's life.
+    #[error("{job} was to get {asked}, but at {at} only {free} are free")]
+    Power {
+        /// Which job.
+        job: JobId,
+        /// Power claimed.
+        asked: Watts,
+        /// Power free.
+        free: Watts,
+        /// When.
+        at: Instant,
+    },
+    /// The job holds nothing.
+    #[error("{job} was to give back or change what it holds, but it holds nothing")]
+    HoldsNothing {
+        /// Which job.
+        job: JobId,
+    },
+    /// A policy changed a job that runs without having said that it does such things.
+    #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
+    Unannounced {
+        /// Which job.
+        job: JobId,
+    },
+    /// The job names nodes, but some of them are not free.
+    #[error("{job} was to get {node}, which is not free")]
+    NodeTaken {
+        /// Which job.
+        job: JobId,
+        /// Which node; the first of several.
+        node: NodeId,
+    },
+    /// The job does not run on the nodes that were named, or not under such caps.
+    #[error("{job} was to run on named nodes under caps of their own, which the model refuses")]
+    NotOffered {
+        /// Which job.
+        job: JobId,
+    },
+    /// New caps were named for other nodes than the job holds.
+    #[error("{job} was to get new caps, but not for the nodes it holds")]
+    OtherNodes {
+        /// Which job.
+        job: JobId,
+    },
+    /// A policy named nodes without having said that it does such things.
+    #[error("{job} was to get named nodes, but the policy is not one that names nodes")]
+    NodesUnannounced {
+        /// Which job.
+        job: JobId,
+    },
+    /// A policy asked to be woken at a time that has passed.
+    #[error("asked to be woken at {at}, which is not after {now}")]
+    WakeInThePast {
+        /// The time asked for.
+        at: Instant,
+        /// The time it is.
+        now: Instant,
+    },
+}

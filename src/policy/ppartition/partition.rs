@@ -1,0 +1,225 @@
+//! Who has which processors, and how much power. Nothing here is carried out: a policy works out
+//! what is to be and writes down the way there.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Caps, NodeCap, Varied, Work};
+use crate::policy::View;
+use crate::solve::ptune::{Grant, Tuner};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
+use crate::variation::Curve;
+
+/// Less than this stays free rather than change caps for it.
+const GRAIN: Watts = Watts::from_watts(1);
+
+/// The processors of a machine and the jobs on them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Partition {
+    pub(super) members: BTreeMap<JobId, Member>,
+    /// Whether each processor is in service and nobody's.
+    free: Vec<bool>,
+    free_count: u32,
+}
+
+/// A job that has processors, or is to get them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    application: usize,
+    /// The caps it is to have.
+    pub(super) wanted: Caps,
+    /// The caps it has; none if it has not started yet.
+    pub(super) held: Option<Caps>,
+    /// The power it may use. Where power was taken, this is less than what it is to have until it is
+    /// tuned again.
+    pub(super) budget: Watts,
+    /// The least that its processors can be held at together.
+    least: Watts,
+    progress: Progress,
+}
+
+/// How far a job has got, as far as is believed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Progress {
+    work: Work,
+    since: Instant,
+    /// How long all of it takes at the present speed.
+    whole: Span,
+}
+
+/// A way to let a job in: its caps, and what others are left with for it.
+pub(super) struct Admission {
+    pub(super) application: usize,
+    pub(super) caps: Caps,
+    pub(super) least: Watts,
+    pub(super) budgets: Vec<(JobId, Watts)>,
+}
+
+impl Member {
+    /// Gives the job other caps, from now on; says how long it then has left. `whole` is how long all of
+    /// its work takes under them.
+    pub(super) fn recap(&mut self, now: Instant, whole: Span) -> Span {
+        self.held = Some(self.wanted.clone());
+        self.progress.work =
+            self.progress.work.after(now.since(self.progress.since), self.progress.whole);
+        self.progress = Progress { since: now, whole, ..self.progress };
+        self.progress.work.time(whole)
+    }
+
+    /// The job starts under the caps it is to have.
+    pub(super) fn start(&mut self, now: Instant, whole: Span) {
+        self.held = Some(self.wanted.clone());
+        self.progress = Progress { work: Work::ALL, since: now, whole };
+    }
+}
+
+impl Partition {
+    /// The power of all jobs together.
+    pub(super) fn power(&self) -> Watts {
+        self.members.values().map(|member| member.budget).sum()
+    }
+
+    /// Processors that jobs have.
+    pub(super) fn allocated(&self) -> u64 {
+        self.members.values().map(|member| u64::from(member.wanted.count())).sum()
+    }
+
+    /// Brings itself up to what the ledger says; returns who was to start and did not.
+    pub(super) fn follow(&mut self, view: &View<'_>, processors: usize) -> Vec<JobId> {
+        let gone: Vec<JobId> =
+            self.members.keys().copied().filter(|job| !view.ledger.holds(*job)).collect();
+        for job in &gone {
+            self.members.remove(job);
+        }
+        for (job, member) in &mut self.members {
+            // What was refused never came to be.
+            if let Some(caps) = view.ledger.caps(*job)
+                && member.held.as_ref() != Some(caps)
+            {
+                (member.wanted, member.held) = (caps.clone(), Some(caps.clone()));
+                member.budget = caps.total();
+            }
+        }
+        if !gone.is_empty() || view.changes.machine || self.free.len() != processors {
+            let is_free = |node| view.ledger.is_free(NodeId(node));
+            self.free = (0..processors as u32).map(is_free).collect();
+            self.free_count = self.free.iter().filter(|free| **free).count() as u32;
+        }
+        gone
+    }
+
+    /// So many free processors, the most efficient ones.
+    pub(super) fn candidates(&self, by_efficiency: &[u32], count: u32) -> Option<Vec<u32>> {
+        if count > self.free_count {
+            return None;
+        }
+        let free = by_efficiency.iter().copied().filter(|place| self.free[*place as usize]);
+        Some(free.take(count as usize).collect())
+    }
+
+    /// What every job is left with if so much power is taken from all of them, from each in proportion
+    /// to what it has, but from none more than it can do without; and how much that yields.
+    pub(super) fn take(&self, power: Watts) -> (Vec<(JobId, Watts)>, Watts) {
+        let all = u128::from(self.power().milliwatts()).max(1);
+        let part = |up_to: u128| u128::from(power.milliwatts()) * up_to / all;
+        let (mut up_to, mut taken) = (0, Watts::ZERO);
+        let mut budgets = Vec::with_capacity(self.members.len());
+        for (job, member) in &self.members {
+            let before = part(up_to);
+            up_to += u128::from(member.budget.milliwatts());
+            // Parts of what fits in 64 bits.
+            let share = Watts::from_milliwatts((part(up_to) - before) as u64);
+            let spared = share.min(member.budget.saturating_sub(member.least));
+            taken += spared;
+            if spared > Watts::ZERO {
+                budgets.push((*job, member.budget - spared));
+            }
+        }
+        (budgets, taken)
+    }
+
+    pub(super) fn set_budgets(&mut self, budgets: &[(JobId, Watts)]) {
+        for (job, budget) in budgets {
+            if let Some(member) = self.members.get_mut(job) {
+                member.budget = *budget;
+            }
+        }
+    }
+
+    /// Lets a job in.
+    pub(super) fn admit(&mut self, job: JobId, admission: Admission) {
+        let Admission { application, caps, least, budgets } = admission;
+        self.set_budgets(&budgets);
+        for node in caps.nodes() {
+            self.free[node.0 as usize] = false;
+        }
+        self.free_count -= caps.count();
+        let budget = caps.total();
+        let progress = Progress { work: Work::ALL, since: Instant::ZERO, whole: Span::ZERO };
+        let member = Member { application, wanted: caps, held: None, budget, least, progress };
+        self.members.insert(job, member);
+    }
+
+    /// Tunes everybody to what he is left with, and gives power that nobody holds to those who gain
+    /// most by it.
+    pub(super) fn settle(&mut self, varied: &Varied, tuner: &mut Tuner, power: Watts) {
+        for member in self.members.values_mut() {
+            if member.budget < member.wanted.total() {
+                member.retune(varied, tuner);
+            }
+        }
+        let free = power.saturating_sub(self.power());
+        if free >= GRAIN {
+            self.pour(varied, tuner, free);
+        }
+    }
+
+    /// Gives free power away. Along hulls every watt more brings less than the one before, so the
+    /// steepest stretches of all processors are fed first.
+    fn pour(&mut self, varied: &Varied, tuner: &mut Tuner, mut free: Watts) {
+        let mut stretches = Vec::new();
+        for (job, member) in &self.members {
+            let curves = varied.curves(member.application);
+            for NodeCap { node, cap } in member.wanted.iter() {
+                for segment in curves[node.0 as usize].hull() {
+                    if segment.to.power > cap {
+                        let power = segment.to.power - segment.from.power.max(cap);
+                        // The bits of numbers above zero are in the order of the numbers.
+                        stretches.push((!segment.slope.to_bits(), *job, node, power));
+                    }
+                }
+            }
+        }
+        stretches.sort_unstable();
+        let mut more = BTreeMap::<JobId, Watts>::new();
+        for (_, job, _, power) in stretches {
+            let given = power.min(free);
+            *more.entry(job).or_default() += given;
+            free -= given;
+            if free == Watts::ZERO {
+                break;
+            }
+        }
+        for (job, power) in more {
+            if let Some(member) = self.members.get_mut(&job) {
+                member.budget += power;
+                member.retune(varied, tuner);
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Divides the job's power among its processors anew. It then holds no more than it has a use for.
+    fn retune(&mut self, varied: &Varied, tuner: &mut Tuner) {
+        let curves = varied.curves(self.application);
+        let own: Vec<&Curve> = self.wanted.nodes().map(|node| &curves[node.0 as usize]).collect();
+        // It never has less than its processors need.
+        let Ok(tuning) = tuner.retune(&own, self.budget) else { return };
+        let nodes: Vec<NodeId> = self.wanted.nodes().collect();
+        let node = |grant: &Grant| NodeCap { node: nodes[grant.candidate], cap: grant.cap };
+        if let Some(caps) = Caps::new(tuning.grants.iter().map(node).collect()) {
+            self.budget = caps.total();
+            self.wanted = caps;
+        }
+    }
+}

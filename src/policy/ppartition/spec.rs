@@ -1,0 +1,68 @@
+//! The parameters of PPartition, as text that round-trips.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
+use crate::policy::three_queues::Queueing;
+
+/// PPartition with its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PpartitionSpec {
+    /// The queues.
+    pub queueing: Queueing,
+    /// What a job is given while power is free.
+    pub first: First,
+}
+
+/// What a job is given while power is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum First {
+    /// Its share of the machine's power.
+    #[default]
+    Share,
+    /// As much as its processors can use.
+    Uncapped,
+}
+
+impl FromStr for First {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "share" => Ok(First::Share),
+            "uncapped" => Ok(First::Uncapped),
+            _ => Err("valid: share, uncapped"),
+        }
+    }
+}
+
+impl fmt::Display for First {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            First::Share => "share",
+            First::Uncapped => "uncapped",
+        })
+    }
+}
+
+impl PpartitionSpec {
+    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut spec = PpartitionSpec::default();
+        for (key, value) in call.parameters(&["queues", "dispatch", "first"])? {
+            if !spec.queueing.take(call, key, value)? {
+                spec.first = call.value(key, value)?;
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Parameters that are not as usual, each as `key=value`.
+    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
+        let mut parameters = self.queueing.unusual();
+        if self.first != First::default() {
+            parameters.push(format!("first={}", self.first));
+        }
+        parameters
+    }
+}

@@ -1,0 +1,292 @@
+//! The conventional dispatcher that PPartition works with: three queues by size. Large jobs come
+//! first; then small and medium ones, who fill what is left, in the order in which they came.
+//!
+//! Who does not fit waits until something comes free. Jobs that ask for the same number of nodes for
+//! the same application are of one kind: what is refused to one of them is refused to all. So a turn
+//! looks at each kind at most once more than it starts jobs, however many wait, and where nothing
+//! came free only at kinds that were not refused before.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
+use crate::units::JobId;
+
+/// Which queue a job stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Up to the smaller of two sizes.
+    Small,
+    /// Between them.
+    Medium,
+    /// From the larger one on.
+    Large,
+}
+
+/// The sizes that divide jobs into queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The largest size of a small job.
+    small: u32,
+    /// The smallest size of a large one.
+    large: u32,
+}
+
+impl Sizes {
+    fn class(self, nodes: u32) -> Class {
+        match nodes {
+            nodes if nodes >= self.large => Class::Large,
+            nodes if nodes <= self.small => Class::Small,
+            _ => Class::Medium,
+        }
+    }
+}
+
+/// As in the paper.
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { small: 4, large: 64 }
+    }
+}
+
+/// Reads `4/64`.
+impl FromStr for Sizes {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (small, large) = text.split_once('/').ok_or("write two sizes, such as 4/64")?;
+        let read = |text: &str| text.trim().parse::<NonZeroU32>().map(NonZeroU32::get);
+        let (Ok(small), Ok(large)) = (read(small), read(large)) else {
+            return Err("write two sizes above zero in plain digits, such as 4/64");
+        };
+        if small >= large {
+            return Err("the size of small jobs must be below that of large ones");
+        }
+        Ok(Sizes { small, large })
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.small, self.large)
+    }
+}
+
+/// What becomes of the others if a job does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// It is passed over.
+    #[default]
+    Skip,
+    /// Those behind it in its queue wait, too; the other queues go on.
+    Close,
+    /// All others wait, too.
+    Stop,
+}
+
+impl Rule {
+    const ALL: [Rule; 3] = [Rule::Skip, Rule::Close, Rule::Stop];
+
+    fn name(self) -> &'static str {
+        match self {
+            Rule::Skip => "skip",
+            Rule::Close => "close",
+            Rule::Stop => "stop",
+        }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Rule::ALL.into_iter().find(|rule| rule.name() == text).ok_or("valid: skip, close, stop")
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The queues and the rule among them: parameters that several policies have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queueing {
+    /// How jobs are divided.
+    pub sizes: Sizes,
+    /// What becomes of the others if a job does not fit.
+    pub rule: Rule,
+}
+
+impl Queueing {
+    /// Takes a parameter, if it is one of these.
+    pub(super) fn take(&mut self, call: &Call, key: &str, value: &str) -> Result<bool, CallError> {
+        match key {
+            "queues" => self.sizes = call.value(key, value)?,
+            "dispatch" => self.rule = call.value(key, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Parameters that are not as usual, each as `key=value`.
+    pub(super) fn unusual(&self) -> Vec<String> {
+        let usual = Queueing::default();
+        let all = [
+            (self.sizes != usual.sizes, format!("queues={}", self.sizes)),
+            (self.rule != usual.rule, format!("dispatch={}", self.rule)),
+        ];
+        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    }
+}
+
+/// Jobs that nobody needs to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    pub(super) nodes: u32,
+    pub(super) application: usize,
+}
+
+/// The jobs that wait.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ThreeQueues {
+    queueing: Queueing,
+    kinds: BTreeMap<Kind, BTreeSet<JobId>>,
+    /// Kinds that were refused since something came free last, and classes that are closed for it.
+    refused: BTreeSet<Kind>,
+    closed: BTreeSet<Class>,
+}
+
+/// A place in the order of a turn: large jobs first, then whoever came first.
+type Place = Reverse<(bool, JobId, Kind)>;
+
+/// Who is looked at next in a turn.
+pub(super) struct Turn {
+    heads: BinaryHeap<Place>,
+}
+
+impl ThreeQueues {
+    pub(super) fn new(queueing: Queueing) -> Self {
+        let (kinds, refused, closed) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        ThreeQueues { queueing, kinds, refused, closed }
+    }
+
+    pub(super) fn insert(&mut self, job: JobId, kind: Kind) {
+        self.kinds.entry(kind).or_default().insert(job);
+    }
+
+    fn remove(&mut self, job: JobId, kind: Kind) {
+        if let Some(jobs) = self.kinds.get_mut(&kind) {
+            jobs.remove(&job);
+            if jobs.is_empty() {
+                self.kinds.remove(&kind);
+            }
+        }
+    }
+
+    /// Something came free: who was refused may be asked again.
+    pub(super) fn reopen(&mut self) {
+        self.refused.clear();
+        self.closed.clear();
+    }
+
+    fn class(&self, kind: Kind) -> Class {
+        self.queueing.sizes.class(kind.nodes)
+    }
+
+    fn is_open(&self, kind: Kind) -> bool {
+        !self.refused.contains(&kind) && !self.closed.contains(&self.class(kind))
+    }
+
+    fn place(&self, kind: Kind) -> Option<Place> {
+        let first = *self.kinds.get(&kind)?.first()?;
+        Some(Reverse((self.class(kind) != Class::Large, first, kind)))
+    }
+
+    /// Everybody who may be asked, by kinds.
+    pub(super) fn turn(&self) -> Turn {
+        let open = self.kinds.keys().filter(|kind| self.is_open(**kind));
+        Turn { heads: open.filter_map(|kind| self.place(*kind)).collect() }
+    }
+}
+
+impl Turn {
+    /// The next job to look at.
+    pub(super) fn next(&mut self) -> Option<(JobId, Kind)> {
+        self.heads.pop().map(|Reverse((_, job, kind))| (job, kind))
+    }
+
+    /// The job that was looked at starts, and leaves its queue.
+    pub(super) fn started(&mut self, queues: &mut ThreeQueues, job: JobId, kind: Kind) {
+        queues.remove(job, kind);
+        self.heads.extend(queues.place(kind));
+    }
+
+    /// The job that was looked at does not fit.
+    pub(super) fn refused(&mut self, queues: &mut ThreeQueues, kind: Kind) {
+        queues.refused.insert(kind);
+        match queues.queueing.rule {
+            Rule::Skip => return,
+            Rule::Close => queues.closed.insert(queues.class(kind)),
+            Rule::Stop => {
+                queues.closed.extend([Class::Small, Class::Medium, Class::Large]);
+                true
+            }
+        };
+        self.heads.retain(|Reverse((_, _, kind))| queues.is_open(*kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(rule: Rule, sizes: &[u32], refused: &[u32]) -> Vec<u32> {
+        let mut queues = ThreeQueues::new(Queueing { rule, ..Queueing::default() });
+        let kind = |nodes| Kind { nodes, application: 0 };
+        for (job, nodes) in (0..).zip(sizes) {
+            queues.insert(JobId(job), kind(*nodes));
+        }
+        let mut turn = queues.turn();
+        let mut seen = Vec::new();
+        while let Some((job, kind)) = turn.next() {
+            seen.push(job.0);
+            if refused.contains(&job.0) {
+                turn.refused(&mut queues, kind);
+            } else {
+                turn.started(&mut queues, job, kind);
+            }
+        }
+        let before = queues.clone();
+        assert!(queues.turn().next().is_none(), "who was refused is not asked again");
+        queues.insert(JobId(99), kind(sizes[refused.first().map_or(0, |job| *job as usize)]));
+        assert_eq!(queues.turn().next().is_some(), refused.is_empty());
+        queues.reopen();
+        assert_eq!(queues.turn().next().is_some(), !before.kinds.is_empty() || refused.is_empty());
+        seen
+    }
+
+    #[test]
+    fn large_ones_first_then_as_they_came() {
+        let sizes = [2, 64, 16, 4, 100, 63, 2, 64];
+        assert_eq!(order(Rule::Skip, &sizes, &[]), [1, 4, 7, 0, 2, 3, 5, 6]);
+        // Jobs 1 and 7 are of one kind, and so are 0 and 6.
+        assert_eq!(order(Rule::Skip, &sizes, &[1, 0]), [1, 4, 0, 2, 3, 5]);
+        // The large queue is closed by its first job, the medium one by job 2.
+        assert_eq!(order(Rule::Close, &sizes, &[1, 2]), [1, 0, 2, 3, 6]);
+        assert_eq!(order(Rule::Stop, &sizes, &[0]), [1, 4, 7, 0]);
+    }
+
+    #[test]
+    fn sizes_are_two_numbers() {
+        assert_eq!("4/64".parse(), Ok(Sizes::default()));
+        assert_eq!(" 1 / 2 ".parse::<Sizes>().map(|sizes| sizes.to_string()), Ok("1/2".to_owned()));
+        for wrong in ["4", "0/4", "64/4", "4/4", "a/b", "-1/3"] {
+            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+        }
+    }
+}
