@@ -7,6 +7,9 @@ pub mod digest;
 mod files;
 pub mod html;
 mod jobs;
+mod markup;
+mod parquet;
+pub mod pictures;
 mod plot;
 mod power;
 mod ranking;
@@ -16,8 +19,11 @@ mod table;
 pub use caps::write_caps;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
-pub use files::{ReportError, make_folder, write_folder, write_whole};
+pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
 pub use jobs::write_jobs;
+pub use parquet::{
+    Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
+};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
 pub use ranking::ranking;

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::slice;
 use std::time::Instant as Clock;
 
 use anyhow::bail;
@@ -15,7 +16,7 @@ use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
-use crate::report::{human_time, make_folder, summary_table, write_folder};
+use crate::report::{Format, human_time, make_folder, summary_table, write_folder, write_pictures};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::stage::{Stage, machine_of};
@@ -95,6 +96,14 @@ pub(super) struct Arguments {
     /// changes.csv if jobs changed while they ran, and caps.csv if processors have caps of their own
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// In which form --out writes tables
+    #[arg(long, value_name = "F", value_enum, default_value_t, requires = "out")]
+    format: TableFormat,
+
+    /// Write the pictures of the report into this folder, as SVG files
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -102,6 +111,25 @@ enum When {
     #[default]
     Instant,
     Each,
+}
+
+/// The forms of tables, as they are typed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum TableFormat {
+    #[default]
+    Csv,
+    Parquet,
+    Both,
+}
+
+impl From<TableFormat> for Format {
+    fn from(format: TableFormat) -> Self {
+        match format {
+            TableFormat::Csv => Format::Csv,
+            TableFormat::Parquet => Format::Parquet,
+            TableFormat::Both => Format::Both,
+        }
+    }
 }
 
 fn parse_threshold(text: &str) -> anyhow::Result<Span> {
@@ -196,10 +224,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         },
         seed,
         bsld_threshold: arguments.bsld_threshold,
-        keep_power: arguments.out.is_some(),
+        keep_power: arguments.out.is_some() || arguments.plots.is_some(),
         ..stage.scenario(arguments.policy, budget, believed, &profiles)?
     };
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
@@ -208,12 +236,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
 
-    if let Some(folder) = &arguments.out {
+    if arguments.out.is_some() || arguments.plots.is_some() {
         let policy = arguments.policy.to_string();
         let subject = scenario.subject(&policy);
         let asked = arguments.budget.as_ref().map(BudgetSpec::to_string).unwrap_or_default();
         let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
-        write_folder(folder, &subject, &run, &digest)?;
+        if let Some(folder) = &arguments.out {
+            write_folder(folder, &subject, &run, &digest, arguments.format.into())?;
+        }
+        if let Some(folder) = &arguments.plots {
+            write_pictures(folder, slice::from_ref(&digest))?;
+        }
     }
     let answer = Answer {
         summary: &summary,
@@ -286,7 +319,7 @@ fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
     for (at, violation) in &run.first_violations {
         text += &format!("{:>12}  at {at}: {violation}\n", "refused");
     }
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         text += &format!("{:>12}  {}\n", "written to", folder.display());
     }
     text

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::metrics::Summary;
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
+use crate::report::markup::escaped;
 use crate::report::ranking::ranking;
 
 mod cases;
@@ -79,22 +80,6 @@ fn filled(template: &str, parts: &[(&str, String)]) -> String {
         rest = after;
     }
     text + rest
-}
-
-/// Text as it may stand in a page.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe += "&amp;",
-            '<' => safe += "&lt;",
-            '>' => safe += "&gt;",
-            '"' => safe += "&quot;",
-            '\'' => safe += "&#39;",
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 fn packed(data: &[u8]) -> Vec<u8> {

@@ -47,7 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("metrics", &["units", "job", "machine", "budget", "dispatch", "sim", "workload"]),
-    ("report", &["units", "digits", "machine", "metrics", "sim", "workload"]),
+    ("report", &["units", "digits", "job", "machine", "metrics", "sim", "workload"]),
     ("scenario", &["units", "machine", "budget", "model", "policy", "sim", "metrics", "workload"]),
     (
         "stage",

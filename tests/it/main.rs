@@ -2,6 +2,7 @@
 
 mod adversarial;
 mod agreement;
+mod browser;
 mod cli;
 mod docs;
 mod experiment;

@@ -58,7 +58,8 @@ function timeAxis(view) {
 
 function drawPower(view) {
   const runs = view.shown.filter((run) => run.power.from.length);
-  const nothing = runs.length ? "" : view.shown.length ? "The power over time was not kept." : "No policy is shown.";
+  const unkept = view.shown.some((run) => run.bars.job.length) ? "The power over time was not kept." : "No job ran.";
+  const nothing = runs.length ? "" : view.shown.length ? unkept : "No policy is shown.";
   const limits = view.shown.filter((run) => run.limit.from.length);
   const most = Math.max(0, ...runs.map((run) => run.summary.peak_power_w), ...limits.map((run) => Math.max(...run.limit.high) / 1000));
   const [size, unit] = unitFor(most, "W");
@@ -117,16 +118,16 @@ function drawEnergy(view) {
     ? "Drawn over the makespan. The mark is what the budget allowed in that time."
     : "Drawn over the makespan.";
   const [size, unit] = unitFor(Math.max(0, ...runs.map((run) => Math.max(run.summary.energy_j, allowed(run) ?? 0))), "J");
-  const y = runs.map((run) => plain(run.summary.policy));
+  // The number stands beside the name: on a bar it would be hard to read in some colours.
+  const y = runs.map((run) => `${plain(run.summary.policy)}<br>${scaled(run.summary.energy_j, "J")}`);
   const traces = [{ type: "bar", orientation: "h", y, x: runs.map((run) => run.summary.energy_j / size),
-    marker: { color: runs.map((run) => tint(run.place)) }, text: runs.map((run) => scaled(run.summary.energy_j, "J")),
-    textposition: "auto", insidetextanchor: "end", insidetextfont: { color: ink("paper") }, hoverinfo: "skip", width: 0.6 }];
+    marker: { color: runs.map((run) => tint(run.place)) }, hoverinfo: "skip", width: 0.6 }];
   if (isLimited) {
     traces.push({ type: "scatter", mode: "markers", y, x: runs.map((run) => allowed(run) / size),
       marker: { symbol: "line-ns-open", size: 20, line: { width: 2, color: ink("ink") }, color: ink("ink") },
       customdata: runs.map((run) => scaled(allowed(run) ?? 0, "J")), hovertemplate: "the budget allowed %{customdata}<extra></extra>" });
   }
-  byId("energy").style.height = `${90 + 34 * runs.length}px`;
+  byId("energy").style.height = `${80 + 44 * runs.length}px`;
   return draw("energy", traces, { hovermode: "closest", xaxis: { title: `energy (${unit})`, rangemode: "tozero", fixedrange: true },
     yaxis: { fixedrange: true, ticks: "", type: "category" }, dragmode: false }, runs.length ? "" : "No policy is shown.");
 }

@@ -81,6 +81,7 @@ async function showCase(data, place) {
     byId("differences-from").value = 1;
     byId("differences-to").value = 0;
   }
+  byId("schedule-run").parentElement.hidden = view.runs.length < 2;
   showPolicies(view.runs);
   await setWindow(...view.whole);
   await drawAll(OTHERS);

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::cases::{Case, budget};
-use super::escaped;
 use super::figures::FIGURES;
 use crate::metrics::Summary;
+use crate::report::markup::escaped;
 use crate::report::ranking::{comparable, jobs_run, ranking as in_order};
 use crate::report::{human_energy, human_power, human_time};
 
