@@ -79,6 +79,8 @@ pub enum Place {
     Default,
     /// By an option of the command line.
     Option(&'static str),
+    /// By the name of an experiment file.
+    File(PathBuf),
     /// In a line of a file, counted from 1.
     Line {
         /// Which file.
@@ -93,6 +95,7 @@ impl fmt::Display for Place {
         match self {
             Place::Default => f.write_str("by default"),
             Place::Option(option) => f.write_str(option),
+            Place::File(file) => write!(f, "the experiment {}", file.display()),
             Place::Line { file, line } => write!(f, "{}, line {line}", file.display()),
         }
     }

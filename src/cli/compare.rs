@@ -216,7 +216,8 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
         text += &format!("assumed: {assumption}\n");
     }
     let took = human_time(began.elapsed().as_secs_f64());
-    text += &format!("{all} runs{reused}; took {took}\n");
+    let runs = if all == 1 { "run" } else { "runs" };
+    text += &format!("{all} {runs}{reused}; took {took}\n");
     if let Some(folder) = &arguments.out {
         text += &format!("written to {}\n", folder.display());
     }

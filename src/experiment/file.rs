@@ -104,7 +104,7 @@ impl Seeds {
 
 /// Reads an experiment.
 pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
-    let whole = Place::Line { file: path.to_owned(), line: 1 };
+    let whole = Place::File(path.to_owned());
     let text = std::fs::read_to_string(path).map_err(|error| whole.error(error))?;
     parse(&text, path)
 }
