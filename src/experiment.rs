@@ -248,6 +248,27 @@ impl Experiment {
         cells
     }
 
+    /// What a workload is called in results: as it was written, but a file by its name alone, unless
+    /// another one has the same. So results do not depend on where an experiment was started.
+    pub fn workload_name(&self, place: usize) -> String {
+        let path = |load: &Named<Load>| match &load.value.source {
+            Source::Log(path) => Some(path.clone()),
+            _ => None,
+        };
+        let paths: Vec<Option<PathBuf>> = self.workloads.iter().map(path).collect();
+        short_name(&paths, place).unwrap_or_else(|| self.workloads[place].value.text.clone())
+    }
+
+    /// What a budget is called in results, by the same rule.
+    pub fn budget_name(&self, place: usize) -> String {
+        let path = |feed: &Named<Feed>| match &feed.value {
+            Feed::Limited(BudgetSpec::File(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let paths: Vec<Option<PathBuf>> = self.budgets.iter().map(path).collect();
+        short_name(&paths, place).unwrap_or_else(|| self.budgets[place].value.to_string())
+    }
+
     /// Whether a workload may say which applications its jobs run, so that profiles matter.
     pub fn may_name_applications(&self) -> bool {
         let names =
@@ -260,6 +281,14 @@ impl Experiment {
         self.policies.iter().any(PolicySpec::uses_profiles)
             || self.workloads.iter().any(|load| load.value.source.needs_applications())
     }
+}
+
+/// The name of one of these files without its folder, if no other has the same.
+fn short_name(paths: &[Option<PathBuf>], place: usize) -> Option<String> {
+    let name = |path: &Option<PathBuf>| path.as_ref()?.file_name()?.to_str().map(str::to_owned);
+    let short = name(&paths[place])?;
+    let alike = paths.iter().filter(|path| name(path).as_ref() == Some(&short)).count();
+    (alike == 1).then_some(short)
 }
 
 #[cfg(test)]
@@ -283,6 +312,16 @@ mod tests {
         experiment.workloads.push(Named { value: lublin, place: Place::Default });
         assert_eq!(experiment.cells().len(), 3 * (1 + 3) + 3 * 2 * 3);
         assert!("-".parse::<Load>().is_err());
+    }
+
+    #[test]
+    fn files_are_called_by_their_names_unless_two_are_alike() {
+        let paths = ["a/x.swf", "b/x.swf", "b/y.swf"].map(|path| Some(PathBuf::from(path)));
+        assert_eq!(short_name(&paths, 0), None);
+        assert_eq!(short_name(&paths, 2).as_deref(), Some("y.swf"));
+        assert_eq!(short_name(&[None], 0), None);
+        assert_eq!(Experiment::default().workload_name(0), "demo");
+        assert_eq!(Experiment::default().budget_name(0), "60%");
     }
 
     #[test]

@@ -47,10 +47,10 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
     });
     let limit = ready.limit(cell.workload, cell.budget);
     serde_json::json!({
-        "workload": experiment.workloads[cell.workload].value.text,
+        "workload": experiment.workload_name(cell.workload),
         "machine": ready.machine(cell.workload, cell.size).name,
         "nodes": ready.machine(cell.workload, cell.size).nodes,
-        "budget": experiment.budgets[cell.budget].value.to_string(),
+        "budget": experiment.budget_name(cell.budget),
         "budget_w": limit.map(|limit| limit.as_f64()),
         "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
         "cannot_run": cannot.collect::<Vec<_>>(),
@@ -81,8 +81,8 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
         Outcome::CannotRun(reason) => reason.clone().into(),
     };
     let first: [Value; FIRST.len()] = [
-        experiment.workloads[cell.workload].value.text.clone().into(),
-        experiment.budgets[cell.budget].value.to_string().into(),
+        experiment.workload_name(cell.workload).into(),
+        experiment.budget_name(cell.budget).into(),
         ready.machine(cell.workload, cell.size).nodes.into(),
         experiment.policies[cell.policy].to_string().into(),
         cell.seed.into(),

@@ -109,7 +109,7 @@ impl Ready<'_> {
         let named = |tried: &Tried| {
             let Outcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = &**finished else { return None };
-            let budget = self.experiment.budgets[tried.cell.budget].value.to_string();
+            let budget = self.experiment.budget_name(tried.cell.budget);
             let variant = match self.experiment.nodes.get(tried.cell.size) {
                 Some(nodes) => format!("{} nodes", nodes.value),
                 None => String::new(),

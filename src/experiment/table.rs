@@ -30,17 +30,14 @@ pub fn tables(
 fn heading(ready: &Ready<'_>, ranking: &Ranking) -> String {
     let cell = ranking.cell;
     let machine = ready.machine(cell.workload, cell.size);
-    let budget = &ready.experiment.budgets[cell.budget].value.to_string();
+    let budget = &ready.experiment.budget_name(cell.budget);
     let limit = ready.limit(cell.workload, cell.budget).map(|limit| human_power(limit.as_f64()));
     let budget = match limit {
         None if budget == "none" => "no power limit".to_owned(),
         None => format!("budget {budget}"),
         Some(limit) => format!("budget {budget}: {limit}"),
     };
-    format!(
-        "{} on {}, {budget}\n",
-        ready.experiment.workloads[cell.workload].value.text, machine.name
-    )
+    format!("{} on {}, {budget}\n", ready.experiment.workload_name(cell.workload), machine.name)
 }
 
 fn table(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
@@ -128,7 +125,7 @@ fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
     for (workload, reason, policies) in known {
         let names = policies.iter().map(|policy| ready.experiment.policies[*policy].to_string());
         let names = names.collect::<Vec<_>>().join(", ");
-        let workload = &ready.experiment.workloads[workload].value.text;
+        let workload = ready.experiment.workload_name(workload);
         text += &format!("cannot run on {workload}: {names}: {reason}\n");
     }
     text
