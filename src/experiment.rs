@@ -25,10 +25,12 @@ pub mod plan;
 pub mod ranking;
 pub mod ready;
 pub mod results;
+pub mod run;
 pub mod table;
 
 pub use ranking::Figure;
-pub use ready::{Outcome, Ready, Tried};
+pub use ready::Ready;
+pub use run::{Outcome, Tried};
 
 pub(crate) use crate::parallel::all_cores;
 

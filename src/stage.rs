@@ -7,7 +7,8 @@
 use crate::budget::Budget;
 use crate::machine::{Machine, MachineError};
 use crate::model::{Beliefs, Model, Profiled, ProfiledError};
-use crate::policy::PolicySpec;
+use crate::policy::uniform::UniformCap;
+use crate::policy::{PolicySpec, UniformSpec};
 use crate::profile::Profile;
 use crate::scenario::Scenario;
 use crate::units::{Instant, Span, Watts};
@@ -38,6 +39,22 @@ pub enum StageError {
          that has, such as --machine catalyst or a .csv file of curves"
     )]
     NoCurves,
+    /// A budget that feeds no processor.
+    #[error("the budget leaves {most} for jobs, and a processor needs at least {floor}")]
+    NothingFed {
+        /// What is left for jobs.
+        most: Watts,
+        /// What a processor needs.
+        floor: Watts,
+    },
+    /// A cap that no processor can be held at.
+    #[error("{policy}: a processor of this machine cannot be held below {floor}")]
+    CapTooLow {
+        /// Who asks for it.
+        policy: PolicySpec,
+        /// What a processor needs.
+        floor: Watts,
+    },
     /// A budget under which no job could ever run is a mistake, not an experiment.
     #[error(
         "the budget leaves {most} for jobs, and no configuration draws as little: the thriftiest \
@@ -131,8 +148,8 @@ impl Stage {
         models: Option<&'a Models>,
         profiles: &[Profile],
     ) -> Result<Scenario<'a>, StageError> {
-        if policy.uses_curves() && self.machine.variation.is_none() {
-            return Err(StageError::NoCurves);
+        if policy.uses_curves() {
+            self.check_floor(&budget, &policy)?;
         }
         if let Some(models) = models {
             self.check_budget(&budget, &policy, &models.believed, profiles)?;
@@ -156,14 +173,36 @@ impl Stage {
         let Some((least, application)) = believed.least_power(self.workload.jobs()) else {
             return Ok(());
         };
-        let usable = budget.lowered(policy.guard());
-        let base = self.machine.base_power;
-        let most = usable.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(base);
+        let most = self.left_for_jobs(&budget.lowered(policy.guard()));
         if most < least {
             let application = profiles[application as usize - 1].application.clone();
             return Err(StageError::NothingRuns { most, least, application });
         }
         Ok(())
+    }
+}
+
+impl Stage {
+    /// The most that a budget ever leaves for jobs.
+    fn left_for_jobs(&self, budget: &Budget) -> Watts {
+        budget.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(self.machine.base_power)
+    }
+
+    /// Whether processors that are not alike can be held at their caps.
+    fn check_floor(&self, budget: &Budget, policy: &PolicySpec) -> Result<(), StageError> {
+        let processors = self.machine.variation.as_ref().ok_or(StageError::NoCurves)?;
+        let (floor, most) = (processors.floor(), self.left_for_jobs(budget));
+        if most < floor {
+            return Err(StageError::NothingFed { most, floor });
+        }
+        match policy {
+            PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. })
+                if *cap < floor =>
+            {
+                Err(StageError::CapTooLow { policy: *policy, floor })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::cli::{keeping, print, tables, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::ranking::rankings;
-use crate::experiment::ready::Results;
+use crate::experiment::run::Results;
 use crate::experiment::{
     Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
 };

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::cli::bar;
 use crate::cli::warn;
 use crate::experiment::cache::{Cache, Content};
-use crate::experiment::ready::{Manner, Results};
+use crate::experiment::run::{Manner, Results};
 use crate::experiment::{Ready, all_cores};
 
 /// Where and how.

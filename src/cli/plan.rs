@@ -89,6 +89,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let profiles = tables::of_experiment(&jobs)?;
     let known = Ready::new(&jobs, &profiles)?;
     let machine = known.machine(0, 0).clone();
+    if machine.variation.is_some() {
+        return Err(MachineError::Measured.into());
+    }
     let limit =
         arguments.budget.on(&machine).map_err(|why| Place::Option("--budget").error(why))?;
     let question = Question { machine, limit };

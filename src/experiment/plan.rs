@@ -9,7 +9,7 @@
 use crate::budget::{BudgetSpec, Limit};
 use crate::experiment::curve::{Curve, CurvePoint, TOLERANCE};
 use crate::experiment::ranking::{Row, rankings};
-use crate::experiment::ready::Results;
+use crate::experiment::run::Results;
 use crate::experiment::{Experiment, Feed, Figure, Named, Place};
 use crate::machine::Machine;
 use crate::report::{human_power, human_time};

@@ -220,7 +220,7 @@ fn mark_best(rows: &mut [Row]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::ready::Finished;
+    use crate::experiment::run::Finished;
     use crate::machine::Machine;
     use crate::policy::PolicySpec;
     use crate::scenario::Scenario;

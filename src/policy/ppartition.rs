@@ -10,6 +10,9 @@
 //! nobody can start with, goes to the running jobs that gain most by it; of that the paper says
 //! nothing.
 //!
+//! A job that is squeezed onto few processors keeps them for all of its life, and may take very long.
+//! With `fewest`, which is not in the paper, it waits instead.
+//!
 //! Jobs come from a conventional dispatcher with [three queues](super::three_queues).
 //!
 //! Where the budget is going to change, the lowest limit to come counts from now on: safe, but
@@ -84,6 +87,9 @@ impl Ppartition {
         let mut budgets = Vec::new();
         let tuning = if first <= free {
             self.tuner.tune(&offered, first).ok()?
+        } else if free + self.partition.spare() < least(&offered[..1]) {
+            // As below, but found without tuning.
+            return None;
         } else {
             let allocated = self.partition.allocated();
             let mut wanted = share;
@@ -104,6 +110,9 @@ impl Ppartition {
             }
             self.tuner.tune(&offered, gathered).ok()?
         };
+        if (tuning.grants.len() as u64) < self.spec.fewest.of_count(nodes) {
+            return None;
+        }
         let granted = tuning.grants.iter();
         let caps = granted
             .map(|grant| NodeCap { node: NodeId(places[grant.candidate]), cap: grant.cap })

@@ -78,6 +78,11 @@ impl Partition {
         self.members.values().map(|member| member.budget).sum()
     }
 
+    /// Power that jobs have and could do without.
+    pub(super) fn spare(&self) -> Watts {
+        self.members.values().map(|member| member.budget.saturating_sub(member.least)).sum()
+    }
+
     /// Processors that jobs have.
     pub(super) fn allocated(&self) -> u64 {
         self.members.values().map(|member| u64::from(member.wanted.count())).sum()

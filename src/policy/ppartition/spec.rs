@@ -5,14 +5,17 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::policy::three_queues::Queueing;
+use crate::units::Share;
 
 /// PPartition with its parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PpartitionSpec {
     /// The queues.
     pub queueing: Queueing,
     /// What a job is given while power is free.
     pub first: First,
+    /// The fewest processors a job starts on, of those it asks for.
+    pub fewest: Share,
 }
 
 /// What a job is given while power is free.
@@ -46,13 +49,30 @@ impl fmt::Display for First {
     }
 }
 
+/// As in the paper.
+impl Default for PpartitionSpec {
+    fn default() -> Self {
+        let (queueing, first) = (Queueing::default(), First::default());
+        PpartitionSpec { queueing, first, fewest: Share::percent(0) }
+    }
+}
+
 impl PpartitionSpec {
     pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
         let mut spec = PpartitionSpec::default();
-        for (key, value) in call.parameters(&["queues", "dispatch", "first"])? {
-            if !spec.queueing.take(call, key, value)? {
-                spec.first = call.value(key, value)?;
+        for (key, value) in call.parameters(&["queues", "dispatch", "first", "fewest"])? {
+            match key.as_str() {
+                "first" => spec.first = call.value(key, value)?,
+                "fewest" => spec.fewest = call.value(key, value)?,
+                _ => {
+                    spec.queueing.take(call, key, value)?;
+                }
             }
+        }
+        if spec.fewest > Share::WHOLE {
+            let (name, key) = (call.name.clone(), "fewest".to_owned());
+            let why = format!("{} is more than a job asks for", spec.fewest);
+            return Err(CallError::Value { name, key, why });
         }
         Ok(spec)
     }
@@ -60,8 +80,12 @@ impl PpartitionSpec {
     /// Parameters that are not as usual, each as `key=value`.
     pub(in crate::policy) fn unusual(&self) -> Vec<String> {
         let mut parameters = self.queueing.unusual();
-        if self.first != First::default() {
+        let usual = PpartitionSpec::default();
+        if self.first != usual.first {
             parameters.push(format!("first={}", self.first));
+        }
+        if self.fewest != usual.fewest {
+            parameters.push(format!("fewest={}", self.fewest));
         }
         parameters
     }

@@ -20,7 +20,7 @@ use crate::policy::three_queues::{Queueing, Rule};
 use crate::policy::uniform::{UniformCap, UniformSpec};
 use crate::scenario::Scenario;
 use crate::sim::{Events, Run};
-use crate::units::{Instant, JobId, Span, Watts};
+use crate::units::{Instant, JobId, Share, Span, Watts};
 use crate::variation::catalyst::{RATED, Shape};
 use crate::variation::{Curve, Processors};
 use crate::workload::Workload;
@@ -38,13 +38,16 @@ const JOBS: u32 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Ppartition(First),
+    /// With at least half of the processors that a job asks for.
+    Half,
     Uniform(UniformCap),
 }
 
 /// Ours first.
-pub(super) const SCHEMES: [Scheme; 6] = [
+pub(super) const SCHEMES: [Scheme; 7] = [
     Scheme::Ppartition(First::Share),
     Scheme::Ppartition(First::Uncapped),
+    Scheme::Half,
     Scheme::Uniform(UniformCap::Share),
     Scheme::Uniform(UniformCap::Min),
     Scheme::Uniform(UniformCap::Power(Watts::from_watts(75))),
@@ -55,7 +58,14 @@ impl Scheme {
     fn policy(self, rule: Rule, seed: u64) -> PolicySpec {
         let queueing = Queueing { rule, ..Queueing::default() };
         match self {
-            Scheme::Ppartition(first) => PolicySpec::Ppartition(PpartitionSpec { queueing, first }),
+            Scheme::Ppartition(first) => {
+                let usual = PpartitionSpec::default();
+                PolicySpec::Ppartition(PpartitionSpec { queueing, first, ..usual })
+            }
+            Scheme::Half => {
+                let (first, fewest) = (First::Share, Share::percent(50));
+                PolicySpec::Ppartition(PpartitionSpec { queueing, first, fewest })
+            }
             Scheme::Uniform(cap) => PolicySpec::Uniform(UniformSpec { cap, queueing, seed }),
         }
     }
@@ -64,6 +74,7 @@ impl Scheme {
         match self {
             Scheme::Ppartition(First::Share) => "PPartition".to_owned(),
             Scheme::Ppartition(first) => format!("PPartition, first {first}"),
+            Scheme::Half => "PPartition, fewest 50%".to_owned(),
             Scheme::Uniform(cap) => format!("uniform {cap}"),
         }
     }
@@ -202,7 +213,7 @@ mod tests {
     fn nobody_has_more_than_there_is() {
         let processors = Catalyst::processors_of(PROCESSORS, 3);
         let field = field(Shape::Continued, 3, processors).unwrap();
-        assert_eq!(field.outcomes.len(), 5 * 2 * 6);
+        assert_eq!(field.outcomes.len(), 5 * 2 * 7);
         for outcome in &field.outcomes {
             let fed = outcome.kilowatts * 1000 / 51;
             assert!(outcome.granted <= fed.min(PROCESSORS), "{outcome:?}");
@@ -219,7 +230,7 @@ mod tests {
             }
         }
         let ours = field.of(SCHEMES[0], Rule::Skip, 28).unwrap();
-        let naive = field.of(SCHEMES[3], Rule::Skip, 28).unwrap();
+        let naive = field.of(Scheme::Uniform(UniformCap::Min), Rule::Skip, 28).unwrap();
         assert!(ours.jobs() >= naive.jobs());
     }
 }

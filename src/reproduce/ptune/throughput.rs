@@ -2,6 +2,7 @@
 
 use super::many_jobs::{Field, KILOWATTS, Outcome, RULES, SCHEMES, Scheme};
 use crate::policy::three_queues::Rule;
+use crate::policy::uniform::UniformCap;
 use crate::reproduce::Finding;
 use crate::reproduce::sample::{Published, Rows, Sample};
 use crate::variation::catalyst::Shape;
@@ -14,7 +15,7 @@ const COUNTED: [f64; 2] = [58.0, 36.0];
 const LESS: [f64; 2] = [5.0, 35.0];
 
 const OURS: Scheme = SCHEMES[0];
-const IN_EQUAL_PARTS: Scheme = SCHEMES[2];
+const IN_EQUAL_PARTS: Scheme = Scheme::Uniform(UniformCap::Share);
 
 /// The machines of one shape under one rule.
 struct Place<'f> {
@@ -72,7 +73,7 @@ fn counts(place: &Place<'_>) -> Vec<Rows> {
             let jobs = place.sample(scheme, kilowatts, Outcome::jobs);
             rows.add(scheme.name(), published, &jobs, "jobs");
         }
-        for scheme in &SCHEMES[..2] {
+        for scheme in SCHEMES.iter().filter(|scheme| !matches!(scheme, Scheme::Uniform(_))) {
             let share = |outcome: &Outcome| {
                 100.0 * f64::from(outcome.granted) / f64::from(outcome.asked.max(1))
             };
@@ -99,7 +100,7 @@ fn throughputs(place: &Place<'_>) -> Vec<Rows> {
             });
             let published = match scheme {
                 Scheme::Uniform(_) => Published::Rise,
-                Scheme::Ppartition(_) => Published::Nothing,
+                Scheme::Ppartition(_) | Scheme::Half => Published::Nothing,
             };
             rows.add(format!("{}: less by", scheme.name()), published, &less, "%");
             rows.add(format!("{}: ours more by", scheme.name()), Published::Nothing, &more, "%");
@@ -118,8 +119,8 @@ fn range(place: &Place<'_>) -> Rows {
     let less = |field: &&Field| -> Sample {
         let ours = |kilowatts| field.of(OURS, place.rule, kilowatts);
         let pairs = KILOWATTS.iter().flat_map(|kilowatts| {
-            let uniform = SCHEMES[2..].iter().copied();
-            uniform.filter_map(|scheme| {
+            let is_uniform = |scheme: &Scheme| matches!(scheme, Scheme::Uniform(_));
+            SCHEMES.into_iter().filter(is_uniform).filter_map(|scheme| {
                 Some((ours(*kilowatts)?, field.of(scheme, place.rule, *kilowatts)?))
             })
         });
