@@ -1,6 +1,7 @@
 //! What came of a run, for people and for other programs: files and tables.
 
 mod caps;
+mod cases;
 mod changes;
 mod columns;
 pub mod digest;
@@ -17,6 +18,7 @@ mod schedule;
 mod table;
 
 pub use caps::write_caps;
+pub use cases::Absent;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
 pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};

@@ -17,8 +17,8 @@ use crate::experiment::{
 };
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
-use crate::report::html::page;
-use crate::report::{human_time, make_folder, write_whole};
+use crate::report::html::page_with_absent;
+use crate::report::{human_time, make_folder, write_pictures, write_whole};
 use crate::units::Span;
 use crate::workload::parse_places;
 
@@ -100,6 +100,10 @@ pub(super) struct Arguments {
     /// Write report.html, results.csv and experiment.toml into this folder
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Write the pictures of the report into this folder, as SVG files
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -110,13 +114,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         named.value.machine.remarks.iter().for_each(|remark| warn(remark));
     }
     let ready = Ready::new(&experiment, &profiles)?;
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
-    let results = arguments.keeping.run(&ready, arguments.out.is_some())?;
+    let draws = arguments.out.is_some() || arguments.plots.is_some();
+    let results = arguments.keeping.run(&ready, draws)?;
     if let Some(folder) = &arguments.out {
         write_folder(folder, &ready, &results)?;
+    }
+    if let Some(folder) = &arguments.plots {
+        write_pictures(folder, &ready.digests(&results))?;
     }
     if arguments.json {
         let rankings = rankings(&results.tried, experiment.rank_by);
@@ -188,7 +196,7 @@ fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::
         results::write_csv(out, ready, &results.tried)
     })?;
     let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
-    let page = page(title, &ready.digests(results));
+    let page = page_with_absent(title, &ready.digests(results), &ready.absent(results));
     write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
     let text = file::write(ready.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;

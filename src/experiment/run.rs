@@ -17,6 +17,7 @@ use crate::experiment::{Cell, Ready};
 use crate::metrics::Summary;
 use crate::parallel::on_threads;
 use crate::policy::PolicySpec;
+use crate::report::Absent;
 use crate::report::digest::Digest;
 use crate::scenario::Scenario;
 use crate::stage::{Models, Stage};
@@ -47,7 +48,7 @@ pub enum Finished {
     /// Its figures.
     Figures(Summary),
     /// Its figures, and what pictures of it need.
-    Pictures(Digest),
+    Pictures(Box<Digest>),
 }
 
 impl Finished {
@@ -109,14 +110,40 @@ impl Ready<'_> {
         let named = |tried: &Tried| {
             let Outcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = &**finished else { return None };
-            let budget = self.experiment.budget_name(tried.cell.budget);
-            let variant = match self.experiment.nodes.get(tried.cell.size) {
-                Some(nodes) => format!("{} nodes", nodes.value),
-                None => String::new(),
-            };
-            Some(Digest { budget, variant, ..digest.clone() })
+            let (budget, variant) = self.told_apart(&tried.cell);
+            Some(Digest { budget, variant, ..(**digest).clone() })
         };
         results.tried.iter().filter_map(named).collect()
+    }
+
+    /// The policies that could not run, in the same words; with several seeds, each once.
+    pub fn absent(&self, results: &Results) -> Vec<Absent> {
+        let first = self.experiment.seeds.first();
+        let named = |tried: &Tried| {
+            let Outcome::CannotRun(reason) = &tried.outcome else { return None };
+            let Cell { workload, policy, seed, .. } = tried.cell;
+            let others = results.tried.iter().filter(|other| other.cell.workload == workload);
+            let summary = others.filter_map(|other| other.outcome.summary()).next();
+            let (budget, variant) = self.told_apart(&tried.cell);
+            (first == Some(&seed)).then(|| Absent {
+                policy: self.experiment.policies[policy].to_string(),
+                workload: match summary {
+                    Some(summary) => summary.workload.clone(),
+                    None => self.experiment.workload_name(workload),
+                },
+                budget,
+                variant,
+                reason: reason.clone(),
+            })
+        };
+        results.tried.iter().filter_map(named).collect()
+    }
+
+    /// The budget and the number of nodes of a cell in words.
+    fn told_apart(&self, cell: &Cell) -> (String, String) {
+        let budget = self.experiment.budget_name(cell.budget);
+        let nodes = self.experiment.nodes.get(cell.size);
+        (budget, nodes.map(|nodes| format!("{} nodes", nodes.value)).unwrap_or_default())
     }
 
     /// Runs all cells, but for those whose results are in the cache.
@@ -193,7 +220,7 @@ impl Ready<'_> {
         let finished = match pictures {
             true => {
                 let subject = scenario.subject(&trial.summary.policy);
-                Finished::Pictures(Digest::of(&subject, &trial.run, &trial.summary))
+                Finished::Pictures(Box::new(Digest::of(&subject, &trial.run, &trial.summary)))
             }
             false => Finished::Figures(trial.summary),
         };

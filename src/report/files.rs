@@ -105,8 +105,9 @@ pub fn write_pictures(folder: &Path, digests: &[Digest]) -> Result<(), ReportErr
     let files: Result<Vec<Unfinished>, ReportError> = pictures(digests)
         .iter()
         .map(|picture| {
-            let write = |out: &mut dyn Write| out.write_all(picture.svg.as_bytes());
-            Unfinished::write(&folder.join(&picture.name), &write)
+            let path = folder.join(&picture.name);
+            path.parent().map_or(Ok(()), make_folder)?;
+            Unfinished::write(&path, &|out| out.write_all(picture.svg.as_bytes()))
         })
         .collect();
     files?.into_iter().try_for_each(Unfinished::finish)

@@ -15,15 +15,13 @@ use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 
 use crate::metrics::Summary;
+use crate::report::cases::{Absent, Case, cases};
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
 use crate::report::markup::escaped;
 use crate::report::ranking::ranking;
 
-mod cases;
 mod figures;
 mod tables;
-
-use cases::{Case, cases};
 
 /// plotly.js, compressed.
 const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
@@ -32,21 +30,27 @@ const STYLE: &str = include_str!("html/page.css");
 const BODY: &str = include_str!("html/page.html");
 
 /// The page's own scripts, in the order in which they build on each other.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("html/data.js"),
     include_str!("html/words.js"),
     include_str!("html/chart.js"),
     include_str!("html/curves.js"),
     include_str!("html/schedule.js"),
     include_str!("html/differences.js"),
+    include_str!("html/sorting.js"),
     include_str!("html/page.js"),
 ];
 
 /// One page about these runs, with tables and charts. Runs of the same workload under the same budget
 /// are shown together; if there are several such cases, a reader chooses among them.
 pub fn page(title: &str, digests: &[Digest]) -> String {
-    let cases = cases(digests);
-    let mut tables = String::new();
+    page_with_absent(title, digests, &[])
+}
+
+/// The same with policies that could not run: each is shown with its reason beside those that did.
+pub fn page_with_absent(title: &str, digests: &[Digest], absent: &[Absent]) -> String {
+    let (cases, homeless) = cases(digests, absent);
+    let mut tables = tables::homeless(&homeless);
     for (place, case) in cases.iter().enumerate() {
         let (heading, ranking) = (tables::heading(case), tables::ranking(case));
         let (best, figures) = (tables::cards(case), tables::all_figures(case));

@@ -4,6 +4,7 @@
 //! machines that nobody looks at. What the page lets a reader choose is settled here: all policies, the
 //! whole run, one picture of the schedule for each policy, coloured by the wait.
 
+use crate::report::cases::cases;
 use crate::report::digest::{Digest, Envelope, Ranks};
 use crate::report::human_energy;
 
@@ -23,14 +24,34 @@ const MOST_PARTS: usize = 800;
 /// A picture as a file: its name, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// The file's name.
+    /// The file's name, perhaps with a folder.
     pub name: String,
     /// The picture, in SVG.
     pub svg: String,
 }
 
-/// The pictures of these runs, which are of one workload under one budget.
+/// The pictures of these runs. Runs that differ in the workload or the budget have pictures of their own,
+/// each in a folder that is named in front of the file.
 pub fn pictures(digests: &[Digest]) -> Vec<Picture> {
+    let (cases, _) = cases(digests, &[]);
+    if cases.len() == 1 {
+        return pictures_of(digests);
+    }
+    let mut pictures = Vec::new();
+    for (number, case) in (1..).zip(&cases) {
+        let runs: Vec<Digest> = case.runs.iter().map(|run| (*run).clone()).collect();
+        let folder = format!("{number}-{}", file_name(&case.name()));
+        pictures.extend(
+            pictures_of(&runs)
+                .into_iter()
+                .map(|picture| Picture { name: format!("{folder}/{}", picture.name), ..picture }),
+        );
+    }
+    pictures
+}
+
+/// The pictures of one workload under one budget.
+fn pictures_of(digests: &[Digest]) -> Vec<Picture> {
     let mut pictures = vec![
         picture("power.svg", power(digests)),
         picture("utilisation.svg", utilisation(digests)),
@@ -52,10 +73,12 @@ fn picture(name: &str, svg: String) -> Picture {
     Picture { name: name.to_owned(), svg }
 }
 
-/// A policy's name and parameters as a part of a file's name.
-fn file_name(policy: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    policy.chars().map(plain).collect::<String>().trim_end_matches('-').to_owned()
+/// A policy's name, or what else tells runs apart, as a part of a file's name: not too long, and of plain
+/// letters.
+fn file_name(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let joined = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    joined.chars().take(60).collect()
 }
 
 fn colour(place: usize) -> &'static str {

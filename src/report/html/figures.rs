@@ -51,6 +51,13 @@ fn two_decimals(number: f64) -> String {
 /// The figures of the ranking, from left to right.
 pub(super) const FIGURES: [Figure; 9] = [
     Figure {
+        name: "Mean turnaround",
+        meaning: "From submission to end",
+        better: Better::Lower,
+        value: |summary| summary.mean_turnaround_s,
+        written: human_time,
+    },
+    Figure {
         name: "Mean slowdown",
         meaning: "Bounded slowdown: wait and run time over the run time, short jobs counted as longer",
         better: Better::Lower,
@@ -62,13 +69,6 @@ pub(super) const FIGURES: [Figure; 9] = [
         meaning: "From submission to start",
         better: Better::Lower,
         value: |summary| summary.mean_wait_s,
-        written: human_time,
-    },
-    Figure {
-        name: "Median wait",
-        meaning: "Half of the jobs wait no longer",
-        better: Better::Lower,
-        value: |summary| summary.median_wait_s,
         written: human_time,
     },
     Figure {

@@ -94,6 +94,7 @@ function setTheme(theme) {
 }
 
 async function begin() {
+  document.querySelectorAll(".ranking").forEach(watchHeadings);
   const system = matchMedia("(prefers-color-scheme: dark)");
   setTheme(system.matches ? "dark" : "light");
   const [data, charts] = await Promise.all([loaded(), inflated("charts-code")]);

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::cases::{Case, budget};
 use super::figures::FIGURES;
 use crate::metrics::Summary;
+use crate::report::cases::{Absent, Case, budget};
 use crate::report::markup::escaped;
-use crate::report::ranking::{comparable, jobs_run, ranking as in_order};
+use crate::report::ranking::{comparable, ranking as in_order, undone};
 use crate::report::{human_energy, human_power, human_time};
 
 /// What the runs of a case have in common, in one sentence.
@@ -50,12 +50,11 @@ fn card(name: &str, value: &str, more: &str) -> String {
 fn cards_of_one(summary: &Summary) -> String {
     let s = summary;
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let missing = s.jobs - jobs_run(s);
-    let mut cards = card(
-        "Jobs run",
-        &jobs_run(s).to_string(),
-        &if missing > 0 { format!("{missing} did not run") } else { "all of them".to_owned() },
-    );
+    let others = match undone(s) {
+        0 => "all of them".to_owned(),
+        missing => format!("{missing} did not complete"),
+    };
+    let mut cards = card("Jobs completed", &s.completed.to_string(), &others);
     cards += &card(
         "Mean wait",
         &or_dash(s.mean_wait_s.map(human_time)),
@@ -84,7 +83,7 @@ fn cards_of_many(summaries: &[&Summary]) -> String {
     let runs: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
     let mut cards = String::new();
-    for name in ["Mean slowdown", "Mean wait", "Makespan", "Energy"] {
+    for name in ["Mean turnaround", "Mean slowdown", "Makespan", "Energy"] {
         let Some(figure) = FIGURES.iter().find(|figure| figure.name == name) else { continue };
         let Some(best) = figure.best(&runs) else { continue };
         let winners: Vec<&str> = runs
@@ -103,7 +102,7 @@ fn cards_of_many(summaries: &[&Summary]) -> String {
 
 /// Every run with its figures, the best run first and the best values marked.
 pub(super) fn ranking(case: &Case<'_>) -> String {
-    if case.runs.len() < 2 {
+    if case.runs.len() + case.absent.len() < 2 {
         return String::new();
     }
     let summaries = case.summaries();
@@ -113,10 +112,9 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let mut rows = String::new();
     for (rank, place) in (1..).zip(in_order(&summaries)) {
         let summary = summaries[place];
-        let missing = summary.jobs - jobs_run(summary);
-        let jobs = match missing {
+        let jobs = match undone(summary) {
             0 => "all".to_owned(),
-            _ => format!("{} <small>{missing} not</small>", jobs_run(summary)),
+            missing => format!("{} <small>{missing} not</small>", summary.completed),
         };
         let (class, rank) = match may[place] {
             true => ("", rank.to_string()),
@@ -125,18 +123,33 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
         let policy = escaped(&summary.policy);
         let _ = write!(
             rows,
-            "<tr{class}><td class=\"rank\">{rank}</td><th scope=\"row\">{policy}</th><td>{jobs}</td>"
+            "<tr{class}><td class=\"rank\">{rank}</td><th scope=\"row\">{policy}</th>\
+             <td data-value=\"{}\">{jobs}</td>",
+            summary.completed
         );
         for figure in &FIGURES {
             let best = may[place]
                 && figure.best(&compared).is_some_and(|best| (figure.value)(summary) == Some(best));
             let text = escaped(&figure.text(summary));
+            let value = (figure.value)(summary).map_or_else(String::new, |value| value.to_string());
             let _ = match best {
-                true => write!(rows, "<td class=\"best\"><span>{text}</span></td>"),
-                false => write!(rows, "<td>{text}</td>"),
+                true => write!(
+                    rows,
+                    "<td class=\"best\" data-value=\"{value}\"><span>{text}</span></td>"
+                ),
+                false => write!(rows, "<td data-value=\"{value}\">{text}</td>"),
             };
         }
         rows += "</tr>\n";
+    }
+    for Absent { policy, reason, .. } in &case.absent {
+        let (policy, reason) = (escaped(policy), escaped(reason));
+        let columns = FIGURES.len() + 1;
+        let _ = writeln!(
+            rows,
+            "<tr class=\"aside\"><td class=\"rank\">–</td><th scope=\"row\">{policy}</th>\
+             <td class=\"reason\" colspan=\"{columns}\">cannot run here: {reason}</td></tr>"
+        );
     }
     let headings = FIGURES.iter().fold(String::new(), |mut headings, figure| {
         let (name, meaning) = (figure.name, escaped(figure.meaning));
@@ -146,17 +159,32 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let note = match may.iter().all(|may| *may) {
         true => "",
         false => {
-            " Policies that turned jobs away come last and are not compared: what they did not run \
+            " Policies that left jobs undone come last and are not compared: what they did not run \
              delayed nobody."
         }
     };
     format!(
-        "<h2 id=\"ranking\">Ranking</h2>\n<p>By mean bounded slowdown. The best value of each column \
+        "<h2 id=\"ranking\">Ranking</h2>\n<p>By mean turnaround. The best value of each column \
          is <span class=\"best\"><span>marked</span></span>.{note}</p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table class=\"ranking\">\n\
          <thead><tr><th scope=\"col\">#</th><th scope=\"col\">Policy</th>\
-         <th scope=\"col\">Jobs run</th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+         <th scope=\"col\" title=\"Jobs that ran to their end\">Completed</th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
+}
+
+/// Policies that could not run where nobody else ran either.
+pub(super) fn homeless(absent: &[&Absent]) -> String {
+    let items = absent.iter().fold(String::new(), |mut items, absent| {
+        let Absent { policy, workload, budget, reason, .. } = absent;
+        let [policy, workload, budget, reason] =
+            [policy, workload, budget, reason].map(|text| escaped(text));
+        let _ = writeln!(
+            items,
+            "<li><strong>{policy}</strong> cannot run on {workload} under {budget}: {reason}</li>"
+        );
+        items
+    });
+    if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
 }
 
 /// Every key of every summary, for those who want to see all of it.

@@ -56,7 +56,16 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
     let workload = demo();
     let mut runs = digests(&workload, &["easy", "easy-power", "pb-guided"], "60%");
     runs.extend(digests(&workload, &["fcfs"], "80%"));
-    let cases = cases(&runs);
+    let absent = Absent {
+        policy: "rmap-naive".to_owned(),
+        workload: "demo".to_owned(),
+        budget: "60%".to_owned(),
+        variant: String::new(),
+        reason: "there is no profile of job 1 < 2".to_owned(),
+    };
+    let lost = Absent { budget: "7%".to_owned(), ..absent.clone() };
+    let absent = [absent, lost];
+    let (cases, homeless) = cases(&runs, &absent);
     assert_eq!(
         cases.iter().map(|case| case.places.clone()).collect::<Vec<_>>(),
         [vec![0, 1, 2], vec![3]]
@@ -66,9 +75,15 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
     let places = ["pb-guided", "easy-power", "easy<"].map(|policy| table.find(policy).unwrap());
     assert!(places.is_sorted(), "{table}");
     assert!(table.contains("class=\"aside\""), "EASY turned jobs away");
-    let slowdown = format!("{:.2}", runs[2].summary.mean_bsld.unwrap());
-    assert!(table.contains(&format!("<td class=\"best\"><span>{slowdown}</span></td>")));
+    let slowdown = runs[2].summary.mean_bsld.unwrap();
+    let best =
+        format!("<td class=\"best\" data-value=\"{slowdown}\"><span>{slowdown:.2}</span></td>");
+    assert!(table.contains(&best), "{table}");
     assert_eq!(tables::ranking(&cases[1]), "");
+    // Who could not run is there too, with the reason.
+    assert!(table.contains("cannot run here: there is no profile of job 1 &lt; 2"), "{table}");
+    let elsewhere = tables::homeless(&homeless);
+    assert!(elsewhere.contains("<strong>rmap-naive</strong> cannot run on demo under 7%"));
 }
 
 #[test]

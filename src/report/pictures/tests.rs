@@ -59,6 +59,19 @@ fn every_picture_is_there() {
     assert_eq!(pictures(&runs), drawn);
 }
 
+/// Two cases: each has a folder.
+#[test]
+fn cases_are_kept_apart() {
+    let mut workload = demo();
+    workload.slice(0..50);
+    let run = digest(&workload, "easy", true);
+    let other = Digest { budget: "half of it (12.8 kW)".to_owned(), ..run.clone() };
+    let names: Vec<String> = pictures(&[run, other]).into_iter().map(|drawn| drawn.name).collect();
+    assert_eq!(names.len(), 12);
+    assert_eq!(names[0], "1-demo-20-48-kW/power.svg");
+    assert_eq!(names[11], "2-demo-half-of-it-12-8-kW/schedule.svg");
+}
+
 #[test]
 fn nothing_is_drawn_as_nothing() {
     let none = digest(&Workload::new("none", []), "easy", true);

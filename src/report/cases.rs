@@ -1,23 +1,42 @@
 //! Runs that are shown together: the same workload on the same machine under the same budget.
+//!
+//! A policy that could not run there belongs to them too, with its reason.
 
 use crate::metrics::Summary;
 use crate::report::digest::Digest;
 use crate::report::human_power;
 
+/// A policy that could not run, and why: it is shown beside those that did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The policy.
+    pub policy: String,
+    /// The workload's name, as in the summaries of the others.
+    pub workload: String,
+    /// The budget, as in the digests of the others.
+    pub budget: String,
+    /// What else sets it apart, as in the digests of the others.
+    pub variant: String,
+    /// Why it could not run.
+    pub reason: String,
+}
+
 /// Runs that differ in nothing but the policy.
-pub(super) struct Case<'a> {
-    pub(super) runs: Vec<&'a Digest>,
+pub(in crate::report) struct Case<'a> {
+    pub(in crate::report) runs: Vec<&'a Digest>,
     /// Where they are among all runs.
-    pub(super) places: Vec<usize>,
+    pub(in crate::report) places: Vec<usize>,
+    /// Policies that could not run there.
+    pub(in crate::report) absent: Vec<&'a Absent>,
 }
 
 impl Case<'_> {
-    pub(super) fn summaries(&self) -> Vec<&Summary> {
+    pub(in crate::report) fn summaries(&self) -> Vec<&Summary> {
         self.runs.iter().map(|run| &run.summary).collect()
     }
 
     /// What its runs have in common, in a few words.
-    pub(super) fn name(&self) -> String {
+    pub(in crate::report) fn name(&self) -> String {
         let Some(first) = self.runs.first() else { return String::new() };
         let mut name = format!("{}, {}", first.summary.workload, budget(first));
         if !first.variant.is_empty() {
@@ -28,7 +47,7 @@ impl Case<'_> {
 }
 
 /// A budget in words: as it was asked for, with its watts.
-pub(super) fn budget(run: &Digest) -> String {
+pub(in crate::report) fn budget(run: &Digest) -> String {
     match (run.summary.budget_w, run.budget.as_str()) {
         (None, _) => "no budget".to_owned(),
         (Some(watts), "") => human_power(watts),
@@ -39,8 +58,11 @@ pub(super) fn budget(run: &Digest) -> String {
     }
 }
 
-/// The cases, in the order in which their first runs come.
-pub(super) fn cases(digests: &[Digest]) -> Vec<Case<'_>> {
+/// The cases, in the order in which their first runs come, and the policies that belong to none of them.
+pub(in crate::report) fn cases<'a>(
+    digests: &'a [Digest],
+    absent: &'a [Absent],
+) -> (Vec<Case<'a>>, Vec<&'a Absent>) {
     let mut cases: Vec<Case<'_>> = Vec::new();
     for (place, run) in digests.iter().enumerate() {
         let is_alike =
@@ -50,10 +72,24 @@ pub(super) fn cases(digests: &[Digest]) -> Vec<Case<'_>> {
                 case.runs.push(run);
                 case.places.push(place);
             }
-            None => cases.push(Case { runs: vec![run], places: vec![place] }),
+            None => cases.push(Case { runs: vec![run], places: vec![place], absent: Vec::new() }),
         }
     }
-    cases
+    let mut homeless = Vec::new();
+    for policy in absent {
+        let belongs = |case: &&mut Case<'_>| {
+            case.runs.first().is_some_and(|run| {
+                run.summary.workload == policy.workload
+                    && run.budget == policy.budget
+                    && run.variant == policy.variant
+            })
+        };
+        match cases.iter_mut().find(belongs) {
+            Some(case) => case.absent.push(policy),
+            None => homeless.push(policy),
+        }
+    }
+    (cases, homeless)
 }
 
 /// The budget is compared as it was asked for where that is known: its mean over a run depends on how
