@@ -81,8 +81,9 @@ impl Ppartition {
             self.tuner.tune(&offered, first).ok()?
         } else {
             let allocated = self.partition.allocated();
-            let mut wanted = share.max(least(&offered));
-            // With fewer processors its share is less, and with less it may have use for fewer still.
+            // More than there is it would wait for in vain, even alone.
+            let mut wanted = share.max(least(&offered)).min(power);
+            // With fewer processors its share is another, and of that it may have use for fewer still.
             loop {
                 let best = self.tuner.tune(&offered, wanted).ok()?.grants.len();
                 if best == offered.len() {
@@ -179,8 +180,7 @@ impl Policy for Ppartition {
         let Some(varied) = view.model.varied() else { return };
         self.note(view, varied);
         let power = reliable(view);
-        let (budgets, _) = self.partition.take(self.partition.power().saturating_sub(power));
-        self.partition.set_budgets(&budgets);
+        self.partition.go_down_to(power);
         self.dispatch(varied, power);
         self.partition.settle(varied, &mut self.tuner, power);
         self.carry_out(view, decisions);

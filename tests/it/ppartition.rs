@@ -11,7 +11,7 @@ use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job};
 use busbar::machine::Machine;
 use busbar::model::Varied;
-use busbar::sim::{Events, Outage, Outages, Run, Simulation};
+use busbar::sim::{Events, Outage, Outages, Run, Simulation, State};
 use busbar::units::{Instant, NodeId, Span, Watts};
 use busbar::variation::{Application, Curve, Ips, Knot, Processors};
 use busbar::workload::Workload;
@@ -123,7 +123,21 @@ impl Story {
             .keep_power(true)
             .run(&mut policy);
         Replay { machine: &machine, workload: &workload }.check(&run);
+        if self.rules.refusal == Refusal::Skip {
+            self.check_who_waits(&run, &machine, &budget);
+        }
         (run, policy.tally)
+    }
+
+    /// Whoever never started is too much for the machine: in the end all of it was his, and not even
+    /// the most efficient processor can be fed.
+    fn check_who_waits(&self, run: &Run, machine: &Machine, budget: &Budget) {
+        let power = budget.at(Instant::NEVER).saturating_sub(machine.base_power);
+        let curves = watched::curves(machine);
+        for (record, job) in run.records.iter().zip(&self.jobs) {
+            let best = curves[job.4 as usize - 1].iter().min_by_key(|curve| curve.most()).unwrap();
+            assert!(record.state != State::Waiting || power < best.least(), "{job:?}: {power}");
+        }
     }
 }
 

@@ -7,7 +7,6 @@
 
 use busbar::model::Caps;
 use busbar::policy::{Changes, Decision, Policy, PolicySpec, Setting, View};
-use busbar::sim::State;
 use busbar::units::JobId;
 
 use super::*;

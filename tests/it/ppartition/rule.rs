@@ -230,7 +230,7 @@ impl Partition<'_> {
             return Some((self.tuned(application, &best, first)?, Vec::new()));
         }
         let busy: u64 = self.members.iter().map(|other| other.member.caps.len() as u64).sum();
-        let mut wanted = share;
+        let mut wanted = share.min(self.power);
         loop {
             let count = self.tuned(application, &best, wanted)?.len();
             if count == best.len() {

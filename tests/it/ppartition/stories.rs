@@ -1,5 +1,9 @@
 //! Stories worked out by hand.
 
+use busbar::ledger::Ledger;
+use busbar::model::{Caps, Model};
+use busbar::policy::{Changes, Decision, Policy, Ppartition, PpartitionSpec, View};
+use busbar::queue::{Queue, SizeClasses};
 use busbar::sim::Capping;
 use busbar::units::JobId;
 
@@ -141,4 +145,89 @@ fn too_little_changes_nothing() {
         run.cappings.iter().map(|capping| (capping.job.0, plain(&capping.caps))).collect();
     assert_eq!(set, expected);
     assert_eq!((end(&run, 0), end(&run, 1)), (150_000, 300_000));
+}
+
+/// Two processors need 100 W, but there are 60 W: a job that asks for both gets one of them, which does
+/// 110 of 150 on 60 W. So 110 s for two take 300 s.
+#[test]
+fn what_is_too_much_for_the_machine_runs_on_less() {
+    let curves = alike(2, &[(50, 100), (100, 150)]);
+    let run = run(curves, 60, &[(0, 2, 110)]);
+    assert_eq!(set_at(&run, 0), [(0, vec![(0, 60_000)])]);
+    assert_eq!(end(&run, 0), 300_000);
+}
+
+/// A policy that is told of a lower limit only when it is in force. Two jobs have 52 W and 100 W of
+/// 200 W, and a third waits, who asks for more processors than there are left.
+struct Surprised {
+    policy: Ppartition,
+    machine: Machine,
+    workload: Workload,
+}
+
+impl Surprised {
+    /// What is decided for jobs who hold these caps, in watts, under such limits.
+    fn decide(&mut self, at: u32, limits: [u32; 2], held: &[(u32, u32)]) -> Vec<Decision> {
+        let steps = [(0, limits[0]), (1000, limits[1])];
+        let steps = steps.map(|(at, limit)| (Instant::from_secs(at), Watts::from_watts(limit)));
+        let budget = Budget::from_steps(steps.to_vec()).unwrap();
+        let model = Varied::on(&self.machine, self.workload.jobs(), 1);
+        let mut ledger = Ledger::with_placement(&self.machine, budget);
+        let mut queue = Queue::new(SizeClasses::of_sizes([1, 1, 1]), 3);
+        let jobs = self.workload.jobs();
+        for (id, job) in (0..3).map(JobId).zip(jobs) {
+            match held.get(id.index()) {
+                Some(&(node, watts)) => {
+                    let caps = Caps::one(NodeId(node), Watts::from_watts(watts));
+                    let point = model.on(id, job, &caps).unwrap();
+                    ledger.start_on(id, &point, &caps).unwrap();
+                }
+                None => queue.insert(id, &model.footprint(id, job)),
+            }
+        }
+        ledger.advance(Instant::from_secs(at));
+        let arrived: Vec<JobId> = if held.is_empty() { queue.iter().collect() } else { vec![] };
+        let view = View {
+            now: ledger.now(),
+            jobs,
+            queue: &queue,
+            ledger: &ledger,
+            model: &model,
+            changes: Changes { arrived: &arrived, released: &[], machine: true },
+        };
+        let mut decisions = Vec::new();
+        self.policy.decide(&view, &mut decisions);
+        decisions
+    }
+}
+
+/// Under 120 W, 32 W are to be given up. In proportion that would be 10.9 W and 21.1 W; but the first
+/// job has only 2 W to spare, so the second gives 30 W. Under 90 W, both have what they cannot do
+/// without, and nobody starts.
+#[test]
+fn when_the_limit_falls_everybody_goes_down_to_it() {
+    for (limit, second) in [(120, 70), (90, 50)] {
+        let curves = processors(&[
+            &[(50, 100), (52, 130)],
+            &[(50, 100), (100, 150)],
+            &[(50, 100), (101, 151)],
+        ]);
+        let mut surprised = Surprised {
+            policy: Ppartition::with(PpartitionSpec::default()),
+            machine: machine(&curves, 0),
+            workload: workload(&[(0, 1, 9, 9, 1), (0, 1, 9, 9, 1), (0, 2, 9, 9, 1)]),
+        };
+        let watts = Watts::from_watts;
+        let start =
+            |job, watts| Decision::StartOn { job: JobId(job), caps: Caps::one(NodeId(job), watts) };
+        let started = surprised.decide(0, [200, 200], &[]);
+        assert_eq!(started, [start(0, watts(52)), start(1, watts(100))]);
+        let lowered = surprised.decide(1000, [200, limit], &[(0, 52), (1, 100)]);
+        let caps = lowered.iter().map(|decision| match decision {
+            Decision::Recap { job, caps, .. } => (job.0, plain(caps)),
+            other => panic!("{other:?}"),
+        });
+        let expected = [(0, vec![(0, 50_000)]), (1, vec![(1, second * 1000)])];
+        assert_eq!(caps.collect::<Vec<_>>(), expected);
+    }
 }
