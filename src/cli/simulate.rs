@@ -14,7 +14,8 @@ use crate::cli::{belief, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::{Model, Profiled};
-use crate::policy::PolicySpec;
+use crate::policy::uniform::UniformCap;
+use crate::policy::{PolicySpec, UniformSpec};
 use crate::profile::Profile;
 use crate::report::{human_time, make_folder, summary_table, write_folder};
 use crate::scenario::{Scenario, Simulated};
@@ -162,6 +163,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => original.with_made_up_curves(seed)?,
         false => original,
     };
+    check_cap(policy, &original)?;
     let budget = match &arguments.budget {
         Some(budget) => budget.resolve(&original)?,
         None => Budget::unlimited(),
@@ -259,6 +261,20 @@ fn check_bound(
         );
     }
     Ok(())
+}
+
+/// A cap for every processor has to be one that can be set.
+fn check_cap(policy: &PolicySpec, machine: &Machine) -> anyhow::Result<()> {
+    let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = policy else {
+        return Ok(());
+    };
+    match machine.variation.as_ref().map(|processors| processors.floor()) {
+        Some(floor) if *cap < floor => bail!(
+            "policy 'uniform', parameter 'cap': {cap} is below the lowest cap that can be set on \
+             this machine, {floor}; write that or more, or min"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// The machine a workload comes from; if it does not say, one its largest job just fits on.

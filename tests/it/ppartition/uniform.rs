@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use busbar::model::{Caps, NodeCap};
 use busbar::policy::{Decision, Policy, PolicySpec, Setting, View};
-use busbar::sim::State;
 use busbar::units::JobId;
 use busbar::variation::Curve;
 
@@ -45,6 +44,24 @@ impl Cap {
     /// How many processors so much feeds.
     fn fed(self, machine: &Machine, power: u64) -> usize {
         (power / self.milliwatts(machine, power)).min(u64::from(machine.nodes)) as usize
+    }
+}
+
+impl Cap {
+    /// Whether a job can start where nobody else is and so much is there for all.
+    fn starts_alone(
+        self,
+        machine: &Machine,
+        power: u64,
+        nodes: u32,
+        curves: &[Curve],
+        picked: &[u32],
+    ) -> bool {
+        let (cap, nodes) = (self.milliwatts(machine, power), nodes as usize);
+        let hold = |node: &u32| cap.max(curves[*node as usize].least().milliwatts());
+        cap >= FLOOR
+            && nodes <= self.fed(machine, power)
+            && picked[..nodes].iter().map(hold).sum::<u64>() <= power
     }
 }
 
@@ -87,9 +104,12 @@ impl Watched<'_> {
     }
 
     fn expected(&mut self, view: &View<'_>) -> Vec<Decision> {
-        let most = self.cap.fed(self.machine, self.largest(view.now));
+        let largest = self.largest(view.now);
         let arrived = view.changes.arrived.iter().copied();
-        let is_too_large = |job: &JobId| view.job(*job).nodes as usize > most;
+        let is_too_large = |job: &JobId| {
+            let (nodes, curves) = (view.job(*job).nodes, self.curves[application(view, *job)]);
+            !self.cap.starts_alone(self.machine, largest, nodes, curves, &self.picked)
+        };
         let mut decisions: Vec<Decision> =
             arrived.filter(is_too_large).map(|job| Decision::Drop { job }).collect();
         let waiting: Vec<Waiting> = view
@@ -176,14 +196,14 @@ fn check(story: &Story, cap: Cap, seed: u64) -> Run {
         .keep_power(true);
     let run = simulation.run(&mut watched);
     Replay { machine: &machine, workload: &workload }.check(&run);
-    check_caps(story, cap, &machine, &run);
+    check_caps(story, cap, &machine, &run, &watched.picked);
     let again = simulation.run(policy(cap, &story.rules, seed).as_mut());
     assert_eq!((&run.records, &run.cappings), (&again.records, &again.cappings));
     run
 }
 
 /// Under a budget that stays, all caps are equal and no more processors are ever in use than it feeds.
-fn check_caps(story: &Story, cap: Cap, machine: &Machine, run: &Run) {
+fn check_caps(story: &Story, cap: Cap, machine: &Machine, run: &Run, picked: &[u32]) {
     let [(0, hundredths)] = story.budget[..] else { return };
     let power = u64::from(machine.nodes) * FLOOR * u64::from(hundredths) / 100;
     let milliwatts = cap.milliwatts(machine, power);
@@ -196,7 +216,11 @@ fn check_caps(story: &Story, cap: Cap, machine: &Machine, run: &Run) {
     for (record, asked) in run.records.iter().zip(&story.jobs) {
         let is_dropped = record.state == State::Dropped;
         let is_rejected = matches!(record.state, State::Rejected(_));
-        assert!(is_rejected || is_dropped == (asked.1 as usize > cap.fed(machine, power)));
+        let curves = curves_of(machine)[asked.4 as usize - 1];
+        let can_start = cap.starts_alone(machine, power, asked.1, curves, picked);
+        assert!(is_rejected || is_dropped != can_start);
+        let is_skipped = story.rules.refusal == Refusal::Skip;
+        assert!(record.state != State::Waiting || !is_skipped, "nobody waits for ever");
         assert!(!record.state.has_run() || record.nodes == asked.1);
     }
 }
