@@ -2,7 +2,7 @@
 
 use busbar::dispatch::{Applied, Dispatch, Nodes};
 use busbar::ledger::{Holding, Ledger, Violation};
-use busbar::model::{Caps, NodeCap};
+use busbar::model::{Caps, Model, NodeCap};
 use busbar::policy::{Decision, Policy, View};
 use busbar::units::JobId;
 
@@ -203,4 +203,25 @@ fn good_decisions_between_bad_ones_are_carried_out() {
     );
     let is_ok: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
     assert_eq!(is_ok, [false, true, true, false, true]);
+}
+
+/// A job that goes on at a point of its menu has no caps of its own any more: 200 W on its two nodes,
+/// whichever. Caps can be set again only on nodes that were named.
+#[test]
+fn a_point_of_the_menu_takes_the_place_of_caps() {
+    let curves = vec![vec![vec![(50_000, 100), (100_000, 150)]; 4]];
+    let (machine, workload) = (machine(&curves, 0), workload(&[(0, 2, 100, 100, 1)]));
+    let model = Varied::on(&machine, workload.jobs(), 1);
+    let (job, asked) = (JobId(0), &workload.jobs()[0]);
+    let mut ledger = Ledger::with_placement(&machine, Budget::unlimited());
+    let named = caps(&[(1, 60), (3, 70)]);
+    ledger.start_on(job, &model.on(job, asked, &named).unwrap(), &named).unwrap();
+    let point = model.nominal(job, asked);
+    ledger.change(job, &point, point.time).unwrap();
+    assert_eq!((ledger.held(), ledger.check()), (Watts::from_watts(200), Ok(())));
+    assert_eq!(ledger.caps(job), None);
+    let point = model.on(job, asked, &named).unwrap();
+    let refused = ledger.recap(job, &point, &named, point.time);
+    assert_eq!(refused, Err(Violation::OtherNodes { job }));
+    assert_eq!(ledger.holder(NodeId(3)), Some(job));
 }
