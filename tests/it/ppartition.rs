@@ -16,6 +16,8 @@ use busbar::units::{Instant, NodeId, Span, Watts};
 use busbar::variation::{Application, Curve, Ips, Knot, Processors};
 use busbar::workload::Workload;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 use crate::agreement::cases;
 
@@ -260,4 +262,23 @@ proptest! {
     fn more_processors_and_longer_queues(story in stories(24, 50, 2)) {
         story.check();
     }
+}
+
+/// A hundred of these stories have everything in them that is to be checked.
+#[test]
+fn the_stories_are_eventful() {
+    let mut runner = TestRunner::deterministic();
+    let story = stories(7, 14, 0);
+    let tallies: Vec<Tally> =
+        (0..100).map(|_| story.new_tree(&mut runner).unwrap().current().check().1).collect();
+    let counts: [fn(&Tally) -> u64; 6] = [
+        |tally| tally.turns,
+        |tally| tally.starts,
+        |tally| tally.squeezed,
+        |tally| tally.lowered,
+        |tally| tally.raised,
+        |tally| tally.deferred,
+    ];
+    let sums = counts.map(|count| tallies.iter().map(count).sum::<u64>());
+    assert!(sums.iter().all(|sum| *sum > 0), "{sums:?}");
 }
