@@ -7,6 +7,7 @@ mod guided;
 mod layering;
 mod parm;
 mod plain;
+mod ppartition;
 mod profile;
 mod rmap;
 mod solve;
