@@ -32,11 +32,9 @@ impl Placement {
         }
     }
 
-    /// Gives a job so many free nodes, beside those it has.
+    /// Gives a job so many free nodes, beside those it has. What caps it had it has no more.
     pub(super) fn take(&mut self, job: JobId, count: u32) {
-        if count > 0 {
-            self.caps.remove(&job);
-        }
+        self.caps.remove(&job);
         let mut left = count;
         let mut stretches = self.stretches.remove(&job).unwrap_or_default();
         while let Some((first, end)) = self.free.pop_first() {
@@ -89,11 +87,9 @@ impl Placement {
         }
     }
 
-    /// Takes so many of its nodes back from a job, those it got last first.
+    /// Takes so many of its nodes back from a job, those it got last first, and the caps of all.
     pub(super) fn give_some(&mut self, job: JobId, count: u32) {
-        if count > 0 {
-            self.caps.remove(&job);
-        }
+        self.caps.remove(&job);
         let mut left = count;
         let mut stretches = self.stretches.remove(&job).unwrap_or_default();
         while left > 0 {

@@ -1,17 +1,18 @@
 //! PPartition: the machine's power shared among jobs on processors that are not alike (Gholkar,
 //! Mueller and Rountree: Power tuning for HPC jobs under manufacturing variations).
 //!
-//! Rule: a job gets the most efficient free processors, as many as it asks for or fewer, and a share of
-//! the machine's power in proportion to what it asks for; PTune says which of the processors and
-//! which caps make the best of it. If so much power is not free, its share is what its processors
-//! are of all that are busy, and what is missing is taken from every running job in proportion to
-//! what that has. Each of those is tuned again on its own processors. If too little comes together,
-//! nothing changes, and the job waits until another ends. What jobs give back when they end, and
-//! nobody can start with, goes to the running jobs that gain most by it; of that the paper says
-//! nothing.
+//! Rule: if as many processors are free as a job asks for, it is offered the most efficient of them, and
+//! a share of the machine's power in proportion to what it asks for; PTune says which of the
+//! processors and which caps make the best of it. If so much power is not free, and PTune has use for
+//! fewer processors, its share is what those are of all that are busy; and what is missing is taken
+//! from every running job in proportion to what that has. Each of those is tuned again on its own
+//! processors. If too little comes together, nothing changes, and the job waits until another ends.
+//! What jobs give back when they end, and nobody can start with, goes to the running jobs that gain
+//! most by it, if it is a watt or more; of that the paper says nothing.
 //!
 //! A job that is squeezed onto few processors keeps them for all of its life, and may take very long.
-//! With `fewest`, which is not in the paper, it waits instead.
+//! With `fewest`, which is not in the paper, it waits instead. One that could not be fed even alone is
+//! given up.
 //!
 //! Jobs come from a conventional dispatcher with [three queues](super::three_queues).
 //!
@@ -29,7 +30,7 @@ pub use spec::{First, PpartitionSpec};
 use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
 use crate::policy::{Decision, Policy, View};
-use crate::solve::ptune::Tuner;
+use crate::solve::ptune::{Tuner, Tuning};
 use crate::units::{JobId, NodeId, Watts};
 use crate::variation::Curve;
 
@@ -54,65 +55,88 @@ impl Ppartition {
         }
     }
 
-    /// Takes in what happened: who came, and who is gone.
-    fn note(&mut self, view: &View<'_>, varied: &Varied) {
+    /// Takes in what happened: who came, and who is gone. Who could not be fed even alone is given up.
+    fn note(&mut self, view: &View<'_>, varied: &Varied, decisions: &mut Vec<Decision>) {
         let processors = varied.processors().names().len();
         let gone = self.partition.follow(view, processors);
         if !gone.is_empty() || !view.changes.nothing_freed() {
             self.queues.reopen();
         }
         for job in gone.iter().chain(view.changes.arrived) {
-            if view.queue.contains(*job) {
-                self.queues.insert(*job, kind(view, varied, *job));
+            if !view.queue.contains(*job) {
+                continue;
+            }
+            let kind = kind(view, varied, *job);
+            let best = varied.by_efficiency(kind.application).iter().take(self.fewest(kind));
+            let curves = varied.curves(kind.application);
+            let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
+            if least > largest(view) {
+                decisions.push(Decision::Drop { job: *job });
+            } else {
+                self.queues.insert(*job, kind);
             }
         }
+    }
+
+    /// The fewest processors that a job starts on.
+    fn fewest(&self, kind: Kind) -> usize {
+        // It is at most what the job asks for.
+        (self.spec.fewest.of_count(kind.nodes) as usize).max(1)
+    }
+
+    /// The best that can be made of so much power on some of these processors, but on no fewer than
+    /// that.
+    fn tune(&mut self, offered: &[&Curve], power: Watts, fewest: usize) -> Option<Tuning<'_>> {
+        if fewest > 1 && self.tuner.tune(offered, power).ok()?.grants.len() < fewest {
+            return self.tuner.retune(&offered[..fewest], power).ok();
+        }
+        self.tuner.tune(offered, power).ok()
     }
 
     /// How a job could be let in, if it can.
     fn admission(&mut self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
         let Kind { application, nodes } = kind;
+        let fewest = self.fewest(kind);
         let curves = varied.curves(application);
         let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
         let mut offered: Vec<&Curve> =
             places.iter().map(|place| &curves[*place as usize]).collect();
+        let needed = least(&offered[..fewest]);
         let free = power.saturating_sub(self.partition.power());
         let everybody = varied.processors().names().len() as u64;
         // Where the machine has less power than all its processors need, the share of one of them
         // would feed nobody.
-        let share = portion(power, u64::from(nodes), everybody).max(least(&offered[..1]));
+        let share = portion(power, u64::from(nodes), everybody).max(needed);
         let first = match self.spec.first {
             First::Share => share,
             First::Uncapped => offered.iter().map(|curve| curve.most()).sum(),
         };
         let mut budgets = Vec::new();
-        let tuning = if first <= free {
-            self.tuner.tune(&offered, first).ok()?
-        } else if free + self.partition.spare() < least(&offered[..1]) {
-            // As below, but found without tuning.
-            return None;
-        } else {
+        let mut gathered = first;
+        if first > free {
+            if free + self.partition.spare() < needed {
+                // As below, but found without tuning.
+                return None;
+            }
             let allocated = self.partition.allocated();
             let mut wanted = share;
-            // With fewer processors its share is less, and with less it may have use for fewer still.
+            // With fewer processors its share is another, and of that it may have use for fewer still.
             loop {
-                let best = self.tuner.tune(&offered, wanted).ok()?.grants.len();
+                let best = self.tune(&offered, wanted, fewest)?.grants.len();
                 if best == offered.len() {
                     break;
                 }
                 offered.truncate(best);
-                wanted = portion(power, best as u64, allocated + best as u64);
+                wanted = portion(power, best as u64, allocated + best as u64).max(needed);
             }
             let taken;
             (budgets, taken) = self.partition.take(wanted.saturating_sub(free));
-            let gathered = wanted.min(free) + taken;
+            gathered = wanted.min(free) + taken;
             if gathered < least(&offered) {
                 return None;
             }
-            self.tuner.tune(&offered, gathered).ok()?
-        };
-        if (tuning.grants.len() as u64) < self.spec.fewest.of_count(nodes) {
-            return None;
         }
+        let tuning = self.tune(&offered, gathered, fewest)?;
         let granted = tuning.grants.iter();
         let caps = granted
             .map(|grant| NodeCap { node: NodeId(places[grant.candidate]), cap: grant.cap })
@@ -187,13 +211,18 @@ pub(super) fn reliable(view: &View<'_>) -> Watts {
     view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::min)).min(Watts::LARGEST)
 }
 
+/// The most power that jobs may ever have, now or under a limit to come.
+pub(super) fn largest(view: &View<'_>) -> Watts {
+    let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
+    view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::max)).min(Watts::LARGEST)
+}
+
 impl Policy for Ppartition {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let Some(varied) = view.model.varied() else { return };
-        self.note(view, varied);
+        self.note(view, varied, decisions);
         let power = reliable(view);
-        let (budgets, _) = self.partition.take(self.partition.power().saturating_sub(power));
-        self.partition.set_budgets(&budgets);
+        self.partition.go_down_to(power);
         self.dispatch(varied, power);
         self.partition.settle(varied, &mut self.tuner, power);
         self.carry_out(view, decisions);

@@ -6,7 +6,8 @@
 //! budget feeds at that cap. A job gets as many of those as it asks for, or waits. What a processor
 //! leaves of its cap nobody gets.
 //!
-//! A job that asks for more processors than the budget ever feeds is given up.
+//! A job that could not start even alone under the largest limit to come is given up: it asks for more
+//! processors than that feeds, or the cap is below what can be set.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +17,7 @@ use rand_pcg::Pcg64Dxsm;
 
 use crate::call::{Call, CallError};
 use crate::model::{Caps, NodeCap, Varied};
-use crate::policy::ppartition::{kind, reliable};
+use crate::policy::ppartition::{kind, largest, reliable};
 use crate::policy::three_queues::{Kind, Queueing, ThreeQueues};
 use crate::policy::{Decision, Policy, View};
 use crate::units::{JobId, NodeId, Watts};
@@ -157,14 +158,17 @@ impl Uniform {
         if !view.changes.nothing_freed() {
             self.queues.reopen();
         }
-        let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
-        let largest = view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::max));
+        if view.changes.arrived.is_empty() {
+            return;
+        }
+        let largest = largest(view);
+        let cap = self.cap(varied, largest);
+        let all: Vec<NodeId> = self.in_use(varied, largest).iter().rev().copied().collect();
         for &job in view.changes.arrived {
             let kind = kind(view, varied, job);
-            if kind.nodes as usize > self.in_use(varied, largest.min(Watts::LARGEST)).len() {
-                decisions.push(Decision::Drop { job });
-            } else {
-                self.queues.insert(job, kind);
+            match start(view, varied, kind, job, &all, cap, largest) {
+                Some(_) => self.queues.insert(job, kind),
+                None => decisions.push(Decision::Drop { job }),
             }
         }
     }

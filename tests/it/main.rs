@@ -10,6 +10,7 @@ mod guided;
 mod layering;
 mod parm;
 mod plain;
+mod ppartition;
 mod profile;
 mod rmap;
 mod solve;

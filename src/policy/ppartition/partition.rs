@@ -124,11 +124,22 @@ impl Partition {
     /// What every job is left with if so much power is taken from all of them, from each in proportion
     /// to what it has, but from none more than it can do without; and how much that yields.
     pub(super) fn take(&self, power: Watts) -> (Vec<(JobId, Watts)>, Watts) {
-        let all = u128::from(self.power().milliwatts()).max(1);
+        self.take_from(power, |_| true)
+    }
+
+    /// The same, from some of them.
+    fn take_from(
+        &self,
+        power: Watts,
+        gives: impl Fn(&Member) -> bool,
+    ) -> (Vec<(JobId, Watts)>, Watts) {
+        let givers = || self.members.iter().filter(|(_, member)| gives(member));
+        let all: Watts = givers().map(|(_, member)| member.budget).sum();
+        let all = u128::from(all.milliwatts()).max(1);
         let part = |up_to: u128| u128::from(power.milliwatts()) * up_to / all;
         let (mut up_to, mut taken) = (0, Watts::ZERO);
         let mut budgets = Vec::with_capacity(self.members.len());
-        for (job, member) in &self.members {
+        for (job, member) in givers() {
             let before = part(up_to);
             up_to += u128::from(member.budget.milliwatts());
             // Parts of what fits in 64 bits.
@@ -140,6 +151,20 @@ impl Partition {
             }
         }
         (budgets, taken)
+    }
+
+    /// Takes power from everybody until all together have no more than this. What one cannot do
+    /// without the others have to spare; if that is not enough, all are left with the least.
+    pub(super) fn go_down_to(&mut self, power: Watts) {
+        loop {
+            let excess = self.power().saturating_sub(power);
+            let (budgets, taken) = self.take_from(excess, |member| member.budget > member.least);
+            // Whenever more is missing, somebody has come down to the least.
+            if taken == Watts::ZERO {
+                return;
+            }
+            self.set_budgets(&budgets);
+        }
     }
 
     pub(super) fn set_budgets(&mut self, budgets: &[(JobId, Watts)]) {

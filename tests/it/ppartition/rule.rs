@@ -1,0 +1,397 @@
+//! PPartition, plainly: the whole of a turn worked out from lists.
+//!
+//! Nothing is remembered from one turn to the next but who was refused, nobody is indexed, and power is
+//! plain milliwatts. Only PTune itself is borrowed, which has oracles of its own.
+
+use busbar::solve::ptune::Tuner;
+use busbar::units::Watts;
+use busbar::variation::Curve;
+
+/// Processors, each with its cap in milliwatts, by number.
+pub(super) type Capped = Vec<(u32, u64)>;
+
+/// Milliwatts that are left to each of several jobs.
+type Budgets = Vec<(u32, u64)>;
+
+/// What becomes of the others if a job does not fit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Refusal {
+    Skip,
+    Close,
+    Stop,
+}
+
+/// The parameters of the policy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// The largest small job and the smallest large one.
+    pub(super) sizes: (u32, u32),
+    pub(super) refusal: Refusal,
+    /// Whether a job is given all it can use while power is free.
+    pub(super) is_uncapped: bool,
+    /// The fewest processors a job starts on, of those it asks for, in per cent.
+    pub(super) fewest: u32,
+}
+
+/// Who was refused since something came free last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refused {
+    kinds: Vec<(u32, usize)>,
+    classes: Vec<u32>,
+    is_stopped: bool,
+}
+
+impl Rules {
+    fn class(&self, nodes: u32) -> u32 {
+        match nodes {
+            nodes if nodes >= self.sizes.1 => 2,
+            nodes if nodes <= self.sizes.0 => 0,
+            _ => 1,
+        }
+    }
+
+    /// Looks at everybody who waits: large jobs first, then in the order in which they came. What was
+    /// refused to a job since something came free is refused to all that ask for as many nodes for the
+    /// same application. Returns who still waits.
+    pub(super) fn in_turn(
+        &self,
+        waiting: &[Waiting],
+        refused: &mut Refused,
+        mut lets_in: impl FnMut(Waiting) -> bool,
+    ) -> Vec<u32> {
+        let mut order = waiting.to_vec();
+        order.sort_by_key(|waiting| (self.class(waiting.nodes) != 2, waiting.job));
+        let mut deferred = Vec::new();
+        for waiting in order {
+            let kind = (waiting.nodes, waiting.application);
+            let class = self.class(waiting.nodes);
+            let is_out = refused.is_stopped
+                || refused.kinds.contains(&kind)
+                || self.refusal == Refusal::Close && refused.classes.contains(&class);
+            if !is_out && lets_in(waiting) {
+                continue;
+            }
+            deferred.push(waiting.job);
+            if !is_out {
+                refused.kinds.push(kind);
+                refused.classes.push(class);
+                refused.is_stopped = self.refusal == Refusal::Stop;
+            }
+        }
+        deferred.sort_unstable();
+        deferred
+    }
+
+    /// The fewest processors that a job of so many starts on.
+    pub(super) fn fewest_of(&self, nodes: u32) -> usize {
+        (nodes * self.fewest).div_ceil(100).max(1) as usize
+    }
+
+    /// As text that names the policy.
+    pub(super) fn text(&self) -> String {
+        let (small, large) = self.sizes;
+        let dispatch = format!("{:?}", self.refusal).to_lowercase();
+        let first = if self.is_uncapped { "uncapped" } else { "share" };
+        let fewest = self.fewest;
+        format!(
+            "ppartition(queues={small}/{large}, dispatch={dispatch}, first={first}, \
+             fewest={fewest}%)"
+        )
+    }
+}
+
+/// A job that has processors.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub(super) job: u32,
+    pub(super) application: usize,
+    pub(super) caps: Capped,
+}
+
+/// A job that has none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Waiting {
+    pub(super) job: u32,
+    pub(super) nodes: u32,
+    pub(super) application: usize,
+}
+
+/// All that a turn depends on.
+#[derive(Clone, Debug)]
+pub(super) struct Situation<'a> {
+    /// The curve of each processor, for each application.
+    pub(super) curves: &'a [&'a [Curve]],
+    /// What all jobs together can rely on.
+    pub(super) power: u64,
+    /// In the order of the jobs.
+    pub(super) running: Vec<Member>,
+    /// In any order.
+    pub(super) waiting: Vec<Waiting>,
+    /// Processors in service that nobody has.
+    pub(super) free: Vec<u32>,
+}
+
+/// What a turn leads to: who has which caps then, and who still waits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settled {
+    pub(super) members: Vec<Member>,
+    pub(super) deferred: Vec<u32>,
+}
+
+pub(super) fn total(caps: &Capped) -> u64 {
+    caps.iter().map(|cap| cap.1).sum()
+}
+
+/// `amount · part / whole`, rounded down.
+fn part_of(amount: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(amount) * u128::from(part) / u128::from(whole)) as u64
+}
+
+/// An amount in whole parts that add up, in proportion to weights.
+fn parts(amount: u64, weights: &[u64]) -> Vec<u64> {
+    let all = weights.iter().sum::<u64>().max(1);
+    let up_to = |count: usize| part_of(amount, weights[..count].iter().sum(), all);
+    (0..weights.len()).map(|place| up_to(place + 1) - up_to(place)).collect()
+}
+
+/// A job while the turn is worked out: its caps, and the power it may use.
+#[derive(Clone)]
+struct Budgeted {
+    member: Member,
+    budget: u64,
+}
+
+struct Partition<'a> {
+    curves: &'a [&'a [Curve]],
+    power: u64,
+    members: Vec<Budgeted>,
+    free: Vec<u32>,
+}
+
+impl Situation<'_> {
+    /// The turn.
+    pub(super) fn settle(&self, rules: &Rules, refused: &mut Refused) -> Settled {
+        let budgeted = |member: &Member| {
+            let budget = total(&member.caps);
+            Budgeted { member: member.clone(), budget }
+        };
+        let mut partition = Partition {
+            curves: self.curves,
+            power: self.power,
+            members: self.running.iter().map(budgeted).collect(),
+            free: self.free.clone(),
+        };
+        let deferred =
+            rules.in_turn(&self.waiting, refused, |waiting| partition.lets_in(rules, waiting));
+        partition.tune_all();
+        let members = partition.members.into_iter().map(|budgeted| budgeted.member).collect();
+        Settled { members, deferred }
+    }
+}
+
+impl Partition<'_> {
+    fn curve(&self, application: usize, processor: u32) -> &Curve {
+        &self.curves[application][processor as usize]
+    }
+
+    fn held(&self) -> u64 {
+        self.members.iter().map(|budgeted| budgeted.budget).sum()
+    }
+
+    fn least(&self, application: usize, processors: &[u32]) -> u64 {
+        let least = |processor: &u32| self.curve(application, *processor).least().milliwatts();
+        processors.iter().map(least).sum()
+    }
+
+    /// What PTune makes of these processors, and if that is too few, of the fewest it may be; `None` if
+    /// the power does not feed them.
+    fn tuned(
+        &self,
+        application: usize,
+        processors: &[u32],
+        power: u64,
+        fewest: usize,
+    ) -> Option<Capped> {
+        let offered: Vec<&Curve> = processors.iter().map(|p| self.curve(application, *p)).collect();
+        let (mut tuner, mut again) = (Tuner::new(), Tuner::new());
+        let power = Watts::from_milliwatts(power);
+        let mut tuning = tuner.tune(&offered, power).ok()?;
+        if tuning.grants.len() < fewest {
+            tuning = again.retune(&offered[..fewest], power).ok()?;
+        }
+        let grants = tuning.grants.iter();
+        let mut caps: Capped =
+            grants.map(|grant| (processors[grant.candidate], grant.cap.milliwatts())).collect();
+        caps.sort_unstable();
+        Some(caps)
+    }
+
+    /// Lets a job in, if there is a way.
+    fn lets_in(&mut self, rules: &Rules, waiting: Waiting) -> bool {
+        let Some((caps, budgets)) = self.way_in(rules, waiting) else { return false };
+        for (job, budget) in budgets {
+            let robbed = self.members.iter_mut().find(|budgeted| budgeted.member.job == job);
+            robbed.unwrap().budget = budget;
+        }
+        self.free.retain(|processor| caps.iter().all(|cap| cap.0 != *processor));
+        let Waiting { job, application, .. } = waiting;
+        let budget = total(&caps);
+        self.members.push(Budgeted { member: Member { job, application, caps }, budget });
+        self.members.sort_by_key(|budgeted| budgeted.member.job);
+        true
+    }
+
+    fn way_in(&self, rules: &Rules, waiting: Waiting) -> Option<(Capped, Budgets)> {
+        let Waiting { nodes, application, .. } = waiting;
+        let mut best = self.free.clone();
+        best.sort_by_key(|processor| (self.curve(application, *processor).most(), *processor));
+        if best.len() < nodes as usize {
+            return None;
+        }
+        best.truncate(nodes as usize);
+        let free = self.power.saturating_sub(self.held());
+        let everybody = self.curves[application].len() as u64;
+        let share = part_of(self.power, u64::from(nodes), everybody);
+        let fewest = rules.fewest_of(nodes);
+        let needed = self.least(application, &best[..fewest]);
+        let share = share.max(needed);
+        let most = |processor: &u32| self.curve(application, *processor).most().milliwatts();
+        let first = if rules.is_uncapped { best.iter().map(most).sum() } else { share };
+        if first <= free {
+            return Some((self.tuned(application, &best, first, fewest)?, Vec::new()));
+        }
+        let busy: u64 = self.members.iter().map(|other| other.member.caps.len() as u64).sum();
+        let mut wanted = share;
+        loop {
+            let count = self.tuned(application, &best, wanted, fewest)?.len();
+            if count == best.len() {
+                break;
+            }
+            best.truncate(count);
+            wanted = part_of(self.power, count as u64, busy + count as u64).max(needed);
+        }
+        let (budgets, taken) = self.taken(wanted.saturating_sub(free));
+        let gathered = wanted.min(free) + taken;
+        if gathered < self.least(application, &best) {
+            return None;
+        }
+        Some((self.tuned(application, &best, gathered, fewest)?, budgets))
+    }
+
+    /// So much power from everybody, in proportion to what he has, but from nobody what he cannot do
+    /// without; what they are left with, and how much it yields.
+    fn taken(&self, power: u64) -> (Budgets, u64) {
+        let weights: Vec<u64> = self.members.iter().map(|other| other.budget).collect();
+        let (mut budgets, mut taken) = (Vec::new(), 0);
+        for (other, part) in self.members.iter().zip(parts(power, &weights)) {
+            let processors: Vec<u32> = other.member.caps.iter().map(|cap| cap.0).collect();
+            let least = self.least(other.member.application, &processors);
+            let given = part.min(other.budget - least);
+            budgets.push((other.member.job, other.budget - given));
+            taken += given;
+        }
+        (budgets, taken)
+    }
+
+    /// Everybody makes the best of what is left to him; a watt or more that nobody holds goes to who
+    /// gains most.
+    fn tune_all(&mut self) {
+        for place in 0..self.members.len() {
+            if self.members[place].budget < total(&self.members[place].member.caps) {
+                self.retune(place);
+            }
+        }
+        let mut free = self.power.saturating_sub(self.held());
+        if free < 1000 {
+            return;
+        }
+        let mut stretches = self.stretches();
+        let mut gains = vec![0; self.members.len()];
+        while free > 0 && !stretches.is_empty() {
+            let steepest = steepest(&stretches);
+            let Stretch { place, milliwatts, .. } = stretches.remove(steepest);
+            gains[place] += milliwatts.min(free);
+            free -= milliwatts.min(free);
+        }
+        for (place, gain) in gains.into_iter().enumerate() {
+            if gain > 0 {
+                self.members[place].budget += gain;
+                self.retune(place);
+            }
+        }
+    }
+
+    /// What more power could be put to: the stretches of all hulls above the caps.
+    fn stretches(&self) -> Vec<Stretch> {
+        let mut stretches = Vec::new();
+        for (place, Budgeted { member, .. }) in self.members.iter().enumerate() {
+            for (processor, cap) in &member.caps {
+                for (from, to) in hull(self.curve(member.application, *processor)) {
+                    if to.0 > *cap {
+                        let milliwatts = to.0 - from.0.max(*cap);
+                        let slope = (to.1 - from.1, to.0 - from.0);
+                        stretches.push(Stretch { place, milliwatts, slope });
+                    }
+                }
+            }
+        }
+        stretches
+    }
+
+    fn retune(&mut self, place: usize) {
+        let Budgeted { member, budget } = &self.members[place];
+        let own: Vec<&Curve> =
+            member.caps.iter().map(|cap| self.curve(member.application, cap.0)).collect();
+        let mut tuner = Tuner::new();
+        let tuning = tuner.retune(&own, Watts::from_milliwatts(*budget)).unwrap();
+        assert_eq!(tuning.grants.len(), own.len(), "it keeps its processors");
+        let mut caps = member.caps.clone();
+        for grant in tuning.grants {
+            caps[grant.candidate].1 = grant.cap.milliwatts();
+        }
+        let budgeted = &mut self.members[place];
+        budgeted.budget = total(&caps);
+        budgeted.member.caps = caps;
+    }
+}
+
+/// A part of a hull that somebody may be given.
+struct Stretch {
+    /// Whose, by his place among the members.
+    place: usize,
+    milliwatts: u64,
+    /// Speed gained and power taken.
+    slope: (u64, u64),
+}
+
+/// The first of the steepest, compared without rounding. They stand in the order of jobs.
+fn steepest(stretches: &[Stretch]) -> usize {
+    let is_steeper = |a: (u64, u64), b: (u64, u64)| {
+        u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1)
+    };
+    let better = |best: usize, other: usize| {
+        if is_steeper(stretches[other].slope, stretches[best].slope) { other } else { best }
+    };
+    (1..stretches.len()).fold(0, better)
+}
+
+/// The hull of a curve: from each corner on to the knot to which the way is steepest, and of several
+/// such to the last.
+fn hull(curve: &Curve) -> Vec<((u64, u64), (u64, u64))> {
+    let knots: Vec<(u64, u64)> =
+        curve.knots().iter().map(|knot| (knot.power.milliwatts(), knot.ips.ips())).collect();
+    let (mut at, mut segments) = (0, Vec::new());
+    while at + 1 < knots.len() {
+        let slope = |to: usize| {
+            let (power, ips) = (knots[to].0 - knots[at].0, knots[to].1 - knots[at].1);
+            (u128::from(ips), u128::from(power))
+        };
+        let next = (at + 2..knots.len()).fold(at + 1, |best, to| {
+            let (a, b) = (slope(to), slope(best));
+            if a.0 * b.1 >= b.0 * a.1 { to } else { best }
+        });
+        segments.push((knots[at], knots[next]));
+        at = next;
+    }
+    segments
+}
