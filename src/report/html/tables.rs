@@ -110,20 +110,20 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let compared: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
     let mut rows = String::new();
-    for (rank, place) in (1..).zip(in_order(&summaries)) {
+    for (order, place) in (1..).zip(in_order(&summaries)) {
         let summary = summaries[place];
         let jobs = match undone(summary) {
             0 => "all".to_owned(),
             missing => format!("{} <small>{missing} not</small>", summary.completed),
         };
         let (class, rank) = match may[place] {
-            true => ("", rank.to_string()),
+            true => ("", order.to_string()),
             false => (" class=\"aside\"", "–".to_owned()),
         };
         let policy = escaped(&summary.policy);
         let _ = write!(
             rows,
-            "<tr{class}><td class=\"rank\">{rank}</td><th scope=\"row\">{policy}</th>\
+            "<tr{class}><td class=\"rank\" data-value=\"{order}\">{rank}</td><th scope=\"row\">{policy}</th>\
              <td data-value=\"{}\">{jobs}</td>",
             summary.completed
         );

@@ -153,7 +153,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
         self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
         self.wait_until(
-            "document.documentElement.dataset.ready !== undefined \
+            "document.documentElement?.dataset.ready !== undefined \
              || document.getElementById('trouble')?.hidden === false",
         );
         let ready = self.evaluate("Number(document.documentElement.dataset.ready)");
