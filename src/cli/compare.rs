@@ -215,7 +215,9 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
     };
     text += &table::tables(ready, &rankings, &emphasis);
     text += &table::legend(ready);
-    let (reused, all) = (results.reused(), results.tried.len());
+    // What could not run is no run.
+    let all = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();
+    let reused = results.reused();
     let reused = match reused {
         0 => String::new(),
         reused => format!(", {reused} of them known from before"),
