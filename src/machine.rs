@@ -83,6 +83,12 @@ pub enum MachineError {
         /// Processors with curves.
         processors: usize,
     },
+    /// Nodes of several processors that are not alike.
+    #[error(
+        "'variation' is of processors, and each node is one: 'processors_per_node' and \
+         'sockets_per_node' are 1 then; leave them out"
+    )]
+    NodesOfSeveral,
     /// More of processors that are not alike.
     #[error(
         "a machine whose processors were measured one by one cannot have another number of them: \
@@ -283,9 +289,13 @@ impl Machine {
             .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let folder = path.parent().unwrap_or(Path::new(""));
-        Machine::from_toml(&text, &stem, folder).map_err(|error| MachineError::Malformed {
-            path: path.to_owned(),
-            why: error.to_string().trim_end().to_owned(),
+        Machine::from_toml(&text, &stem, folder).map_err(|error| match error.downcast() {
+            // It names the file of curves itself.
+            Ok(curves) => MachineError::Curves(*curves),
+            Err(error) => MachineError::Malformed {
+                path: path.to_owned(),
+                why: error.to_string().trim_end().to_owned(),
+            },
         })
     }
 
@@ -312,6 +322,9 @@ impl Machine {
                 processors: processors.names().len(),
             }
             .into());
+        }
+        if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
+            return Err(MachineError::NodesOfSeveral.into());
         }
         let power_is_assumed = file.power.is_none() && variation.is_none();
         let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);

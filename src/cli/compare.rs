@@ -108,8 +108,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
-    let experiment = arguments.experiment()?;
-    let profiles = tables::of_experiment(&experiment)?;
+    let mut experiment = arguments.experiment()?;
+    let profiles = tables::of_experiment(&mut experiment)?;
     if let Some(named) = &experiment.machine {
         named.value.machine.remarks.iter().for_each(|remark| warn(remark));
     }

@@ -85,8 +85,8 @@ struct Answer<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let jobs = arguments.experiment()?;
-    let profiles = tables::of_experiment(&jobs)?;
+    let mut jobs = arguments.experiment()?;
+    let profiles = tables::of_experiment(&mut jobs)?;
     let known = Ready::new(&jobs, &profiles)?;
     let machine = known.machine(0, 0).clone();
     if machine.variation.is_some() {

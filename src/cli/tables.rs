@@ -62,14 +62,19 @@ impl Arguments {
     }
 }
 
-/// The profiles of an experiment. Where no workload could name an application, nobody has to be told
-/// which applications there are.
-pub(super) fn of_experiment(experiment: &Experiment) -> Result<Vec<Profile>, StoreError> {
+/// The profiles of an experiment, which is told their name, so that it says all it depends on. Where no
+/// workload could name an application, nobody has to be told which applications there are.
+pub(super) fn of_experiment(experiment: &mut Experiment) -> Result<Vec<Profile>, StoreError> {
     if !experiment.needs_profiles() {
         return Ok(Vec::new());
     }
-    let usual = if experiment.may_name_applications() { None } else { Some("cab".to_owned()) };
-    Arguments { profiles: experiment.profiles.clone().or(usual) }.load()
+    let mut named = Arguments { profiles: experiment.profiles.clone() };
+    if !experiment.may_name_applications() {
+        named.profiles.get_or_insert_with(|| "cab".to_owned());
+    }
+    let profiles = named.load()?;
+    experiment.profiles = Some(named.name().to_owned());
+    Ok(profiles)
 }
 
 /// The profiles of a database by the number of the application, less one. A number that no

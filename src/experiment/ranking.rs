@@ -239,7 +239,7 @@ mod tests {
         };
         Tried {
             cell: Cell { workload: 0, size: 0, budget: 0, policy, seed },
-            outcome: Outcome::Ran(Box::new(Finished::Figures(summary))),
+            outcome: Outcome::Ran(Finished::Figures(Box::new(summary))),
             reused: false,
         }
     }

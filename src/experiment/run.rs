@@ -37,7 +37,7 @@ pub struct Tried {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It ran.
-    Ran(Box<Finished>),
+    Ran(Finished),
     /// The policy cannot run on this workload, for this reason.
     CannotRun(String),
 }
@@ -46,7 +46,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Finished {
     /// Its figures.
-    Figures(Summary),
+    Figures(Box<Summary>),
     /// Its figures, and what pictures of it need.
     Pictures(Box<Digest>),
 }
@@ -109,7 +109,7 @@ impl Ready<'_> {
     pub fn digests(&self, results: &Results) -> Vec<Digest> {
         let named = |tried: &Tried| {
             let Outcome::Ran(finished) = &tried.outcome else { return None };
-            let Finished::Pictures(digest) = &**finished else { return None };
+            let Finished::Pictures(digest) = finished else { return None };
             let (budget, variant) = self.told_apart(&tried.cell);
             Some(Digest { budget, variant, ..(**digest).clone() })
         };
@@ -214,7 +214,7 @@ impl Ready<'_> {
         let entry = manner.cache.map(|cache| (cache, key(cache, &scenario, &loaded.hash, &models)));
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
-            return done(Outcome::Ran(Box::new(known)), true);
+            return done(Outcome::Ran(known), true);
         }
         let trial = scenario.run();
         let finished = match pictures {
@@ -222,7 +222,7 @@ impl Ready<'_> {
                 let subject = scenario.subject(&trial.summary.policy);
                 Finished::Pictures(Box::new(Digest::of(&subject, &trial.run, &trial.summary)))
             }
-            false => Finished::Figures(trial.summary),
+            false => Finished::Figures(Box::new(trial.summary)),
         };
         if let Some((cache, key)) = &entry
             && let Err(error) = cache.keep(key, &finished)
@@ -230,7 +230,7 @@ impl Ready<'_> {
             // The run itself is as good without it.
             locked(not_kept).get_or_insert(error);
         }
-        done(Outcome::Ran(Box::new(finished)), false)
+        done(Outcome::Ran(finished), false)
     }
 }
 

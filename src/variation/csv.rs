@@ -118,6 +118,9 @@ impl Table {
         let (mut processors, mut applications) = (Names::default(), Names::default());
         let mut found: HashMap<(usize, usize), Vec<Row>> = HashMap::new();
         for (line, fields) in rows(text, &COLUMNS) {
+            if found.is_empty() {
+                check_heading(line, &fields).map_err(at)?;
+            }
             let (names, row) = read_row(line, &fields).map_err(at)?;
             let place = (applications.place(names[1]), processors.place(names[0]));
             found.entry(place).or_default().push(row);
@@ -195,6 +198,20 @@ impl Count {
         let (count, first) = self.0.unwrap_or((0, line));
         self.0 = Some((count + 1, first.min(line)));
     }
+}
+
+/// A first row without a number in it is a heading with other columns.
+fn check_heading(line: usize, fields: &[&str]) -> Result<(), Wrong> {
+    let is_number = |field: &&str| field.starts_with(|first: char| first.is_ascii_digit());
+    if fields.len() != COLUMNS.len() || fields[2..].iter().any(|field| is_number(field)) {
+        return Ok(());
+    }
+    let (found, heading) = (fields.join(","), COLUMNS.join(","));
+    let named =
+        |(_, (field, column)): &(usize, (&&str, &&str))| !field.eq_ignore_ascii_case(column);
+    let other = fields.iter().zip(&COLUMNS).enumerate().find(named);
+    let field = COLUMNS[other.map_or(0, |(place, _)| place)];
+    Err(Wrong { line, field, why: format!("the heading is {found}; write {heading}") })
 }
 
 /// The names of a row, processor and application, and the rest.

@@ -55,6 +55,11 @@ fn mistakes_are_named() {
          processor,application,cap_w,gips,power_w; this has 4"
     );
     assert!(error("a,EP,51,30,1,2").contains("this has 6"));
+    assert_eq!(
+        error("processor,application,cap_w,speed,power_w\na,EP,51,30,51"),
+        "c.csv, line 1, field 'gips': the heading is processor,application,cap_w,speed,power_w; write \
+         processor,application,cap_w,gips,power_w"
+    );
     assert!(error(",EP,51,30,51").starts_with("c.csv, line 1, field 'processor': \"\" is no name"));
     assert_eq!(
         error("a,EP,51,0,51"),
