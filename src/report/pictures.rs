@@ -126,39 +126,12 @@ fn empty(title: &str, why: &str) -> String {
 type Steps = Vec<(f64, f64)>;
 
 /// The lowest, highest and mean values of a curve, in no more parts than a picture shows.
-fn curves(curve: &Envelope, clock: f64, scale: f64) -> [Steps; 3] {
-    let from = curve.from.values();
-    let together = from.len().div_ceil(MOST_PARTS).max(1);
-    let groups = |values: &[u64], joined: fn(&[u64]) -> f64| -> Steps {
-        let parts = from.chunks(together).zip(values.chunks(together));
-        parts.map(|(from, values)| (from[0] as f64 / clock, joined(values) * scale)).collect()
-    };
-    let least = |values: &[u64]| values.iter().min().copied().unwrap_or(0) as f64;
-    let most = |values: &[u64]| values.iter().max().copied().unwrap_or(0) as f64;
-    [
-        groups(curve.low.values(), least),
-        groups(curve.high.values(), most),
-        mean_of(curve, together, clock, scale),
-    ]
-}
-
-/// The mean over each group of parts, each part weighted by how long it lasts; the last one of a group
-/// lasts until the next group begins.
-fn mean_of(curve: &Envelope, together: usize, clock: f64, scale: f64) -> Steps {
-    let (from, mean) = (curve.from.values(), curve.mean.values());
-    let lasts = |at: usize| match (from.get(at), from.get(at + 1)) {
-        (Some(begin), Some(end)) => (end - begin) as f64,
-        // Nobody follows: the last part counts for itself.
-        _ => 1.0,
-    };
-    let groups = (0..from.len()).step_by(together);
-    let group = |first: usize| {
-        let places = first..(first + together).min(from.len());
-        let length: f64 = places.clone().map(lasts).sum();
-        let sum: f64 = places.map(|at| mean[at] as f64 * lasts(at)).sum();
-        (from[first] as f64 / clock, sum / length.max(1.0) * scale)
-    };
-    groups.map(group).collect()
+fn curves(curve: &Envelope, end: u64, clock: f64, scale: f64) -> [Steps; 3] {
+    let shown = curve.coarser(end, MOST_PARTS);
+    [&shown.low, &shown.high, &shown.mean].map(|values| {
+        let steps = shown.from.values().iter().zip(values.values());
+        steps.map(|(from, value)| (*from as f64 / clock, *value as f64 * scale)).collect()
+    })
 }
 
 /// Curves of all runs over time, each with its band.
@@ -170,7 +143,7 @@ fn over_time(
 ) {
     for (place, digest) in digests.iter().enumerate() {
         let (envelope, scale) = curve(digest);
-        let [low, high, mean] = curves(envelope, clock, scale);
+        let [low, high, mean] = curves(envelope, digest.end, clock, scale);
         let end = digest.end as f64 / clock;
         frame.band(&low, &high, end, colour(place));
         frame.steps(&mean, end, colour(place), "stroke-width=\"1.5\"");
@@ -192,7 +165,7 @@ fn power(digests: &[Digest]) -> String {
     let scale = 1.0 / 1000.0 / size;
     over_time(&mut frame, digests, clock, |run| (&run.power, scale));
     if let Some(run) = digests.iter().max_by_key(|run| run.end) {
-        let [_, _, limit] = curves(&run.limit, clock, scale);
+        let [_, _, limit] = curves(&run.limit, run.end, clock, scale);
         let style = "stroke-width=\"1.5\" stroke-dasharray=\"8 5\"";
         frame.steps(&limit, run.end as f64 / clock, "#17202a", style);
     }
@@ -270,7 +243,8 @@ fn energy(digests: &[Digest]) -> String {
     }
     let (size, prefix) = unit(most);
     let rows = digests.len() as f64;
-    let across = (&*format!("energy ({prefix}J)"), Scale::up_to(most / size));
+    // With room for the number behind the longest bar.
+    let across = (&*format!("energy ({prefix}J)"), Scale::up_to(1.1 * most / size));
     let up = ("", Scale::even(0.0, rows).bare());
     let mut frame = Frame::new(title, 130.0 + 30.0 * rows, across, up);
     for (place, digest) in digests.iter().enumerate() {

@@ -26,10 +26,21 @@ pub struct Envelope {
     pub mean: Column,
 }
 
+/// A value, or a range of values with its mean, that holds for some time.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: u64,
+    until: u64,
+    low: u64,
+    high: u64,
+    mean: u64,
+}
+
 /// One part while it is filled.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     from: u64,
+    until: u64,
     low: u64,
     high: u64,
     /// Value times milliseconds.
@@ -38,13 +49,15 @@ struct Part {
 
 impl Part {
     fn beginning(from: u64) -> Self {
-        Part { from, low: u64::MAX, high: 0, sum: 0 }
+        Part { from, until: from, low: u64::MAX, high: 0, sum: 0 }
     }
 
-    fn add(&mut self, value: u64, millis: u64) {
-        self.low = self.low.min(value);
-        self.high = self.high.max(value);
-        self.sum += u128::from(value) * u128::from(millis);
+    /// Adds what a piece has between the end of this part so far and a later time.
+    fn add(&mut self, piece: &Piece, until: u64) {
+        self.low = self.low.min(piece.low);
+        self.high = self.high.max(piece.high);
+        self.sum += u128::from(piece.mean) * u128::from(until - self.until);
+        self.until = until;
     }
 }
 
@@ -53,23 +66,44 @@ impl Envelope {
     /// Steps are in order of time; of several at one instant the last one holds.
     pub fn of(steps: &[(Instant, u64)], begin: Instant, end: Instant) -> Self {
         let steps = in_force(steps, begin.millis(), end.millis());
-        let length = end.since(begin).millis();
-        let parts = if steps.len() <= MOST_PARTS {
-            exact(&steps, end.millis())
-        } else {
-            condensed(&steps, length.div_ceil(MOST_PARTS as u64), end.millis())
-        };
-        let column = |figure: &dyn Fn(&Part) -> u64| parts.iter().map(figure).collect();
-        let ends = parts.iter().skip(1).map(|part| part.from).chain([end.millis()]);
-        let mean = parts.iter().zip(ends).map(|(part, end)| {
-            let millis = u128::from(end - part.from);
-            ((part.sum + millis / 2) / millis) as u64
+        let ends = steps.iter().skip(1).map(|step| step.0).chain([end.millis()]);
+        let pieces = steps.iter().zip(ends).map(|(&(from, value), until)| Piece {
+            from,
+            until,
+            low: value,
+            high: value,
+            mean: value,
         });
+        Envelope::in_parts(&pieces.collect::<Vec<_>>(), MOST_PARTS)
+    }
+
+    /// The same in no more parts than so many; `end` is where the last one ends, in milliseconds.
+    pub fn coarser(&self, end: u64, most: usize) -> Self {
+        let from = self.from.values();
+        let ends = from.iter().skip(1).copied().chain([end]);
+        let values = self.low.values().iter().zip(self.high.values()).zip(self.mean.values());
+        let pieces = from.iter().zip(ends).zip(values);
+        let pieces = pieces.map(|((&from, until), ((&low, &high), &mean))| Piece {
+            from,
+            until: until.max(from),
+            low,
+            high,
+            mean,
+        });
+        Envelope::in_parts(&pieces.collect::<Vec<_>>(), most)
+    }
+
+    fn in_parts(pieces: &[Piece], most: usize) -> Self {
+        let parts = if pieces.len() <= most { exact(pieces) } else { condensed(pieces, most) };
+        let column = |figure: &dyn Fn(&Part) -> u64| parts.iter().map(figure).collect();
         Envelope {
             from: column(&|part| part.from),
             low: column(&|part| part.low),
             high: column(&|part| part.high),
-            mean: mean.collect(),
+            mean: column(&|part| {
+                let millis = u128::from(part.until - part.from).max(1);
+                ((part.sum + millis / 2) / millis) as u64
+            }),
         }
     }
 }
@@ -93,33 +127,34 @@ fn in_force(steps: &[(Instant, u64)], begin: u64, end: u64) -> Vec<(u64, u64)> {
     kept
 }
 
-fn exact(steps: &[(u64, u64)], end: u64) -> Vec<Part> {
-    let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
-    let part = |(&(from, value), end): (&(u64, u64), u64)| {
-        let mut part = Part::beginning(from);
-        part.add(value, end - from);
+fn exact(pieces: &[Piece]) -> Vec<Part> {
+    let part = |piece: &Piece| {
+        let mut part = Part::beginning(piece.from);
+        part.add(piece, piece.until);
         part
     };
-    steps.iter().zip(ends).map(part).collect()
+    pieces.iter().map(part).collect()
 }
 
-fn condensed(steps: &[(u64, u64)], width: u64, end: u64) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::with_capacity(MOST_PARTS);
-    let begin = steps.first().map_or(end, |step| step.0);
-    let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
-    for (&(from, value), until) in steps.iter().zip(ends) {
-        let mut from = from;
-        while from < until {
-            let place = (from - begin) / width;
-            // Steps follow each other without a gap, so a part is entered at its beginning.
+/// In equal parts of time, so many at most.
+fn condensed(pieces: &[Piece], most: usize) -> Vec<Part> {
+    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Vec::new() };
+    let width = (last.until - first.from).div_ceil(most as u64).max(1);
+    let mut parts: Vec<Part> = Vec::with_capacity(most);
+    for piece in pieces {
+        let mut from = piece.from;
+        while from < piece.until {
+            let place = (from - first.from) / width;
+            // Pieces follow each other without a gap, so a part is entered at its beginning.
             if place as usize == parts.len() {
                 parts.push(Part::beginning(from));
             }
-            let to = until.min(begin.saturating_add((place + 1).saturating_mul(width)));
+            let edge = first.from.saturating_add((place + 1).saturating_mul(width));
+            let until = piece.until.min(edge);
             if let Some(part) = parts.last_mut() {
-                part.add(value, to - from);
+                part.add(piece, until);
             }
-            from = to;
+            from = until;
         }
     }
     parts
@@ -150,9 +185,24 @@ mod tests {
     #[test]
     fn parts_by_hand() {
         let steps = [(100, 10), (101, 30), (103, 0), (107, 6), (109, 8)];
-        let parts = condensed(&steps, 4, 110);
-        let seen: Vec<_> = parts.iter().map(|p| (p.from, p.low, p.high, p.sum)).collect();
-        assert_eq!(seen, [(100, 0, 30, 70), (104, 0, 6, 6), (108, 6, 8, 14)]);
+        let steps = steps.map(|(time, value)| (at(time), value));
+        let coarse = Envelope::of(&steps, at(0), at(110)).coarser(110, 3);
+        assert_eq!(coarse.from.values(), [100, 104, 108]);
+        assert_eq!(coarse.low.values(), [0, 0, 6]);
+        assert_eq!(coarse.high.values(), [30, 6, 8]);
+        // 70 / 4, 6 / 4 and 14 / 2, to the nearest.
+        assert_eq!(coarse.mean.values(), [18, 2, 7]);
+    }
+
+    /// What is condensed twice has the same extremes, and the same mean but for rounding.
+    #[test]
+    fn a_long_last_part_counts_for_as_long_as_it_lasts() {
+        let steps: Vec<_> = (0..100).map(|time| (at(time), time % 2)).collect();
+        let envelope = Envelope::of(&[&steps[..], &[(at(100), 50)]].concat(), at(0), at(1000));
+        let coarse = envelope.coarser(1000, 10);
+        assert_eq!(coarse.from.values().len(), 10);
+        assert_eq!(coarse.high.values()[0], 1);
+        assert!(coarse.mean.values()[1..].iter().all(|mean| *mean == 50));
     }
 
     proptest! {

@@ -38,16 +38,17 @@ pub(super) fn schedule(digest: &Digest) -> String {
     let nodes = f64::from(digest.summary.nodes);
     let up = ("nodes", Scale::even(0.0, nodes));
     let mut frame = Frame::new(&title, 560.0, (time, span(runs, clock)), up);
-    let shown = match rectangles.len() {
-        few if few <= MOST_RECTANGLES => rectangles,
-        _ => tiles(&rectangles, digest.begin, digest.end, u64::from(digest.summary.nodes)),
+    let is_tiled = rectangles.len() > MOST_RECTANGLES;
+    let shown = match is_tiled {
+        true => tiles(&rectangles, digest.begin, digest.end, u64::from(digest.summary.nodes)),
+        false => rectangles,
     };
     for rectangle in &shown {
         let Rectangle { from, until, lane, lanes, class } = *rectangle;
         let (left, right) = (frame.x(from as f64 / clock), frame.x(until as f64 / clock));
         let (bottom, top) = (frame.y(lane as f64), frame.y((lane + lanes) as f64));
-        // Neighbours of one colour are told apart where there is room for a gap.
-        let gap = |length: f64| if length > 3.0 { length - 0.5 } else { length };
+        // Jobs of one colour are told apart where there is room for a gap; tiles are not.
+        let gap = |length: f64| if length > 3.0 && !is_tiled { length - 0.5 } else { length };
         let size = (gap(right - left), gap(bottom - top));
         frame.svg.rectangle((left, top), size, CLASSES[class].2);
     }

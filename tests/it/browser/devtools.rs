@@ -1,6 +1,7 @@
 //! A real browser, by its own protocol: JSON over a web socket.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tungstenite::{Message, WebSocket};
+use tungstenite::{Error, Message, WebSocket};
 
 /// Longer than anything takes, on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -113,7 +114,12 @@ impl Browser {
         }
         self.socket.send(Message::text(message.to_string())).unwrap();
         loop {
-            let Message::Text(text) = self.socket.read().unwrap() else { continue };
+            let read = match self.socket.read() {
+                // A signal came first; there is no answer yet.
+                Err(Error::Io(error)) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.unwrap(),
+            };
+            let Message::Text(text) = read else { continue };
             let mut answer: Value = serde_json::from_str(&text).unwrap();
             if answer["id"] == self.calls {
                 assert!(answer.get("error").is_none(), "{method}: {answer}");
