@@ -6,13 +6,39 @@
 //! [`csv`](self) reads and writes tables, [`essc`] makes them up.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::units::{Joules, NodeId, Span, Watts};
+use crate::utility::Utilities;
 
 mod csv;
 pub mod essc;
 
 pub use csv::{MACHINE_COLUMNS, TABLE_COLUMNS, TablesError};
+
+/// A site: what its machines can do, and what tasks are worth to it. Copies are cheap.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// What tasks take and draw.
+    pub tables: Arc<Tables>,
+    /// What tasks may be worth.
+    pub utilities: Arc<Utilities>,
+}
+
+/// A site without machines, at which nothing can run.
+impl Default for Site {
+    fn default() -> Self {
+        let nothing = Tables {
+            machine_types: Vec::new(),
+            task_types: Vec::new(),
+            states: Vec::new(),
+            type_of: Vec::new(),
+            first: Vec::new(),
+            dominated: 0,
+        };
+        Site { tables: Arc::new(nothing), utilities: Arc::default() }
+    }
+}
 
 /// What a machine type is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +133,21 @@ pub enum NotTables {
         /// Time or power.
         what: &'static str,
     },
+    /// There is a time or a power beyond what is counted.
+    #[error(
+        "task type '{task}' on machine type '{machine}', P-state {state}: {what} is too large; at \
+         most 115 days and 1 MW"
+    )]
+    TooLarge {
+        /// Which task type.
+        task: String,
+        /// Which machine type.
+        machine: String,
+        /// Which P-state.
+        state: u8,
+        /// Time or power.
+        what: &'static str,
+    },
     /// A general-purpose machine type does not run everything.
     #[error("machine type '{machine}' is general, but has no entry for task type '{task}'")]
     Hole {
@@ -155,11 +196,20 @@ impl Tables {
             let machine = &machine_types[place % machine_types.len()];
             let names = || (task.clone(), machine.name.clone());
             for state in &*states {
-                let zero =
+                let figures =
                     [("the time", state.time.millis()), ("the power", state.power.milliwatts())];
-                if let Some((what, _)) = zero.into_iter().find(|(_, value)| *value == 0) {
+                if let Some((what, _)) = figures.into_iter().find(|(_, value)| *value == 0) {
                     let (task, machine) = names();
                     return Err(NotTables::Zero { task, machine, state: state.number, what });
+                }
+                // Energies then fit into 64 bits, and sums of them into 128.
+                let too_large = [10_000_000_000, 1_000_000_000];
+                let above = |((what, value), most): ((&'static str, u64), u64)| {
+                    (value > most).then_some(what)
+                };
+                if let Some(what) = figures.into_iter().zip(too_large).find_map(above) {
+                    let (task, machine) = names();
+                    return Err(NotTables::TooLarge { task, machine, state: state.number, what });
                 }
             }
             if states.is_empty() && machine.purpose == Purpose::General {

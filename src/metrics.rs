@@ -206,7 +206,7 @@ impl Summary {
             rejected: count(|state| matches!(state, State::Rejected(_))),
             rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
-            dropped: count(|state| *state == State::Dropped),
+            dropped: count(|state| matches!(state, State::Dropped(_))),
             unfinished: run.unfinished,
             changes: run.changes.len() as u64,
             moves: run.changes.iter().filter(|change| change.pause > Span::ZERO).count() as u64,

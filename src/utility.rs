@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::iter::Sum;
+use std::num::NonZeroU32;
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
@@ -252,31 +253,50 @@ pub struct Utilities {
 
 /// A utility function, by its place in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UtilityId(pub u32);
+pub struct UtilityId(NonZeroU32);
+
+impl UtilityId {
+    /// The function at this place, from 0.
+    pub fn at(place: u32) -> Self {
+        UtilityId(NonZeroU32::MIN.saturating_add(place))
+    }
+
+    /// Its place, from 0.
+    #[inline]
+    pub fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 impl Utilities {
     /// Adds a function.
     pub fn push(&mut self, name: impl Into<String>, function: UtilityFunction) -> UtilityId {
         self.names.push(name.into());
         self.functions.push(function);
-        UtilityId(self.functions.len() as u32 - 1)
+        UtilityId::at(self.functions.len() as u32 - 1)
     }
 
     /// The function of this number, if there is one.
     #[inline]
     pub fn get(&self, id: UtilityId) -> Option<&UtilityFunction> {
-        self.functions.get(id.0 as usize)
+        self.functions.get(id.place())
+    }
+
+    /// The function at this place, which is below the number of functions.
+    #[inline]
+    pub(crate) fn at(&self, place: u32) -> &UtilityFunction {
+        &self.functions[place as usize]
     }
 
     /// What it is called.
     pub fn name(&self, id: UtilityId) -> &str {
-        self.names.get(id.0 as usize).map_or("?", String::as_str)
+        self.names.get(id.place()).map_or("?", String::as_str)
     }
 
     /// The function of this name.
     pub fn named(&self, name: &str) -> Option<UtilityId> {
         let place = self.names.iter().position(|known| known == name)?;
-        Some(UtilityId(place as u32))
+        Some(UtilityId::at(place as u32))
     }
 
     /// All of them, in order.

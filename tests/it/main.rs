@@ -12,3 +12,4 @@ mod profile;
 mod rmap;
 mod solve;
 mod traces;
+mod utility;

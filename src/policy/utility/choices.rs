@@ -1,0 +1,84 @@
+//! What tasks of each type may do: their choices, laid out for a mapping event to run through.
+
+use crate::heterogeneity::{Purpose, Tables, TaskType};
+use crate::units::{Joules, Span, Watts};
+
+/// A machine type and a P-state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// The machine type.
+    pub(super) kind: u16,
+    /// The place of the P-state among those of the pair, the fastest first.
+    pub(super) state: u16,
+    pub(super) time: Span,
+    pub(super) power: Watts,
+    pub(super) energy: Joules,
+    /// What the utility is divided by where it matters.
+    pub(super) cost: f64,
+}
+
+/// The choices of every task type.
+#[derive(Clone, Debug)]
+pub(super) struct Choices {
+    /// By task type, and in it by machine type and P-state.
+    by_kind: Vec<Vec<Choice>>,
+    /// By task type, and in it by cost; those of equal cost by machine type and P-state.
+    by_cost: Vec<Vec<Choice>>,
+    /// Whether a machine type is a special-purpose one.
+    pub(super) purposes: Vec<Purpose>,
+    /// The largest energy of all.
+    pub(super) largest: Joules,
+}
+
+impl Choices {
+    /// The choices at a site, where a choice costs what is said.
+    pub(super) fn of(tables: &Tables, cost: impl Fn(&Choice) -> f64) -> Self {
+        let types = 0..tables.task_types().len() as u32;
+        let by_kind: Vec<Vec<Choice>> = types
+            .map(|task| {
+                let kinds = tables.machine_types().iter().enumerate();
+                let kinds = kinds.filter(|(_, kind)| kind.machines > 0);
+                let choices = kinds.flat_map(|(place, _)| {
+                    let states = tables.states(TaskType(task), place).iter().enumerate();
+                    states.map(move |(state, entry)| Choice {
+                        kind: place as u16,
+                        state: state as u16,
+                        time: entry.time,
+                        power: entry.power,
+                        energy: entry.energy(),
+                        cost: 1.0,
+                    })
+                });
+                choices.map(|choice| Choice { cost: cost(&choice), ..choice }).collect()
+            })
+            .collect();
+        let mut by_cost = by_kind.clone();
+        for choices in &mut by_cost {
+            choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        }
+        let energies = by_kind.iter().flatten().map(|choice| choice.energy);
+        Choices {
+            largest: energies.max().unwrap_or(Joules::ZERO),
+            purposes: tables.machine_types().iter().map(|kind| kind.purpose).collect(),
+            by_kind,
+            by_cost,
+        }
+    }
+
+    /// By machine type, and then from the fastest P-state on.
+    #[inline]
+    pub(super) fn by_kind(&self, task: TaskType) -> &[Choice] {
+        self.by_kind.get(task.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// From the cheapest on.
+    #[inline]
+    pub(super) fn by_cost(&self, task: TaskType) -> &[Choice] {
+        self.by_cost.get(task.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many task types there are.
+    pub(super) fn types(&self) -> usize {
+        self.by_kind.len()
+    }
+}
