@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod belief;
 mod curves;
+mod energy;
 mod load;
 mod machine;
 mod profile;

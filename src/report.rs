@@ -9,6 +9,7 @@ mod plot;
 mod power;
 mod schedule;
 mod table;
+mod tasks;
 
 pub use caps::write_caps;
 pub use changes::write_changes;
@@ -19,3 +20,4 @@ pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
 pub use schedule::write_schedule;
 pub use table::{human_energy, human_power, human_time, summary_table};
+pub use tasks::write_tasks;

@@ -13,6 +13,7 @@ pub mod pb_guided;
 pub mod ptune;
 pub mod rmap;
 mod sample;
+pub mod utility;
 
 /// One number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use crate::budget::{Budget, EnergyBudget};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
-use crate::metrics::{BSLD_THRESHOLD, Subject, Summary};
+use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
 use crate::model::{Heterogeneous, Model};
 use crate::policy::{Easy, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
@@ -129,7 +129,12 @@ impl<'a> Scenario<'a> {
 
     /// The figures of a run.
     pub fn summary(&self, run: &Run) -> Summary {
-        Summary::of(&self.subject(&self.policy.to_string()), run)
+        let summary = Summary::of(&self.subject(&self.policy.to_string()), run);
+        let tasks = self
+            .site
+            .zip(self.energy)
+            .map(|(site, energy)| TaskFigures::of(self.workload, &site.utilities, &energy, run));
+        Summary { tasks, ..summary }
     }
 
     /// What figures and reports are about; `name` is the policy's.

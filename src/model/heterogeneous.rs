@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Caps, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
 use crate::heterogeneity::{PState, Tables, TaskType};
 use crate::job::Job;
-use crate::machine::{Gearbox, Machine};
+use crate::machine::Machine;
 use crate::units::{JobId, Span, Watts};
 
 /// Tasks as the tables say.
@@ -42,9 +42,8 @@ impl Heterogeneous {
             node_power: most.unwrap_or(Machine::ASSUMED_NODE_POWER),
             processors_per_node: 1,
             sockets_per_node: 1,
-            base_power: Watts::ZERO,
-            power_is_assumed: false,
-            gearbox: Gearbox::default(),
+            // Nothing else is known of it; Cab draws no base power and has the usual gears.
+            ..Machine::cab()
         }
     }
 

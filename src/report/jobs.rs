@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::digits::Line;
 use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::policy::DropReason;
 use crate::sim::{Run, State};
 
 /// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
@@ -25,6 +26,7 @@ pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::
         match record.state {
             State::Rejected(rejection) => line.text(rejection.reason()),
             State::Waiting => line.text("never had the room it needs"),
+            State::Dropped(reason) if reason != DropReason::Unsaid => line.text(reason.reason()),
             _ => {}
         }
         line.byte(b',');
