@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Caps, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
+use super::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
 use crate::heterogeneity::{PState, Tables, TaskType};
 use crate::job::Job;
 use crate::machine::Machine;
@@ -16,6 +16,8 @@ use crate::units::{JobId, Span, Watts};
 #[derive(Clone, Debug)]
 pub struct Heterogeneous {
     tables: Arc<Tables>,
+    /// By task type: on the machine that takes longest, at full speed.
+    nominal: Vec<Option<OperatingPoint>>,
     rungs: [Rung; 1],
 }
 
@@ -24,7 +26,13 @@ impl Heterogeneous {
     pub fn new(tables: Arc<Tables>) -> Self {
         let least = tables.entries().map(|(_, _, state)| state.power).min();
         let node_power = least.unwrap_or(Watts::from_milliwatts(1));
-        Heterogeneous { tables, rungs: [Rung { node_power, stretch: Stretch::NONE }] }
+        let nominal = (0..tables.task_types().len() as u32).map(|task| {
+            let kinds = 0..tables.machine_types().len();
+            let fastest = kinds.filter_map(|kind| tables.states(TaskType(task), kind).first());
+            fastest.max_by_key(|state| state.time).map(Heterogeneous::point)
+        });
+        let nominal = nominal.collect();
+        Heterogeneous { tables, nominal, rungs: [Rung { node_power, stretch: Stretch::NONE }] }
     }
 
     /// The tables.
@@ -65,11 +73,9 @@ pub fn task_type(job: &Job) -> Option<TaskType> {
 impl Model for Heterogeneous {
     /// On the machine that takes longest, at full speed.
     fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
-        let kinds = 0..self.tables.machine_types().len();
-        let fastest = kinds.filter_map(|kind| self.states(job, kind).first());
-        let slowest = fastest.max_by_key(|state| state.time);
-        let unknown = OperatingPoint::new(1, 1, self.rungs[0].node_power, job.requested);
-        slowest.map_or(unknown, Heterogeneous::point)
+        let known = task_type(job).and_then(|task| *self.nominal.get(task.0 as usize)?);
+        let unknown = || OperatingPoint::new(1, 1, self.rungs[0].node_power, job.requested);
+        known.unwrap_or_else(unknown)
     }
 
     fn menu(&self, id: JobId, job: &Job) -> Menu {
@@ -82,6 +88,14 @@ impl Model for Heterogeneous {
 
     fn rungs(&self) -> &[Rung] {
         &self.rungs
+    }
+
+    fn footprint(&self, id: JobId, job: &Job) -> Footprint {
+        Footprint { nodes: 1, time: self.nominal(id, job).time }
+    }
+
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        is_fed(&self.nominal(id, job))
     }
 
     /// On one machine, in the fastest P-state that draws no more than the cap.

@@ -15,7 +15,7 @@ use crate::budget::EnergyBudget;
 use crate::heterogeneity::{Site, Tables, TaskType};
 use crate::model::{Caps, task_type};
 use crate::policy::{Decision, DropReason, Policy, View};
-use crate::units::{Instant, JobId, Joules, NodeId};
+use crate::units::{Instant, JobId, Joules, NodeId, Span};
 use crate::utility::Utilities;
 
 mod choices;
@@ -56,6 +56,8 @@ pub struct UtilityMapper {
     /// By utility function: the rank of its starting value, the largest first.
     levels: Vec<u32>,
     level_count: u32,
+    /// By utility function: the oldest age that is worth enough not to be dropped, if any is.
+    latest: Vec<Option<Span>>,
     machines: Machines,
     /// Tasks that may be mapped, in the order of their arrival.
     waiting: Vec<Task>,
@@ -87,6 +89,7 @@ impl UtilityMapper {
             filter: Filter::of(&tables),
             levels,
             level_count: starts.len() as u32,
+            latest: utilities.iter().map(|(_, function)| function.latest(spec.drop)).collect(),
             machines: Machines::new(tables.machines()),
             tables,
             utilities,
@@ -124,8 +127,7 @@ impl UtilityMapper {
             return;
         };
         let utility = utility.place() as u32;
-        let latest = self.utilities.at(utility).latest(self.spec.drop);
-        let Some(latest) = latest else {
+        let Some(latest) = self.latest[utility as usize] else {
             decisions.push(Decision::Drop { job, reason: DropReason::LowUtility });
             return;
         };
