@@ -30,6 +30,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`units`] | time, power and energy as exact integers; identities |
+//! | [`utility`] | what tasks are worth, by when they are complete |
+//! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
 //! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`queue`] | the waiting jobs, indexed |
