@@ -3,7 +3,7 @@
 //! [`Tables`] holds the two matrices of the literature on heterogeneous computing: the estimated
 //! time to compute (ETC) and the average power consumption (APC) of each task type on each machine
 //! type in each P-state. A special-purpose machine type runs only some of the task types.
-//! [`csv`](self) reads and writes tables, [`essc`] makes them up.
+//! `csv` reads and writes tables, [`essc`] makes them up.
 
 use std::ops::Range;
 use std::sync::Arc;

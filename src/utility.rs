@@ -3,103 +3,22 @@
 //! A [`UtilityFunction`] is a list of pieces. Each starts at an age with a level and decays from
 //! there at a constant rate; no piece starts above the end of the one before it, so utility never
 //! rises. Everything is in integers: utility in millionths, age in milliseconds, decay in
-//! halvings. The power of two that a decay comes to is read off a table ([`decay`](self)), so that
+//! halvings. The power of two that a decay comes to is read off a table (`decay`), so that
 //! the same age is worth the same everywhere, and a look costs a few nanoseconds.
 
-use std::fmt;
-use std::iter::Sum;
-use std::num::NonZeroU32;
-use std::ops::{Add, AddAssign};
-use std::str::FromStr;
-
-use serde::Serialize;
 use smallvec::SmallVec;
 
-use crate::units::{QuantityError, Span, parse_decimal};
+use crate::units::Span;
 
+mod amount;
 mod csv;
 mod decay;
+mod list;
 
+pub use amount::Utility;
 pub use csv::{COLUMNS, UtilityError};
 pub use decay::Decay;
-
-/// An amount of utility, in millionths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Utility(u64);
-
-impl Utility {
-    /// Nothing.
-    pub const ZERO: Utility = Utility(0);
-    /// The most a task may be worth: sums of it stay far from overflow.
-    pub const LARGEST: Utility = Utility(1_000_000_000_000);
-
-    /// So many millionths.
-    pub const fn from_millionths(millionths: u64) -> Self {
-        Utility(millionths)
-    }
-
-    /// So many whole units.
-    pub const fn whole(units: u32) -> Self {
-        Utility(units as u64 * 1_000_000)
-    }
-
-    /// In millionths.
-    #[inline]
-    pub const fn millionths(self) -> u64 {
-        self.0
-    }
-
-    /// In units, for display.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-}
-
-impl Add for Utility {
-    type Output = Utility;
-    #[inline]
-    fn add(self, rhs: Utility) -> Utility {
-        Utility(self.0.saturating_add(rhs.0))
-    }
-}
-
-impl AddAssign for Utility {
-    #[inline]
-    fn add_assign(&mut self, rhs: Utility) {
-        *self = *self + rhs;
-    }
-}
-
-impl Sum for Utility {
-    fn sum<I: Iterator<Item = Utility>>(iter: I) -> Utility {
-        iter.fold(Utility::ZERO, Add::add)
-    }
-}
-
-/// Reads `8` or `0.5`.
-impl FromStr for Utility {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let amount = Utility(parse_decimal(text.trim(), 1_000_000)?);
-        match amount <= Utility::LARGEST {
-            true => Ok(amount),
-            false => Err(QuantityError::TooLarge(text.to_owned())),
-        }
-    }
-}
-
-/// In the form [`Utility::from_str`] reads.
-impl fmt::Display for Utility {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 % 1_000_000 {
-            0 => write!(f, "{}", self.0 / 1_000_000),
-            rest => {
-                write!(f, "{}.{}", self.0 / 1_000_000, format!("{rest:06}").trim_end_matches('0'))
-            }
-        }
-    }
-}
+pub use list::{Utilities, UtilityId};
 
 /// A stretch of a utility function: from an age on, down from a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -244,77 +163,6 @@ impl UtilityFunction {
     }
 }
 
-/// The utility functions that tasks have, by the number tasks know them by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Utilities {
-    names: Vec<String>,
-    functions: Vec<UtilityFunction>,
-}
-
-/// A utility function, by its place in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UtilityId(NonZeroU32);
-
-impl UtilityId {
-    /// The function at this place, from 0.
-    pub fn at(place: u32) -> Self {
-        UtilityId(NonZeroU32::MIN.saturating_add(place))
-    }
-
-    /// Its place, from 0.
-    #[inline]
-    pub fn place(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
-
-impl Utilities {
-    /// Adds a function.
-    pub fn push(&mut self, name: impl Into<String>, function: UtilityFunction) -> UtilityId {
-        self.names.push(name.into());
-        self.functions.push(function);
-        UtilityId::at(self.functions.len() as u32 - 1)
-    }
-
-    /// The function of this number, if there is one.
-    #[inline]
-    pub fn get(&self, id: UtilityId) -> Option<&UtilityFunction> {
-        self.functions.get(id.place())
-    }
-
-    /// The function at this place, which is below the number of functions.
-    #[inline]
-    pub(crate) fn at(&self, place: u32) -> &UtilityFunction {
-        &self.functions[place as usize]
-    }
-
-    /// What it is called.
-    pub fn name(&self, id: UtilityId) -> &str {
-        self.names.get(id.place()).map_or("?", String::as_str)
-    }
-
-    /// The function of this name.
-    pub fn named(&self, name: &str) -> Option<UtilityId> {
-        let place = self.names.iter().position(|known| known == name)?;
-        Some(UtilityId::at(place as u32))
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &UtilityFunction)> {
-        self.names.iter().map(String::as_str).zip(&self.functions)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.functions.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,16 +214,6 @@ mod tests {
         assert!(matches!(UtilityFunction::new([piece(1, one)]), Err(NotAUtility::StartsLate(_))));
         let twice = UtilityFunction::new([piece(0, one), piece(0, one)]);
         assert!(matches!(twice, Err(NotAUtility::OutOfOrder { .. })));
-    }
-
-    #[test]
-    fn amounts_print_what_they_read() {
-        for text in ["8", "0.5", "0.000001", "1000000"] {
-            assert_eq!(text.parse::<Utility>().unwrap().to_string(), text);
-        }
-        for wrong in ["-1", "", "1000000.1", "0.0000001", "nan"] {
-            assert!(wrong.parse::<Utility>().is_err(), "{wrong}");
-        }
     }
 
     proptest! {

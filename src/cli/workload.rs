@@ -107,15 +107,11 @@ fn write_site(tasks: &Tasks, folder: Option<&Path>) -> anyhow::Result<()> {
     };
     make_folder(folder)?;
     let site = &tasks.site;
-    let contents: [&dyn Fn(&mut dyn Write) -> io::Result<()>; 4] = [
-        &|out| site.tables.write_machines(out),
-        &|out| site.tables.write_entries(out),
-        &|out| site.utilities.write(out),
-        &|out| tasks.write_tasks(out),
-    ];
-    for (name, content) in FILES.into_iter().zip(contents) {
-        write_whole(&folder.join(name), content)?;
-    }
+    let [machines, tables, utilities, arrivals] = FILES.map(|name| folder.join(name));
+    write_whole(&machines, &|out| site.tables.write_machines(out))?;
+    write_whole(&tables, &|out| site.tables.write_entries(out))?;
+    write_whole(&utilities, &|out| site.utilities.write(out))?;
+    write_whole(&arrivals, &|out| tasks.write_tasks(out))?;
     Ok(())
 }
 

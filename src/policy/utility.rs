@@ -12,13 +12,14 @@
 use std::sync::Arc;
 
 use crate::budget::EnergyBudget;
-use crate::heterogeneity::{Site, Tables, TaskType};
+use crate::heterogeneity::{Site, Tables};
 use crate::model::{Caps, task_type};
 use crate::policy::{Decision, DropReason, Policy, View};
 use crate::units::{Instant, JobId, Joules, NodeId, Span};
 use crate::utility::Utilities;
 
 mod choices;
+mod event;
 pub mod filter;
 mod greedy;
 mod machines;
@@ -27,10 +28,9 @@ mod ready;
 pub mod spec;
 
 use choices::Choices;
-use filter::{Filter, Limit};
+use filter::Filter;
 use machines::Machines;
-use plan::{Assignment, Plan, Purse, Rules, Scene, Task};
-use ready::Ready;
+use plan::{Assignment, Plan, Purse, Rules, Task};
 use spec::Measure;
 pub use spec::{Environment, Heuristic, UtilitySpec};
 
@@ -46,6 +46,7 @@ macro_rules! rules {
         }
     };
 }
+use rules;
 /// Maps tasks to machines for the most utility within an energy budget.
 pub struct UtilityMapper {
     spec: UtilitySpec,
@@ -155,7 +156,7 @@ impl UtilityMapper {
             && let Some(pending) = machine.pending.take()
         {
             // Its promise comes back, and is paid again from now on.
-            purse.left = purse.left + pending.charge;
+            purse.left += pending.charge;
             if !self.start(&pending, view.now, purse, decisions) {
                 self.machines.all[node.0 as usize].pending = Some(pending);
                 purse.left = purse.left.saturating_sub(pending.charge);
@@ -229,144 +230,6 @@ impl UtilityMapper {
         let caps = Caps::one(assigned.node, assigned.choice.power);
         decisions.push(Decision::Promise { job: assigned.job, caps, from });
         true
-    }
-
-    /// A mapping event.
-    fn map(&mut self, view: &View<'_>, purse: &mut Purse, decisions: &mut Vec<Decision>) {
-        let queued = self.spec.environment == Environment::Queued;
-        let now = view.now;
-        if now >= purse.budget.end {
-            return;
-        }
-        let mut ready = Ready::new(self.tables.machine_types().len(), queued);
-        let mut slots = vec![0u8; self.machines.all.len()];
-        let mut remaining = 0u128;
-        for (place, slots) in slots.iter_mut().enumerate() {
-            let node = NodeId(place as u32);
-            if self.is_down(node, view) {
-                continue;
-            }
-            let machine = &mut self.machines.all[place];
-            machine.queue.clear();
-            let available = machine.available(now);
-            let counted = available.max(purse.budget.begin);
-            remaining += u128::from(purse.budget.end.since(counted).millis());
-            let idle = machine.running.is_none();
-            if !queued && !idle {
-                continue;
-            }
-            *slots = match (queued, idle, machine.pending.is_some()) {
-                (false, ..) => 1,
-                (true, _, true) => 0,
-                (true, true, false) => 2,
-                (true, false, false) => 1,
-            };
-            ready.add(self.tables.type_of(node).unwrap_or(0), node, available);
-        }
-        self.drop_hopeless(&ready, decisions);
-        self.plan = None;
-        let committed = purse.budget.energy.saturating_sub(purse.left);
-        let limit = match self.spec.filter {
-            true => self.filter.limit(&purse.budget, now, committed, remaining),
-            false => Limit::Unlimited,
-        };
-        let limit = match limit {
-            Limit::Nothing => return,
-            Limit::AtMost(limit) => limit,
-            Limit::Unlimited => Joules::UNLIMITED,
-        };
-        let scene_purse = Purse::new(purse.budget, purse.left, limit, self.choices.largest);
-        if queued {
-            self.close_unservable(&mut slots, &ready, &scene_purse);
-        }
-        let scene = Scene {
-            tasks: self.waiting.clone(),
-            ready,
-            purse: scene_purse,
-            closed: vec![false; self.choices.types()],
-        };
-        let rules = rules!(self);
-        let event = now.millis() / self.spec.every.millis().max(1);
-        let seed = self.spec.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(event);
-        let mut plan = Plan::new(&rules, scene, slots, seed);
-        let mut assigned = Vec::new();
-        while plan.has_room() {
-            match plan.next(&rules) {
-                Some(next) => assigned.push(next),
-                None => break,
-            }
-        }
-        for next in assigned {
-            let machine = &mut self.machines.all[next.node.0 as usize];
-            match (next.commits, machine.running) {
-                (false, _) => machine.queue.push_back(next),
-                (true, None) => _ = self.start(&next, now, purse, decisions),
-                (true, Some((_, until))) => _ = self.promise(&next, until, purse, decisions),
-            }
-        }
-        if queued {
-            self.plan = Some(plan);
-        }
-    }
-
-    /// Machines of a type that no task may be mapped to are not waited for.
-    fn close_unservable(&self, slots: &mut [u8], ready: &Ready, purse: &Purse) {
-        let kinds = self.tables.machine_types().len();
-        let mut wanted = vec![false; kinds];
-        for (place, slots) in slots.iter().enumerate().filter(|(_, slots)| **slots > 0) {
-            debug_assert!(*slots > 0);
-            wanted[self.tables.type_of(NodeId(place as u32)).unwrap_or(0)] = true;
-        }
-        if !wanted.contains(&true) {
-            return;
-        }
-        let mut servable = vec![false; kinds];
-        let mut seen = vec![false; self.choices.types()];
-        for task in &self.waiting {
-            if std::mem::replace(&mut seen[task.kind.0 as usize], true) {
-                continue;
-            }
-            for choice in self.choices.by_kind(task.kind) {
-                let kind = usize::from(choice.kind);
-                if wanted[kind] && !servable[kind] {
-                    servable[kind] = purse.allows(choice, ready.available(choice.kind));
-                }
-            }
-        }
-        for (place, slots) in slots.iter_mut().enumerate() {
-            if !servable[self.tables.type_of(NodeId(place as u32)).unwrap_or(0)] {
-                *slots = 0;
-            }
-        }
-    }
-
-    /// Drops tasks that could not earn enough on any available machine, and forgets those that are
-    /// committed.
-    fn drop_hopeless(&mut self, ready: &Ready, decisions: &mut Vec<Decision>) {
-        // By task type: the earliest completion on any machine that is available.
-        let earliest: Vec<Instant> = (0..self.choices.types() as u32)
-            .map(|kind| {
-                let choices = self.choices.by_kind(TaskType(kind)).iter();
-                let completions = choices
-                    .filter(|choice| choice.state == 0)
-                    .map(|choice| (ready.first(choice.kind).0, choice.time))
-                    .filter(|(ready, _)| *ready != Instant::NEVER)
-                    .map(|(ready, time)| ready + time);
-                completions.min().unwrap_or(Instant::ZERO)
-            })
-            .collect();
-        let gone = &self.gone;
-        self.waiting.retain(|task| {
-            if gone[task.job.index()] {
-                return false;
-            }
-            let hopeless = earliest[task.kind.0 as usize] > task.deadline;
-            if hopeless {
-                let reason = DropReason::LowUtility;
-                decisions.push(Decision::Drop { job: task.job, reason });
-            }
-            !hopeless
-        });
     }
 }
 

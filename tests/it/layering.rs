@@ -52,9 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "metrics",
-        &[
-            "units", "utility", "job", "machine", "budget", "policy", "dispatch", "sim", "workload",
-        ],
+        &["units", "utility", "job", "machine", "budget", "policy", "dispatch", "sim", "workload"],
     ),
     (
         "report",

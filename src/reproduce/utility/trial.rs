@@ -152,14 +152,14 @@ fn by_hour(tasks: &Tasks, run: &Run, budget: &EnergyBudget) -> (Vec<f64>, Vec<f6
             utility[hour] += function.at(record.end.since(job.submit)).as_f64();
         }
         let last = record.end.min(budget.end);
-        for hour in hour_of(record.start.max(budget.begin))..hours {
+        let first = hour_of(record.start.max(budget.begin));
+        for (hour, energy) in energy.iter_mut().enumerate().skip(first) {
             let begin = budget.begin + Span::from_millis(hour as u64 * HOUR);
             if begin >= last {
                 break;
             }
-            let end = begin + Span::from_millis(HOUR);
-            energy[hour] +=
-                budget.charge(record.power, record.start.max(begin), last.min(end)).as_f64();
+            let end = last.min(begin + Span::from_millis(HOUR));
+            *energy += budget.charge(record.power, record.start.max(begin), end).as_f64();
         }
     }
     let cumulative = |values: Vec<f64>| {

@@ -143,7 +143,7 @@ impl World<'_> {
 
     fn promote(&mut self, node: usize, now: Instant) {
         if let Some(pending) = self.machines[node].pending.take() {
-            self.left = self.left + pending.charge;
+            self.left += pending.charge;
             assert!(self.start(pending, node, now), "what was promised can be paid");
         }
         while self.machines[node].pending.is_none() && !self.machines[node].queue.is_empty() {
