@@ -185,8 +185,10 @@ impl UtilityMapper {
             if let Some(head) = self.machines.all[node.0 as usize].queue.pop_front() {
                 return Some(head);
             }
+            let kind = self.tables.type_of(node)?;
             let rules = rules!(self);
-            let assigned = self.plan.as_mut()?.next(&rules)?;
+            let plan = self.plan.as_mut().filter(|plan| plan.may_serve(kind, &rules))?;
+            let assigned = plan.next(&rules)?;
             self.machines.all[assigned.node.0 as usize].queue.push_back(assigned);
         }
     }

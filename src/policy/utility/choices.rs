@@ -24,6 +24,8 @@ pub(super) struct Choices {
     by_kind: Vec<Vec<Choice>>,
     /// By task type, and in it by cost; those of equal cost by machine type and P-state.
     by_cost: Vec<Vec<Choice>>,
+    /// By machine type: the task types that it runs.
+    by_machine: Vec<Vec<u32>>,
     /// Whether a machine type is a special-purpose one.
     pub(super) purposes: Vec<Purpose>,
     /// The largest energy of all.
@@ -56,12 +58,19 @@ impl Choices {
         for choices in &mut by_cost {
             choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         }
+        let mut by_machine = vec![Vec::new(); tables.machine_types().len()];
+        for (task, choices) in (0u32..).zip(&by_kind) {
+            for choice in choices.iter().filter(|choice| choice.state == 0) {
+                by_machine[usize::from(choice.kind)].push(task);
+            }
+        }
         let energies = by_kind.iter().flatten().map(|choice| choice.energy);
         Choices {
             largest: energies.max().unwrap_or(Joules::ZERO),
             purposes: tables.machine_types().iter().map(|kind| kind.purpose).collect(),
             by_kind,
             by_cost,
+            by_machine,
         }
     }
 
@@ -75,6 +84,11 @@ impl Choices {
     #[inline]
     pub(super) fn by_cost(&self, task: TaskType) -> &[Choice] {
         self.by_cost.get(task.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The task types that a machine type runs.
+    pub(super) fn runs(&self, kind: usize) -> &[u32] {
+        self.by_machine.get(kind).map_or(&[], Vec::as_slice)
     }
 
     /// How many task types there are.

@@ -105,6 +105,8 @@ pub(super) struct Plan {
     scene: Scene,
     /// By node: how many tasks there still is room for beside the virtual queue.
     slots: Vec<u8>,
+    /// By task type: how many tasks have not been assigned.
+    unassigned: Vec<u32>,
     mapper: Mapper,
 }
 
@@ -130,12 +132,25 @@ impl Plan {
                 tasks: (0..scene.tasks.len() as u32).collect(),
             },
         };
-        Plan { scene, slots, mapper }
+        let mut unassigned = vec![0; rules.choices.types()];
+        for task in &scene.tasks {
+            unassigned[task.kind.0 as usize] += 1;
+        }
+        Plan { scene, slots, unassigned, mapper }
     }
 
     /// How many tasks there is still room for on machines that some task may be mapped to.
     pub(super) fn has_room(&self) -> bool {
         self.slots.iter().any(|slots| *slots > 0)
+    }
+
+    /// Whether a machine of this type may get another task, as far as can be told at a glance.
+    pub(super) fn may_serve(&self, kind: usize, rules: &Rules<'_>) -> bool {
+        let task_left = |task: &u32| {
+            let task = *task as usize;
+            self.unassigned[task] > 0 && !self.scene.closed[task]
+        };
+        rules.choices.runs(kind).iter().any(task_left)
     }
 
     /// The next assignment.
@@ -180,7 +195,8 @@ impl Plan {
             *slots -= 1;
             scene.purse.spend(charge, rules.choices.largest);
         }
-        let job = scene.tasks[task as usize].job;
+        let Task { job, kind, .. } = scene.tasks[task as usize];
+        self.unassigned[kind.0 as usize] -= 1;
         Some(Assignment { job, node, choice, charge, commits })
     }
 }

@@ -224,6 +224,9 @@ impl World<'_> {
     }
 }
 
+/// What decides where values are equal: completion, purpose, machine, P-state and task.
+type Tie = (Instant, Purpose, usize, usize, usize);
+
 struct Planning<'a, 'b> {
     world: &'a mut World<'b>,
     usable: Vec<usize>,
@@ -279,7 +282,7 @@ impl Planning<'_, '_> {
         let mut tasks = self.world.mappable.clone();
         loop {
             // The value as a fraction, and what decides where values are equal.
-            let mut best: Option<((u128, u128), (Instant, Purpose, usize, usize, usize))> = None;
+            let mut best: Option<((u128, u128), Tie)> = None;
             for &task in &tasks {
                 for &node in &self.usable {
                     for state in 0..self.states(task, node) {
