@@ -63,9 +63,11 @@ impl Purse {
         choice.energy <= self.limit && (!self.tight || self.can_pay(choice, available))
     }
 
+    /// Whether a choice can be paid for whenever it starts, from then on: nothing costs more than to
+    /// start at once, or at the begin of the period.
     #[inline]
-    pub(super) fn can_pay(&self, choice: &Choice, start: Instant) -> bool {
-        self.charge(choice, start) <= self.left
+    pub(super) fn can_pay(&self, choice: &Choice, available: Instant) -> bool {
+        self.charge(choice, available.max(self.budget.begin)) <= self.left
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use crate::model::Heterogeneous;
 use crate::policy::utility::spec::{Heuristic, Measure};
 use crate::policy::utility::{Environment, UtilityMapper, UtilitySpec};
 use crate::policy::{Decision, Policy, View};
-use crate::sim::{Run, Simulation};
+use crate::sim::{Run, Simulation, State};
 use crate::units::{Instant, Joules, Span};
 use crate::workload::essc::{Essc, EsscError, Tasks};
 
@@ -119,7 +119,8 @@ fn outcome(tasks: &Tasks, cell: Cell, energy: Joules, clock: &dyn Fn() -> u64) -
     let summed = |count: fn(&TaskFigures) -> u64| count(&figures);
     let left = summed(|figures| figures.left_running + figures.left_waiting);
     let dropped = summed(|it| it.dropped_utility + it.dropped_machine + it.dropped_energy);
-    let arrived = run.records.len() as u64;
+    let completed = run.records.iter().filter(|record| record.state == State::Completed).count();
+    debug_assert_eq!(completed as u64 + dropped + left, run.records.len() as u64);
     Outcome {
         utility: figures.utility,
         portions,
@@ -127,7 +128,7 @@ fn outcome(tasks: &Tasks, cell: Cell, energy: Joules, clock: &dyn Fn() -> u64) -
         ran_out_after_h: ran_out(&run, &budget),
         utility_by_hour,
         energy_by_hour,
-        completed: arrived - dropped - left,
+        completed: completed as u64,
         dropped,
         left,
         events: timed.events,

@@ -244,7 +244,7 @@ impl Planning<'_, '_> {
     }
 
     /// Whether a choice could be paid for if it started when the first machine of the type that is
-    /// used in this event is available.
+    /// used in this event is available, or at the begin of the period if that is later.
     fn payable(&self, task: usize, node: usize, state: usize) -> bool {
         let kind = self.world.machine_type(node);
         // A machine that got a task in the polled environment still says when its type was available.
@@ -252,7 +252,8 @@ impl Planning<'_, '_> {
         let of_kind = nodes.filter(|other| self.world.machine_type(*other) == kind);
         let was_usable = |other: &usize| self.queued || self.available[*other] == self.now;
         let first = of_kind.filter(was_usable).map(|other| self.available[other]).min();
-        self.world.charge(task, node, state, first.unwrap()) <= self.world.left
+        let start = first.unwrap().max(self.world.case.budget.begin);
+        self.world.charge(task, node, state, start) <= self.world.left
     }
 
     fn states(&self, task: usize, node: usize) -> usize {
