@@ -14,23 +14,24 @@ use busbar::sim::Simulation;
 use busbar::units::Joules;
 use busbar::workload::essc::{Essc, Tasks};
 
+/// How often each run is made. Turns do the same every time, so the best time of each counts.
+const REPEATS: usize = 5;
+
 /// A policy with a stopwatch.
 struct Timed {
     policy: UtilityMapper,
     every: u64,
-    events: u32,
-    all: Duration,
-    worst: Duration,
+    events: usize,
+    /// Nanoseconds of each turn.
+    turns: Vec<u64>,
 }
 
 impl Policy for Timed {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let began = Clock::now();
         self.policy.decide(view, decisions);
-        let taken = began.elapsed();
-        self.all += taken;
-        self.worst = self.worst.max(taken);
-        self.events += u32::from(view.now.millis().is_multiple_of(self.every));
+        self.turns.push(began.elapsed().as_nanos() as u64);
+        self.events += usize::from(view.now.millis().is_multiple_of(self.every));
     }
 
     fn names_nodes(&self) -> bool {
@@ -38,20 +39,46 @@ impl Policy for Timed {
     }
 }
 
-fn run(tasks: &Tasks, spec: UtilitySpec, energy: Joules) -> (Timed, Duration, Joules) {
+/// What several runs of the same came to.
+struct Measured {
+    /// All turns together, over the mapping events.
+    mean_us: f64,
+    /// The longest turn.
+    worst_us: f64,
+    /// The whole run, the best of all.
+    run: Duration,
+    consumed: Joules,
+}
+
+fn measure(tasks: &Tasks, spec: UtilitySpec, energy: Joules) -> Measured {
     let (begin, end) = tasks.period.expect("a generated day has its period");
     let machine = Heterogeneous::machine(&tasks.site.tables);
     let model = Heterogeneous::new(tasks.site.tables.clone());
-    let policy = UtilityMapper::new(spec, &tasks.site);
-    let every = spec.every.millis();
-    let mut timed = Timed { policy, every, events: 0, all: Duration::ZERO, worst: Duration::ZERO };
     let simulation = Simulation::new(&machine, &tasks.workload)
         .model(&model)
         .energy(EnergyBudget { energy, begin, end });
-    let began = Clock::now();
-    let run = simulation.run(&mut timed);
-    assert_eq!(run.violations, 0, "{:?}", run.first_violations);
-    (timed, began.elapsed(), run.consumed.unwrap_or(Joules::ZERO))
+    let (mut best, mut shortest) = (Vec::new(), Duration::MAX);
+    let (mut events, mut consumed) = (0, Joules::ZERO);
+    for _ in 0..REPEATS {
+        let policy = UtilityMapper::new(spec, &tasks.site);
+        let (every, turns) = (spec.every.millis(), Vec::with_capacity(1 << 20));
+        let mut timed = Timed { policy, every, events: 0, turns };
+        let began = Clock::now();
+        let run = simulation.run(&mut timed);
+        shortest = shortest.min(began.elapsed());
+        assert_eq!(run.violations, 0, "{:?}", run.first_violations);
+        (events, consumed) = (timed.events, run.consumed.unwrap_or(Joules::ZERO));
+        best.resize(timed.turns.len(), u64::MAX);
+        for (best, turn) in best.iter_mut().zip(timed.turns) {
+            *best = turn.min(*best);
+        }
+    }
+    Measured {
+        mean_us: best.iter().sum::<u64>() as f64 / 1e3 / events.max(1) as f64,
+        worst_us: best.iter().max().map_or(0.0, |nanos| *nanos as f64 / 1e3),
+        run: shortest,
+        consumed,
+    }
 }
 
 fn main() {
@@ -74,7 +101,7 @@ fn main() {
         filter: false,
         ..UtilitySpec::default()
     };
-    let (_, _, consumed) = run(&tasks, unlimited, Joules::UNLIMITED);
+    let consumed = measure(&tasks, unlimited, Joules::UNLIMITED).consumed;
     let energy = Joules::from_microjoules(consumed.microjoules() * 7 / 10);
     println!(
         "energy: {:.3} GJ, of {:.3} GJ unlimited",
@@ -85,28 +112,33 @@ fn main() {
         "{:22} {:7} {:6} {:>10} {:>10} {:>10}",
         "heuristic", "", "filter", "mean µs", "worst µs", "run ms"
     );
-    let (mut all, mut events) = (Duration::ZERO, 0);
-    let began = Clock::now();
+    let mut all: Vec<Measured> = Vec::new();
     for heuristic in Heuristic::ALL {
         for environment in [Environment::Queued, Environment::Polled] {
             for filter in [false, true] {
                 let spec = UtilitySpec { heuristic, environment, filter, ..UtilitySpec::default() };
-                let (timed, run, _) = run(&tasks, spec, energy);
-                let micros = |time: Duration| time.as_secs_f64() * 1e6;
+                let measured = measure(&tasks, spec, energy);
                 println!(
                     "{:22} {:7} {:6} {:10.1} {:10.0} {:10.1}",
                     heuristic.name(),
                     environment.to_string(),
                     if filter { "on" } else { "off" },
-                    micros(timed.all) / f64::from(timed.events),
-                    micros(timed.worst),
-                    run.as_secs_f64() * 1e3,
+                    measured.mean_us,
+                    measured.worst_us,
+                    measured.run.as_secs_f64() * 1e3,
                 );
-                all += timed.all;
-                events += timed.events;
+                all.push(measured);
             }
         }
     }
-    let mean = all.as_secs_f64() * 1e6 / f64::from(events);
-    println!("mean of all: {mean:.1} µs; 48 runs in {:.2} s", began.elapsed().as_secs_f64());
+    let mean = all.iter().map(|measured| measured.mean_us).sum::<f64>() / all.len() as f64;
+    let worst = all.iter().map(|measured| measured.worst_us).fold(0.0, f64::max);
+    let runs: Duration = all.iter().map(|measured| measured.run).sum();
+    println!(
+        "mean of all: {mean:.1} µs; worst of all: {worst:.0} µs; 48 runs in {:.2} s",
+        runs.as_secs_f64()
+    );
+    if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
+        println!("load average: {}", load.trim());
+    }
 }
