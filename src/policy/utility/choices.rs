@@ -22,6 +22,8 @@ pub(super) struct Choice {
 pub(super) struct Choices {
     /// By task type, and in it by machine type and P-state.
     by_kind: Vec<Vec<Choice>>,
+    /// The same, with the fastest P-states alone.
+    fastest: Vec<Vec<Choice>>,
     /// By task type, and in it by cost; those of equal cost by machine type and P-state.
     by_cost: Vec<Vec<Choice>>,
     /// By machine type: the task types that it runs.
@@ -58,9 +60,13 @@ impl Choices {
         for choices in &mut by_cost {
             choices.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         }
+        let fastest: Vec<Vec<Choice>> = by_kind
+            .iter()
+            .map(|choices| choices.iter().filter(|choice| choice.state == 0).copied().collect())
+            .collect();
         let mut by_machine = vec![Vec::new(); tables.machine_types().len()];
-        for (task, choices) in (0u32..).zip(&by_kind) {
-            for choice in choices.iter().filter(|choice| choice.state == 0) {
+        for (task, choices) in (0u32..).zip(&fastest) {
+            for choice in choices {
                 by_machine[usize::from(choice.kind)].push(task);
             }
         }
@@ -69,6 +75,7 @@ impl Choices {
             largest: energies.max().unwrap_or(Joules::ZERO),
             purposes: tables.machine_types().iter().map(|kind| kind.purpose).collect(),
             by_kind,
+            fastest,
             by_cost,
             by_machine,
         }
@@ -78,6 +85,12 @@ impl Choices {
     #[inline]
     pub(super) fn by_kind(&self, task: TaskType) -> &[Choice] {
         self.by_kind.get(task.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// By machine type, in the fastest P-state.
+    #[inline]
+    pub(super) fn fastest(&self, task: TaskType) -> &[Choice] {
+        self.fastest.get(task.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     /// From the cheapest on.

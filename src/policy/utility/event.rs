@@ -130,9 +130,8 @@ impl UtilityMapper {
         // By task type: the earliest completion on any machine that is available.
         let earliest: Vec<Instant> = (0..self.choices.types() as u32)
             .map(|kind| {
-                let choices = self.choices.by_kind(TaskType(kind)).iter();
+                let choices = self.choices.fastest(TaskType(kind)).iter();
                 let completions = choices
-                    .filter(|choice| choice.state == 0)
                     .map(|choice| (ready.first(choice.kind).0, choice.time))
                     .filter(|(ready, _)| *ready != Instant::NEVER)
                     .map(|(ready, time)| ready + time);

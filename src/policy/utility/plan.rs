@@ -225,9 +225,13 @@ fn in_order(rules: &Rules<'_>, tasks: &[Task], order: Order, prioritized: bool) 
 fn first_ready(rules: &Rules<'_>, scene: &Scene, kind: TaskType, states: States) -> Option<Choice> {
     let mut best: Option<(_, &Choice)> = None;
     let mut settled = u16::MAX;
-    for choice in rules.choices.by_kind(kind) {
+    let choices = match states {
+        States::Fastest => rules.choices.fastest(kind),
+        States::All => rules.choices.by_kind(kind),
+    };
+    for choice in choices {
         let machine = choice.kind;
-        if machine == settled || (states == States::Fastest && choice.state > 0) {
+        if machine == settled {
             continue;
         }
         let (ready, node) = scene.ready.first(machine);
