@@ -137,6 +137,10 @@ impl UtilityMapper {
             self.gone.resize(job.index() + 1, false);
         }
         self.gone[job.index()] = false;
+        // Who was thrown out by a failing node before the next event has not been forgotten yet.
+        if self.outages && self.waiting.iter().any(|task| task.job == job) {
+            return;
+        }
         self.waiting.push(Task { job, kind, utility, arrival, deadline });
     }
 
@@ -169,6 +173,19 @@ impl UtilityMapper {
             match self.machines.all[node.0 as usize].running {
                 None => _ = self.start(&next, view.now, purse, decisions),
                 Some((_, until)) => _ = self.promise(&next, until, purse, decisions),
+            }
+        }
+    }
+
+    /// Starts what has been next on a machine that was out of service.
+    fn resume(&mut self, view: &View<'_>, purse: &mut Purse, decisions: &mut Vec<Decision>) {
+        if !self.outages {
+            return;
+        }
+        for place in 0..self.machines.all.len() {
+            let machine = &self.machines.all[place];
+            if machine.running.is_none() && machine.pending.is_some() {
+                self.promote(NodeId(place as u32), view, purse, decisions);
             }
         }
     }
@@ -261,6 +278,7 @@ impl Policy for UtilityMapper {
         if due.is_none_or(|due| view.now >= due) {
             // The first event is at the first whole multiple.
             if due.is_some() || view.now.millis().is_multiple_of(every) {
+                self.resume(view, &mut purse, decisions);
                 self.map(view, &mut purse, decisions);
             }
             let next = (view.now.millis() / every + 1).saturating_mul(every);

@@ -10,8 +10,8 @@ use busbar::job::{ApplicationId, Job};
 use busbar::model::Heterogeneous;
 use busbar::policy::utility::spec::Heuristic;
 use busbar::policy::utility::{Environment, UtilityMapper, UtilitySpec};
-use busbar::sim::{Run, Simulation, State};
-use busbar::units::{Instant, Joules, Span, Watts};
+use busbar::sim::{Outage, Outages, Run, Simulation, State};
+use busbar::units::{Instant, Joules, NodeId, Span, Watts};
 use busbar::utility::{Decay, Utilities, Utility, UtilityFunction, UtilityId};
 use busbar::workload::Workload;
 use busbar::workload::essc::Essc;
@@ -34,11 +34,16 @@ struct Case {
 
 impl Case {
     fn run(&self) -> Run {
+        self.run_with(Outages::default())
+    }
+
+    fn run_with(&self, outages: Outages) -> Run {
         let machine = Heterogeneous::machine(&self.site.tables);
         let model = Heterogeneous::new(self.site.tables.clone());
         let mut policy = UtilityMapper::new(self.spec, &self.site);
         let simulation = Simulation::new(&machine, &self.workload);
-        simulation.model(&model).energy(self.budget).keep_power(true).run(&mut policy)
+        let simulation = simulation.model(&model).energy(self.budget).outages(outages);
+        simulation.keep_power(true).run(&mut policy)
     }
 
     /// What became of each task under the real policy.
@@ -76,7 +81,7 @@ fn charged(fates: &[Fate], case: &Case) -> Joules {
     started
         .map(|(job, at, node, power)| {
             let kind = TaskType(job.application.unwrap().0.get() - 1);
-            let machine = tables.type_of(busbar::units::NodeId(node)).unwrap();
+            let machine = tables.type_of(NodeId(node)).unwrap();
             let states = tables.states(kind, machine);
             let time = states.iter().find(|state| state.power == power).unwrap().time;
             case.budget.charge(power, at, at + time)
@@ -171,6 +176,28 @@ proptest! {
         let late = expected.split_off(real.len());
         prop_assert!(late.iter().all(|fate| *fate == Fate::Left));
         prop_assert_eq!(real, expected, "{:?}", case.spec);
+    }
+
+    /// Whatever fails when: no decision is refused, energy suffices, and every task is accounted for.
+    #[test]
+    fn nodes_that_fail_lose_nobody(
+        seed: u64,
+        outages in prop::collection::vec((0u32..9, 0u32..900, 1u32..400), 1..6),
+    ) {
+        let case = random_case(seed);
+        let outage = |(node, down, long)| Outage {
+            node: NodeId(node % case.site.tables.machines()),
+            down: Instant::from_secs(down),
+            up: Instant::from_secs(down + long),
+        };
+        let run = case.run_with(Outages::new(outages.into_iter().map(outage).collect()));
+        prop_assert_eq!(run.violations, 0, "{:?}", run.first_violations);
+        prop_assert!(run.consumed.unwrap() <= case.budget.energy);
+        let count = |wanted: fn(&State) -> bool| {
+            run.records.iter().filter(|record| wanted(&record.state)).count() as u64
+        };
+        let over = count(|state| matches!(state, State::Completed | State::Dropped(_)));
+        prop_assert_eq!(over + run.unfinished, run.records.len() as u64);
     }
 }
 

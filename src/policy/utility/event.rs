@@ -27,11 +27,11 @@ impl UtilityMapper {
         let mut remaining = 0u128;
         for (place, slots) in slots.iter_mut().enumerate() {
             let node = NodeId(place as u32);
+            self.machines.all[place].queue.clear();
             if self.is_down(node, view) {
                 continue;
             }
-            let machine = &mut self.machines.all[place];
-            machine.queue.clear();
+            let machine = &self.machines.all[place];
             let available = machine.available(now);
             let counted = available.max(purse.budget.begin);
             remaining += u128::from(purse.budget.end.since(counted).millis());
