@@ -1,7 +1,7 @@
 //! How long mapping events take, for each heuristic in each environment, with and without the filter.
 //!
 //! `cargo bench --bench utility` runs the paper's day; `-- --machines 1000` ten times the machines
-//! and tasks; `-- --seed 2` another day.
+//! and tasks; `-- --seed 2` another day; `-- --repeats 1` makes each run once instead of five times.
 
 use std::time::{Duration, Instant as Clock};
 
@@ -13,9 +13,6 @@ use busbar::policy::{Decision, Policy, View};
 use busbar::sim::Simulation;
 use busbar::units::Joules;
 use busbar::workload::essc::{Essc, Tasks};
-
-/// How often each run is made. Turns do the same every time, so the best time of each counts.
-const REPEATS: usize = 5;
 
 /// A policy with a stopwatch.
 struct Timed {
@@ -50,7 +47,8 @@ struct Measured {
     consumed: Joules,
 }
 
-fn measure(tasks: &Tasks, spec: UtilitySpec, energy: Joules) -> Measured {
+/// Runs the same so many times. Turns do the same every time, so the best time of each counts.
+fn measure(tasks: &Tasks, spec: UtilitySpec, energy: Joules, repeats: u64) -> Measured {
     let (begin, end) = tasks.period.expect("a generated day has its period");
     let machine = Heterogeneous::machine(&tasks.site.tables);
     let model = Heterogeneous::new(tasks.site.tables.clone());
@@ -59,7 +57,7 @@ fn measure(tasks: &Tasks, spec: UtilitySpec, energy: Joules) -> Measured {
         .energy(EnergyBudget { energy, begin, end });
     let (mut best, mut shortest) = (Vec::new(), Duration::MAX);
     let (mut events, mut consumed) = (0, Joules::ZERO);
-    for _ in 0..REPEATS {
+    for _ in 0..repeats {
         let policy = UtilityMapper::new(spec, &tasks.site);
         let (every, turns) = (spec.every.millis(), Vec::with_capacity(1 << 20));
         let mut timed = Timed { policy, every, events: 0, turns };
@@ -89,6 +87,7 @@ fn main() {
         value.and_then(|value| value.parse().ok()).unwrap_or(usual)
     };
     let machines = number("--machines", 100) as u32;
+    let repeats = number("--repeats", 5).max(1);
     let mut essc = Essc { seed: number("--seed", 1), ..Essc::default() };
     essc.machines.machines = machines;
     essc.tasks = (u64::from(essc.tasks) * u64::from(machines) / 100) as u32;
@@ -101,7 +100,7 @@ fn main() {
         filter: false,
         ..UtilitySpec::default()
     };
-    let consumed = measure(&tasks, unlimited, Joules::UNLIMITED).consumed;
+    let consumed = measure(&tasks, unlimited, Joules::UNLIMITED, 1).consumed;
     let energy = Joules::from_microjoules(consumed.microjoules() * 7 / 10);
     println!(
         "energy: {:.3} GJ, of {:.3} GJ unlimited",
@@ -117,7 +116,7 @@ fn main() {
         for environment in [Environment::Queued, Environment::Polled] {
             for filter in [false, true] {
                 let spec = UtilitySpec { heuristic, environment, filter, ..UtilitySpec::default() };
-                let measured = measure(&tasks, spec, energy);
+                let measured = measure(&tasks, spec, energy, repeats);
                 println!(
                     "{:22} {:7} {:6} {:10.1} {:10.0} {:10.1}",
                     heuristic.name(),

@@ -60,7 +60,7 @@ pub struct UtilityMapper {
     /// By utility function: the oldest age that is worth enough not to be dropped, if any is.
     latest: Vec<Option<Span>>,
     machines: Machines,
-    /// Tasks that may be mapped, in the order of their arrival.
+    /// Tasks that may be mapped, in the order of their arrival; those that a plan has are there.
     waiting: Vec<Task>,
     /// By job: whether it has been committed, so that it is nobody's to map.
     gone: Vec<bool>,
@@ -81,7 +81,7 @@ impl UtilityMapper {
         let levels = utilities.iter().map(|(_, function)| rank(function.start())).collect();
         let choices = Choices::of(&tables, |choice| match spec.heuristic {
             Heuristic::Greedy(Measure::PerTime) => choice.time.millis() as f64,
-            Heuristic::Greedy(Measure::PerEnergy) => choice.energy.microjoules() as f64,
+            Heuristic::Greedy(Measure::PerEnergy) => choice.energy as f64,
             _ => 1.0,
         });
         UtilityMapper {
@@ -136,12 +136,24 @@ impl UtilityMapper {
         if self.gone.len() <= job.index() {
             self.gone.resize(job.index() + 1, false);
         }
-        self.gone[job.index()] = false;
         // Who was thrown out by a failing node before the next event has not been forgotten yet.
-        if self.outages && self.waiting.iter().any(|task| task.job == job) {
+        let came_back = std::mem::replace(&mut self.gone[job.index()], false);
+        let is_there = |tasks: &[Task]| tasks.iter().any(|task| task.job == job);
+        if came_back
+            && (is_there(&self.waiting) || self.plan.as_ref().is_some_and(|plan| plan.has(job)))
+        {
             return;
         }
         self.waiting.push(Task { job, kind, utility, arrival, deadline });
+    }
+
+    /// Ends the plan: its tasks wait again, those that arrived since behind them.
+    fn take_back_tasks(&mut self) {
+        if let Some(plan) = self.plan.take() {
+            let mut tasks = plan.into_tasks();
+            tasks.append(&mut self.waiting);
+            self.waiting = tasks;
+        }
     }
 
     /// Lets a machine whose task has ended go on with the next one.

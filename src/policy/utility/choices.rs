@@ -12,7 +12,8 @@ pub(super) struct Choice {
     pub(super) state: u16,
     pub(super) time: Span,
     pub(super) power: Watts,
-    pub(super) energy: Joules,
+    /// In microjoules; the tables have none that does not fit.
+    pub(super) energy: u64,
     /// What the utility is divided by where it matters.
     pub(super) cost: f64,
 }
@@ -49,7 +50,7 @@ impl Choices {
                         state: state as u16,
                         time: entry.time,
                         power: entry.power,
-                        energy: entry.energy(),
+                        energy: u64::try_from(entry.energy().microjoules()).unwrap_or(u64::MAX),
                         cost: 1.0,
                     })
                 });
@@ -72,7 +73,7 @@ impl Choices {
         }
         let energies = by_kind.iter().flatten().map(|choice| choice.energy);
         Choices {
-            largest: energies.max().unwrap_or(Joules::ZERO),
+            largest: Joules::from_microjoules(u128::from(energies.max().unwrap_or(0))),
             purposes: tables.machine_types().iter().map(|kind| kind.purpose).collect(),
             by_kind,
             fastest,

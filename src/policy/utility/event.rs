@@ -47,8 +47,8 @@ impl UtilityMapper {
             };
             ready.add(self.tables.type_of(node).unwrap_or(0), node, available);
         }
+        self.take_back_tasks();
         self.drop_hopeless(&ready, decisions);
-        self.plan = None;
         let committed = purse.budget.energy.saturating_sub(purse.left);
         let limit = match self.spec.filter {
             true => self.filter.limit(&purse.budget, now, committed, remaining),
@@ -64,7 +64,7 @@ impl UtilityMapper {
             self.close_unservable(&mut slots, &ready, &scene_purse);
         }
         let scene = Scene {
-            tasks: self.waiting.clone(),
+            tasks: std::mem::take(&mut self.waiting),
             ready,
             purse: scene_purse,
             closed: vec![false; self.choices.types()],
@@ -88,8 +88,9 @@ impl UtilityMapper {
                 (true, Some((_, until))) => _ = self.promise(&next, until, purse, decisions),
             }
         }
-        if queued {
-            self.plan = Some(plan);
+        match queued {
+            true => self.plan = Some(plan),
+            false => self.waiting = plan.into_tasks(),
         }
     }
 

@@ -46,21 +46,28 @@ pub(super) struct Purse {
     pub(super) budget: EnergyBudget,
     /// What nobody has been promised.
     pub(super) left: Joules,
-    /// What one choice may consume.
-    pub(super) limit: Joules,
+    /// What one choice may consume, in microjoules.
+    limit: u64,
     /// Whether there is so little left that not every choice can be paid for.
     tight: bool,
 }
 
 impl Purse {
     pub(super) fn new(budget: EnergyBudget, left: Joules, limit: Joules, largest: Joules) -> Self {
+        let limit = u64::try_from(limit.microjoules()).unwrap_or(u64::MAX);
         Purse { budget, left, limit, tight: left < largest }
     }
 
     /// Whether a choice passes the filter and can be paid for on a machine that is available then.
     #[inline]
     pub(super) fn allows(&self, choice: &Choice, available: Instant) -> bool {
-        choice.energy <= self.limit && (!self.tight || self.can_pay(choice, available))
+        self.passes(choice) && (!self.tight || self.can_pay(choice, available))
+    }
+
+    /// Whether a choice passes the filter.
+    #[inline]
+    fn passes(&self, choice: &Choice) -> bool {
+        choice.energy <= self.limit
     }
 
     /// Whether a choice can be paid for whenever it starts, from then on: nothing costs more than to
@@ -141,6 +148,16 @@ impl Plan {
         Plan { scene, slots, unassigned, mapper }
     }
 
+    /// Whether a task was there when the plan was begun.
+    pub(super) fn has(&self, job: JobId) -> bool {
+        self.scene.tasks.iter().any(|task| task.job == job)
+    }
+
+    /// The tasks that were there when the plan was begun.
+    pub(super) fn into_tasks(self) -> Vec<Task> {
+        self.scene.tasks
+    }
+
     /// How many tasks there is still room for on machines that some task may be mapped to.
     pub(super) fn has_room(&self) -> bool {
         self.slots.iter().any(|slots| *slots > 0)
@@ -182,7 +199,7 @@ impl Plan {
                 if tasks.is_empty() {
                     return None;
                 }
-                let index = tasks.remove(rng.random_range(0..tasks.len()));
+                let index = tasks.swap_remove(rng.random_range(0..tasks.len()));
                 let task = scene.tasks[index as usize];
                 if let Some(assigned) = any_choice(rules, scene, task.kind, rng.as_mut()) {
                     let (choice, node, start) = assigned;
@@ -211,11 +228,21 @@ fn in_order(rules: &Rules<'_>, tasks: &[Task], order: Order, prioritized: bool) 
         Order::LastCome => all.rev().collect(),
     };
     if prioritized {
-        // There are few levels, and within each the order stays.
-        let level = |index: u32| rules.levels[tasks[index as usize].utility as usize];
-        let by_level = (0..rules.level_count)
-            .flat_map(|wanted| sorted.iter().copied().filter(move |index| level(*index) == wanted));
-        sorted = by_level.collect();
+        // There are few levels, so the tasks of each are counted and laid out; within a level the order
+        // stays.
+        let level = |task: &Task| rules.levels[task.utility as usize] as usize;
+        let mut places = vec![0; rules.level_count as usize + 1];
+        tasks.iter().for_each(|task| places[level(task) + 1] += 1);
+        for next in 1..places.len() {
+            places[next] += places[next - 1];
+        }
+        let mut by_level = vec![0; sorted.len()];
+        for index in sorted {
+            let place = &mut places[level(&tasks[index as usize])];
+            by_level[*place] = index;
+            *place += 1;
+        }
+        sorted = by_level;
     }
     sorted
 }
@@ -262,7 +289,7 @@ fn any_choice(
     let Scene { ready, purse, .. } = scene;
     let passing = || {
         let choices = rules.choices.by_kind(kind).iter();
-        choices.filter(|choice| choice.energy <= purse.limit)
+        choices.filter(|choice| purse.passes(choice))
     };
     let count: usize = passing().map(|choice| ready.count(choice.kind)).sum();
     if count == 0 {

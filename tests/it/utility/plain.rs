@@ -353,7 +353,7 @@ impl Planning<'_, '_> {
         let mut tasks = self.world.mappable.clone();
         // Once every machine has its task nobody draws any more.
         while !tasks.is_empty() && !self.usable.is_empty() {
-            let task = tasks.remove(rng.random_range(0..tasks.len()));
+            let task = tasks.swap_remove(rng.random_range(0..tasks.len()));
             // By machine type, P-state and machine.
             let mut choices: Vec<(usize, usize, usize)> = Vec::new();
             for &node in &self.usable {
