@@ -6,11 +6,16 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+mod bar;
 mod belief;
+mod compare;
 mod curves;
 mod energy;
+mod keeping;
 mod load;
 mod machine;
+mod manual;
+mod plan;
 mod profile;
 mod reproduce;
 mod simulate;
@@ -22,6 +27,13 @@ mod workload;
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
 #[derive(Debug, Parser)]
 #[command(version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  busbar compare                  which policy is best, under three budgets
+  busbar plan                     how many nodes for these watts
+  busbar simulate --budget 80%    one run in full
+
+Exit codes: 0 all went well; 1 something could not be read or written; 2 what was asked, or what a
+file holds, cannot be used. NO_COLOR switches colours off.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,6 +41,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Compare(Box<compare::Arguments>),
+    Plan(Box<plan::Arguments>),
     Simulate(Box<simulate::Arguments>),
     #[command(subcommand)]
     Machine(machine::Command),
@@ -40,6 +54,8 @@ enum Command {
     Tune(tune::Arguments),
     #[command(subcommand)]
     Workload(workload::Command),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }
 
 /// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if
@@ -47,6 +63,8 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Machine(command) => machine::run(&command),
         Command::Profile(command) => profile::run(&command),
@@ -54,6 +72,8 @@ pub fn main() -> ExitCode {
         Command::Solve(arguments) => solve::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Workload(command) => workload::run(&command),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,7 @@ use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 use crate::utility::UtilityId;
 
 /// What a user asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
     /// The number the user or the log knows the job by.
     pub number: u64,

@@ -43,7 +43,8 @@
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`], [`report`] | what came of it, in figures and files |
-//! | [`scenario`] | a policy by its name, tried on a workload |
+//! | [`stage`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
+//! | [`experiment`] | policies × budgets × workloads × seeds, compared |
 //! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 //! | [`cli`] | the command line |
@@ -54,12 +55,14 @@ pub mod call;
 pub mod cli;
 mod digits;
 pub mod dispatch;
+pub mod experiment;
 pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
 pub mod machine;
 pub mod metrics;
 pub mod model;
+mod parallel;
 pub mod policy;
 pub mod profile;
 pub mod queue;
@@ -69,6 +72,7 @@ mod rows;
 pub mod scenario;
 pub mod sim;
 pub mod solve;
+pub mod stage;
 pub mod units;
 pub mod utility;
 pub mod variation;

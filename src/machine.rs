@@ -91,8 +91,8 @@ pub enum MachineError {
     NodesOfSeveral,
     /// More of processors that are not alike.
     #[error(
-        "a machine whose processors were measured one by one cannot be enlarged: nobody knows the \
-         curves of more of them"
+        "a machine whose processors were measured one by one cannot have another number of them: \
+         nobody knows the curves of others"
     )]
     Measured,
     /// The curves cannot be read.
@@ -367,6 +367,15 @@ impl Machine {
             most: Machine::MOST_NODES.to_string(),
         })?;
         Machine { name: format!("{} +{by}", self.name), nodes, ..self.clone() }.validated()
+    }
+
+    /// The same machine with this number of the same nodes.
+    pub fn with_nodes(&self, nodes: u32) -> Result<Self, MachineError> {
+        if self.variation.is_some() && nodes != self.nodes {
+            return Err(MachineError::Measured);
+        }
+        Machine { name: format!("{} with {nodes} nodes", self.name), nodes, ..self.clone() }
+            .validated()
     }
 
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and

@@ -1,6 +1,6 @@
 //! What a run amounts to. The definitions stand in `docs/metrics.md`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::dispatch::Rejection;
@@ -47,7 +47,7 @@ pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
 ///
 /// Times are in seconds, power in watts, energy in joules. Later versions add keys and never
 /// rename these. Figures that need a job that ran, or a budget, are null without one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The policy, by its name and parameters.
     pub policy: String,
@@ -137,7 +137,7 @@ pub struct Summary {
     /// Whether frequencies rest on an assumed set of gears.
     pub gears_are_assumed: bool,
     /// What tasks with utilities earned, where there are such.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskFigures>,
 }
 

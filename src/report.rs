@@ -1,23 +1,35 @@
 //! What came of a run, for people and for other programs: files and tables.
 
 mod caps;
+mod cases;
 mod changes;
 mod columns;
+pub mod digest;
 mod files;
+pub mod html;
 mod jobs;
+mod markup;
+mod parquet;
+pub mod pictures;
 mod plot;
 mod power;
+mod ranking;
 mod schedule;
 mod table;
 mod tasks;
 
 pub use caps::write_caps;
+pub use cases::Absent;
 pub use changes::write_changes;
 pub use columns::{Side, columns};
-pub use files::{ReportError, make_folder, write_folder, write_whole};
+pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
 pub use jobs::write_jobs;
+pub use parquet::{
+    Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
+};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
+pub use ranking::ranking;
 pub use schedule::write_schedule;
-pub use table::{human_energy, human_power, human_time, summary_table};
+pub use table::{human_energy, human_power, human_time, prefix, summary_table, time_unit};
 pub use tasks::write_tasks;

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-mod parallel;
+use crate::parallel;
+
 pub mod parm;
 pub mod pb_guided;
 pub mod ptune;

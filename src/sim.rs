@@ -543,6 +543,7 @@ impl<'a> World<'a> {
                         start: now,
                         end,
                         nodes: point.nodes,
+                        cores: point.cores,
                         cap: point.cap,
                         power: outcome.power,
                         state: State::Running,
@@ -566,6 +567,7 @@ impl<'a> World<'a> {
                     if let Some((end, killed)) = courses.change(job, now, &point, outcome, pause) {
                         record.changes = record.changes.wrapping_add(1);
                         (record.nodes, record.cap) = (point.nodes, point.cap);
+                        record.cores = point.cores;
                         (record.end, record.power) = (end, outcome.power);
                         ends.push(Reverse(End::new(end, job, record.generation(), killed)));
                     }

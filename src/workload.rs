@@ -12,12 +12,14 @@ pub mod demo;
 pub mod essc;
 pub mod estimates;
 pub mod lublin;
+mod places;
 pub mod rmap;
 mod source;
 pub mod swf;
 pub mod tasks;
 mod terms;
 
+pub use places::{PlacesError, parse_places};
 pub use source::{Given, Loaded, Source, SourceError};
 pub use terms::TermsError;
 

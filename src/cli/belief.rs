@@ -9,13 +9,11 @@ use clap::Args;
 
 use crate::cli::tables;
 use crate::job::Job;
-use crate::machine::Machine;
-use crate::model::{Beliefs, Profiled};
 use crate::policy::PolicySpec;
 use crate::profile::fit::{self, Training};
 use crate::profile::{Origin, Profile};
+use crate::stage::{Models, Stage};
 use crate::units::Share;
-use crate::workload::Workload;
 
 /// Which tables.
 #[derive(Debug, Args)]
@@ -78,37 +76,24 @@ impl fmt::Display for Table {
     }
 }
 
-/// Belief and truth.
-pub(super) struct Models {
-    pub(super) believed: Profiled,
-    /// If it is another.
-    truth: Option<Profiled>,
-    /// What both are, in words.
-    pub(super) said: String,
-}
-
-impl Models {
-    pub(super) fn truth(&self) -> &Profiled {
-        self.truth.as_ref().unwrap_or(&self.believed)
-    }
-}
-
 impl Arguments {
     /// Whether anything was said that only matters to policies that choose configurations.
     pub(super) fn were_given(&self) -> bool {
         self.believe.is_some() || self.truth.is_some() || self.train.is_some()
     }
 
-    /// Both models, if the policy needs them; `stored` is what the database has.
+    /// Belief and truth, if the policy needs them, and what both are, in words; `stored` is what the
+    /// database has.
     pub(super) fn models(
         &self,
         policy: &PolicySpec,
-        machine: &Machine,
-        workload: &Workload,
+        stage: &Stage,
         stored: &[Profile],
         seed: u64,
-    ) -> anyhow::Result<Option<Models>> {
-        let PolicySpec::Rmap(spec) = policy else { return Ok(None) };
+    ) -> anyhow::Result<Option<(Models, String)>> {
+        if !policy.uses_profiles() {
+            return Ok(None);
+        }
         let [believe, truth] =
             [&self.believe, &self.truth].map(|said| said.clone().unwrap_or_default());
         let train = self.train.unwrap_or(Share::percent(10));
@@ -117,7 +102,7 @@ impl Arguments {
             let runs = |job: &Job| {
                 job.application.is_some_and(|application| application.0.get() == number(place))
             };
-            workload.jobs().iter().any(runs)
+            stage.workload.jobs().iter().any(runs)
         };
         let table = |table: &Table| -> anyhow::Result<Vec<Profile>> {
             let measured = |profile: &Profile| {
@@ -138,17 +123,10 @@ impl Arguments {
                 Table::Database(path) => by_name(stored, tables::open(Path::new(path))?),
             })
         };
-        let jobs = workload.jobs();
-        let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
-        let believed = Profiled::new(machine, &table(&believe)?, jobs, beliefs)?;
-        let is_same = believe == truth && beliefs == Beliefs::default();
-        let real = match is_same {
-            true => None,
-            false => Some(Profiled::new(machine, &table(&truth)?, jobs, Beliefs::default())?),
-        };
-        if let Some(real) = &real {
-            believed.check_truth(real, stored)?;
-        }
+        let is_same = believe == truth;
+        let believed = table(&believe)?;
+        let real = if is_same { None } else { Some(table(&truth)?) };
+        let models = stage.models(policy, &believed, real.as_deref())?;
         let said = match (&believe, &truth) {
             (Table::Predicted, _) | (_, Table::Predicted) => {
                 format!("believed {believe}, true {truth}, trained on {train}")
@@ -156,7 +134,7 @@ impl Arguments {
             _ if is_same => format!("{believe}"),
             _ => format!("believed {believe}, true {truth}"),
         };
-        Ok(Some(Models { believed, truth: real, said }))
+        Ok(models.map(|models| (models, said)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::warn;
@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::units::Instant;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{BadRecords, Intake};
-use crate::workload::{Given, Source, SourceError, Workload};
+use crate::workload::{Given, Source, SourceError, Workload, parse_places};
 
 /// Which jobs.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     workload: Option<String>,
 
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
-    #[arg(long, value_name = "A..B", value_parser = parse_range)]
+    #[arg(long, value_name = "A..B", value_parser = parse_places)]
     pub(super) jobs: Option<Range<usize>>,
 
     /// Where random numbers start, a generator's and those about jobs [default: 1]
@@ -91,34 +91,5 @@ impl Arguments {
             bail!("--jobs {}.. takes no job: there are {usable} usable ones", asked.start);
         }
         Ok(asked.start..asked.end.min(usable))
-    }
-}
-
-/// Reads `20000..25000`, `5000..` or `..100`.
-pub(super) fn parse_range(text: &str) -> anyhow::Result<Range<usize>> {
-    let (start, end) = text.split_once("..").context("write a range, such as 20000..25000")?;
-    let place = |text: &str, open: usize| match text.trim() {
-        "" => Ok(open),
-        digits => digits.parse::<usize>().with_context(|| format!("'{digits}' is not a place")),
-    };
-    let range = place(start, 0)?..place(end, usize::MAX)?;
-    if range.is_empty() {
-        bail!("the range is empty; its end must be above its start");
-    }
-    Ok(range)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_may_be_open() {
-        assert_eq!(parse_range("20..25").unwrap(), 20..25);
-        assert_eq!(parse_range("20..").unwrap(), 20..usize::MAX);
-        assert_eq!(parse_range("..5").unwrap(), 0..5);
-        for wrong in ["5", "5..5", "9..5", "-1..5", "a..b"] {
-            assert!(parse_range(wrong).is_err(), "{wrong}");
-        }
     }
 }

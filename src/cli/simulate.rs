@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::slice;
 use std::time::Instant as Clock;
 
 use anyhow::bail;
@@ -13,19 +14,19 @@ use crate::budget::{Budget, BudgetSpec};
 use crate::cli::{belief, energy, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
-use crate::model::{Heterogeneous, Model, Profiled};
-use crate::policy::uniform::UniformCap;
-use crate::policy::{PolicySpec, UniformSpec};
-use crate::profile::Profile;
+use crate::model::Heterogeneous;
+use crate::policy::PolicySpec;
+use crate::report::digest::Digest;
 use crate::report::{
-    human_time, make_folder, summary_table, write_folder, write_tasks, write_whole,
+    Format, human_time, make_folder, summary_table, write_folder, write_pictures, write_tasks,
+    write_whole,
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::units::{Instant, Share, Span, parse_decimal};
-use crate::variation::Processors;
+use crate::stage::{Stage, machine_of};
+use crate::units::{Share, Span, parse_decimal};
+use crate::workload::Source;
 use crate::workload::swf::Intake;
-use crate::workload::{Source, Workload};
 
 /// Simulate a workload on a machine under a policy
 ///
@@ -101,11 +102,19 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write jobs.csv, power.csv, schedule.swf and summary.json into this folder, changes.csv if
-    /// jobs changed while they ran, caps.csv if processors have caps of their own, and tasks.csv if
-    /// tasks have utilities
+    /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
+    /// changes.csv if jobs changed while they ran, caps.csv if processors have caps of their own, and
+    /// tasks.csv if tasks have utilities
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// In which form --out writes tables
+    #[arg(long, value_name = "F", value_enum, default_value_t, requires = "out")]
+    format: TableFormat,
+
+    /// Write the pictures of the report into this folder, as SVG files
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -113,6 +122,25 @@ enum When {
     #[default]
     Instant,
     Each,
+}
+
+/// The forms of tables, as they are typed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum TableFormat {
+    #[default]
+    Csv,
+    Parquet,
+    Both,
+}
+
+impl From<TableFormat> for Format {
+    fn from(format: TableFormat) -> Self {
+        match format {
+            TableFormat::Csv => Format::Csv,
+            TableFormat::Parquet => Format::Parquet,
+            TableFormat::Both => Format::Both,
+        }
+    }
 }
 
 fn parse_threshold(text: &str) -> anyhow::Result<Span> {
@@ -198,14 +226,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(budget) => budget.resolve(&original)?,
         None => Budget::unlimited(),
     };
-    let machine = match arguments.enlarge {
-        Some(share) => original.enlarged(share)?,
-        None => original.clone(),
-    };
-    workload.pack_processors(machine.processors_per_node);
     // Where profiles say how long jobs run, the log's run times are nobody's estimates.
     let raises = !arguments.enforce_limits && !policy.uses_profiles();
-    let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
+    let mut stage = Stage { site, ..Stage::new(original, workload, raises) };
+    if let Some(share) = arguments.enlarge {
+        let machine = stage.machine.enlarged(share)?;
+        stage = stage.on(machine);
+    }
     if !policy.uses_profiles() && arguments.belief.were_given() {
         warn(&format!("--believe, --truth and --train have no effect on {policy}"));
     }
@@ -216,20 +243,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         warn(&format!("without --budget, {} is plain EASY", policy));
     }
     let outages = match &arguments.outages {
-        Some(path) => Outages::from_file(path, machine.nodes)?,
+        Some(path) => Outages::from_file(path, stage.machine.nodes)?,
         None => Outages::default(),
     };
 
-    let models = arguments.belief.models(policy, &machine, &workload, &profiles, seed)?;
-    if let Some(models) = &models {
-        check_bound(&budget, policy, &machine, &models.believed, &profiles, &workload)?;
-    }
+    let models = arguments.belief.models(policy, &stage, &profiles, seed)?;
+    let believed = models.as_ref().map(|(models, _)| models);
     let scenario = Scenario {
-        model: models.as_ref().map(|models| &models.believed as &dyn Model),
-        truth: models.as_ref().map(|models| models.truth() as &dyn Model),
-        plain_machine: &original,
-        budget,
-        site: site.as_ref(),
         energy: energy.as_ref().map(|chosen| chosen.budget),
         outages,
         events: match arguments.events {
@@ -238,13 +258,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         },
         seed,
         bsld_threshold: arguments.bsld_threshold,
-        keep_power: arguments.out.is_some(),
-        ..Scenario::new(&machine, &workload, arguments.policy)
+        keep_power: arguments.out.is_some() || arguments.plots.is_some(),
+        ..stage.scenario(arguments.policy, budget, believed, &profiles)?
     };
-    if let Some(processors) = machine.variation.as_ref().filter(|_| policy.uses_curves()) {
-        check_floor(&scenario.budget, policy, &machine, processors)?;
-    }
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
@@ -253,86 +270,38 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
 
-    if let Some(folder) = &arguments.out {
+    if arguments.out.is_some() || arguments.plots.is_some() {
         let policy = arguments.policy.to_string();
-        write_folder(folder, &scenario.subject(&policy), &run, &summary)?;
-        if let (Some(site), Some(budget)) = (&site, scenario.energy) {
-            let content = |out: &mut dyn Write| write_tasks(out, &workload, site, &budget, &run);
-            write_whole(&folder.join("tasks.csv"), &content)?;
+        let subject = scenario.subject(&policy);
+        let asked = arguments.budget.as_ref().map(BudgetSpec::to_string).unwrap_or_default();
+        let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
+        if let Some(folder) = &arguments.out {
+            write_folder(folder, &subject, &run, &digest, arguments.format.into())?;
+            if let (Some(site), Some(budget)) = (&stage.site, scenario.energy) {
+                let tasks = &stage.workload;
+                let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, &run);
+                write_whole(&folder.join("tasks.csv"), &content)?;
+            }
+        }
+        if let Some(folder) = &arguments.plots {
+            write_pictures(folder, slice::from_ref(&digest))?;
         }
     }
     let answer = Answer {
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
-        profiles: models
-            .as_ref()
-            .map(|models| format!("{}: {}", arguments.tables.name(), models.said)),
-        estimates_raised,
+        profiles: models.as_ref().map(|(_, said)| format!("{}: {said}", arguments.tables.name())),
+        estimates_raised: stage.estimates_raised,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
-        jobs_per_s: workload.jobs().len() as f64 / simulate_s.max(1e-9),
+        jobs_per_s: stage.workload.jobs().len() as f64 / simulate_s.max(1e-9),
     };
     if arguments.json {
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))
     } else {
         let assumed = energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
         print(&describe(arguments, &answer, &run, assumed))
-    }
-}
-
-/// A bound under which no job could ever run is a mistake, not an experiment.
-fn check_bound(
-    budget: &Budget,
-    policy: &PolicySpec,
-    machine: &Machine,
-    believed: &Profiled,
-    profiles: &[Profile],
-    workload: &Workload,
-) -> anyhow::Result<()> {
-    let Some((least, application)) = believed.least_power(workload.jobs()) else { return Ok(()) };
-    let usable = budget.lowered(policy.guard());
-    let most = usable.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(machine.base_power);
-    if most < least {
-        let name = &profiles[application as usize - 1].application;
-        bail!(
-            "the budget leaves {most} for jobs, and no configuration draws as little: the \
-             thriftiest is one of '{name}', at {least}"
-        );
-    }
-    Ok(())
-}
-
-/// So is a budget that feeds no processor, or a cap that none can be held at.
-fn check_floor(
-    budget: &Budget,
-    policy: &PolicySpec,
-    machine: &Machine,
-    processors: &Processors,
-) -> anyhow::Result<()> {
-    let floor = processors.floor();
-    let most = budget.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(machine.base_power);
-    if most < floor {
-        bail!("the budget leaves {most} for jobs, and a processor needs at least {floor}");
-    }
-    if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = policy
-        && *cap < floor
-    {
-        bail!("{policy}: a processor of this machine cannot be held below {floor}");
-    }
-    Ok(())
-}
-
-/// The machine a workload comes from; if it does not say, one its largest job just fits on.
-fn machine_of(workload: &Workload) -> anyhow::Result<Machine> {
-    match workload.processors() {
-        Some(processors) => Ok(Machine::of_processors(processors)?),
-        None => {
-            let mut machine =
-                Machine::of_processors(workload.largest_job().min(Machine::MOST_NODES))?;
-            machine.name += " (as many as the largest job asks for; see --machine)";
-            Ok(machine)
-        }
     }
 }
 
@@ -399,7 +368,7 @@ fn describe(
     for (at, violation) in &run.first_violations {
         text += &format!("{:>12}  at {at}: {violation}\n", "refused");
     }
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         text += &format!("{:>12}  {}\n", "written to", folder.display());
     }
     text

@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use crate::cli::warn;
+use crate::experiment::Experiment;
 use crate::profile::cab::{self, Preset};
 use crate::profile::{Profile, Store, StoreError};
 use crate::workload::rmap::UsualTimes;
@@ -27,6 +28,11 @@ impl Arguments {
     /// Whether profiles were named.
     pub(super) fn were_given(&self) -> bool {
         self.profiles.is_some()
+    }
+
+    /// The profiles that were named.
+    pub(super) fn given(&self) -> Option<&str> {
+        self.profiles.as_deref()
     }
 
     /// Which profiles: what was named, or else the usual database, or else what is made up.
@@ -54,6 +60,21 @@ impl Arguments {
             _ => open(Path::new(name)),
         }
     }
+}
+
+/// The profiles of an experiment, which is told their name, so that it says all it depends on. Where no
+/// workload could name an application, nobody has to be told which applications there are.
+pub(super) fn of_experiment(experiment: &mut Experiment) -> Result<Vec<Profile>, StoreError> {
+    if !experiment.needs_profiles() {
+        return Ok(Vec::new());
+    }
+    let mut named = Arguments { profiles: experiment.profiles.clone() };
+    if !experiment.may_name_applications() {
+        named.profiles.get_or_insert_with(|| "cab".to_owned());
+    }
+    let profiles = named.load()?;
+    experiment.profiles = Some(named.name().to_owned());
+    Ok(profiles)
 }
 
 /// The profiles of a database by the number of the application, less one. A number that no

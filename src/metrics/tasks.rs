@@ -1,6 +1,6 @@
 //! What tasks earned in a period, within which energy. The definitions stand in `docs/metrics.md`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::EnergyBudget;
 use crate::policy::DropReason;
@@ -10,7 +10,7 @@ use crate::utility::{Utilities, Utility};
 use crate::workload::Workload;
 
 /// The figures of tasks with utilities, of those that count in the period.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskFigures {
     /// Utility of tasks completed in the period.
     pub utility: f64,
@@ -42,7 +42,7 @@ pub struct TaskFigures {
 }
 
 /// What tasks of one starting utility earned.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Portion {
     /// What such a task is worth at first.
     pub start: f64,

@@ -4,9 +4,16 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
-use crate::metrics::{Subject, Summary};
-use crate::report::{write_caps, write_changes, write_jobs, write_power, write_schedule};
+use crate::metrics::Subject;
+use crate::report::digest::Digest;
+use crate::report::html::page;
+use crate::report::pictures::pictures;
+use crate::report::{
+    Table, caps_table, changes_table, jobs_table, power_table, write_caps, write_changes,
+    write_jobs, write_parquet, write_power, write_schedule,
+};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -25,35 +32,85 @@ pub fn make_folder(folder: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(folder).map_err(|source| ReportError { path: folder.to_owned(), source })
 }
 
-/// Writes `jobs.csv`, `power.csv`, `schedule.swf` and `summary.json` into a folder, which is made
-/// if need be, `changes.csv` if jobs changed while they ran, and `caps.csv` if nodes have caps of
-/// their own: all of them or none. The same run gives the same bytes: timings are not part of it.
+/// In which form tables are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// As text: `.csv`.
+    #[default]
+    Csv,
+    /// For programs: `.parquet`.
+    Parquet,
+    /// In both forms.
+    Both,
+}
+
+/// Writes tables of jobs and power, `schedule.swf`, `summary.json` and `report.html` into a folder,
+/// which is made if need be, a table of changes if jobs changed while they ran, and one of caps if
+/// nodes have caps of their own: all of them or none. The same run gives the same bytes: timings are
+/// not part of it. The digest is the run's own.
 pub fn write_folder(
     folder: &Path,
     subject: &Subject<'_>,
     run: &Run,
-    summary: &Summary,
+    digest: &Digest,
+    format: Format,
 ) -> Result<(), ReportError> {
     make_folder(folder)?;
     let write = |name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
         Unfinished::write(&folder.join(name), content)
     };
     let mut files = vec![
-        write("jobs.csv", &|out| write_jobs(out, subject, run))?,
-        write("power.csv", &|out| write_power(out, run))?,
         write("schedule.swf", &|out| write_schedule(out, subject, run))?,
         write("summary.json", &|out| {
-            serde_json::to_writer_pretty(&mut *out, summary)?;
+            serde_json::to_writer_pretty(&mut *out, &digest.summary)?;
             out.write_all(b"\n")
         })?,
+        write("report.html", &|out| {
+            let Subject { policy, workload, .. } = *subject;
+            let title = format!("{policy} on {}", workload.name());
+            out.write_all(page(&title, slice::from_ref(digest)).as_bytes())
+        })?,
     ];
-    if !run.changes.is_empty() {
-        files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
+    let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
+    if format != Format::Parquet {
+        files.push(write("jobs.csv", &|out| write_jobs(out, subject, run))?);
+        files.push(write("power.csv", &|out| write_power(out, run))?);
+        if have_changed {
+            files.push(write("changes.csv", &|out| write_changes(out, subject, run))?);
+        }
+        if have_caps {
+            files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
+        }
     }
-    if !run.cappings.is_empty() {
-        files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
+    if format != Format::Csv {
+        let mut write_table = |name: &str, table: &Table<'_>| -> Result<(), ReportError> {
+            files.push(write(name, &|out| write_parquet(out, table))?);
+            Ok(())
+        };
+        write_table("jobs.parquet", &jobs_table(subject, run))?;
+        write_table("power.parquet", &power_table(run))?;
+        if have_changed {
+            write_table("changes.parquet", &changes_table(subject, run))?;
+        }
+        if have_caps {
+            write_table("caps.parquet", &caps_table(subject, run))?;
+        }
     }
     files.into_iter().try_for_each(Unfinished::finish)
+}
+
+/// Writes the [pictures] of these runs into a folder, which is made if need be: all of them or none.
+pub fn write_pictures(folder: &Path, digests: &[Digest]) -> Result<(), ReportError> {
+    make_folder(folder)?;
+    let files: Result<Vec<Unfinished>, ReportError> = pictures(digests)
+        .iter()
+        .map(|picture| {
+            let path = folder.join(&picture.name);
+            path.parent().map_or(Ok(()), make_folder)?;
+            Unfinished::write(&path, &|out| out.write_all(picture.svg.as_bytes()))
+        })
+        .collect();
+    files?.into_iter().try_for_each(Unfinished::finish)
 }
 
 /// Writes a file so that it is there whole or not at all.

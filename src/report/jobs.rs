@@ -6,29 +6,69 @@ use crate::digits::Line;
 use crate::metrics::{Subject, bounded_slowdown, wait};
 use crate::policy::DropReason;
 use crate::sim::{Run, State};
+use crate::units::{JobId, Joules};
+
+const HEADING: &[u8] =
+    b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
+    requested,processors,cores,user,application,energy,restarts,changes\n";
+
+/// Energy to the nearest thousandth of a joule; more than can be written counts as the most that can.
+pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
+    u64::try_from((energy.microjoules() + 500) / 1000).unwrap_or(u64::MAX)
+}
+
+/// Why a job did not run.
+pub(super) fn reason(state: State) -> Option<&'static str> {
+    match state {
+        State::Rejected(rejection) => Some(rejection.reason()),
+        State::Waiting => Some("never had the room it needs"),
+        State::Dropped(reason) if reason != DropReason::Unsaid => Some(reason.reason()),
+        _ => None,
+    }
+}
 
 /// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
 /// where there is nothing to say.
 pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
-    out.write_all(b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz\n")?;
+    out.write_all(HEADING)?;
     let machine = subject.machine;
     let mut gears = machine.gearbox.node_powers(machine.node_power);
     gears.retain(|_| subject.has_gears);
     let mut line = Line::new();
-    for (job, record) in subject.workload.jobs().iter().zip(&run.records) {
+    let rows = subject.workload.jobs().iter().zip(&run.records);
+    for (id, (job, record)) in (0..).map(JobId).zip(rows) {
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        line.unsigned(u64::from(record.changes));
+        line.byte(b',');
+        line.unsigned(u64::from(record.restarts));
+        line.byte(b',');
+        if record.state.has_run() {
+            line.thousandths(thousandths_of_joules(run.total(id).energy));
+        }
+        line.byte(b',');
+        if let Some(application) = job.application {
+            line.unsigned(u64::from(application.0.get()));
+        }
+        line.byte(b',');
+        if let Some(user) = job.user {
+            line.unsigned(u64::from(user.0.get()));
+        }
+        line.byte(b',');
+        if record.state.has_run() {
+            line.unsigned(u64::from(record.cores));
+        }
+        line.byte(b',');
+        line.unsigned(u64::from(job.processors));
+        line.byte(b',');
+        line.thousandths(job.requested.millis());
+        line.byte(b',');
         if let Some((gear, _)) = gears.iter().find(|(_, power)| *power == record.cap) {
             line.thousandths((gear.ghz * 1000.0).round() as u64);
         }
         line.byte(b',');
-        match record.state {
-            State::Rejected(rejection) => line.text(rejection.reason()),
-            State::Waiting => line.text("never had the room it needs"),
-            State::Dropped(reason) if reason != DropReason::Unsaid => line.text(reason.reason()),
-            _ => {}
-        }
+        line.text(reason(record.state).unwrap_or_default());
         line.byte(b',');
         line.text(record.state.name());
         line.byte(b',');
@@ -66,8 +106,10 @@ pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU32;
+
     use crate::budget::Budget;
-    use crate::job::Job;
+    use crate::job::{ApplicationId, Job, UserId};
     use crate::machine::Machine;
     use crate::policy::Easy;
     use crate::sim::Simulation;
@@ -80,7 +122,10 @@ mod tests {
         let job = |number, submit, nodes| {
             let requested = Span::from_millis(1500);
             let submit = Instant::from_secs(submit);
-            (Job::new(number, submit, nodes, requested), requested)
+            let user = NonZeroU32::new(3).map(UserId);
+            let application = NonZeroU32::new(4).filter(|_| number == 8).map(ApplicationId);
+            let job = Job::new(number, submit, nodes, requested);
+            (Job { user, application, ..job }, requested)
         };
         let workload = Workload::new("rows", [job(7, 0, 2), job(8, 1, 1), job(9, 1, 5)]);
         let budget = Budget::unlimited();
@@ -97,10 +142,11 @@ mod tests {
         write_jobs(&mut csv, &subject, &run).unwrap();
         assert_eq!(
             String::from_utf8(csv).unwrap(),
-            "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz\n\
-             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3\n\
-             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3\n\
-             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,\n"
+            "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
+             requested,processors,cores,user,application,energy,restarts,changes\n\
+             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3,1.5,2,1,3,,300,0,0\n\
+             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3,1.5,1,1,3,4,150,0,0\n\
+             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,,1.5,5,,3,,,0,0\n"
         );
     }
 }

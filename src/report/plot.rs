@@ -5,7 +5,8 @@ use std::fmt::Write;
 mod axis;
 mod boxes;
 
-use axis::{Axis, Ends, is_plottable};
+use axis::is_plottable;
+pub(super) use axis::{Axis, Ends};
 pub use boxes::{Spread, boxes};
 
 /// The columns a plot takes at most; a terminal has 80.

@@ -6,14 +6,26 @@ use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::policy::DropReason;
 
+/// The unit that suits a length of time, and its seconds.
+pub fn time_unit(seconds: f64) -> (&'static str, f64) {
+    match seconds {
+        s if s < 120.0 => ("s", 1.0),
+        s if s < 7200.0 => ("min", 60.0),
+        s if s < 172_800.0 => ("h", 3600.0),
+        _ => ("days", 86_400.0),
+    }
+}
+
+/// The prefix of a unit that suits a value, and how much it stands for.
+pub fn prefix(value: f64) -> (&'static str, f64) {
+    let prefixes = [("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)];
+    prefixes.into_iter().find(|(_, size)| value >= *size).unwrap_or(("", 1.0))
+}
+
 /// A length of time in the unit that suits it.
 pub fn human_time(seconds: f64) -> String {
-    match seconds {
-        s if s < 120.0 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.1} min", s / 60.0),
-        s if s < 172_800.0 => format!("{:.1} h", s / 3600.0),
-        s => format!("{:.1} days", s / 86_400.0),
-    }
+    let (unit, size) = time_unit(seconds);
+    format!("{:.1} {unit}", seconds / size)
 }
 
 /// Power in the unit that suits it.
@@ -27,10 +39,9 @@ pub fn human_energy(joules: f64) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
-    let prefixes = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    match prefixes.iter().find(|(size, _)| value >= *size) {
-        Some((size, prefix)) => format!("{:.2} {prefix}{unit}", value / size),
-        None => format!("{value:.1} {unit}"),
+    match prefix(value) {
+        ("", _) => format!("{value:.1} {unit}"),
+        (prefix, size) => format!("{:.2} {prefix}{unit}", value / size),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Record {
     pub cap: Watts,
     /// How many nodes it had; none if it never ran.
     pub nodes: u32,
+    /// How many cores it used in each of them.
+    pub cores: u32,
     /// How often a failing node threw it out, so that it had to start again.
     pub restarts: u16,
     /// How often its operating point changed while it ran. What it had at its end is what stands
@@ -78,6 +80,7 @@ impl Record {
         power: Watts::ZERO,
         cap: Watts::ZERO,
         nodes: 0,
+        cores: 0,
         restarts: 0,
         changes: 0,
         state: State::Waiting,

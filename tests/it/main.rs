@@ -2,7 +2,10 @@
 
 mod adversarial;
 mod agreement;
+mod browser;
 mod cli;
+mod docs;
+mod experiment;
 mod guided;
 mod layering;
 mod parm;

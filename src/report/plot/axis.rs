@@ -2,7 +2,7 @@
 
 /// A stretch of numbers, and the round ones to write beside it.
 #[derive(Debug)]
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     low: f64,
     high: f64,
     step: f64,
@@ -10,7 +10,7 @@ pub(super) struct Axis {
 
 /// Where an axis begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(in crate::report) enum Ends {
     /// At the outermost values.
     Values,
     /// At the round numbers around them.
@@ -25,7 +25,11 @@ pub(super) fn is_plottable(value: f64) -> bool {
 impl Axis {
     /// An axis that covers these values with about `ticks` round numbers; none if there is no
     /// value to cover.
-    pub(super) fn over(values: impl Iterator<Item = f64>, ticks: u32, ends: Ends) -> Option<Self> {
+    pub(in crate::report) fn over(
+        values: impl Iterator<Item = f64>,
+        ticks: u32,
+        ends: Ends,
+    ) -> Option<Self> {
         let values = values.filter(|value| is_plottable(*value));
         let (low, high) = values.fold(None, |span: Option<(f64, f64)>, value| {
             let (low, high) = span.unwrap_or((value, value));
@@ -48,7 +52,7 @@ impl Axis {
     }
 
     /// The round numbers on it, with how they are written.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(in crate::report) fn ticks(&self) -> Vec<(f64, String)> {
         let mut decimals = 0;
         let mut unit = self.step;
         while unit < 0.999 {

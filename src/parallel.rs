@@ -1,11 +1,26 @@
-//! Many runs that know nothing of each other, on all cores.
+//! Many runs that know nothing of each other, on all cores or on as many as were asked for.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// As many threads as there are cores.
+pub(crate) fn all_cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
 /// What becomes of each task, in the order of the tasks, on all cores.
-pub(super) fn in_parallel<Task: Sync, Done: Send>(
+pub(crate) fn in_parallel<Task: Sync, Done: Send>(
+    tasks: &[Task],
+    work: impl Fn(&Task) -> Done + Sync,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Vec<Done> {
+    on_threads(all_cores(), tasks, work, progress)
+}
+
+/// The same on so many threads. The answer does not depend on how many there are.
+pub(crate) fn on_threads<Task: Sync, Done: Send>(
+    threads: NonZeroUsize,
     tasks: &[Task],
     work: impl Fn(&Task) -> Done + Sync,
     progress: &(dyn Fn(u64, u64) + Sync),
@@ -24,8 +39,7 @@ pub(super) fn in_parallel<Task: Sync, Done: Send>(
         }
     };
     std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        for _ in 1..cores.min(tasks.len()) {
+        for _ in 1..threads.get().min(tasks.len()) {
             scope.spawn(worker);
         }
         worker();
@@ -43,13 +57,18 @@ mod tests {
     fn tasks_are_done_once_and_keep_their_order() {
         let tasks: Vec<u64> = (0..1000).collect();
         let last = Mutex::new(0);
-        let doubled = in_parallel(&tasks, |task| 2 * task, &|done, all| {
+        let progress = |done, all| {
             assert_eq!(all, 1000);
             let mut last = last.lock().unwrap();
             assert_eq!(done, *last + 1);
             *last = done;
-        });
-        assert_eq!(doubled, (0..1000).map(|task| 2 * task).collect::<Vec<_>>());
+        };
+        for threads in [1, 2, 7] {
+            *last.lock().unwrap() = 0;
+            let threads = NonZeroUsize::new(threads).unwrap();
+            let doubled = on_threads(threads, &tasks, |task| 2 * task, &progress);
+            assert_eq!(doubled, (0..1000).map(|task| 2 * task).collect::<Vec<_>>());
+        }
         assert!(in_parallel(&[0; 0], |task| *task, &|_, _| ()).is_empty());
     }
 }

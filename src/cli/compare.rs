@@ -1,0 +1,241 @@
+//! `busbar compare`: policies × budgets × workloads × seeds, ranked.
+
+use std::io::IsTerminal;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Instant as Clock;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::cli::{keeping, print, tables, warn};
+use crate::experiment::assumptions::assumptions;
+use crate::experiment::ranking::rankings;
+use crate::experiment::run::Results;
+use crate::experiment::{
+    Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
+};
+use crate::machine::Machine;
+use crate::policy::PolicySpec;
+use crate::report::html::page_with_absent;
+use crate::report::{human_time, make_folder, write_pictures, write_whole};
+use crate::units::Span;
+use crate::workload::parse_places;
+
+/// Compare policies under several budgets, and rank them
+///
+/// Without arguments: the built-in workload under all policies and three budgets. Results are kept,
+/// so that a comparison that was interrupted goes on where it stopped.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar compare
+  busbar compare --policy easy-power --policy pb-guided --budget 50% --budget 70%
+  busbar compare --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --rank-by slowdown
+  busbar compare --workload log.swf.gz --machine cluster.toml --budget 1.2MW --out results/
+  busbar compare experiment.toml --json
+
+An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
+profiles, jobs, enforce_limits, bsld_threshold, rank_by, title. An option takes the place of the key of
+the file. docs/experiments.md has more.")]
+pub(super) struct Arguments {
+    /// A .toml file that says what is to be compared
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: Option<PathBuf>,
+
+    /// A policy to compare; may be given several times [default: all of them]
+    #[arg(short, long, value_name = "P")]
+    policy: Vec<PolicySpec>,
+
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
+    /// rows, or none; may be given several times [default: 60%, 80%, 100%]
+    #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
+    budget: Vec<Feed>,
+
+    /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; may
+    /// be given several times [default: demo]
+    #[arg(short, long, value_name = "SRC")]
+    workload: Vec<String>,
+
+    /// How often what is random is drawn: seeds 1 to N [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+
+    /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+    /// alike), a .toml machine file, or a .csv file of curves [default: what the workload comes from]
+    #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
+    machine: Option<String>,
+
+    /// The machine with this number of nodes, under the same watts; may be given several times
+    #[arg(long, value_name = "N")]
+    nodes: Vec<u32>,
+
+    #[command(flatten)]
+    tables: tables::Arguments,
+
+    /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
+    #[arg(long, value_name = "A..B", value_parser = parse_places)]
+    jobs: Option<Range<usize>>,
+
+    /// End jobs at the time they asked for; without this an estimate below the run time counts
+    /// as equal to it
+    #[arg(long)]
+    enforce_limits: bool,
+
+    /// Threshold of the bounded slowdown, in seconds [default: 600]
+    #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true)]
+    bsld_threshold: Option<Span>,
+
+    /// The figure that decides among policies that complete as many jobs: turnaround, wait, slowdown,
+    /// makespan, energy, utilisation [default: turnaround]
+    #[arg(long, value_name = "FIGURE")]
+    rank_by: Option<Figure>,
+
+    #[command(flatten)]
+    keeping: keeping::Arguments,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Write report.html, results.csv and experiment.toml into this folder
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Write the pictures of the report into this folder, as SVG files
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let began = Clock::now();
+    let mut experiment = arguments.experiment()?;
+    let profiles = tables::of_experiment(&mut experiment)?;
+    if let Some(named) = &experiment.machine {
+        named.value.machine.remarks.iter().for_each(|remark| warn(remark));
+    }
+    let ready = Ready::new(&experiment, &profiles)?;
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
+        // Now rather than after a long run.
+        make_folder(folder)?;
+    }
+    let draws = arguments.out.is_some() || arguments.plots.is_some();
+    let results = arguments.keeping.run(&ready, draws)?;
+    if let Some(folder) = &arguments.out {
+        write_folder(folder, &ready, &results)?;
+    }
+    if let Some(folder) = &arguments.plots {
+        write_pictures(folder, &ready.digests(&results))?;
+    }
+    if arguments.json {
+        let rankings = rankings(&results.tried, experiment.rank_by);
+        let mut answer = results::answer(&ready, &rankings, &results.tried);
+        answer["reused"] = results.reused().into();
+        answer["wall_s"] = began.elapsed().as_secs_f64().into();
+        print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
+    } else {
+        print(&describe(&ready, &results, arguments, began))?;
+    }
+    match results.tried.iter().any(|tried| tried.outcome.summary().is_some()) {
+        true => Ok(()),
+        false => bail!("no policy could run; the reasons are above"),
+    }
+}
+
+impl Arguments {
+    /// What is to be compared: what the file says, and instead of it what the options say.
+    fn experiment(&self) -> anyhow::Result<Experiment> {
+        let mut experiment = match &self.experiment {
+            Some(path) => file::read(path)?,
+            None => Experiment::default(),
+        };
+        if !self.policy.is_empty() {
+            experiment.policies.clone_from(&self.policy);
+        }
+        if !self.budget.is_empty() {
+            experiment.budgets = self.budget.iter().map(|b| said("--budget", b.clone())).collect();
+        }
+        if !self.workload.is_empty() {
+            let read = |text: &String| text.parse::<Load>().map(|load| said("--workload", load));
+            let workloads = self.workload.iter().map(read).collect::<Result<_, _>>();
+            experiment.workloads =
+                workloads.map_err(|why| Place::Option("--workload").error(why))?;
+        }
+        if let Some(count) = self.seeds {
+            experiment.seeds = (1..=count).collect();
+        }
+        if let Some(text) = &self.machine {
+            experiment.machine = Some(said("--machine", equipment(text)?));
+        }
+        if !self.nodes.is_empty() {
+            experiment.nodes = self.nodes.iter().map(|nodes| said("--nodes", *nodes)).collect();
+        }
+        if let Some(name) = self.tables.given() {
+            experiment.profiles = Some(name.to_owned());
+        }
+        experiment.jobs = self.jobs.clone().or(experiment.jobs);
+        experiment.enforce_limits |= self.enforce_limits;
+        experiment.bsld_threshold = self.bsld_threshold.unwrap_or(experiment.bsld_threshold);
+        experiment.rank_by = self.rank_by.unwrap_or(experiment.rank_by);
+        Ok(experiment)
+    }
+}
+
+/// What an option says.
+pub(super) fn said<T>(option: &'static str, value: T) -> Named<T> {
+    Named { value, place: Place::Option(option) }
+}
+
+/// The machine that a text names.
+pub(super) fn equipment(text: &str) -> anyhow::Result<Equipment> {
+    let machine = Machine::from_text(text).context("--machine")?;
+    Ok(Equipment { text: text.to_owned(), machine })
+}
+
+fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::Result<()> {
+    write_whole(&folder.join("results.csv"), &|out| {
+        results::write_csv(out, ready, &results.tried)
+    })?;
+    let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
+    let page = page_with_absent(title, &ready.digests(results), &ready.absent(results));
+    write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
+    let text = file::write(ready.experiment);
+    write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
+    Ok(())
+}
+
+fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {
+    let rankings = rankings(&results.tried, ready.experiment.rank_by);
+    let mut text = String::new();
+    if let Some(title) = &ready.experiment.title {
+        text += &format!("{title}\n\n");
+    }
+    let emphasis: fn(&str) -> String = match is_coloured() {
+        true => |line| format!("\x1b[1m{line}\x1b[0m"),
+        false => str::to_owned,
+    };
+    text += &table::tables(ready, &rankings, &emphasis);
+    text += &table::legend(ready);
+    let (reused, all) = (results.reused(), results.tried.len());
+    let reused = match reused {
+        0 => String::new(),
+        reused => format!(", {reused} of them known from before"),
+    };
+    for assumption in assumptions(ready) {
+        text += &format!("assumed: {assumption}\n");
+    }
+    let took = human_time(began.elapsed().as_secs_f64());
+    let runs = if all == 1 { "run" } else { "runs" };
+    text += &format!("{all} {runs}{reused}; took {took}\n");
+    if let Some(folder) = &arguments.out {
+        text += &format!("written to {}\n", folder.display());
+    }
+    text
+}
+
+/// Whether standard output is a terminal that shows bold letters, and nobody minds
+/// (<https://no-color.org>).
+fn is_coloured() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}

@@ -1,0 +1,61 @@
+//! `busbar completions` and `busbar man`: what the shell and the manual know of the commands, made
+//! from the same definitions as `--help`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::{Cli, print};
+use crate::report::{make_folder, write_whole};
+
+/// Print a script that lets a shell complete the commands and options of busbar
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar completions bash > ~/.local/share/bash-completion/completions/busbar
+  busbar completions zsh > ~/.zfunc/_busbar
+  busbar completions fish > ~/.config/fish/completions/busbar.fish")]
+pub(super) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+/// Write manual pages, one for each command
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar man --out ~/.local/share/man/man1
+  man busbar-compare")]
+pub(super) struct Man {
+    /// The folder that the pages are written into
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+}
+
+pub(super) fn completions(arguments: &Completions) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "busbar", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+pub(super) fn man(arguments: &Man) -> anyhow::Result<()> {
+    make_folder(&arguments.out)?;
+    let mut whole = Cli::command();
+    whole.build();
+    let pages = write_pages(&whole, "busbar", &arguments.out)?;
+    print(&format!("{pages} pages written to {}\n", arguments.out.display()))
+}
+
+/// Writes the page of a command and those of the commands below it, and says how many they are.
+fn write_pages(command: &Command, name: &str, folder: &Path) -> anyhow::Result<usize> {
+    let page = clap_mangen::Man::new(command.clone()).title(name);
+    write_whole(&folder.join(format!("{name}.1")), &|mut out: &mut dyn io::Write| {
+        page.render(&mut out)
+    })?;
+    let mut pages = 1;
+    // Every command has a subcommand 'help', which needs no page.
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        pages += write_pages(below, &format!("{name}-{}", below.get_name()), folder)?;
+    }
+    Ok(pages)
+}

@@ -1,0 +1,335 @@
+//! An experiment: policies × budgets × workloads × seeds as data, and what came of trying them all.
+//!
+//! What is to be compared is written on the command line or in a file that can be kept under
+//! version control ([`file`]). It is checked as a whole before anything runs ([`ready`]). Then each
+//! [`Cell`] is one run, on whatever core is free, or none if its result is in the [`cache`]; a policy
+//! that cannot run on a workload becomes a cell with the reason. [`ranking`] says who is best.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::budget::{BudgetError, BudgetSpec};
+use crate::machine::Machine;
+use crate::metrics::BSLD_THRESHOLD;
+use crate::policy::PolicySpec;
+use crate::units::{Share, Span};
+use crate::workload::Source;
+
+pub mod assumptions;
+pub mod cache;
+pub mod curve;
+pub mod file;
+pub mod plan;
+pub mod ranking;
+pub mod ready;
+pub mod results;
+pub mod run;
+pub mod table;
+
+pub use ranking::Figure;
+pub use ready::Ready;
+pub use run::{Outcome, Tried};
+
+pub(crate) use crate::parallel::all_cores;
+
+/// What is to be compared.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What it is called; nothing has to be said.
+    pub title: Option<String>,
+    /// Who is compared.
+    pub policies: Vec<PolicySpec>,
+    /// What the machine may draw.
+    pub budgets: Vec<Named<Feed>>,
+    /// The jobs.
+    pub workloads: Vec<Named<Load>>,
+    /// Where random numbers start, those of generators and those about jobs.
+    pub seeds: Vec<u64>,
+    /// The machine, if it is not the one the workload comes from.
+    pub machine: Option<Named<Equipment>>,
+    /// Numbers of nodes to try under the same watts; as many as the machine has if it is empty.
+    pub nodes: Vec<Named<u32>>,
+    /// The profiles of applications, by the name of a database or of what is made up.
+    pub profiles: Option<String>,
+    /// Only these jobs of each workload, by their place in submit order.
+    pub jobs: Option<Range<usize>>,
+    /// Whether jobs are ended at the time they asked for.
+    pub enforce_limits: bool,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+    /// By which figure policies are ranked.
+    pub rank_by: Figure,
+}
+
+/// Something that was asked for, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named<T> {
+    /// What.
+    pub value: T,
+    /// Where.
+    pub place: Place,
+}
+
+/// Where something was asked for, so that a mistake can be found again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nobody asked for it; it is the default.
+    Default,
+    /// By an option of the command line.
+    Option(&'static str),
+    /// By the name of an experiment file.
+    File(PathBuf),
+    /// In a line of a file, counted from 1.
+    Line {
+        /// Which file.
+        file: PathBuf,
+        /// Which line.
+        line: usize,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Default => f.write_str("by default"),
+            Place::Option(option) => f.write_str(option),
+            Place::File(file) => write!(f, "the experiment {}", file.display()),
+            Place::Line { file, line } => write!(f, "{}, line {line}", file.display()),
+        }
+    }
+}
+
+/// Why an experiment cannot be carried out. What is wrong is the error's source.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}")]
+pub struct ExperimentError {
+    /// Where it was asked for.
+    pub place: Place,
+    /// What is wrong with it.
+    #[source]
+    pub why: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl Place {
+    /// What is wrong here.
+    pub fn error(
+        &self,
+        why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> ExperimentError {
+        ExperimentError { place: self.clone(), why: why.into() }
+    }
+}
+
+/// What the machine may draw, or that nobody limits it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// Without a limit.
+    Unlimited,
+    /// Within a budget.
+    Limited(BudgetSpec),
+}
+
+impl FromStr for Feed {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        match text {
+            "none" => Ok(Feed::Unlimited),
+            text => text.parse().map(Feed::Limited),
+        }
+    }
+}
+
+impl fmt::Display for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Feed::Unlimited => f.write_str("none"),
+            Feed::Limited(budget) => budget.fmt(f),
+        }
+    }
+}
+
+/// A workload as it was named, and where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// What was written.
+    pub text: String,
+    /// What it means.
+    pub source: Source,
+}
+
+impl FromStr for Load {
+    type Err = Box<dyn std::error::Error + Send + Sync>;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "-" {
+            return Err("standard input can be read only once; name a file".into());
+        }
+        Ok(Load { text: text.to_owned(), source: text.parse()? })
+    }
+}
+
+/// A machine as it was named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equipment {
+    /// What was written.
+    pub text: String,
+    /// What it means.
+    pub machine: Machine,
+}
+
+/// One run of an experiment, by the places of its parts in the lists of the experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// Which workload.
+    pub workload: usize,
+    /// Which number of nodes; 0 if only one is tried.
+    pub size: usize,
+    /// Which budget.
+    pub budget: usize,
+    /// Which policy.
+    pub policy: usize,
+    /// Which seed.
+    pub seed: u64,
+}
+
+/// The built-in workload under all policies and three budgets.
+impl Default for Experiment {
+    fn default() -> Self {
+        let named = |value| Named { value, place: Place::Default };
+        let budgets = [60, 80, 100].map(|percent| {
+            let limit = crate::budget::Limit::Share(Share::percent(percent));
+            named(Feed::Limited(BudgetSpec::Limit(limit)))
+        });
+        let demo = Load { text: "demo".to_owned(), source: Source::Demo };
+        Experiment {
+            title: None,
+            policies: PolicySpec::all().to_vec(),
+            budgets: budgets.to_vec(),
+            workloads: vec![Named { value: demo, place: Place::Default }],
+            seeds: (1..=Experiment::USUAL_SEEDS).collect(),
+            machine: None,
+            nodes: Vec::new(),
+            profiles: None,
+            jobs: None,
+            enforce_limits: false,
+            bsld_threshold: BSLD_THRESHOLD,
+            rank_by: Figure::default(),
+        }
+    }
+}
+
+impl Experiment {
+    /// How many seeds are tried if nobody says.
+    pub const USUAL_SEEDS: u64 = 3;
+
+    /// The most runs an experiment may have; more is a slip of the pen.
+    pub const MOST_CELLS: usize = 10_000_000;
+
+    /// All its runs. Where no random number depends on the seed, one run stands for all seeds.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for (workload, load) in self.workloads.iter().enumerate() {
+            for (place, &seed) in self.seeds.iter().enumerate() {
+                for size in 0..self.nodes.len().max(1) {
+                    for budget in 0..self.budgets.len() {
+                        for (policy, spec) in self.policies.iter().enumerate() {
+                            let matters = load.value.source.heeds_seed() || spec.heeds_seed();
+                            if place == 0 || matters {
+                                cells.push(Cell { workload, size, budget, policy, seed });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// What a workload is called in results: as it was written, but a file by its name alone, unless
+    /// another one has the same. So results do not depend on where an experiment was started.
+    pub fn workload_name(&self, place: usize) -> String {
+        let path = |load: &Named<Load>| match &load.value.source {
+            Source::Log(path) => Some(path.clone()),
+            _ => None,
+        };
+        let paths: Vec<Option<PathBuf>> = self.workloads.iter().map(path).collect();
+        short_name(&paths, place).unwrap_or_else(|| self.workloads[place].value.text.clone())
+    }
+
+    /// What a budget is called in results, by the same rule.
+    pub fn budget_name(&self, place: usize) -> String {
+        let path = |feed: &Named<Feed>| match &feed.value {
+            Feed::Limited(BudgetSpec::File(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let paths: Vec<Option<PathBuf>> = self.budgets.iter().map(path).collect();
+        short_name(&paths, place).unwrap_or_else(|| self.budgets[place].value.to_string())
+    }
+
+    /// Whether a workload may say which applications its jobs run, so that profiles matter.
+    pub fn may_name_applications(&self) -> bool {
+        let names =
+            |load: &Named<Load>| !matches!(load.value.source, Source::Demo | Source::Lublin(_));
+        self.workloads.iter().any(names)
+    }
+
+    /// Whether profiles are asked for at all.
+    pub fn needs_profiles(&self) -> bool {
+        self.policies.iter().any(PolicySpec::uses_profiles)
+            || self.workloads.iter().any(|load| load.value.source.needs_applications())
+    }
+}
+
+/// The name of one of these files without its folder, if no other has the same.
+fn short_name(paths: &[Option<PathBuf>], place: usize) -> Option<String> {
+    let name = |path: &Option<PathBuf>| path.as_ref()?.file_name()?.to_str().map(str::to_owned);
+    let short = name(&paths[place])?;
+    let alike = paths.iter().filter(|path| name(path).as_ref() == Some(&short)).count();
+    (alike == 1).then_some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_that_changes_nothing_is_not_tried_again() {
+        let easy: PolicySpec = "easy".parse().unwrap();
+        let guided: PolicySpec = "pb-guided".parse().unwrap();
+        let mut experiment = Experiment {
+            policies: vec![easy, guided],
+            seeds: vec![4, 5, 6],
+            ..Experiment::default()
+        };
+        // Three budgets: easy once, pb-guided with each seed.
+        assert_eq!(experiment.cells().len(), 3 * (1 + 3));
+        let of_easy = |cell: &&Cell| cell.policy == 0;
+        assert!(experiment.cells().iter().filter(of_easy).all(|cell| cell.seed == 4));
+        let lublin = "lublin(jobs=9)".parse().unwrap();
+        experiment.workloads.push(Named { value: lublin, place: Place::Default });
+        assert_eq!(experiment.cells().len(), 3 * (1 + 3) + 3 * 2 * 3);
+        assert!("-".parse::<Load>().is_err());
+    }
+
+    #[test]
+    fn files_are_called_by_their_names_unless_two_are_alike() {
+        let paths = ["a/x.swf", "b/x.swf", "b/y.swf"].map(|path| Some(PathBuf::from(path)));
+        assert_eq!(short_name(&paths, 0), None);
+        assert_eq!(short_name(&paths, 2).as_deref(), Some("y.swf"));
+        assert_eq!(short_name(&[None], 0), None);
+        assert_eq!(Experiment::default().workload_name(0), "demo");
+        assert_eq!(Experiment::default().budget_name(0), "60%");
+    }
+
+    #[test]
+    fn a_feed_may_have_no_limit() {
+        assert_eq!("none".parse::<Feed>().unwrap(), Feed::Unlimited);
+        for text in ["none", "60%", "6500W"] {
+            assert_eq!(text.parse::<Feed>().unwrap().to_string(), text);
+        }
+        assert!("80".parse::<Feed>().unwrap_err().to_string().contains("valid units"));
+    }
+}

@@ -1,0 +1,36 @@
+//! What the figures of an experiment rest on that nobody measured.
+
+use crate::experiment::Ready;
+use crate::machine::Machine;
+use crate::policy::PolicySpec;
+use crate::workload::Source;
+
+/// What is assumed, a sentence for each thing.
+pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
+    let experiment = ready.experiment;
+    let machines = || (0..experiment.workloads.len()).map(|workload| ready.machine(workload, 0));
+    let has = |wanted: fn(&PolicySpec) -> bool| experiment.policies.iter().any(wanted);
+    let mut said = Vec::new();
+    if machines().any(|machine| machine.power_is_assumed) {
+        let watts = Machine::ASSUMED_NODE_POWER;
+        said.push(format!("a busy node draws {watts}; a machine file says what yours draws"));
+    }
+    if has(PolicySpec::uses_gears) && machines().any(|machine| machine.gearbox.is_assumed()) {
+        let gears = "the gears of nodes, and how much jobs mind them, are the built-in ones";
+        said.push(format!("{gears}; a machine file says what yours are"));
+    }
+    if has(|policy| matches!(policy, PolicySpec::Parm(_))) {
+        said.push(
+            "under parm jobs run on other numbers of nodes than they ask for, which no other policy \
+             here may do; how they scale is drawn from the seed, as no log says so"
+                .to_owned(),
+        );
+    }
+    let is_made_up = |source: &Source| !matches!(source, Source::Log(_));
+    let made_up = experiment.workloads.iter().filter(|load| is_made_up(&load.value.source));
+    let names: Vec<&str> = made_up.map(|load| load.value.text.as_str()).collect();
+    if !names.is_empty() {
+        said.push(format!("the jobs of {} are made up", names.join(", ")));
+    }
+    said
+}

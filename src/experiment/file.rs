@@ -1,0 +1,281 @@
+//! Experiments as TOML files: read with every mistake named by its line, and written.
+//!
+//! ```toml
+//! policies = ["easy", "pb-guided(beta=known)"]
+//! budgets = ["60%", "6500W", "none"]
+//! workloads = ["demo", "log.swf.gz"]
+//! seeds = 5
+//! ```
+//!
+//! All keys may be left out. Paths are those seen from the folder of the file.
+
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::de::{self, Deserialize, Deserializer};
+use toml::Spanned;
+
+use crate::budget::BudgetSpec;
+use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
+use crate::machine::Machine;
+use crate::units::{Span, parse_decimal};
+use crate::workload::{Source, parse_places};
+
+/// The file as written.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: Option<String>,
+    policies: Option<List<Text>>,
+    budgets: Option<List<Text>>,
+    workloads: Option<List<Text>>,
+    seeds: Option<Spanned<Seeds>>,
+    machine: Option<Spanned<Text>>,
+    nodes: Option<List<u32>>,
+    profiles: Option<Spanned<Text>>,
+    jobs: Option<Spanned<Text>>,
+    #[serde(default)]
+    enforce_limits: bool,
+    bsld_threshold: Option<Spanned<Text>>,
+    rank_by: Option<Spanned<Text>>,
+}
+
+type List<T> = Spanned<Vec<Spanned<T>>>;
+
+/// Text in quotes. Numbers are not taken for it: without its unit, one could mean anything.
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text in quotes, such as \"easy\", \"60%\" or \"6500W\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+/// How many seeds, or which.
+struct Seeds(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Seeds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Seeds;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of seeds, such as 5, or a list of them, such as [1, 7]")
+            }
+
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Seeds, E> {
+                match u64::try_from(count) {
+                    Ok(count) if (1..=Seeds::MOST).contains(&count) => {
+                        Ok(Seeds((1..=count).collect()))
+                    }
+                    _ => Err(E::custom(format!("{count} seeds; write 1 to {}", Seeds::MOST))),
+                }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Seeds, A::Error> {
+                let mut seeds = Vec::new();
+                while let Some(seed) = list.next_element()? {
+                    seeds.push(seed);
+                }
+                Ok(Seeds(seeds))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Seeds {
+    /// As many as anybody needs.
+    const MOST: u64 = 1_000_000;
+}
+
+/// Reads an experiment.
+pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
+    let whole = Place::File(path.to_owned());
+    let text = std::fs::read_to_string(path).map_err(|error| whole.error(error))?;
+    parse(&text, path)
+}
+
+fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
+    let line = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
+    let at = |offset: usize| Place::Line { file: path.to_owned(), line: line(offset) };
+    let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
+        at(error.span().map_or(0, |span| span.start)).error(error.message().to_owned())
+    })?;
+    let reader = Reader { folder: path.parent().unwrap_or(Path::new("")), at: &at };
+    let mut experiment = Experiment { title: file.title, ..Experiment::default() };
+    if let Some(policies) = file.policies {
+        let named = reader.list(policies, |text: Text| text.0.parse())?;
+        experiment.policies = named.into_iter().map(|named| named.value).collect();
+    }
+    if let Some(budgets) = file.budgets {
+        experiment.budgets = reader.list(budgets, |text| reader.path(&text.0).parse::<Feed>())?;
+    }
+    if let Some(workloads) = file.workloads {
+        experiment.workloads =
+            reader.list(workloads, |text| reader.path(&text.0).parse::<Load>())?;
+    }
+    if let Some(seeds) = file.seeds {
+        if seeds.get_ref().0.is_empty() {
+            return Err(at(seeds.span().start).error("the list is empty; give at least one"));
+        }
+        experiment.seeds = seeds.into_inner().0;
+    }
+    if let Some(nodes) = file.nodes {
+        experiment.nodes = reader.list(nodes, Ok::<u32, String>)?;
+    }
+    if let Some(machine) = file.machine {
+        experiment.machine = Some(reader.one(machine, |text| {
+            let text = reader.path(&text.0);
+            Machine::from_text(&text).map(|machine| Equipment { text, machine })
+        })?);
+    }
+    if let Some(profiles) = file.profiles {
+        let named = reader.one(profiles, |text| Ok::<_, String>(reader.path(&text.0)))?;
+        experiment.profiles = Some(named.value);
+    }
+    if let Some(jobs) = file.jobs {
+        experiment.jobs = Some(reader.one(jobs, |text| parse_places(&text.0))?.value);
+    }
+    experiment.enforce_limits = file.enforce_limits;
+    if let Some(threshold) = file.bsld_threshold {
+        experiment.bsld_threshold = reader.one(threshold, |text| parse_threshold(&text.0))?.value;
+    }
+    if let Some(figure) = file.rank_by {
+        experiment.rank_by = reader.one(figure, |text| text.0.parse())?.value;
+    }
+    Ok(experiment)
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads values of a file with the places where they stand.
+struct Reader<'a> {
+    folder: &'a Path,
+    at: &'a dyn Fn(usize) -> Place,
+}
+
+impl Reader<'_> {
+    fn one<T, V, E: Into<AnyError>>(
+        &self,
+        written: Spanned<T>,
+        read: impl Fn(T) -> Result<V, E>,
+    ) -> Result<Named<V>, ExperimentError> {
+        let place = (self.at)(written.span().start);
+        match read(written.into_inner()) {
+            Ok(value) => Ok(Named { value, place }),
+            Err(why) => Err(place.error(why)),
+        }
+    }
+
+    fn list<T, V, E: Into<AnyError>>(
+        &self,
+        written: List<T>,
+        read: impl Fn(T) -> Result<V, E>,
+    ) -> Result<Vec<Named<V>>, ExperimentError> {
+        let place = (self.at)(written.span().start);
+        let items = written.into_inner();
+        if items.is_empty() {
+            return Err(place.error("the list is empty; give at least one, or leave the key out"));
+        }
+        items.into_iter().map(|item| self.one(item, &read)).collect()
+    }
+
+    /// The path of a file that is there, seen from the folder of the experiment; other text, and
+    /// files that are not there, as they are.
+    fn path(&self, text: &str) -> String {
+        let path = self.folder.join(text);
+        let looks_like_one =
+            [".toml", ".csv", ".swf", ".gz", ".db"].iter().any(|e| text.ends_with(e));
+        match path.is_file() || looks_like_one {
+            true => path.to_string_lossy().into_owned(),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// Reads the threshold of the bounded slowdown, in seconds.
+pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).trim();
+    match parse_decimal(seconds, 1000)? {
+        0 => {
+            Err("the threshold must be above zero: jobs of no length would have no slowdown".into())
+        }
+        millis => Ok(Span::from_millis(millis)),
+    }
+}
+
+/// The experiment as a file that can be read again from any folder.
+pub fn write(experiment: &Experiment) -> String {
+    let mut text = String::new();
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let mut line = |key: &str, value: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{key} = {value}");
+    };
+    let list = |items: Vec<String>| match items.len() {
+        0 | 1 => format!("[{}]", items.concat()),
+        _ => format!("[\n    {},\n]", items.join(",\n    ")),
+    };
+    if let Some(title) = &experiment.title {
+        line("title", quoted(title));
+    }
+    line("policies", list(experiment.policies.iter().map(|p| quoted(&p.to_string())).collect()));
+    let feed = |feed: &Named<Feed>| match &feed.value {
+        Feed::Limited(BudgetSpec::File(path)) => quoted(&absolute(path)),
+        other => quoted(&other.to_string()),
+    };
+    line("budgets", list(experiment.budgets.iter().map(feed).collect()));
+    let load = |load: &Named<Load>| match &load.value.source {
+        Source::Log(path) => quoted(&absolute(path)),
+        _ => quoted(&load.value.text),
+    };
+    line("workloads", list(experiment.workloads.iter().map(load).collect()));
+    line("seeds", format!("{:?}", experiment.seeds));
+    if let Some(Named { value: Equipment { text, .. }, .. }) = &experiment.machine {
+        line("machine", quoted(&existing(text)));
+    }
+    if !experiment.nodes.is_empty() {
+        let nodes: Vec<u32> = experiment.nodes.iter().map(|nodes| nodes.value).collect();
+        line("nodes", format!("{nodes:?}"));
+    }
+    if let Some(profiles) = &experiment.profiles {
+        line("profiles", quoted(&existing(profiles)));
+    }
+    if let Some(jobs) = &experiment.jobs {
+        let end = if jobs.end == usize::MAX { String::new() } else { jobs.end.to_string() };
+        line("jobs", quoted(&format!("{}..{end}", jobs.start)));
+    }
+    if experiment.enforce_limits {
+        line("enforce_limits", "true".to_owned());
+    }
+    line("bsld_threshold", quoted(&experiment.bsld_threshold.to_string()));
+    line("rank_by", quoted(experiment.rank_by.name()));
+    text
+}
+
+fn absolute(path: &Path) -> String {
+    let whole: PathBuf = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole.to_string_lossy().into_owned()
+}
+
+/// A file by its whole path; other names as they are.
+fn existing(text: &str) -> String {
+    if Path::new(text).is_file() { absolute(Path::new(text)) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

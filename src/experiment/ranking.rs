@@ -1,0 +1,292 @@
+//! Who is best: the policies of an experiment in order, for each workload and budget.
+//!
+//! A run that leaves jobs undone has an easier time with the others, and its mean wait is no gain. So a
+//! policy that completes more jobs stands before one that completes fewer, whatever their other
+//! figures are, and only among those that complete the most is any figure called the best. Over seeds
+//! the mean counts; the deviation is that of a sample.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use crate::experiment::{Cell, Outcome, Tried};
+use crate::metrics::Summary;
+
+/// A figure by which policies can be compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Figure {
+    /// The mean time from submission to end: what users wait for, and it can be compared between
+    /// policies that slow jobs down and policies that do not.
+    #[default]
+    Turnaround,
+    /// The mean time from submission to start.
+    Wait,
+    /// The mean bounded slowdown.
+    Slowdown,
+    /// From the first submission to the last end.
+    Makespan,
+    /// The energy drawn.
+    Energy,
+    /// The share of node time that jobs used.
+    Utilisation,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 6] = [
+        Figure::Turnaround,
+        Figure::Wait,
+        Figure::Slowdown,
+        Figure::Makespan,
+        Figure::Energy,
+        Figure::Utilisation,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Figure::Turnaround => "turnaround",
+            Figure::Wait => "wait",
+            Figure::Slowdown => "slowdown",
+            Figure::Makespan => "makespan",
+            Figure::Energy => "energy",
+            Figure::Utilisation => "utilisation",
+        }
+    }
+
+    /// The figure of a run, if it has one.
+    pub fn of(self, summary: &Summary) -> Option<f64> {
+        match self {
+            Figure::Turnaround => summary.mean_turnaround_s,
+            Figure::Wait => summary.mean_wait_s,
+            Figure::Slowdown => summary.mean_bsld,
+            Figure::Makespan => Some(summary.makespan_s),
+            Figure::Energy => Some(summary.energy_j),
+            Figure::Utilisation => summary.utilisation,
+        }
+    }
+
+    /// The better of two values comes first.
+    pub fn order(self, one: f64, other: f64) -> Ordering {
+        match self {
+            Figure::Utilisation => other.total_cmp(&one),
+            _ => one.total_cmp(&other),
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Figure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Figure::ALL.into_iter().find(|figure| figure.name() == text);
+        let valid = || Figure::ALL.map(Figure::name).join(", ");
+        found.ok_or_else(|| format!("there is no figure '{text}' to rank by; valid: {}", valid()))
+    }
+}
+
+/// A value over several seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Its mean.
+    pub mean: f64,
+    /// Its standard deviation, if there is more than one value.
+    pub deviation: Option<f64>,
+}
+
+impl Spread {
+    /// Of some values; none if there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        if values.is_empty() {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
+        Some(Spread { mean, deviation })
+    }
+}
+
+/// The policies on one workload, one number of nodes and one budget.
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    /// Where: the cell of any of them.
+    pub cell: Cell,
+    /// Those that ran, the best first.
+    pub rows: Vec<Row>,
+    /// Those that cannot run there, and why.
+    pub cannot: Vec<(usize, String)>,
+}
+
+/// A policy over all seeds.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Which.
+    pub policy: usize,
+    /// How often it ran.
+    pub runs: usize,
+    /// How many jobs there were.
+    pub jobs: Spread,
+    /// How many of them did not complete: turned away, killed, given up or left waiting.
+    pub undone: Spread,
+    /// Each figure of [`Figure::ALL`], and whether it is the best.
+    pub figures: [Option<(Spread, bool)>; Figure::ALL.len()],
+}
+
+impl Row {
+    /// One of its figures.
+    pub fn figure(&self, figure: Figure) -> Option<(Spread, bool)> {
+        let place = Figure::ALL.iter().position(|other| *other == figure)?;
+        self.figures[place]
+    }
+
+    fn of(policy: usize, summaries: &[&Summary]) -> Option<Self> {
+        let spread = |of: &dyn Fn(&Summary) -> Option<f64>| {
+            let values: Vec<f64> = summaries.iter().filter_map(|summary| of(summary)).collect();
+            Spread::of(&values)
+        };
+        Some(Row {
+            policy,
+            runs: summaries.len(),
+            jobs: spread(&|summary| Some(summary.jobs as f64))?,
+            undone: spread(&|summary| Some((summary.jobs - summary.completed) as f64))?,
+            figures: Figure::ALL
+                .map(|figure| spread(&|summary| figure.of(summary)).map(|spread| (spread, false))),
+        })
+    }
+}
+
+/// The rankings of all workloads, numbers of nodes and budgets, in this order, by a figure.
+pub fn rankings(tried: &[Tried], by: Figure) -> Vec<Ranking> {
+    let place = |cell: &Cell| (cell.workload, cell.size, cell.budget);
+    let mut sorted: Vec<&Tried> = tried.iter().collect();
+    sorted.sort_by_key(|tried| (place(&tried.cell), tried.cell.policy, tried.cell.seed));
+    let groups = sorted.chunk_by(|one, other| place(&one.cell) == place(&other.cell));
+    groups.map(|group| ranking(group, by)).collect()
+}
+
+fn ranking(group: &[&Tried], by: Figure) -> Ranking {
+    let (mut rows, mut cannot) = (Vec::new(), Vec::new());
+    for of_policy in group.chunk_by(|one, other| one.cell.policy == other.cell.policy) {
+        let policy = of_policy[0].cell.policy;
+        let summaries: Vec<_> = of_policy.iter().filter_map(|t| t.outcome.summary()).collect();
+        rows.extend(Row::of(policy, &summaries));
+        let reason = of_policy.iter().find_map(|tried| match &tried.outcome {
+            Outcome::CannotRun(why) => Some((policy, why.clone())),
+            Outcome::Ran(_) => None,
+        });
+        cannot.extend(reason);
+    }
+    // The sort is stable: equals stay in the order of the experiment.
+    rows.sort_by(|one: &Row, other: &Row| {
+        let value = |row: &Row| row.figure(by).map(|(spread, _)| spread.mean);
+        let figures = match (value(one), value(other)) {
+            (Some(one), Some(other)) => by.order(one, other),
+            (one, other) => other.is_some().cmp(&one.is_some()),
+        };
+        one.undone.mean.total_cmp(&other.undone.mean).then(figures)
+    });
+    mark_best(&mut rows);
+    Ranking { cell: group[0].cell, rows, cannot }
+}
+
+/// Marks the best of each figure among the policies that left the fewest jobs undone. Nobody is the
+/// best alone.
+fn mark_best(rows: &mut [Row]) {
+    let fewest = rows.first().map_or(0.0, |row| row.undone.mean);
+    let compared = rows.iter().take_while(|row| row.undone.mean == fewest).count();
+    if compared < 2 {
+        return;
+    }
+    for (place, figure) in Figure::ALL.into_iter().enumerate() {
+        let means = rows[..compared].iter().filter_map(|row| row.figures[place]);
+        let best = means.map(|(spread, _)| spread.mean).min_by(|a, b| figure.order(*a, *b));
+        for (spread, is_best) in rows[..compared].iter_mut().flat_map(|row| &mut row.figures[place])
+        {
+            *is_best = Some(spread.mean) == best;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::run::Finished;
+    use crate::machine::Machine;
+    use crate::policy::PolicySpec;
+    use crate::scenario::Scenario;
+    use crate::workload::Workload;
+
+    fn tried(policy: usize, seed: u64, completed: u64, turnaround: f64, energy: f64) -> Tried {
+        let machine = Machine::of_processors(1).unwrap();
+        let nothing = Workload::default();
+        let empty = Scenario::new(&machine, &nothing, PolicySpec::Easy).run().summary;
+        let summary = Summary {
+            jobs: 10,
+            completed,
+            mean_turnaround_s: Some(turnaround),
+            energy_j: energy,
+            ..empty
+        };
+        Tried {
+            cell: Cell { workload: 0, size: 0, budget: 0, policy, seed },
+            outcome: Outcome::Ran(Finished::Figures(Box::new(summary))),
+            reused: false,
+        }
+    }
+
+    /// Policy 0 is fast and leaves a job undone. 1 takes 30 s, 2 takes 20 s and 28 s, by two seeds.
+    #[test]
+    fn those_who_do_all_come_first() {
+        let cannot = Tried {
+            outcome: Outcome::CannotRun("no profiles".to_owned()),
+            ..tried(3, 1, 0, 0.0, 0.0)
+        };
+        let all = [
+            tried(0, 1, 9, 1.0, 1.0),
+            tried(1, 1, 10, 30.0, 5.0),
+            tried(2, 1, 10, 20.0, 9.0),
+            cannot,
+            tried(2, 2, 10, 28.0, 7.0),
+        ];
+        let rankings = rankings(&all, Figure::Turnaround);
+        let [ranking] = &rankings[..] else { panic!("{rankings:?}") };
+        assert_eq!(ranking.cannot, [(3, "no profiles".to_owned())]);
+        let order: Vec<usize> = ranking.rows.iter().map(|row| row.policy).collect();
+        assert_eq!(order, [2, 1, 0]);
+        let [first, second, last] = &ranking.rows[..] else { panic!() };
+        // Deviations from the mean of 24 are 4 and 4, so the variance is 32 by one degree.
+        let deviation = Some(32f64.sqrt());
+        assert_eq!((first.runs, second.runs), (2, 1));
+        assert_eq!(
+            first.figure(Figure::Turnaround),
+            Some((Spread { mean: 24.0, deviation }, true))
+        );
+        let energy = Spread { mean: 5.0, deviation: None };
+        assert_eq!(second.figure(Figure::Energy), Some((energy, true)));
+        assert_eq!(last.undone.mean, 1.0);
+        assert!(last.figures.iter().flatten().all(|(_, is_best)| !is_best));
+        // By energy the other one leads.
+        let by_energy = super::rankings(&all, Figure::Energy);
+        assert_eq!(by_energy[0].rows[0].policy, 1);
+    }
+
+    #[test]
+    fn figures_have_names() {
+        for figure in Figure::ALL {
+            assert_eq!(figure.name().parse(), Ok(figure));
+        }
+        assert!("speed".parse::<Figure>().unwrap_err().contains("valid: turnaround, wait"));
+        assert_eq!(Figure::Utilisation.order(0.9, 0.5), Ordering::Less);
+        assert_eq!(Figure::Energy.order(0.9, 0.5), Ordering::Greater);
+    }
+}

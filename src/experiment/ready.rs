@@ -1,0 +1,179 @@
+//! An experiment that was checked.
+//!
+//! Everything that can be wrong with an experiment is found before the first run: workloads that
+//! cannot be read, budgets that leave nothing.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+
+use crate::budget::Budget;
+use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place};
+use crate::machine::Machine;
+use crate::profile::Profile;
+use crate::stage::{Stage, machine_of};
+use crate::units::{Instant, Watts};
+use crate::workload::rmap::UsualTimes;
+use crate::workload::{Given, Workload};
+
+/// An experiment in which nothing is wrong.
+pub struct Ready<'a> {
+    /// What was asked for.
+    pub experiment: &'a Experiment,
+    pub(super) profiles: &'a [Profile],
+    usual: UsualTimes,
+    pub(super) grounds: Vec<Ground>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) shelves: HashMap<Shelf, Jobs>,
+}
+
+/// What a workload runs on.
+pub(super) struct Ground {
+    /// The machine that shares of the budget are of.
+    pub(super) machine: Machine,
+    /// The same with each number of nodes.
+    pub(super) sizes: Vec<Machine>,
+    pub(super) budgets: Vec<Budget>,
+}
+
+/// Which jobs, as far as they differ between cells: workload, number of nodes, seed, and whether
+/// estimates are raised.
+pub(super) type Shelf = (usize, usize, Option<u64>, bool);
+
+/// Jobs that are there while some cell needs them.
+#[derive(Default)]
+pub(super) struct Jobs {
+    pub(super) loaded: Mutex<Option<Arc<Loaded>>>,
+    /// Cells that still need them.
+    pub(super) wanted: AtomicUsize,
+}
+
+pub(super) struct Loaded {
+    pub(super) stage: Stage,
+    /// Of the jobs and the machine, which may be long, and are the same for many cells.
+    pub(super) hash: String,
+}
+
+impl<'a> Ready<'a> {
+    /// Checks an experiment: reads every workload once, and works out what each budget means.
+    /// `profiles` are by the number of the application.
+    pub fn new(
+        experiment: &'a Experiment,
+        profiles: &'a [Profile],
+    ) -> Result<Self, ExperimentError> {
+        let sizes = experiment.nodes.len().max(1);
+        let runs = [
+            experiment.workloads.len(),
+            experiment.seeds.len(),
+            sizes,
+            experiment.budgets.len(),
+            experiment.policies.len(),
+        ];
+        let runs = runs.iter().try_fold(1usize, |product, count| product.checked_mul(*count));
+        if runs.is_none_or(|runs| runs > Experiment::MOST_CELLS) {
+            let most = Experiment::MOST_CELLS;
+            return Err(Place::Option("--seeds").error(format!("that is more than {most} runs")));
+        }
+        let mut ready = Ready {
+            experiment,
+            profiles,
+            usual: UsualTimes(profiles.iter().map(Profile::usual_times).collect()),
+            grounds: Vec::new(),
+            cells: experiment.cells(),
+            shelves: HashMap::new(),
+        };
+        for place in 0..experiment.workloads.len() {
+            let ground = ready.ground(place)?;
+            ready.grounds.push(ground);
+        }
+        for cell in &ready.cells {
+            let shelf = ready.shelf(cell);
+            *ready.shelves.entry(shelf).or_default().wanted.get_mut() += 1;
+        }
+        Ok(ready)
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The machine of a workload, with the nodes it has in these cells.
+    pub fn machine(&self, workload: usize, size: usize) -> &Machine {
+        &self.grounds[workload].sizes[size]
+    }
+
+    /// What a budget amounts to for a workload, if it is one limit.
+    pub fn limit(&self, workload: usize, budget: usize) -> Option<Watts> {
+        let budget = &self.grounds[workload].budgets[budget];
+        let begin = Instant::ZERO;
+        let is_one = budget.is_limited() && budget.changes_after(begin).is_empty();
+        is_one.then(|| budget.at(begin))
+    }
+
+    fn ground(&self, workload: usize) -> Result<Ground, ExperimentError> {
+        let experiment = self.experiment;
+        let load = &experiment.workloads[workload];
+        let seed = experiment.seeds.first().copied().unwrap_or(1);
+        let jobs = self.draw(workload, seed).map_err(|why| load.place.error(why))?;
+        let machine = match self.named_machine(workload) {
+            Some(machine) => machine,
+            None => machine_of(&jobs).map_err(|why| load.place.error(why))?,
+        };
+        let sized = |nodes: &Named<u32>| {
+            machine.with_nodes(nodes.value).map_err(|why| nodes.place.error(why))
+        };
+        let sizes = match &experiment.nodes[..] {
+            [] => vec![machine.clone()],
+            nodes => nodes.iter().map(sized).collect::<Result<_, _>>()?,
+        };
+        let resolved = |feed: &Named<Feed>| match &feed.value {
+            Feed::Unlimited => Ok(Budget::unlimited()),
+            Feed::Limited(budget) => budget.resolve(&machine).map_err(|why| feed.place.error(why)),
+        };
+        let budgets = experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
+        Ok(Ground { machine, sizes, budgets })
+    }
+
+    /// The machine that a workload is made for, if it is known without it.
+    fn named_machine(&self, workload: usize) -> Option<Machine> {
+        let source = &self.experiment.workloads[workload].value.source;
+        let named = self.experiment.machine.as_ref().map(|named| named.value.machine.clone());
+        named.or_else(|| source.needs_applications().then(Machine::cab))
+    }
+
+    /// The jobs of a workload, as they are read or drawn.
+    pub(super) fn draw(
+        &self,
+        workload: usize,
+        seed: u64,
+    ) -> Result<Workload, Box<dyn std::error::Error + Send + Sync>> {
+        let machine = self.named_machine(workload);
+        let given = Given {
+            processors: machine.as_ref().map(Machine::processors),
+            processors_per_node: machine.as_ref().map_or(1, |machine| machine.processors_per_node),
+            seed: Some(seed),
+            usual: Some(&self.usual),
+            ..Given::default()
+        };
+        let mut jobs = self.experiment.workloads[workload].value.source.load(&given)?.workload;
+        if let Some(wanted) = &self.experiment.jobs {
+            let usable = jobs.jobs().len();
+            if wanted.start >= usable {
+                let from = wanted.start;
+                return Err(format!("the jobs from {from} on are none: there are {usable}").into());
+            }
+            jobs.slice(wanted.clone());
+        }
+        Ok(jobs)
+    }
+
+    pub(super) fn shelf(&self, cell: &Cell) -> Shelf {
+        let policy = &self.experiment.policies[cell.policy];
+        let source = &self.experiment.workloads[cell.workload].value.source;
+        let seed = source.heeds_seed().then_some(cell.seed);
+        // Where profiles say how long jobs run, the log's run times are nobody's estimates.
+        let raises = !self.experiment.enforce_limits && !policy.uses_profiles();
+        (cell.workload, cell.size, seed, raises)
+    }
+}

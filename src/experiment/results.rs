@@ -1,0 +1,137 @@
+//! The results of an experiment for other programs: one JSON object, or one row for each run.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::experiment::ranking::Ranking;
+use crate::experiment::{Figure, Outcome, Ready, Tried};
+
+/// All results as one object: the rankings and each run.
+pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
+    let experiment = ready.experiment;
+    let rankings = rankings.iter().map(|ranking| ranking_of(ready, ranking)).collect();
+    let runs = tried.iter().map(|tried| Value::Object(run(ready, tried))).collect();
+    let mut answer = Map::new();
+    answer.insert("title".to_owned(), experiment.title.clone().into());
+    answer.insert("rank_by".to_owned(), experiment.rank_by.name().into());
+    answer.insert("rankings".to_owned(), Value::Array(rankings));
+    answer.insert("runs".to_owned(), Value::Array(runs));
+    Value::Object(answer)
+}
+
+fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
+    let experiment = ready.experiment;
+    let cell = ranking.cell;
+    let row = |(place, row): (usize, &crate::experiment::ranking::Row)| {
+        let mut object = Map::new();
+        object.insert("rank".to_owned(), (place + 1).into());
+        object.insert("policy".to_owned(), experiment.policies[row.policy].to_string().into());
+        object.insert("runs".to_owned(), row.runs.into());
+        object.insert("jobs".to_owned(), json(&row.jobs));
+        object.insert("undone".to_owned(), json(&row.undone));
+        for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
+            let value = match value {
+                Some((spread, is_best)) => serde_json::json!({
+                    "mean": spread.mean, "deviation": spread.deviation, "best": is_best
+                }),
+                None => Value::Null,
+            };
+            object.insert(figure.name().to_owned(), value);
+        }
+        Value::Object(object)
+    };
+    let cannot = ranking.cannot.iter().map(|(policy, reason)| {
+        serde_json::json!({ "policy": experiment.policies[*policy].to_string(), "reason": reason })
+    });
+    let limit = ready.limit(cell.workload, cell.budget);
+    serde_json::json!({
+        "workload": experiment.workload_name(cell.workload),
+        "machine": ready.machine(cell.workload, cell.size).name,
+        "nodes": ready.machine(cell.workload, cell.size).nodes,
+        "budget": experiment.budget_name(cell.budget),
+        "budget_w": limit.map(|limit| limit.as_f64()),
+        "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
+        "cannot_run": cannot.collect::<Vec<_>>(),
+    })
+}
+
+/// Numbers that serialise cannot fail; should one not be a number, it is nothing.
+fn json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+/// What every run has, before its figures.
+const FIRST: [&str; 6] = ["workload", "budget", "nodes", "policy", "seed", "reason"];
+
+/// One run, with its figures if it has any.
+fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
+    let experiment = ready.experiment;
+    let cell = tried.cell;
+    let mut run = match &tried.outcome {
+        Outcome::Ran(finished) => match json(finished.summary()) {
+            Value::Object(summary) => summary,
+            _ => Map::new(),
+        },
+        Outcome::CannotRun(_) => Map::new(),
+    };
+    let reason = match &tried.outcome {
+        Outcome::Ran(_) => Value::Null,
+        Outcome::CannotRun(reason) => reason.clone().into(),
+    };
+    let first: [Value; FIRST.len()] = [
+        experiment.workload_name(cell.workload).into(),
+        experiment.budget_name(cell.budget).into(),
+        ready.machine(cell.workload, cell.size).nodes.into(),
+        experiment.policies[cell.policy].to_string().into(),
+        cell.seed.into(),
+        reason,
+    ];
+    run.extend(FIRST.map(str::to_owned).into_iter().zip(first));
+    run
+}
+
+/// Writes a row for each run: what it was, why it could not run if it could not, and all figures of
+/// the summary in the order of the alphabet.
+pub fn write_csv(out: &mut dyn Write, ready: &Ready<'_>, tried: &[Tried]) -> io::Result<()> {
+    let runs: Vec<Map<String, Value>> = tried.iter().map(|tried| run(ready, tried)).collect();
+    let mut others: Vec<&String> = runs.iter().flat_map(Map::keys).collect();
+    others.retain(|key| !FIRST.contains(&key.as_str()));
+    others.sort();
+    others.dedup();
+    let keys: Vec<&str> = FIRST.into_iter().chain(others.into_iter().map(String::as_str)).collect();
+    writeln!(out, "{}", keys.join(","))?;
+    for run in &runs {
+        let fields: Vec<String> = keys.iter().map(|key| field(run.get(*key))).collect();
+        writeln!(out, "{}", fields.join(","))?;
+    }
+    Ok(())
+}
+
+/// A field of a CSV file; in quotes if it needs them, and empty if there is nothing to say.
+fn field(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let text = |text: &str| field(Some(&Value::from(text)));
+        assert_eq!(text("easy"), "easy");
+        assert_eq!(text("a(b=1, c=2)"), "\"a(b=1, c=2)\"");
+        assert_eq!(text("say \"x\""), "\"say \"\"x\"\"\"");
+        assert_eq!(field(Some(&Value::Null)), "");
+        assert_eq!(field(Some(&Value::from(0.1))), "0.1");
+    }
+}

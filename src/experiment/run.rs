@@ -1,0 +1,263 @@
+//! The runs of an experiment, on whatever core is free.
+//!
+//! Cells that share a workload and a seed share the jobs in memory, from the first of them to the
+//! last. A result that is in the cache is taken from there. That a policy has no use for a workload is not
+//! a mistake: such cells end with the reason.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::cache::{Cache, Content, Key};
+use crate::experiment::ready::{Jobs, Loaded};
+use crate::experiment::{Cell, Ready};
+use crate::metrics::Summary;
+use crate::parallel::on_threads;
+use crate::policy::PolicySpec;
+use crate::report::Absent;
+use crate::report::digest::Digest;
+use crate::scenario::Scenario;
+use crate::stage::{Models, Stage};
+
+/// What came of one cell.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Which.
+    pub cell: Cell,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Whether that was known before.
+    pub reused: bool,
+}
+
+/// What came of a run, or why there was none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It ran.
+    Ran(Finished),
+    /// The policy cannot run on this workload, for this reason.
+    CannotRun(String),
+}
+
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Finished {
+    /// Its figures.
+    Figures(Box<Summary>),
+    /// Its figures, and what pictures of it need.
+    Pictures(Box<Digest>),
+}
+
+impl Finished {
+    /// Its figures.
+    pub fn summary(&self) -> &Summary {
+        match self {
+            Finished::Figures(summary) => summary,
+            Finished::Pictures(digest) => &digest.summary,
+        }
+    }
+
+    /// Whether it has what is wanted.
+    fn serves(&self, pictures: bool) -> bool {
+        !pictures || matches!(self, Finished::Pictures(_))
+    }
+}
+
+/// How the runs of an experiment are carried out.
+pub struct Manner<'a> {
+    /// On so many threads. The results do not depend on it.
+    pub threads: NonZeroUsize,
+    /// Where results are kept, if anywhere.
+    pub cache: Option<&'a Cache>,
+    /// Whether to keep what pictures need, of the runs with the first seed.
+    pub pictures: bool,
+    /// Told how many runs are done, of how many.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Outcome {
+    /// The figures, if it ran.
+    pub fn summary(&self) -> Option<&Summary> {
+        match self {
+            Outcome::Ran(finished) => Some(finished.summary()),
+            Outcome::CannotRun(_) => None,
+        }
+    }
+}
+
+/// What came of all cells.
+#[derive(Debug)]
+pub struct Results {
+    /// In the order of [`Experiment::cells`].
+    pub tried: Vec<Tried>,
+    /// Why some results could not be kept for the next time.
+    pub not_kept: Option<io::Error>,
+}
+
+impl Results {
+    /// How many results were there before.
+    pub fn reused(&self) -> usize {
+        self.tried.iter().filter(|tried| tried.reused).count()
+    }
+}
+
+impl Ready<'_> {
+    /// What pictures need of the runs that have it, each with the words that tell it from the others.
+    pub fn digests(&self, results: &Results) -> Vec<Digest> {
+        let named = |tried: &Tried| {
+            let Outcome::Ran(finished) = &tried.outcome else { return None };
+            let Finished::Pictures(digest) = finished else { return None };
+            let (budget, variant) = self.told_apart(&tried.cell);
+            Some(Digest { budget, variant, ..(**digest).clone() })
+        };
+        results.tried.iter().filter_map(named).collect()
+    }
+
+    /// The policies that could not run, in the same words; with several seeds, each once.
+    pub fn absent(&self, results: &Results) -> Vec<Absent> {
+        let first = self.experiment.seeds.first();
+        let named = |tried: &Tried| {
+            let Outcome::CannotRun(reason) = &tried.outcome else { return None };
+            let Cell { workload, policy, seed, .. } = tried.cell;
+            let others = results.tried.iter().filter(|other| other.cell.workload == workload);
+            let summary = others.filter_map(|other| other.outcome.summary()).next();
+            let (budget, variant) = self.told_apart(&tried.cell);
+            (first == Some(&seed)).then(|| Absent {
+                policy: self.experiment.policies[policy].to_string(),
+                workload: match summary {
+                    Some(summary) => summary.workload.clone(),
+                    None => self.experiment.workload_name(workload),
+                },
+                budget,
+                variant,
+                reason: reason.clone(),
+            })
+        };
+        results.tried.iter().filter_map(named).collect()
+    }
+
+    /// The budget and the number of nodes of a cell in words.
+    fn told_apart(&self, cell: &Cell) -> (String, String) {
+        let budget = self.experiment.budget_name(cell.budget);
+        let nodes = self.experiment.nodes.get(cell.size);
+        (budget, nodes.map(|nodes| format!("{} nodes", nodes.value)).unwrap_or_default())
+    }
+
+    /// Runs all cells, but for those whose results are in the cache.
+    pub fn run(&self, manner: &Manner<'_>) -> Results {
+        let not_kept = Mutex::new(None);
+        let work = |cell: &Cell| {
+            let jobs = &self.shelves[&self.shelf(cell)];
+            let tried = match self.loaded(jobs, cell) {
+                Ok(loaded) => self.try_cell(cell, &loaded, manner, &not_kept),
+                Err(why) => Tried { cell: *cell, outcome: Outcome::CannotRun(why), reused: false },
+            };
+            if jobs.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
+                *locked(&jobs.loaded) = None;
+            }
+            tried
+        };
+        let tried = on_threads(manner.threads, &self.cells, work, manner.progress);
+        Results { tried, not_kept: not_kept.into_inner().unwrap_or_default() }
+    }
+
+    /// The jobs of a cell on its machine: as another cell has them, or read or drawn now.
+    fn loaded(&self, jobs: &Jobs, cell: &Cell) -> Result<Arc<Loaded>, String> {
+        let mut kept = locked(&jobs.loaded);
+        if let Some(loaded) = &*kept {
+            return Ok(Arc::clone(loaded));
+        }
+        let ground = &self.grounds[cell.workload];
+        let (_, _, _, raises) = self.shelf(cell);
+        let workload = self.draw(cell.workload, cell.seed).map_err(|why| why.to_string())?;
+        let stage = Stage::new(ground.machine.clone(), workload, raises);
+        let stage = stage.on(ground.sizes[cell.size].clone());
+        let mut content = Content::default();
+        content.add_text(&format!("{:?} {:?}", stage.machine, stage.plain_machine));
+        content.add_text(stage.workload.name());
+        content.add_list(stage.workload.jobs());
+        content.add_list(stage.workload.run_times());
+        let loaded = Arc::new(Loaded { stage, hash: content.hex() });
+        *kept = Some(Arc::clone(&loaded));
+        Ok(loaded)
+    }
+
+    fn try_cell(
+        &self,
+        cell: &Cell,
+        loaded: &Loaded,
+        manner: &Manner<'_>,
+        not_kept: &Mutex<Option<io::Error>>,
+    ) -> Tried {
+        let policy = self.experiment.policies[cell.policy];
+        let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
+        let stage = &loaded.stage;
+        let budget = self.grounds[cell.workload].budgets[cell.budget].clone();
+        let models = match stage.models(&policy, self.profiles, None) {
+            Ok(models) => models,
+            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
+        };
+        let scenario = match stage.scenario(policy, budget, models.as_ref(), self.profiles) {
+            Ok(scenario) => scenario,
+            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
+        };
+        let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
+        let scenario = Scenario {
+            seed: cell.seed,
+            bsld_threshold: self.experiment.bsld_threshold,
+            keep_power: pictures,
+            ..scenario
+        };
+        let entry = manner.cache.map(|cache| (cache, key(cache, &scenario, &loaded.hash, &models)));
+        let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
+        if let Some(known) = known.filter(|known| known.serves(pictures)) {
+            return done(Outcome::Ran(known), true);
+        }
+        let trial = scenario.run();
+        let finished = match pictures {
+            true => {
+                let subject = scenario.subject(&trial.summary.policy);
+                Finished::Pictures(Box::new(Digest::of(&subject, &trial.run, &trial.summary)))
+            }
+            false => Finished::Figures(Box::new(trial.summary)),
+        };
+        if let Some((cache, key)) = &entry
+            && let Err(error) = cache.keep(key, &finished)
+        {
+            // The run itself is as good without it.
+            locked(not_kept).get_or_insert(error);
+        }
+        done(Outcome::Ran(finished), false)
+    }
+}
+
+/// The name of a scenario's result. All that the result depends on has to be in it.
+fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Models>) -> Key {
+    let Scenario {
+        machine: _,
+        plain_machine: _,
+        workload: _,
+        policy,
+        model: _,
+        truth: _,
+        budget,
+        // The workload brings its site, and comparisons count no energy.
+        site: _,
+        energy: _,
+        outages,
+        events,
+        seed,
+        bsld_threshold,
+        keep_power: _,
+    } = scenario;
+    let seed = PolicySpec::heeds_seed(policy).then_some(seed);
+    cache.key(&[&stage, models, policy, budget, outages, events, &seed, bsld_threshold])
+}
+
+/// A worker that panicked leaves what it held as it was; the others go on.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,146 @@
+//! A ranking as people read it.
+
+use crate::experiment::ranking::{Ranking, Row, Spread};
+use crate::experiment::{Figure, Ready};
+use crate::report::{Side, columns, human_power, prefix, time_unit};
+
+/// The figures that are shown; the one that is ranked by comes first.
+const SHOWN: [Figure; 4] = [Figure::Turnaround, Figure::Slowdown, Figure::Makespan, Figure::Energy];
+
+/// What stands behind the best value of a column.
+const BEST: char = '*';
+
+/// Rankings as tables, each under what it is about. What is said `once` of several is said below
+/// them. With `emphasis`, the line of whoever leads is passed through it.
+pub fn tables(
+    ready: &Ready<'_>,
+    rankings: &[Ranking],
+    emphasis: &dyn Fn(&str) -> String,
+) -> String {
+    let mut text = String::new();
+    for ranking in rankings {
+        text += &heading(ready, ranking);
+        text += &table(ready, ranking, emphasis);
+        text.push('\n');
+    }
+    text += &reasons(ready, rankings);
+    text
+}
+
+fn heading(ready: &Ready<'_>, ranking: &Ranking) -> String {
+    let cell = ranking.cell;
+    let machine = ready.machine(cell.workload, cell.size);
+    let budget = &ready.experiment.budget_name(cell.budget);
+    let limit = ready.limit(cell.workload, cell.budget).map(|limit| human_power(limit.as_f64()));
+    let budget = match limit {
+        None if budget == "none" => "no power limit".to_owned(),
+        None => format!("budget {budget}"),
+        Some(limit) => format!("budget {budget}: {limit}"),
+    };
+    format!("{} on {}, {budget}\n", ready.experiment.workload_name(cell.workload), machine.name)
+}
+
+fn table(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
+    let by = ready.experiment.rank_by;
+    let figures: Vec<Figure> =
+        [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
+    let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
+    headings.extend(figures.iter().map(|figure| (figure.name(), Side::Right)));
+    let rows: Vec<Vec<String>> = ranking
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(place, row)| {
+            let name = ready.experiment.policies[row.policy].to_string();
+            let mut cells = vec![(place + 1).to_string(), name, completed(row)];
+            cells.extend(figures.iter().map(|figure| value(row, *figure)));
+            cells
+        })
+        .collect();
+    if rows.is_empty() {
+        return "  no policy ran\n".to_owned();
+    }
+    let lines = columns(&headings, &rows);
+    lines
+        .lines()
+        .enumerate()
+        .map(|(number, line)| if number == 1 { emphasis(line) } else { line.to_owned() } + "\n")
+        .collect()
+}
+
+/// How many jobs were completed, of how many.
+fn completed(row: &Row) -> String {
+    let done = row.jobs.mean - row.undone.mean;
+    match row.undone.mean == 0.0 {
+        true => "all".to_owned(),
+        false => format!("{done:.0}/{:.0}", row.jobs.mean),
+    }
+}
+
+/// A value with its spread, and a mark if it is the best. A place is kept for the mark, so that
+/// numbers stand below each other.
+fn value(row: &Row, figure: Figure) -> String {
+    let Some((spread, is_best)) = row.figure(figure) else { return "- ".to_owned() };
+    shown(figure, spread) + if is_best { "*" } else { " " }
+}
+
+fn shown(figure: Figure, spread: Spread) -> String {
+    let (unit, size) = match figure {
+        Figure::Turnaround | Figure::Wait | Figure::Makespan => {
+            let (unit, size) = time_unit(spread.mean);
+            (unit.to_owned(), size)
+        }
+        Figure::Energy => {
+            let (prefix, size) = prefix(spread.mean);
+            (format!("{prefix}J"), size)
+        }
+        Figure::Utilisation => ("%".to_owned(), 0.01),
+        Figure::Slowdown => (String::new(), 1.0),
+    };
+    let mut text = format!("{:.1}", spread.mean / size);
+    if let Some(deviation) = spread.deviation {
+        text += &format!(" ±{:.1}", deviation / size);
+    }
+    if !unit.is_empty() {
+        text += &format!(" {unit}");
+    }
+    text
+}
+
+/// Why policies could not run, each reason once, with whom it concerns and where.
+fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
+    // By workload and reason; the budgets and numbers of nodes are as many as there are.
+    let mut known: Vec<(usize, &str, Vec<usize>)> = Vec::new();
+    for ranking in rankings {
+        for (policy, reason) in &ranking.cannot {
+            let workload = ranking.cell.workload;
+            match known.iter_mut().find(|known| (known.0, known.1) == (workload, reason)) {
+                Some((_, _, policies)) if policies.contains(policy) => (),
+                Some((_, _, policies)) => policies.push(*policy),
+                None => known.push((workload, reason, vec![*policy])),
+            }
+        }
+    }
+    let mut text = String::new();
+    for (workload, reason, policies) in known {
+        let names = policies.iter().map(|policy| ready.experiment.policies[*policy].to_string());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let workload = ready.experiment.workload_name(workload);
+        text += &format!("cannot run on {workload}: {names}: {reason}\n");
+    }
+    text
+}
+
+/// What the marks mean, and what the figures rest on.
+pub fn legend(ready: &Ready<'_>) -> String {
+    let experiment = ready.experiment;
+    let mut text = format!(
+        "{BEST} the best of the policies that completed the most jobs; ranked by jobs completed, then \
+         {}",
+        experiment.rank_by
+    );
+    if experiment.seeds.len() > 1 {
+        text += "; ± the standard deviation over seeds, where they matter";
+    }
+    text + "\n"
+}

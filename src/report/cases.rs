@@ -1,0 +1,106 @@
+//! Runs that are shown together: the same workload on the same machine under the same budget.
+//!
+//! A policy that could not run there belongs to them too, with its reason.
+
+use crate::metrics::Summary;
+use crate::report::digest::Digest;
+use crate::report::human_power;
+
+/// A policy that could not run, and why: it is shown beside those that did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The policy.
+    pub policy: String,
+    /// The workload's name, as in the summaries of the others.
+    pub workload: String,
+    /// The budget, as in the digests of the others.
+    pub budget: String,
+    /// What else sets it apart, as in the digests of the others.
+    pub variant: String,
+    /// Why it could not run.
+    pub reason: String,
+}
+
+/// Runs that differ in nothing but the policy.
+pub(in crate::report) struct Case<'a> {
+    pub(in crate::report) runs: Vec<&'a Digest>,
+    /// Where they are among all runs.
+    pub(in crate::report) places: Vec<usize>,
+    /// Policies that could not run there.
+    pub(in crate::report) absent: Vec<&'a Absent>,
+}
+
+impl Case<'_> {
+    pub(in crate::report) fn summaries(&self) -> Vec<&Summary> {
+        self.runs.iter().map(|run| &run.summary).collect()
+    }
+
+    /// What its runs have in common, in a few words.
+    pub(in crate::report) fn name(&self) -> String {
+        let Some(first) = self.runs.first() else { return String::new() };
+        let mut name = format!("{}, {}", first.summary.workload, budget(first));
+        if !first.variant.is_empty() {
+            name += &format!(", {}", first.variant);
+        }
+        name
+    }
+}
+
+/// A budget in words: as it was asked for, with its watts.
+pub(in crate::report) fn budget(run: &Digest) -> String {
+    match (run.summary.budget_w, run.budget.as_str()) {
+        (None, _) => "no budget".to_owned(),
+        (Some(watts), "") => human_power(watts),
+        (Some(watts), asked) if asked.ends_with('%') => {
+            format!("{} ({})", asked.replace('%', " %"), human_power(watts))
+        }
+        (Some(_), asked) => asked.to_owned(),
+    }
+}
+
+/// The cases, in the order in which their first runs come, and the policies that belong to none of them.
+pub(in crate::report) fn cases<'a>(
+    digests: &'a [Digest],
+    absent: &'a [Absent],
+) -> (Vec<Case<'a>>, Vec<&'a Absent>) {
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    for (place, run) in digests.iter().enumerate() {
+        let is_alike =
+            |case: &&mut Case<'_>| case.runs.first().is_some_and(|other| alike(other, run));
+        match cases.iter_mut().find(is_alike) {
+            Some(case) => {
+                case.runs.push(run);
+                case.places.push(place);
+            }
+            None => cases.push(Case { runs: vec![run], places: vec![place], absent: Vec::new() }),
+        }
+    }
+    let mut homeless = Vec::new();
+    for policy in absent {
+        let belongs = |case: &&mut Case<'_>| {
+            case.runs.first().is_some_and(|run| {
+                run.summary.workload == policy.workload
+                    && run.budget == policy.budget
+                    && run.variant == policy.variant
+            })
+        };
+        match cases.iter_mut().find(belongs) {
+            Some(case) => case.absent.push(policy),
+            None => homeless.push(policy),
+        }
+    }
+    (cases, homeless)
+}
+
+/// The budget is compared as it was asked for where that is known: its mean over a run depends on how
+/// long the run takes.
+fn alike(a: &Digest, b: &Digest) -> bool {
+    let (one, other) = (&a.summary, &b.summary);
+    one.workload == other.workload
+        && one.machine == other.machine
+        && one.nodes == other.nodes
+        && one.jobs == other.jobs
+        && a.variant == b.variant
+        && a.budget == b.budget
+        && (!a.budget.is_empty() || one.budget_w == other.budget_w)
+}

@@ -1,0 +1,111 @@
+//! Digests of runs that can be followed by hand, and of one with everything in it.
+
+use super::*;
+use crate::budget::{Budget, BudgetSpec};
+use crate::job::Job;
+use crate::machine::Machine;
+use crate::policy::Easy;
+use crate::scenario::Scenario;
+use crate::sim::Simulation;
+use crate::units::Span;
+use crate::workload::Workload;
+use crate::workload::demo::demo;
+
+/// Two nodes of 100 W and a budget of 250 W. Job 7 has both for 1000 s; job 8 waits 900 s for one of
+/// them, and runs for 100 s; job 9 is too large.
+#[test]
+fn a_small_run_by_hand() {
+    let machine = Machine::of_processors(2).unwrap();
+    let job = |number, submit, nodes, seconds| {
+        let requested = Span::from_secs(seconds);
+        (Job::new(number, Instant::from_secs(submit), nodes, requested), requested)
+    };
+    let jobs = [job(7, 100, 2, 1000), job(8, 200, 1, 100), job(9, 300, 3, 1)];
+    let workload = Workload::new("hand", jobs);
+    let budget = Budget::constant(Watts::from_watts(250));
+    let simulation = Simulation::new(&machine, &workload).budget(budget.clone()).keep_power(true);
+    let run = simulation.run(&mut Easy::default());
+    let subject = Subject {
+        policy: "easy",
+        machine: &machine,
+        workload: &workload,
+        budget: &budget,
+        bsld_threshold: Span::from_secs(600),
+        has_gears: true,
+    };
+    let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
+
+    assert_eq!((digest.begin, digest.end), (100_000, 1_200_000));
+    assert_eq!(digest.power.from.values(), [100_000, 1_100_000]);
+    assert_eq!(digest.power.mean.values(), [200_000, 100_000]);
+    assert_eq!(digest.limit.mean.values(), [250_000]);
+    assert_eq!(digest.busy.mean.values(), [2, 1]);
+    assert_eq!(digest.waits.values.values(), [0, 900_000]);
+    // 1 and (900 + 100) / 600.
+    assert_eq!(digest.slowdowns.values.values(), [10_000, 16_667]);
+    let jobs = &digest.jobs;
+    assert_eq!(jobs.number.values(), [7, 8, 9]);
+    assert_eq!(jobs.submit.values(), [100_000, 200_000, 300_000]);
+    let states = jobs.state.values().iter().map(|state| STATES[*state as usize]);
+    assert_eq!(states.collect::<Vec<_>>(), ["completed", "completed", "rejected"]);
+    assert_eq!(jobs.wait.values(), [0, 900_000, 0]);
+    assert_eq!(jobs.run.values(), [1_000_000, 100_000, 0]);
+    assert_eq!(jobs.nodes.values(), [2, 1, 0]);
+    assert_eq!(jobs.cap.values(), [100_000, 100_000, 0]);
+    assert_eq!(digest.bars.job.values(), [0, 1]);
+    assert_eq!(digest.bars.lanes.values(), [2, 1]);
+    assert_eq!(digest.bars.late.values(), [0, 0]);
+}
+
+fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
+    let machine = Machine::of_processors(256).unwrap();
+    let mut workload = demo();
+    workload.slice(0..jobs);
+    let budget = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
+    let policy = policy.parse().unwrap();
+    let scenario =
+        Scenario { budget, keep_power: true, ..Scenario::new(&machine, &workload, policy) };
+    let run = scenario.simulate(&mut |_| {}).run;
+    let name = policy.to_string();
+    (Digest::of(&scenario.subject(&name), &run, &scenario.summary(&run)), run)
+}
+
+/// What is written down is what is read, to the last digit of the figures.
+#[test]
+fn a_digest_survives_json() {
+    let (digest, _) = simulated("pb-guided", "60%", 2000);
+    let text = serde_json::to_string(&digest).unwrap();
+    assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), digest);
+}
+
+/// Jobs of `parm` change their nodes while they run. The rectangles have just the node time that the
+/// jobs had, and so has the curve of busy nodes.
+#[test]
+fn node_time_is_kept_where_jobs_change() {
+    let (digest, run) = simulated("parm", "60%", 120);
+    assert!(run.changes.len() > 10, "{} changes", run.changes.len());
+    let of_jobs: u128 = (0..)
+        .zip(&run.records)
+        .filter(|(_, record)| record.state.has_run())
+        .map(|(id, _)| run.total(crate::units::JobId(id)).node_millis)
+        .sum();
+    let Bars { job, late, early, lanes, .. } = &digest.bars;
+    let bars = job.values().iter().zip(late.values()).zip(early.values()).zip(lanes.values());
+    let of_bars: u128 = bars
+        .map(|(((job, late), early), lanes)| {
+            let length = digest.jobs.run.values()[*job as usize] - late - early;
+            u128::from(length) * u128::from(*lanes)
+        })
+        .sum();
+    assert_eq!(of_bars, of_jobs);
+    let from = digest.busy.from.values();
+    let ends = from.iter().skip(1).chain([&digest.end]);
+    let of_busy: u128 = from
+        .iter()
+        .zip(ends)
+        .zip(digest.busy.mean.values())
+        .map(|((from, end), nodes)| u128::from(end - from) * u128::from(*nodes))
+        .sum();
+    assert!(from.len() < MOST_PARTS, "nothing was condensed");
+    assert_eq!(of_busy, of_jobs);
+}

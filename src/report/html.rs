@@ -1,0 +1,188 @@
+//! `report.html`: runs in one page that needs nothing else.
+//!
+//! The page holds its style, its scripts and its data, and a policy that forbids the browser to
+//! fetch anything. Tables are written here, so that they can be read without scripts; charts are drawn
+//! by plotly.js, which the `plotly` crate carries and `build.rs` compresses. The browser inflates it,
+//! and the data. Figures come from [`Summary`], curves from [`Digest`]: the
+//! scripts in `html/` draw and do not work figures out.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::{Compression, GzBuilder};
+use serde::Serialize;
+
+use crate::metrics::Summary;
+use crate::report::cases::{Absent, Case, cases};
+use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
+use crate::report::markup::escaped;
+use crate::report::ranking::ranking;
+
+mod figures;
+mod tables;
+
+/// plotly.js, compressed.
+const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
+
+const STYLE: &str = include_str!("html/page.css");
+const BODY: &str = include_str!("html/page.html");
+
+/// The page's own scripts, in the order in which they build on each other.
+const SCRIPTS: [&str; 8] = [
+    include_str!("html/data.js"),
+    include_str!("html/words.js"),
+    include_str!("html/chart.js"),
+    include_str!("html/curves.js"),
+    include_str!("html/schedule.js"),
+    include_str!("html/differences.js"),
+    include_str!("html/sorting.js"),
+    include_str!("html/page.js"),
+];
+
+/// One page about these runs, with tables and charts. Runs of the same workload under the same budget
+/// are shown together; if there are several such cases, a reader chooses among them.
+pub fn page(title: &str, digests: &[Digest]) -> String {
+    page_with_absent(title, digests, &[])
+}
+
+/// The same with policies that could not run: each is shown with its reason beside those that did.
+pub fn page_with_absent(title: &str, digests: &[Digest], absent: &[Absent]) -> String {
+    let (cases, homeless) = cases(digests, absent);
+    let mut tables = tables::homeless(&homeless);
+    for (place, case) in cases.iter().enumerate() {
+        let (heading, ranking) = (tables::heading(case), tables::ranking(case));
+        let (best, figures) = (tables::cards(case), tables::all_figures(case));
+        // Writing to a string does not fail.
+        let _ = write!(
+            tables,
+            "<section class=\"case\" data-case=\"{place}\">\n{heading}{best}{ranking}{figures}</section>\n"
+        );
+    }
+    let scripts = SCRIPTS.concat();
+    let parts = [
+        ("TITLE", escaped(title)),
+        ("STYLE", STYLE.to_owned()),
+        ("TABLES", tables),
+        ("CHARTS", STANDARD.encode(CHARTS)),
+        ("DATA", STANDARD.encode(packed(&data(digests, &cases)))),
+        ("SCRIPTS", format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
+    ];
+    filled(BODY, &parts)
+}
+
+/// A text with `{{NAME}}` replaced, each name as often as it comes.
+fn filled(template: &str, parts: &[(&str, String)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        text += before;
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        let part = parts.iter().find(|(known, _)| *known == name);
+        text += part.map_or("", |(_, value)| value);
+        rest = after;
+    }
+    text + rest
+}
+
+fn packed(data: &[u8]) -> Vec<u8> {
+    let mut packed = GzBuilder::new().write(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let _ = packed.write_all(data);
+    packed.finish().unwrap_or_default()
+}
+
+/// What the scripts draw from.
+#[derive(Serialize)]
+struct Data<'a> {
+    states: [&'static str; 5],
+    /// Numbers and submit times of jobs, which runs share.
+    workloads: Vec<Jobs<'a>>,
+    cases: Vec<Shown>,
+    runs: Vec<Run<'a>>,
+}
+
+#[derive(Serialize)]
+struct Jobs<'a> {
+    number: &'a Column,
+    submit: &'a Column,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    /// Its runs, the best first.
+    runs: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    workload: usize,
+    #[serde(flatten)]
+    digest: Bare<'a>,
+}
+
+/// A digest without the columns that runs share.
+#[derive(Serialize)]
+struct Bare<'a> {
+    summary: &'a Summary,
+    begin: u64,
+    end: u64,
+    power: &'a Envelope,
+    limit: &'a Envelope,
+    busy: &'a Envelope,
+    waits: &'a Ranks,
+    slowdowns: &'a Ranks,
+    state: &'a Column,
+    wait: &'a Column,
+    run: &'a Column,
+    nodes: &'a Column,
+    cap: &'a Column,
+    slowdown: &'a Column,
+    bars: &'a Bars,
+}
+
+fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
+    let mut workloads: Vec<Jobs<'_>> = Vec::new();
+    let mut runs = Vec::with_capacity(digests.len());
+    for digest in digests {
+        let jobs = &digest.jobs;
+        let is_same =
+            |known: &Jobs<'_>| *known.number == jobs.number && *known.submit == jobs.submit;
+        let workload = workloads.iter().position(is_same).unwrap_or_else(|| {
+            workloads.push(Jobs { number: &jobs.number, submit: &jobs.submit });
+            workloads.len() - 1
+        });
+        let Digest { summary, power, limit, busy, waits, slowdowns, bars, .. } = digest;
+        let (begin, end) = (digest.begin, digest.end);
+        let digest = Bare {
+            summary,
+            begin,
+            end,
+            power,
+            limit,
+            busy,
+            waits,
+            slowdowns,
+            state: &jobs.state,
+            wait: &jobs.wait,
+            run: &jobs.run,
+            nodes: &jobs.nodes,
+            cap: &jobs.cap,
+            slowdown: &jobs.slowdown,
+            bars,
+        };
+        runs.push(Run { workload, digest });
+    }
+    let cases = cases.iter().map(|case| {
+        let order = ranking(&case.summaries());
+        Shown { name: case.name(), runs: order.into_iter().map(|at| case.places[at]).collect() }
+    });
+    let data = Data { states: STATES, workloads, cases: cases.collect(), runs };
+    // Strings and numbers can always be written.
+    serde_json::to_vec(&data).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

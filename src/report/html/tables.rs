@@ -1,0 +1,225 @@
+//! The parts of the page that are there before any script runs: headings, cards and tables.
+
+use std::fmt::Write;
+
+use super::figures::FIGURES;
+use crate::metrics::Summary;
+use crate::report::cases::{Absent, Case, budget};
+use crate::report::markup::escaped;
+use crate::report::ranking::{comparable, ranking as in_order, undone};
+use crate::report::{human_energy, human_power, human_time};
+
+/// What the runs of a case have in common, in one sentence.
+pub(super) fn heading(case: &Case<'_>) -> String {
+    let Some(first) = case.runs.first() else { return String::new() };
+    let summary = &first.summary;
+    let policies = match case.runs.len() {
+        1 => format!("Policy <strong>{}</strong>", escaped(&summary.policy)),
+        count => format!("{count} policies"),
+    };
+    let mut text = format!(
+        "{policies} on <strong>{}</strong> ({} jobs), {} nodes, <strong>{}</strong>",
+        escaped(&summary.workload),
+        summary.jobs,
+        summary.nodes,
+        escaped(&budget(first)),
+    );
+    if !first.variant.is_empty() {
+        text += &format!(", {}", escaped(&first.variant));
+    }
+    if summary.power_is_assumed {
+        text += ". The power of a node is assumed";
+    }
+    format!("<p class=\"about\">{text}.</p>\n")
+}
+
+/// A few figures in large letters: those of a single run, or who is best at what.
+pub(super) fn cards(case: &Case<'_>) -> String {
+    match &case.runs[..] {
+        [] => String::new(),
+        [run] => cards_of_one(&run.summary),
+        _ => cards_of_many(&case.summaries()),
+    }
+}
+
+fn card(name: &str, value: &str, more: &str) -> String {
+    let (name, value, more) = (escaped(name), escaped(value), escaped(more));
+    format!("<div class=\"card\"><dt>{name}</dt><dd>{value}<small>{more}</small></dd></div>\n")
+}
+
+fn cards_of_one(summary: &Summary) -> String {
+    let s = summary;
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let others = match undone(s) {
+        0 => "all of them".to_owned(),
+        missing => format!("{missing} did not complete"),
+    };
+    let mut cards = card("Jobs completed", &s.completed.to_string(), &others);
+    cards += &card(
+        "Mean wait",
+        &or_dash(s.mean_wait_s.map(human_time)),
+        &or_dash(s.median_wait_s.map(|wait| format!("median {}", human_time(wait)))),
+    );
+    cards += &card(
+        "Mean slowdown",
+        &or_dash(s.mean_bsld.map(|slowdown| format!("{slowdown:.2}"))),
+        &or_dash(s.max_bsld.map(|slowdown| format!("worst {slowdown:.2}"))),
+    );
+    cards += &card("Makespan", &human_time(s.makespan_s), "");
+    cards += &card(
+        "Utilisation",
+        &or_dash(s.utilisation.map(|share| format!("{:.1} %", share * 100.0))),
+        "of all node time",
+    );
+    let limit = s.budget_w.map(|watts| format!("budget {}", human_power(watts)));
+    cards += &card("Peak power", &human_power(s.peak_power_w), &limit.unwrap_or_default());
+    let used = s.budget_used.map(|share| format!("{:.1} % of the budget's", share * 100.0));
+    cards += &card("Energy", &human_energy(s.energy_j), &used.unwrap_or_default());
+    format!("<dl class=\"cards\">\n{cards}</dl>\n")
+}
+
+fn cards_of_many(summaries: &[&Summary]) -> String {
+    let may = comparable(summaries);
+    let runs: Vec<&Summary> =
+        summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
+    let mut cards = String::new();
+    for name in ["Mean turnaround", "Mean slowdown", "Makespan", "Energy"] {
+        let Some(figure) = FIGURES.iter().find(|figure| figure.name == name) else { continue };
+        let Some(best) = figure.best(&runs) else { continue };
+        let winners: Vec<&str> = runs
+            .iter()
+            .filter(|run| (figure.value)(run) == Some(best))
+            .map(|run| run.policy.as_str())
+            .collect();
+        let value = (figure.written)(best);
+        cards += &card(&format!("Best {}", name.to_lowercase()), &winners.join(", "), &value);
+    }
+    if cards.is_empty() {
+        return String::new();
+    }
+    format!("<dl class=\"cards wide\">\n{cards}</dl>\n")
+}
+
+/// Every run with its figures, the best run first and the best values marked.
+pub(super) fn ranking(case: &Case<'_>) -> String {
+    if case.runs.len() + case.absent.len() < 2 {
+        return String::new();
+    }
+    let summaries = case.summaries();
+    let may = comparable(&summaries);
+    let compared: Vec<&Summary> =
+        summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
+    let mut rows = String::new();
+    for (order, place) in (1..).zip(in_order(&summaries)) {
+        let summary = summaries[place];
+        let jobs = match undone(summary) {
+            0 => "all".to_owned(),
+            missing => format!("{} <small>{missing} not</small>", summary.completed),
+        };
+        let (class, rank) = match may[place] {
+            true => ("", order.to_string()),
+            false => (" class=\"aside\"", "–".to_owned()),
+        };
+        let policy = escaped(&summary.policy);
+        let _ = write!(
+            rows,
+            "<tr{class}><td class=\"rank\" data-value=\"{order}\">{rank}</td><th scope=\"row\">{policy}</th>\
+             <td data-value=\"{}\">{jobs}</td>",
+            summary.completed
+        );
+        for figure in &FIGURES {
+            let best = may[place]
+                && figure.best(&compared).is_some_and(|best| (figure.value)(summary) == Some(best));
+            let text = escaped(&figure.text(summary));
+            let value = (figure.value)(summary).map_or_else(String::new, |value| value.to_string());
+            let _ = match best {
+                true => write!(
+                    rows,
+                    "<td class=\"best\" data-value=\"{value}\"><span>{text}</span></td>"
+                ),
+                false => write!(rows, "<td data-value=\"{value}\">{text}</td>"),
+            };
+        }
+        rows += "</tr>\n";
+    }
+    for Absent { policy, reason, .. } in &case.absent {
+        let (policy, reason) = (escaped(policy), escaped(reason));
+        let columns = FIGURES.len() + 1;
+        let _ = writeln!(
+            rows,
+            "<tr class=\"aside\"><td class=\"rank\">–</td><th scope=\"row\">{policy}</th>\
+             <td class=\"reason\" colspan=\"{columns}\">cannot run here: {reason}</td></tr>"
+        );
+    }
+    let headings = FIGURES.iter().fold(String::new(), |mut headings, figure| {
+        let (name, meaning) = (figure.name, escaped(figure.meaning));
+        let _ = write!(headings, "<th scope=\"col\" title=\"{meaning}\">{name}</th>");
+        headings
+    });
+    let note = match may.iter().all(|may| *may) {
+        true => "",
+        false => {
+            " Policies that left jobs undone come last and are not compared: what they did not run \
+             delayed nobody."
+        }
+    };
+    format!(
+        "<h2 id=\"ranking\">Ranking</h2>\n<p>By mean turnaround. The best value of each column \
+         is <span class=\"best\"><span>marked</span></span>.{note}</p>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table class=\"ranking\">\n\
+         <thead><tr><th scope=\"col\">#</th><th scope=\"col\">Policy</th>\
+         <th scope=\"col\" title=\"Jobs that ran to their end\">Completed</th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
+/// Policies that could not run where nobody else ran either.
+pub(super) fn homeless(absent: &[&Absent]) -> String {
+    let items = absent.iter().fold(String::new(), |mut items, absent| {
+        let Absent { policy, workload, budget, reason, .. } = absent;
+        let [policy, workload, budget, reason] =
+            [policy, workload, budget, reason].map(|text| escaped(text));
+        let _ = writeln!(
+            items,
+            "<li><strong>{policy}</strong> cannot run on {workload} under {budget}: {reason}</li>"
+        );
+        items
+    });
+    if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
+}
+
+/// Every key of every summary, for those who want to see all of it.
+pub(super) fn all_figures(case: &Case<'_>) -> String {
+    let summaries = case.summaries();
+    let order = in_order(&summaries);
+    let values: Vec<serde_json::Value> = order
+        .iter()
+        .map(|&place| serde_json::to_value(summaries[place]).unwrap_or_default())
+        .collect();
+    let Some(first) = values.first().and_then(|value| value.as_object()) else {
+        return String::new();
+    };
+    let mut rows = String::new();
+    for key in first.keys().filter(|key| *key != "policy") {
+        let _ = write!(rows, "<tr><th scope=\"row\"><code>{}</code></th>", escaped(key));
+        for value in &values {
+            let text = match &value[key] {
+                serde_json::Value::Null => "–".to_owned(),
+                serde_json::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let _ = write!(rows, "<td>{}</td>", escaped(&text));
+        }
+        rows += "</tr>\n";
+    }
+    let headings = order.iter().fold(String::new(), |mut headings, &place| {
+        let policy = escaped(&summaries[place].policy);
+        let _ = write!(headings, "<th scope=\"col\">{policy}</th>");
+        headings
+    });
+    format!(
+        "<details><summary>All figures</summary>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All figures\"><table \
+         class=\"keys\">\n<thead><tr><th scope=\"col\">Key</th>{headings}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n</details>\n"
+    )
+}

@@ -1,0 +1,152 @@
+//! `jobs`, `power`, `changes` and `caps` column by column, with the same names and values as the CSV files.
+
+use std::borrow::Cow;
+
+use crate::job::Job;
+use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::report::jobs::{reason, thousandths_of_joules};
+use crate::report::parquet::Cells;
+use crate::sim::{Capping, Record, Run};
+use crate::units::{Instant, JobId, Span, Watts};
+
+/// Columns with their names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table<'a> {
+    /// The columns, from left to right; all have as many cells.
+    pub columns: Vec<(&'static str, Cells<'a>)>,
+}
+
+// The nearest number to a count of thousandths is what the decimals of a CSV file are read as.
+
+fn thousandths(count: u64) -> f64 {
+    count as f64 / 1000.0
+}
+
+fn seconds_at(instant: Instant) -> f64 {
+    thousandths(instant.millis())
+}
+
+fn seconds(span: Span) -> f64 {
+    thousandths(span.millis())
+}
+
+fn watts(power: Watts) -> f64 {
+    thousandths(power.milliwatts())
+}
+
+/// The columns of `jobs.csv`.
+pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
+    let rows: Vec<(JobId, &Job, &Record)> = (0..)
+        .map(JobId)
+        .zip(subject.workload.jobs().iter().zip(&run.records))
+        .map(|(id, (job, record))| (id, job, record))
+        .collect();
+    type Row<'a> = (JobId, &'a Job, &'a Record);
+    let always_number = |figure: &dyn Fn(&Row<'_>) -> f64| {
+        Cells::Number(rows.iter().map(|row| Some(figure(row))).collect())
+    };
+    let number = |figure: &dyn Fn(&Row<'_>) -> f64| {
+        Cells::Number(rows.iter().map(|row| row.2.state.has_run().then(|| figure(row))).collect())
+    };
+    let whole =
+        |figure: &dyn Fn(&Row<'_>) -> Option<u64>| Cells::Whole(rows.iter().map(figure).collect());
+    let machine = subject.machine;
+    let mut gears = machine.gearbox.node_powers(machine.node_power);
+    gears.retain(|_| subject.has_gears);
+    let ghz = |(_, _, record): &Row<'_>| {
+        let gear = gears.iter().find(|(_, power)| *power == record.cap);
+        gear.map(|(gear, _)| thousandths((gear.ghz * 1000.0).round() as u64))
+    };
+    let slowdown = |job: &Job, record: &Record| {
+        let slowdown = bounded_slowdown(job, record, subject.bsld_threshold);
+        (slowdown * 10_000.0).round() / 10_000.0
+    };
+    let backfilled = |(_, _, record): &Row<'_>| record.state.has_run().then_some(record.backfilled);
+    let nodes = |job: &Job, record: &Record| match record.state.has_run() {
+        true => record.nodes,
+        false => job.nodes,
+    };
+    let columns = vec![
+        ("id", whole(&|(_, job, _)| Some(job.number))),
+        ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
+        ("start", number(&|(_, _, record)| seconds_at(record.start))),
+        ("end", number(&|(_, _, record)| seconds_at(record.end))),
+        ("nodes", whole(&|(_, job, record)| Some(nodes(job, record).into()))),
+        ("cap", number(&|(_, _, record)| watts(record.cap))),
+        ("power", number(&|(_, _, record)| watts(record.power))),
+        ("wait", number(&|(_, job, record)| seconds(wait(job, record)))),
+        ("bsld", number(&|(_, job, record)| slowdown(job, record))),
+        ("backfilled", Cells::Truth(rows.iter().map(backfilled).collect())),
+        ("state", Cells::Word(rows.iter().map(|row| Some(row.2.state.name().into())).collect())),
+        (
+            "reason",
+            Cells::Word(rows.iter().map(|row| reason(row.2.state).map(Cow::from)).collect()),
+        ),
+        ("ghz", Cells::Number(rows.iter().map(ghz).collect())),
+        ("requested", always_number(&|(_, job, _)| seconds(job.requested))),
+        ("processors", whole(&|(_, job, _)| Some(job.processors.into()))),
+        ("cores", whole(&|(_, _, record)| record.state.has_run().then_some(record.cores.into()))),
+        ("user", whole(&|(_, job, _)| job.user.map(|user| user.0.get().into()))),
+        ("application", whole(&|(_, job, _)| job.application.map(|known| known.0.get().into()))),
+        ("energy", number(&|(id, _, _)| thousandths(thousandths_of_joules(run.total(*id).energy)))),
+        ("restarts", whole(&|(_, _, record)| Some(record.restarts.into()))),
+        ("changes", whole(&|(_, _, record)| Some(record.changes.into()))),
+    ];
+    Table { columns }
+}
+
+/// The columns of `power.csv`.
+pub fn power_table(run: &Run) -> Table<'static> {
+    let limit = |limit: Watts| (limit != Watts::UNLIMITED).then(|| watts(limit));
+    let columns = vec![
+        ("time", run.power.iter().map(|sample| Some(seconds_at(sample.at))).collect()),
+        ("watts", run.power.iter().map(|sample| Some(watts(sample.power))).collect()),
+        ("budget", run.power.iter().map(|sample| limit(sample.limit)).collect()),
+    ];
+    Table {
+        columns: columns.into_iter().map(|(name, cells)| (name, Cells::Number(cells))).collect(),
+    }
+}
+
+/// The columns of `changes.csv`.
+pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
+    let number = |job: JobId| subject.workload.jobs()[job.index()].number;
+    let changes = || run.changes.iter();
+    let columns = vec![
+        ("time", Cells::Number(changes().map(|change| Some(seconds_at(change.at))).collect())),
+        ("job", Cells::Whole(changes().map(|change| Some(number(change.job))).collect())),
+        ("nodes", Cells::Whole(changes().map(|change| Some(change.nodes.into())).collect())),
+        ("cap", Cells::Number(changes().map(|change| Some(watts(change.cap))).collect())),
+        ("power", Cells::Number(changes().map(|change| Some(watts(change.power))).collect())),
+        ("pause", Cells::Number(changes().map(|change| Some(seconds(change.pause))).collect())),
+    ];
+    Table { columns }
+}
+
+/// The columns of `caps.csv`.
+pub fn caps_table<'a>(subject: &Subject<'a>, run: &Run) -> Table<'a> {
+    let names = subject.machine.variation.as_ref().map(|processors| processors.names());
+    let name = |node: u32| match names.and_then(|names| names.get(node as usize)) {
+        Some(name) => Cow::from(name.as_str()),
+        None => Cow::from(node.to_string()),
+    };
+    let number = |job: JobId| subject.workload.jobs()[job.index()].number;
+    let rows = || {
+        let capped = |capping: &'_ Capping| {
+            let (at, job) = (capping.at, capping.job);
+            capping
+                .caps
+                .iter()
+                .map(move |capped| (at, job, capped.node.0, capped.cap))
+                .collect::<Vec<_>>()
+        };
+        run.cappings.iter().flat_map(capped)
+    };
+    let columns = vec![
+        ("time", Cells::Number(rows().map(|(at, ..)| Some(seconds_at(at))).collect())),
+        ("job", Cells::Whole(rows().map(|(_, job, ..)| Some(number(job))).collect())),
+        ("processor", Cells::Word(rows().map(|(_, _, node, _)| Some(name(node))).collect())),
+        ("cap", Cells::Number(rows().map(|(.., cap)| Some(watts(cap))).collect())),
+    ];
+    Table { columns }
+}

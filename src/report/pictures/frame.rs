@@ -1,0 +1,137 @@
+//! The frame of a chart: a title, two axes with round numbers, and a key.
+
+use super::svg::{Anchor, Svg};
+use crate::report::plot::{Axis, Ends};
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 76.0;
+const RIGHT: f64 = 20.0;
+const TOP: f64 = 64.0;
+const BOTTOM: f64 = 52.0;
+
+/// A direction of a chart: which numbers it covers, and which are written beside it.
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+    ticks: Vec<(f64, String)>,
+}
+
+impl Scale {
+    /// From one number to another, with round numbers between them.
+    pub(super) fn even(low: f64, high: f64) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let ticks = Axis::over([low, high].into_iter(), 8, Ends::Values);
+        let ticks = ticks.map(|axis| axis.ticks()).unwrap_or_default();
+        Scale { low, high, is_logarithmic: false, ticks }
+    }
+
+    /// From zero to a little above a number.
+    pub(super) fn up_to(most: f64) -> Self {
+        Scale::even(0.0, most * 1.05)
+    }
+
+    /// By factors, with these numbers beside it. Both ends are above zero.
+    pub(super) fn by_factors(low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
+        let high = if high > low { high } else { low * 10.0 };
+        let ticks = ticks.into_iter().filter(|(at, _)| (low..=high).contains(at)).collect();
+        Scale { low, high, is_logarithmic: true, ticks }
+    }
+
+    /// Without numbers beside it.
+    pub(super) fn bare(self) -> Self {
+        Scale { ticks: Vec::new(), ..self }
+    }
+
+    /// How far along a number is, from 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        let share = match self.is_logarithmic {
+            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        share.clamp(0.0, 1.0)
+    }
+}
+
+/// A chart to be drawn into.
+pub(super) struct Frame {
+    pub(super) svg: Svg,
+    across: Scale,
+    up: Scale,
+    height: f64,
+}
+
+impl Frame {
+    /// A chart with its axes, each with its name.
+    pub(super) fn new(title: &str, height: f64, across: (&str, Scale), up: (&str, Scale)) -> Self {
+        let mut svg = Svg::new(WIDTH, height);
+        svg.text((LEFT, 26.0), Anchor::Start, "title", title);
+        let ((across_name, across), (up_name, up)) = (across, up);
+        let mut frame = Frame { svg, across, up, height };
+        let (left, right) = (LEFT, WIDTH - RIGHT);
+        let bottom = height - BOTTOM;
+        for (at, text) in frame.across.ticks.clone() {
+            let x = frame.x(at);
+            frame.svg.line(&[(x, TOP), (x, bottom)], "#e6eaee", "");
+            frame.svg.text((x, bottom + 18.0), Anchor::Middle, "", &text);
+        }
+        for (at, text) in frame.up.ticks.clone() {
+            let y = frame.y(at);
+            frame.svg.line(&[(left, y), (right, y)], "#e6eaee", "");
+            frame.svg.text((left - 8.0, y + 4.0), Anchor::End, "", &text);
+        }
+        frame.svg.line(&[(left, TOP), (left, bottom), (right, bottom)], "#a9b3bd", "");
+        let middle = (left + right) / 2.0;
+        frame.svg.text((middle, height - 14.0), Anchor::Middle, "soft", across_name);
+        frame.svg.upright((20.0, (TOP + bottom) / 2.0), up_name);
+        frame
+    }
+
+    pub(super) fn x(&self, value: f64) -> f64 {
+        LEFT + self.across.share(value) * (WIDTH - LEFT - RIGHT)
+    }
+
+    pub(super) fn y(&self, value: f64) -> f64 {
+        self.height - BOTTOM - self.up.share(value) * (self.height - TOP - BOTTOM)
+    }
+
+    /// Draws steps: each value holds until the next place, the last one until `end`.
+    pub(super) fn steps(&mut self, steps: &[(f64, f64)], end: f64, colour: &str, style: &str) {
+        let points = self.outline(steps, end);
+        if !points.is_empty() {
+            self.svg.line(&points, colour, style);
+        }
+    }
+
+    /// Fills what is between two lines of steps at the same places.
+    pub(super) fn band(&mut self, low: &[(f64, f64)], high: &[(f64, f64)], end: f64, colour: &str) {
+        let mut points = self.outline(low, end);
+        points.extend(self.outline(high, end).into_iter().rev());
+        if !points.is_empty() {
+            self.svg.area(&points, colour, 0.16);
+        }
+    }
+
+    fn outline(&self, steps: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
+        let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
+        let corners = |(&(from, value), until): (&(f64, f64), f64)| {
+            [(self.x(from), self.y(value)), (self.x(until), self.y(value))]
+        };
+        steps.iter().zip(ends).flat_map(corners).collect()
+    }
+
+    /// Names with their colours, above the chart. Names that do not fit are left out.
+    pub(super) fn key(&mut self, names: &[(&str, &str)]) {
+        let mut x = LEFT;
+        for (name, colour) in names {
+            // Letters are narrower than this.
+            let width = 34.0 + 7.5 * name.chars().count() as f64;
+            if x + width > WIDTH {
+                break;
+            }
+            self.svg.rectangle((x, 43.0), (14.0, 4.0), colour);
+            self.svg.text((x + 20.0, 49.0), Anchor::Start, "", name);
+            x += width;
+        }
+    }
+}

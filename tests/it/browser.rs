@@ -1,0 +1,190 @@
+//! The report in a real browser: it opens from a file without a complaint, and does what it should.
+//! Where there is no browser nothing is tested, and that is said.
+
+use std::fs;
+use std::path::PathBuf;
+
+use busbar::budget::BudgetSpec;
+use busbar::machine::Machine;
+use busbar::report::digest::Digest;
+use busbar::report::html::page;
+use busbar::scenario::Scenario;
+use busbar::workload::demo::demo;
+use busbar::workload::{Given, Source, Workload};
+use serde_json::json;
+use tempfile::TempDir;
+
+mod devtools;
+
+use devtools::{Browser, Looks};
+
+fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> Vec<Digest> {
+    let machine = Machine::of_processors(nodes).unwrap();
+    let limit = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
+    let digest = |policy: &&str| {
+        let new = Scenario::new(&machine, workload, policy.parse().unwrap());
+        let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
+        let run = scenario.simulate(&mut |_| {}).run;
+        let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
+        Digest { budget: budget.to_owned(), ..digest }
+    };
+    policies.iter().map(digest).collect()
+}
+
+fn written(title: &str, digests: &[Digest]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    let text = page(title, digests);
+    println!("{title}: {} bytes", text.len());
+    fs::write(&file, text).unwrap();
+    (folder, file)
+}
+
+fn browser() -> Option<Browser> {
+    let browser = Browser::start();
+    if browser.is_none() {
+        println!("skipped: there is no Chromium; install it, or name it in BUSBAR_CHROMIUM");
+    }
+    browser
+}
+
+const WINDOW: &str = "(() => { const [a, b] = document.getElementById('schedule').layout.xaxis.range; \
+                      return b - a; })()";
+
+#[test]
+fn the_demo_report_works_in_a_browser() {
+    let Some(mut browser) = browser() else { return };
+    let workload = demo();
+    let mut runs = digests(&workload, 256, &["easy-power", "pb-guided", "parm"], "60%");
+    runs.extend(digests(&workload, 256, &["easy", "conservative"], "100%"));
+    let (_folder, file) = written("Policies on demo", &runs);
+
+    browser.open(&file, Looks::DESK);
+    browser.picture("light.png");
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "light");
+
+    // Zooming by buttons: every step halves the window, in all charts over time.
+    let whole = browser.evaluate(WINDOW).as_f64().unwrap();
+    let rectangles = "Number(document.getElementById('schedule').dataset.count)";
+    let all = browser.evaluate(rectangles).as_u64().unwrap();
+    assert!(all > 2000, "{all} rectangles");
+    for step in 1..=3 {
+        browser.click("[data-zoom=in]");
+        let wanted = whole / f64::from(1 << step);
+        browser.wait_until(&format!("Math.abs({WINDOW} / {wanted} - 1) < 1e-6"));
+    }
+    browser.wait_until(&format!("{rectangles} < {}", all / 2));
+    let power = WINDOW.replace("schedule", "power");
+    assert!((browser.evaluate(&power).as_f64().unwrap() / whole - 0.125).abs() < 1e-6);
+    browser.picture("zoomed.png");
+
+    // And by dragging, over the middle half of the schedule.
+    let place = "(() => { const chart = document.getElementById('schedule'); chart.scrollIntoView({ behavior: 'instant' }); \
+                 const box = chart.getBoundingClientRect(), { xaxis, yaxis } = chart._fullLayout; \
+                 return [box.left + xaxis._offset, box.top + yaxis._offset, xaxis._length, yaxis._length]; })()";
+    let place = browser.evaluate(place);
+    let [left, top, width, height] = [0, 1, 2, 3].map(|part| place[part].as_f64().unwrap());
+    let at = |across: f64, up: f64| (left + across * width, top + up * height);
+    browser.mouse("mouseMoved", at(0.25, 0.5), false);
+    browser.mouse("mousePressed", at(0.25, 0.5), true);
+    for step in [0.4, 0.6, 0.75] {
+        browser.mouse("mouseMoved", at(step, 0.5), true);
+    }
+    browser.mouse("mouseReleased", at(0.75, 0.5), false);
+    browser.wait_until(&format!("Math.abs({WINDOW} / {} - 1) < 0.02", whole / 16.0));
+
+    // The job under the mouse tells about itself: somewhere in this row there is one.
+    let tip = "document.getElementById('tip')";
+    let found = (0..40).any(|step| {
+        browser.mouse("mouseMoved", at(f64::from(step) / 40.0, 0.95), false);
+        browser
+            .evaluate(&format!("!{tip}.hidden && /^Job \\d+\\n\\d+ node/.test({tip}.textContent)"))
+            == true
+    });
+    assert!(found, "no job in the lowest lanes");
+    browser.click("[data-zoom=all]");
+    browser.wait_until(&format!("{rectangles} === {all}"));
+
+    // Three traces a policy, and the budget. Who is not shown has none.
+    let traces = "document.getElementById('power').data.length";
+    assert_eq!(browser.evaluate(traces), 3 * 3 + 1);
+    browser.click(".policy");
+    browser.wait_until(&format!("{traces} === 3 * 2 + 1"));
+    assert_eq!(
+        browser.evaluate("document.querySelector('.policy').getAttribute('aria-pressed')"),
+        "false"
+    );
+
+    // Both themes.
+    let colour = "document.getElementById('power').layout.font.color";
+    let light = browser.evaluate(colour);
+    browser.click("#theme");
+    browser.wait_until(&format!("{colour} !== {light}"));
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
+    browser.wait_until("document.getElementById('differences').layout.font.color !== '#17202a'");
+    browser.picture("dark.png");
+
+    // Job by job, counted here too: the best policy against the second.
+    let [second, best] = [1, 2].map(|place| runs[place].jobs.wait.values());
+    let earlier = second.iter().zip(best).filter(|(second, best)| best < second).count();
+    let later = second.iter().zip(best).filter(|(second, best)| best > second).count();
+    let about = browser
+        .evaluate("document.getElementById('differences-about').textContent.replaceAll(',', '')");
+    let about = about.as_str().unwrap().to_owned();
+    assert!(
+        about.contains(&format!(" {earlier} are earlier under parm than under pb-guided")),
+        "{about}"
+    );
+    assert!(about.contains(&format!(" {later} are later")), "{about}");
+
+    // The other case has its own table and its own policies.
+    browser.choose("#case", "1");
+    browser.wait_until("document.querySelectorAll('.policy').length === 2");
+    browser.wait_until(&format!("{traces} === 3 * 2 + 1"));
+    let shown = "Array.from(document.querySelectorAll('.case'), (section) => section.hidden)";
+    assert_eq!(browser.evaluate(shown), json!([true, false]));
+
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// On a phone in the dark nothing is wider than the screen, and what there is not is said.
+#[test]
+fn a_report_fits_a_phone() {
+    let Some(mut browser) = browser() else { return };
+    let (_folder, file) = written("easy on demo", &digests(&demo(), 256, &["easy"], "80%"));
+    browser.open(&file, Looks::PHONE);
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    assert_eq!(browser.evaluate("document.getElementById('differences-section').hidden"), true);
+    browser.picture("phone.png");
+
+    let none = digests(&Workload::new("none", []), 256, &["easy", "fcfs"], "80%");
+    let (_folder, file) = written("no jobs", &none);
+    browser.open(&file, Looks::PHONE);
+    for chart in ["schedule", "waits", "slowdowns", "differences"] {
+        let text = browser.evaluate(&format!("document.getElementById('{chart}').textContent"));
+        assert!(text.as_str().unwrap().starts_with("No job ran"), "{chart}: {text}");
+    }
+    browser.picture("empty.png");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// How long a large report takes to open; `docs/report.md` says what was measured. It has no place among
+/// tests that must pass on a machine that does other things meanwhile.
+#[test]
+#[ignore = "it measures; run it alone, with --nocapture"]
+fn a_report_of_100_000_jobs_opens() {
+    let source: Source = "lublin(jobs=100000, load=0.9)".parse().unwrap();
+    let given = Given { processors: Some(1024), ..Given::default() };
+    let workload = source.load(&given).unwrap().workload;
+    let runs = digests(&workload, 1024, &["easy", "pb-guided"], "80%");
+    for count in [1, 2] {
+        let (_folder, file) = written(&format!("100 000 jobs, {count} runs"), &runs[..count]);
+        for _ in 0..3 {
+            // A new browser each time: it remembers scripts that it has seen.
+            let Some(mut browser) = browser() else { return };
+            println!("all charts are drawn after {} ms", browser.open(&file, Looks::DESK));
+            assert_eq!(browser.complaints(), [""; 0]);
+        }
+    }
+}

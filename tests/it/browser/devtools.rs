@@ -1,0 +1,234 @@
+//! A real browser, by its own protocol: JSON over a web socket.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tungstenite::{Message, WebSocket};
+
+/// Longer than anything takes, on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How a page is looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Looks {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) is_dark: bool,
+    pub(super) is_phone: bool,
+}
+
+impl Looks {
+    pub(super) const DESK: Looks =
+        Looks { width: 1280, height: 900, is_dark: false, is_phone: false };
+    pub(super) const PHONE: Looks =
+        Looks { width: 390, height: 844, is_dark: true, is_phone: true };
+}
+
+/// A browser with one page. It ends when this is dropped.
+pub(super) struct Browser {
+    process: Child,
+    socket: WebSocket<TcpStream>,
+    session: Option<String>,
+    calls: u64,
+    events: Vec<Value>,
+    _profile: TempDir,
+}
+
+/// The program: `BUSBAR_CHROMIUM`, or one of the usual names on the path.
+fn program() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("BUSBAR_CHROMIUM") {
+        return Some(named.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let mut files =
+        std::env::split_paths(&folders).flat_map(|path| names.map(|name| path.join(name)));
+    files.find(|file| file.is_file())
+}
+
+impl Browser {
+    /// Starts one; `None` where there is none to start.
+    pub(super) fn start() -> Option<Self> {
+        let profile = tempfile::tempdir().unwrap();
+        let mut process = Command::new(program()?)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+            ])
+            .args(["--disable-background-networking", "--disable-component-update"])
+            .args(["--disable-sync", "--hide-scrollbars", "--remote-debugging-port=0"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let address = profile.path().join("DevToolsActivePort");
+        let (port, path) = wait_for("the browser to start", || {
+            assert!(process.try_wait().unwrap().is_none(), "the browser ended");
+            let text = fs::read_to_string(&address).ok()?;
+            let (port, path) = text.split_once('\n')?;
+            path.starts_with('/').then(|| (port.to_owned(), path.trim().to_owned()))
+        });
+        let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (socket, _) =
+            tungstenite::client(format!("ws://127.0.0.1:{port}{path}"), stream).unwrap();
+        let mut browser = Browser {
+            process,
+            socket,
+            session: None,
+            calls: 0,
+            events: Vec::new(),
+            _profile: profile,
+        };
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = browser.call("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Asks the browser for something and waits for the answer; what else it says is kept.
+    pub(super) fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.calls += 1;
+        let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(message.to_string())).unwrap();
+        loop {
+            let Message::Text(text) = self.socket.read().unwrap() else { continue };
+            let mut answer: Value = serde_json::from_str(&text).unwrap();
+            if answer["id"] == self.calls {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    /// What an expression in the page comes to.
+    pub(super) fn evaluate(&mut self, expression: &str) -> Value {
+        let mut answer = self.call(
+            "Runtime.evaluate",
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true }),
+        );
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].take()
+    }
+
+    /// Waits until an expression in the page is true.
+    pub(super) fn wait_until(&mut self, expression: &str) {
+        wait_for(expression, || (self.evaluate(expression) == true).then_some(()));
+    }
+
+    /// Opens a file and waits until all its charts are drawn. How many milliseconds that took.
+    pub(super) fn open(&mut self, file: &Path, looks: Looks) -> u64 {
+        let Looks { width, height, is_dark, is_phone } = looks;
+        let sharpness = if is_phone { 2 } else { 1 };
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({ "width": width, "height": height, "deviceScaleFactor": sharpness,
+                    "mobile": is_phone }),
+        );
+        self.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": is_phone }));
+        let scheme = if is_dark { "dark" } else { "light" };
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
+        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        self.wait_until(
+            "document.documentElement?.dataset.ready !== undefined \
+             || document.getElementById('trouble')?.hidden === false",
+        );
+        let ready = self.evaluate("Number(document.documentElement.dataset.ready)");
+        ready.as_u64().unwrap_or_else(|| panic!("no charts: {:?}", self.complaints()))
+    }
+
+    pub(super) fn click(&mut self, selector: &str) {
+        self.evaluate(&format!("document.querySelector('{selector}').click()"));
+    }
+
+    /// Chooses from a list, as a reader would.
+    pub(super) fn choose(&mut self, selector: &str, value: &str) {
+        self.evaluate(&format!(
+            "{{ const list = document.querySelector('{selector}'); list.value = '{value}'; \
+             list.dispatchEvent(new Event('change')); }}"
+        ));
+    }
+
+    /// Moves, presses or releases the mouse.
+    pub(super) fn mouse(&mut self, what: &str, (x, y): (f64, f64), is_pressed: bool) {
+        let button = if is_pressed || what == "mouseReleased" { "left" } else { "none" };
+        self.call(
+            "Input.dispatchMouseEvent",
+            json!({ "type": what, "x": x, "y": y, "button": button,
+                    "buttons": u8::from(is_pressed), "clickCount": 1 }),
+        );
+    }
+
+    /// Errors and warnings on the console, and everything that was fetched beside the file itself.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let is_wrong = |event: &&Value| match event["method"].as_str() {
+            Some("Runtime.exceptionThrown" | "Log.entryAdded") => true,
+            Some("Runtime.consoleAPICalled") => {
+                ["error", "warning"].contains(&event["params"]["type"].as_str().unwrap_or(""))
+            }
+            Some("Network.requestWillBeSent") => {
+                let address = event["params"]["request"]["url"].as_str().unwrap_or("");
+                !["file:", "data:", "blob:"].iter().any(|kind| address.starts_with(kind))
+            }
+            _ => false,
+        };
+        self.events.iter().filter(is_wrong).map(Value::to_string).collect()
+    }
+
+    /// The page as a picture, into the folder that `BUSBAR_SCREENSHOTS` names, if it does.
+    pub(super) fn picture(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("BUSBAR_SCREENSHOTS") else { return };
+        let size = self.evaluate("[innerWidth, document.documentElement.scrollHeight]");
+        let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1 });
+        let answer = self.call(
+            "Page.captureScreenshot",
+            json!({ "format": "png", "captureBeyondViewport": true, "clip": clip }),
+        );
+        let bytes = STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(Path::new(&folder).join(name), bytes).unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Asks again and again until there is an answer.
+fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,200 @@
+//! The commands in the README and in `docs/`, each run as a reader would.
+//!
+//! A fenced block without a language, or in `sh` or `console`, may hold commands: lines that begin with
+//! `busbar` or `$ busbar`. All commands of a page run one after another in one empty folder, and each
+//! must end well. What stands below a `$ busbar` must be printed, line for line; `...` stands for any
+//! lines, what comes after the last line need not be shown, and timings may differ. What stands below
+//! `$ cat NAME` is the content of a file that later commands use. Comments on the line above a block
+//! change that:
+//!
+//! - `<!-- not run: why -->`: for what needs a file of the reader's own, or minutes;
+//! - `<!-- file: NAME -->`: the block is the content of a file; with `added to file`, more of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A fenced block, with the line it begins on.
+struct Block {
+    line: usize,
+    language: String,
+    /// What the comment above it says.
+    comment: String,
+    lines: Vec<String>,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let (mut inside, mut above) = (false, "");
+    for (number, line) in (1..).zip(text.lines()) {
+        match (line.strip_prefix("```"), inside) {
+            (Some(_), true) => inside = false,
+            (Some(language), false) => {
+                inside = true;
+                let comment =
+                    above.strip_prefix("<!-- ").and_then(|rest| rest.strip_suffix(" -->"));
+                blocks.push(Block {
+                    line: number,
+                    language: language.trim().to_owned(),
+                    comment: comment.unwrap_or_default().to_owned(),
+                    lines: Vec::new(),
+                });
+            }
+            (None, true) => blocks.last_mut().unwrap().lines.push(line.to_owned()),
+            (None, false) => above = line,
+        }
+    }
+    blocks
+}
+
+/// A command and what the page says that it prints.
+struct Session {
+    line: usize,
+    command: String,
+    printed: Vec<String>,
+}
+
+fn sessions(block: &Block) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut goes_on = false;
+    for (line, text) in (block.line + 1..).zip(&block.lines) {
+        if goes_on {
+            let command = &mut sessions.last_mut().unwrap().command;
+            command.push('\n');
+            command.push_str(text);
+        } else if let Some(command) = text.strip_prefix("$ ") {
+            let command = command.to_owned();
+            sessions.push(Session { line, command, printed: Vec::new() });
+        } else if text.starts_with("busbar ") {
+            let command = text.clone();
+            sessions.push(Session { line, command, printed: Vec::new() });
+        } else if let Some(session) = sessions.last_mut() {
+            session.printed.push(text.clone());
+        }
+        goes_on = (goes_on || text.starts_with("$ ") || text.starts_with("busbar "))
+            && text.ends_with('\\');
+    }
+    sessions
+}
+
+/// Whether a line tells how long something took, which differs from time to time.
+fn is_timing(line: &str) -> bool {
+    line.contains("simulated in ") || line.contains("; took ")
+}
+
+/// The first line that should have been printed and was not.
+fn missing<'a>(expected: &'a [String], printed: &str) -> Option<&'a str> {
+    let mut rest = printed.lines();
+    let mut may_skip = false;
+    for line in expected {
+        if line.trim() == "..." {
+            may_skip = true;
+            continue;
+        }
+        let same = |other: &str| {
+            other.trim_end() == line.trim_end() || (is_timing(line) && is_timing(other))
+        };
+        let found = if may_skip { rest.any(same) } else { rest.next().is_some_and(same) };
+        if !found {
+            return Some(line);
+        }
+        may_skip = false;
+    }
+    None
+}
+
+/// Runs the commands of a page, and returns how many there were and what is wrong.
+fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
+    let text = fs::read_to_string(page).unwrap();
+    let name = page.file_name().unwrap().to_string_lossy().into_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_busbar")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut count = 0;
+    // Files may be shown after the commands that use them.
+    for block in blocks(&text) {
+        if let Some(file) = block.comment.strip_prefix("file: ") {
+            fs::write(folder.path().join(file), block.lines.join("\n") + "\n").unwrap();
+        }
+    }
+    for block in blocks(&text) {
+        let write = |name: &str, before: &str, lines: &[String]| {
+            fs::write(folder.path().join(name), before.to_owned() + &lines.join("\n") + "\n")
+                .unwrap();
+        };
+        if let Some(name) = block.comment.strip_prefix("added to file: ") {
+            write(name, &fs::read_to_string(folder.path().join(name)).unwrap(), &block.lines);
+        }
+        let may_run = ["", "sh", "console"].contains(&block.language.as_str());
+        if !may_run || block.comment.starts_with("not run: ") {
+            continue;
+        }
+        for session in sessions(&block) {
+            if let Some(name) = session.command.strip_prefix("cat ") {
+                write(name, "", &session.printed);
+            }
+            if !session.command.starts_with("busbar") {
+                continue;
+            }
+            let at = format!("{name}, line {}: {}", session.line, session.command);
+            let output = Command::new("sh")
+                .args(["-c", &session.command])
+                .current_dir(folder.path())
+                .env("PATH", &path)
+                .env("XDG_CACHE_HOME", folder.path().join("cache"))
+                .output()
+                .unwrap();
+            count += 1;
+            if !output.status.success() {
+                let error = String::from_utf8_lossy(&output.stderr).into_owned();
+                wrong.push(format!("{at}\n    {error}"));
+            }
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+            if let Some(line) = missing(&session.printed, &printed) {
+                wrong.push(format!("{at}\n    does not print: {line}"));
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn every_command_in_the_documentation_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec![root.join("README.md")];
+    let mut folders = vec![root.join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.sort();
+    let mut wrong = Vec::new();
+    let count: usize = pages.iter().map(|page| run_page(page, &mut wrong)).sum();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 30, "only {count} commands were found");
+}
+
+#[test]
+fn what_is_not_printed_is_noticed() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(missing(&lines("a\nb"), "a\nb\n"), None);
+    assert_eq!(missing(&lines("a\n...\nd"), "a\nb\nc\nd\n"), None);
+    assert_eq!(missing(&lines("a\nc"), "a\nb\n"), Some("c"));
+    assert_eq!(missing(&lines("a"), "a\nb\n"), None);
+    assert_eq!(missing(&lines("...\nb"), "a\n"), Some("b"));
+    assert_eq!(missing(&lines("simulated in 3 s"), "simulated in 4 s\n"), None);
+    let text =
+        "<!-- not run: it is a secret -->\n```\n$ busbar x \\\n  y\nz\n```\n```sh\nbusbar w\n```\n";
+    let [first, second] = &blocks(text)[..] else { panic!() };
+    assert_eq!(first.comment, "not run: it is a secret");
+    let session = &sessions(first)[0];
+    assert_eq!((session.command.as_str(), session.line), ("busbar x \\\n  y", 3));
+    assert_eq!(session.printed, ["z"]);
+    assert_eq!(sessions(second)[0].command, "busbar w");
+}
