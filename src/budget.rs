@@ -8,6 +8,10 @@ use crate::machine::Machine;
 use crate::rows::rows;
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
+mod energy;
+
+pub use energy::EnergyBudget;
+
 /// How much power the machine may draw, as a function of time.
 ///
 /// The limits are known in advance, as a tariff or a maintenance window is: policies and the

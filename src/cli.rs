@@ -10,6 +10,7 @@ mod bar;
 mod belief;
 mod compare;
 mod curves;
+mod energy;
 mod keeping;
 mod load;
 mod machine;

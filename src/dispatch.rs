@@ -3,12 +3,12 @@
 //! Simulated or live, a driver tells the dispatch what happened, lets the policy decide, and gets
 //! back what was really done. A decision that is wrong in any way changes nothing.
 
-use crate::budget::Budget;
+use crate::budget::{Budget, EnergyBudget};
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint};
-use crate::policy::{Changes, Decision, Policy, View};
+use crate::policy::{Changes, Decision, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
 use crate::units::{Instant, JobId, NodeId, Span};
 
@@ -48,10 +48,17 @@ pub enum Applied {
         /// After a pause.
         pause: Span,
     },
+    /// A job that waits was promised energy.
+    Promised {
+        /// Which.
+        job: JobId,
+    },
     /// A job left the queue for good.
     Dropped {
         /// Which.
         job: JobId,
+        /// Why.
+        reason: DropReason,
     },
     /// The policy wants to be asked again.
     Wake(Instant),
@@ -122,6 +129,11 @@ impl<'a> Dispatch<'a> {
     /// The waiting jobs.
     pub fn queue(&self) -> &Queue {
         &self.queue
+    }
+
+    /// From now on energy is counted, within a budget.
+    pub fn open_account(&mut self, budget: EnergyBudget) {
+        self.ledger.open_account(budget);
     }
 
     /// Moves the clock.
@@ -213,7 +225,11 @@ fn announced(decision: &Decision, policy: &dyn Policy) -> Result<(), Violation> 
         Decision::Change { job, .. } | Decision::Recap { job, .. } if !policy.adjusts() => {
             Err(Violation::Unannounced { job })
         }
-        Decision::StartOn { job, .. } | Decision::Recap { job, .. } if !policy.names_nodes() => {
+        Decision::StartOn { job, .. }
+        | Decision::Recap { job, .. }
+        | Decision::Promise { job, .. }
+            if !policy.names_nodes() =>
+        {
             Err(Violation::NodesUnannounced { job })
         }
         _ => Ok(()),
@@ -258,8 +274,17 @@ fn apply(
             ledger.recap(job, &point, &caps, left)?;
             Ok(Applied::Changed { job, point, caps: Some(caps), pause: Span::ZERO })
         }
-        Decision::Drop { job } => match queue.remove(job) {
-            true => Ok(Applied::Dropped { job }),
+        Decision::Promise { job, caps, from } => {
+            check_waits(job, queue, ledger)?;
+            let point = model.on(job, &jobs[job.index()], &caps);
+            ledger.promise(job, &point.ok_or(Violation::NotOffered { job })?, from)?;
+            Ok(Applied::Promised { job })
+        }
+        Decision::Drop { job, reason } => match queue.remove(job) {
+            true => {
+                ledger.withdraw(job);
+                Ok(Applied::Dropped { job, reason })
+            }
             false => Err(Violation::NotWaiting { job }),
         },
         Decision::WakeAt(at) => {

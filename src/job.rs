@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
+use crate::utility::UtilityId;
 
 /// What a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,6 +55,8 @@ pub struct Terms {
     pub weight: Weight,
     /// How much longer than asked for it may take; if its user does not say, what the policy says.
     pub tolerance: Option<Tolerance>,
+    /// What its completion is worth by when it comes, where that is agreed on.
+    pub utility: Option<UtilityId>,
 }
 
 /// A priority weight, in thousandths: by so much a job's fair share is multiplied.

@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::model::OperatingPoint;
 use crate::units::{Instant, JobId, Span, Watts};
 
+mod energy;
 mod named;
 mod placement;
 mod running;
@@ -16,6 +17,7 @@ mod running;
 mod tests;
 mod violation;
 
+pub use energy::EnergyAccount;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
 pub use violation::Violation;
@@ -42,6 +44,8 @@ pub struct Ledger {
     until: Vec<Instant>,
     /// Which nodes are whose, where that matters.
     placement: Option<Placement>,
+    /// The energy of a period, where it is counted.
+    energy: Option<Box<EnergyAccount>>,
     peak: Watts,
 }
 
@@ -61,6 +65,7 @@ impl Ledger {
             running: Running::default(),
             until: Vec::new(),
             placement: None,
+            energy: None,
             peak: machine.base_power,
         };
         ledger.set_clock(Instant::ZERO);
@@ -87,6 +92,9 @@ impl Ledger {
     #[inline]
     fn set_clock(&mut self, now: Instant) {
         self.now = now;
+        if let Some(account) = &mut self.energy {
+            account.advance(now);
+        }
         if now >= self.next_limit {
             self.limit = self.budget.at(now);
             self.next_limit =
@@ -113,6 +121,7 @@ impl Ledger {
         }
         let until = self.until(point.time);
         self.find_room(job, point, until)?;
+        self.can_pay(job, point.power, until)?;
         Ok(Holding { until, job, nodes: point.nodes, power: point.power })
     }
 
@@ -175,6 +184,7 @@ impl Ledger {
         if !is_less {
             self.find_room(job, point, until)?;
         }
+        self.can_pay(job, point.power, until)?;
         if let Some(placement) = &mut self.placement {
             match point.nodes.checked_sub(before.nodes) {
                 Some(more) => placement.take(job, more),
@@ -194,6 +204,9 @@ impl Ledger {
         let holding = self.running.remove(until, job).ok_or(Violation::HoldsNothing { job })?;
         self.free_nodes += holding.nodes;
         self.held -= holding.power;
+        if let Some(account) = &mut self.energy {
+            account.finish(job);
+        }
         Ok(holding)
     }
 
@@ -207,6 +220,9 @@ impl Ledger {
             self.until.resize(job.index() + 1, Instant::NEVER);
         }
         self.until[job.index()] = until;
+        if let Some(account) = &mut self.energy {
+            account.begin(job, power, until);
+        }
         self.running.insert(holding);
         self.peak = self.peak.max(self.power());
     }
@@ -355,6 +371,7 @@ impl Ledger {
         if power != self.held {
             return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
         }
+        self.energy.as_ref().map_or(Ok(()), |account| account.check_sums())?;
         self.placement.as_ref().map_or(Ok(()), |placement| placement.check(&self.running))
     }
 }

@@ -30,6 +30,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`units`] | time, power and energy as exact integers; identities |
+//! | [`utility`] | what tasks are worth, by when they are complete |
+//! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
 //! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`queue`] | the waiting jobs, indexed |
@@ -54,6 +56,7 @@ pub mod cli;
 mod digits;
 pub mod dispatch;
 pub mod experiment;
+pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
 pub mod machine;
@@ -71,5 +74,6 @@ pub mod sim;
 pub mod solve;
 pub mod stage;
 pub mod units;
+pub mod utility;
 pub mod variation;
 pub mod workload;

@@ -10,6 +10,10 @@ use crate::sim::{Record, Run, State};
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 
+mod tasks;
+
+pub use tasks::{Portion, TaskFigures, counts};
+
 /// The time a job waited.
 #[inline]
 pub fn wait(job: &Job, record: &Record) -> Span {
@@ -132,6 +136,9 @@ pub struct Summary {
     pub oversized: u64,
     /// Whether frequencies rest on an assumed set of gears.
     pub gears_are_assumed: bool,
+    /// What tasks with utilities earned, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskFigures>,
 }
 
 /// What a summary is about, beside the run itself.
@@ -206,7 +213,7 @@ impl Summary {
             rejected: count(|state| matches!(state, State::Rejected(_))),
             rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
-            dropped: count(|state| *state == State::Dropped),
+            dropped: count(|state| matches!(state, State::Dropped(_))),
             unfinished: run.unfinished,
             changes: run.changes.len() as u64,
             moves: run.changes.iter().filter(|change| change.pause > Span::ZERO).count() as u64,
@@ -248,6 +255,7 @@ impl Summary {
             energy_vs_nominal: ratio(speed.energy.as_f64(), speed.nominal_energy.as_f64()),
             oversized: speed.oversized,
             gears_are_assumed: machine.gearbox.is_assumed(),
+            tasks: None,
         }
     }
 }

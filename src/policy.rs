@@ -26,6 +26,7 @@ mod slowable;
 mod spec;
 pub mod three_queues;
 pub mod uniform;
+pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
@@ -38,6 +39,7 @@ pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
 pub use spec::{PolicyError, PolicySpec, Setting};
 pub use uniform::{Uniform, UniformSpec};
+pub use utility::{UtilityMapper, UtilitySpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.
 pub trait Policy {
@@ -93,13 +95,56 @@ pub enum Decision {
         /// How long it is expected to hold all this, the pause included.
         left: Span,
     },
+    /// Promise a waiting job the energy of running on named nodes from then on.
+    Promise {
+        /// Which.
+        job: JobId,
+        /// On which nodes, and under which caps.
+        caps: Caps,
+        /// From when.
+        from: Instant,
+    },
     /// Give a waiting job up: it will never run.
     Drop {
         /// Which.
         job: JobId,
+        /// Why.
+        reason: DropReason,
     },
     /// Ask again at this time, even if nothing happens before.
     WakeAt(Instant),
+}
+
+/// Why a policy gives a job up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// It does not say.
+    #[default]
+    Unsaid,
+    /// It cannot earn enough any more.
+    LowUtility,
+    /// No machine can run it.
+    NoMachine,
+    /// There is no energy at all.
+    NoEnergy,
+}
+
+impl DropReason {
+    /// All of them.
+    pub const ALL: [DropReason; 4] =
+        [DropReason::Unsaid, DropReason::LowUtility, DropReason::NoMachine, DropReason::NoEnergy];
+
+    /// The reason in a few words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            DropReason::Unsaid => "dropped by the policy",
+            DropReason::LowUtility => {
+                "dropped: worth too little by the time they could be complete"
+            }
+            DropReason::NoMachine => "dropped: no machine can run them",
+            DropReason::NoEnergy => "dropped: there is no energy",
+        }
+    }
 }
 
 /// What a policy sees: the cluster as it is now. Everything is borrowed, nothing is copied.

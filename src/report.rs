@@ -16,6 +16,7 @@ mod power;
 mod ranking;
 mod schedule;
 mod table;
+mod tasks;
 
 pub use caps::write_caps;
 pub use cases::Absent;
@@ -31,3 +32,4 @@ pub use power::write_power;
 pub use ranking::ranking;
 pub use schedule::write_schedule;
 pub use table::{human_energy, human_power, human_time, prefix, summary_table, time_unit};
+pub use tasks::write_tasks;

@@ -14,6 +14,7 @@ pub mod pb_guided;
 pub mod ptune;
 pub mod rmap;
 mod sample;
+pub mod utility;
 
 /// One number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]

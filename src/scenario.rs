@@ -5,10 +5,11 @@
 
 use std::cell::Cell;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, EnergyBudget};
+use crate::heterogeneity::Site;
 use crate::machine::Machine;
-use crate::metrics::{BSLD_THRESHOLD, Subject, Summary};
-use crate::model::Model;
+use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
+use crate::model::{Heterogeneous, Model};
 use crate::policy::{Easy, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
@@ -31,6 +32,10 @@ pub struct Scenario<'a> {
     pub truth: Option<&'a dyn Model>,
     /// What the machine may draw.
     pub budget: Budget,
+    /// The machines and what tasks are worth, for policies that map tasks to machines.
+    pub site: Option<&'a Site>,
+    /// How much energy may be consumed in which period, at the end of which the run ends.
+    pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
     pub outages: Outages,
     /// When the policy is asked.
@@ -74,6 +79,8 @@ impl<'a> Scenario<'a> {
             model: None,
             truth: None,
             budget: Budget::unlimited(),
+            site: None,
+            energy: None,
             outages: Outages::default(),
             events: Events::default(),
             seed: 1,
@@ -96,9 +103,16 @@ impl<'a> Scenario<'a> {
             measured.set(Some(bsld));
             bsld
         };
-        let setting = Setting { bsld_threshold: self.bsld_threshold, plain_bsld: &plain_bsld };
+        let setting = Setting {
+            bsld_threshold: self.bsld_threshold,
+            plain_bsld: &plain_bsld,
+            site: self.site,
+        };
         let mut policy = self.policy.build(&setting);
-        let fitting = self.policy.model(self.machine, self.workload.jobs(), self.seed);
+        let fitting: Box<dyn Model> = match self.site.filter(|_| self.policy.maps_tasks()) {
+            Some(site) => Box::new(Heterogeneous::new(site.tables.clone())),
+            None => self.policy.model(self.machine, self.workload.jobs(), self.seed),
+        };
         let model = self.model.unwrap_or(fitting.as_ref());
         let guard = self.policy.guard();
         let mut simulation = self.simulation_on(self.machine).budget(self.budget.lowered(guard));
@@ -115,7 +129,12 @@ impl<'a> Scenario<'a> {
 
     /// The figures of a run.
     pub fn summary(&self, run: &Run) -> Summary {
-        Summary::of(&self.subject(&self.policy.to_string()), run)
+        let summary = Summary::of(&self.subject(&self.policy.to_string()), run);
+        let tasks = self
+            .site
+            .zip(self.energy)
+            .map(|(site, energy)| TaskFigures::of(self.workload, &site.utilities, &energy, run));
+        Summary { tasks, ..summary }
     }
 
     /// What figures and reports are about; `name` is the policy's.
@@ -131,7 +150,13 @@ impl<'a> Scenario<'a> {
     }
 
     fn simulation_on(&self, machine: &'a Machine) -> Simulation<'a> {
-        Simulation::new(machine, self.workload).outages(self.outages.clone()).events(self.events)
+        let simulation = Simulation::new(machine, self.workload)
+            .outages(self.outages.clone())
+            .events(self.events);
+        match self.energy {
+            Some(energy) => simulation.energy(energy),
+            None => simulation,
+        }
     }
 
     /// Plain EASY without a power limit delays nobody if nobody ever runs.

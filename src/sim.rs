@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, EnergyBudget};
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::ledger::Violation;
 use crate::machine::Machine;
@@ -51,6 +51,8 @@ pub struct Simulation<'a> {
     budget: Budget,
     bound: Option<Budget>,
     outages: Outages,
+    energy: Option<EnergyBudget>,
+    horizon: Instant,
     events: Events,
     model: Option<&'a dyn Model>,
     truth: Option<&'a dyn Model>,
@@ -87,6 +89,8 @@ pub struct Run {
     pub power: Vec<PowerSample>,
     /// Jobs that still waited when nothing could happen any more.
     pub unfinished: u64,
+    /// What jobs consumed in the period in which energy is counted, if it is.
+    pub consumed: Option<Joules>,
     /// How jobs changed while they ran, in order.
     pub changes: Vec<Change>,
     /// What jobs had in all that changed while they ran.
@@ -151,6 +155,8 @@ impl<'a> Simulation<'a> {
             budget: Budget::unlimited(),
             bound: None,
             outages: Outages::default(),
+            energy: None,
+            horizon: Instant::NEVER,
             events: Events::default(),
             model: None,
             truth: None,
@@ -174,6 +180,14 @@ impl<'a> Simulation<'a> {
     /// With these nodes down at these times.
     pub fn outages(mut self, outages: Outages) -> Self {
         self.outages = outages;
+        self
+    }
+
+    /// With so much energy for a period. The run ends with the period: whoever runs or waits then is
+    /// left.
+    pub fn energy(mut self, energy: EnergyBudget) -> Self {
+        self.energy = Some(energy);
+        self.horizon = energy.end;
         self
     }
 
@@ -278,6 +292,8 @@ struct World<'a> {
     budget_changes: std::vec::IntoIter<Instant>,
     outages: outage::Timetable,
     wake: Option<Instant>,
+    /// Nothing happens after this.
+    horizon: Instant,
     over: usize,
     keeps_power: bool,
     run: Run,
@@ -297,6 +313,9 @@ impl<'a> World<'a> {
             budget.changes_after(begin).iter().map(|change| change.0).collect();
         let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
         dispatch.advance(begin);
+        if let Some(energy) = simulation.energy {
+            dispatch.open_account(energy);
+        }
         World {
             events: simulation.events,
             workload,
@@ -311,6 +330,7 @@ impl<'a> World<'a> {
             budget_changes: changes.into_iter(),
             outages: simulation.outages.timetable(),
             wake: None,
+            horizon: simulation.horizon,
             over: 0,
             keeps_power: simulation.keeps_power,
             run: Run {
@@ -327,6 +347,7 @@ impl<'a> World<'a> {
                 first_violations: Vec::new(),
                 power: Vec::new(),
                 unfinished: 0,
+                consumed: None,
                 changes: Vec::new(),
                 totals: HashMap::new(),
                 cappings: Vec::new(),
@@ -384,7 +405,7 @@ impl<'a> World<'a> {
             .min(change)
             .min(self.outages.next().unwrap_or(never))
             .min(self.wake.unwrap_or(never));
-        (next != never).then_some(next)
+        (next != never && next <= self.horizon).then_some(next)
     }
 
     /// Lets everything happen that is due now, asking the policy in between or at the end; says
@@ -554,9 +575,11 @@ impl<'a> World<'a> {
                     run.changes.push(Change { at: now, job, nodes, cap, power, pause });
                     cappings.extend(caps.map(|caps| Capping { at: now, job, caps }));
                 }
-                Ok(Applied::Dropped { job }) => {
+                Ok(Applied::Promised { .. }) => {}
+                Ok(Applied::Dropped { job, reason }) => {
+                    let state = State::Dropped(reason);
                     records[job.index()] =
-                        Record { start: now, end: now, state: State::Dropped, ..Record::WAITING };
+                        Record { start: now, end: now, state, ..Record::WAITING };
                     *over += 1;
                 }
                 Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
@@ -589,8 +612,15 @@ impl<'a> World<'a> {
         }
     }
 
-    fn finish(self) -> Run {
+    fn finish(mut self) -> Run {
+        if self.horizon != Instant::NEVER {
+            // Figures are taken up to the horizon, whatever happened last.
+            self.dispatch.advance(self.horizon);
+            self.meter.advance(self.horizon, self.limit());
+            self.note_end(self.horizon);
+        }
         let ledger = self.dispatch.ledger();
+        let consumed = ledger.energy().map(|account| account.consumed());
         Run {
             peak: self.meter.peak(),
             peak_held: ledger.peak(),
@@ -601,6 +631,7 @@ impl<'a> World<'a> {
                 (self.dispatch.queue().len() + running.count()) as u64
             },
             records: self.records,
+            consumed,
             ..self.run
         }
     }

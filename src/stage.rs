@@ -5,6 +5,7 @@
 //! its nodes, estimates raised to run times, and the models of jobs whose applications have profiles.
 
 use crate::budget::Budget;
+use crate::heterogeneity::Site;
 use crate::machine::{Machine, MachineError};
 use crate::model::{Beliefs, Model, Profiled, ProfiledError};
 use crate::policy::uniform::UniformCap;
@@ -25,6 +26,8 @@ pub struct Stage {
     pub workload: Workload,
     /// How many estimates were raised to the run time.
     pub estimates_raised: usize,
+    /// The machine types and what tasks are worth, if the workload comes with them.
+    pub site: Option<Site>,
 }
 
 /// Why a policy cannot run on a stage.
@@ -39,6 +42,12 @@ pub enum StageError {
          that has, such as --machine catalyst or a .csv file of curves"
     )]
     NoCurves,
+    /// A policy that maps tasks to machines, and a workload without such.
+    #[error(
+        "it maps tasks of several types to machines of several types, and this workload has none; \
+         simulate it with essc or a folder of tasks (docs/utility.md)"
+    )]
+    NoTasks,
     /// A budget that feeds no processor.
     #[error("the budget leaves {most} for jobs, and a processor needs at least {floor}")]
     NothingFed {
@@ -105,7 +114,8 @@ impl Stage {
     pub fn new(machine: Machine, mut workload: Workload, raises: bool) -> Self {
         workload.pack_processors(machine.processors_per_node);
         let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
-        Stage { plain_machine: machine.clone(), machine, workload, estimates_raised }
+        let plain_machine = machine.clone();
+        Stage { plain_machine, machine, workload, estimates_raised, site: None }
     }
 
     /// The same jobs on another number of the same nodes.
@@ -148,6 +158,9 @@ impl Stage {
         models: Option<&'a Models>,
         profiles: &[Profile],
     ) -> Result<Scenario<'a>, StageError> {
+        if policy.maps_tasks() && self.site.is_none() {
+            return Err(StageError::NoTasks);
+        }
         if policy.uses_curves() {
             self.check_floor(&budget, &policy)?;
         }
@@ -159,6 +172,7 @@ impl Stage {
             truth: models.map(|models| models.truth() as &dyn Model),
             plain_machine: &self.plain_machine,
             budget,
+            site: self.site.as_ref(),
             ..Scenario::new(&self.machine, &self.workload, policy)
         })
     }

@@ -12,8 +12,10 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+mod energy;
 mod share;
 
+pub use energy::Joules;
 pub use share::Share;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.
@@ -308,6 +310,12 @@ pub enum QuantityError {
     /// The text is not a percentage.
     #[error("'{0}' is not a share; write a percentage, such as 60%")]
     NotAShare(String),
+    /// The unit of energy is missing or unknown.
+    #[error("'{text}' has no known unit of energy; valid units: J, kJ, MJ, GJ, TJ")]
+    UnknownEnergyUnit {
+        /// What was written.
+        text: String,
+    },
     /// The unit is missing or unknown.
     #[error("'{text}' has no known unit of power; valid units: {valid}", valid = VALID_POWER_UNITS)]
     UnknownUnit {
@@ -368,51 +376,6 @@ impl FromStr for Watts {
             return Err(QuantityError::TooLarge(number.to_owned()));
         }
         Ok(power)
-    }
-}
-
-/// Energy, in microjoules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Joules(u128);
-
-impl Joules {
-    /// No energy.
-    pub const ZERO: Joules = Joules(0);
-
-    /// Energy in microjoules.
-    pub const fn from_microjoules(uj: u128) -> Self {
-        Joules(uj)
-    }
-
-    /// Energy in microjoules.
-    pub const fn microjoules(self) -> u128 {
-        self.0
-    }
-
-    /// Joules, for display.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-}
-
-impl Add for Joules {
-    type Output = Joules;
-    #[inline]
-    fn add(self, rhs: Joules) -> Joules {
-        Joules(self.0.saturating_add(rhs.0))
-    }
-}
-
-impl AddAssign for Joules {
-    #[inline]
-    fn add_assign(&mut self, rhs: Joules) {
-        *self = *self + rhs;
-    }
-}
-
-impl Sum for Joules {
-    fn sum<I: Iterator<Item = Joules>>(iter: I) -> Joules {
-        iter.fold(Joules::ZERO, Add::add)
     }
 }
 

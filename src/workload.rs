@@ -1,7 +1,7 @@
 //! Workloads: jobs in submit order, how long each really runs, and where they came from.
 //!
-//! A workload is read from a log ([`swf`]), drawn from a model ([`lublin`], [`rmap`]) or built in
-//! ([`demo`]); [`Source`] is how the command line names one.
+//! A workload is read from a log ([`swf`]) or a folder of [`tasks`], drawn from a model ([`lublin`],
+//! [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one.
 
 use std::ops::Range;
 
@@ -9,12 +9,14 @@ use crate::job::Job;
 use crate::units::{JobId, Span};
 
 pub mod demo;
+pub mod essc;
 pub mod estimates;
 pub mod lublin;
 mod places;
 pub mod rmap;
 mod source;
 pub mod swf;
+pub mod tasks;
 mod terms;
 
 pub use places::{PlacesError, parse_places};

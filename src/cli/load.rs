@@ -6,7 +6,9 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::cli::warn;
+use crate::heterogeneity::Site;
 use crate::machine::Machine;
+use crate::units::Instant;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{BadRecords, Intake};
 use crate::workload::{Given, Source, SourceError, Workload, parse_places};
@@ -16,7 +18,8 @@ use crate::workload::{Given, Source, SourceError, Workload, parse_places};
 #[group(skip)]
 pub(super) struct Arguments {
     /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
-    /// 'rmap(trace=random)', or demo [default: demo; rmap for policies that choose configurations]
+    /// 'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; rmap for
+    /// policies that choose configurations, essc for utility]
     #[arg(short, long, value_name = "SRC")]
     workload: Option<String>,
 
@@ -37,6 +40,10 @@ pub(super) struct Arguments {
 pub(super) struct Loaded {
     pub(super) workload: Workload,
     pub(super) intake: Option<Intake>,
+    /// The machines it is for and what tasks are worth, if it comes with them.
+    pub(super) site: Option<Site>,
+    /// When counting begins and ends, if that is known.
+    pub(super) period: Option<(Instant, Instant)>,
 }
 
 impl Arguments {
@@ -71,7 +78,8 @@ impl Arguments {
         let mut workload = loaded.workload;
         let places = self.places(workload.jobs().len())?;
         workload.slice(places);
-        Ok(Loaded { workload, intake: loaded.intake })
+        let (intake, site, period) = (loaded.intake, loaded.site, loaded.period);
+        Ok(Loaded { workload, intake, site, period })
     }
 }
 

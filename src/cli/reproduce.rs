@@ -2,12 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Instant as Clock;
 
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
 
 use crate::cli::print;
-use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap};
+use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, utility};
 use crate::workload::swf::BadRecords;
 
 /// Run a paper's experiments again, with its numbers beside ours
@@ -17,6 +18,25 @@ pub(super) enum Command {
     Ptune(Ptune),
     Rmap(Rmap),
     Parm(Parm),
+    Utility(Utility),
+}
+
+/// Utility under an energy budget, by twelve heuristics (Khemka and others, 2015)
+///
+/// The paper's tables and tasks were never published; days that are made up stand in for them.
+#[derive(Debug, Args)]
+pub(super) struct Utility {
+    /// How many days are made up, machines and tasks
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    trials: u64,
+
+    /// The first seed; after the largest number comes 0
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
 }
 
 /// Nodes and watts for moldable and malleable jobs, by an integer program (Sarood and others, 2014)
@@ -124,6 +144,15 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Ptune(arguments) => ptune(arguments),
         Command::Rmap(arguments) => rmap(arguments),
         Command::Parm(arguments) => parm(arguments),
+        Command::Utility(arguments) => utility(arguments),
+    }
+}
+
+/// A progress bar, if a person is watching.
+fn bar() -> ProgressBar {
+    match io::stderr().is_terminal() {
+        true => ProgressBar::new(1),
+        false => ProgressBar::hidden(),
     }
 }
 
@@ -132,16 +161,38 @@ fn watched<E: Into<anyhow::Error>>(
     json: bool,
     reproduce: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<Reproduction, E>,
 ) -> anyhow::Result<()> {
-    let bar = match io::stderr().is_terminal() {
-        true => ProgressBar::new(1),
-        false => ProgressBar::hidden(),
-    };
+    let bar = bar();
     let reproduction = reproduce(&|done, all| {
         bar.set_length(all);
         bar.set_position(done);
     });
     bar.finish_and_clear();
     tell(&reproduction.map_err(Into::into)?, json)
+}
+
+fn utility(arguments: &Utility) -> anyhow::Result<()> {
+    let options = utility::Options {
+        trials: arguments.trials,
+        first_seed: arguments.seed,
+        ..utility::Options::default()
+    };
+    let began = Clock::now();
+    let clock = || began.elapsed().as_nanos() as u64;
+    let bar = bar();
+    let report = utility::reproduce(
+        &options,
+        &|done, all| {
+            bar.set_length(all);
+            bar.set_position(done);
+        },
+        &clock,
+    );
+    bar.finish_and_clear();
+    let report = report?;
+    match arguments.json {
+        true => print(&(serde_json::to_string_pretty(&report)? + "\n")),
+        false => print(&utility::describe(&report)),
+    }
 }
 
 fn parm(arguments: &Parm) -> anyhow::Result<()> {

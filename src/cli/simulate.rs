@@ -1,6 +1,6 @@
 //! `busbar simulate`: one workload, one machine, one policy.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::slice;
 use std::time::Instant as Clock;
@@ -11,16 +11,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
-use crate::cli::{belief, load, print, tables, warn};
+use crate::cli::{belief, energy, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
+use crate::model::Heterogeneous;
 use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
-use crate::report::{Format, human_time, make_folder, summary_table, write_folder, write_pictures};
+use crate::report::{
+    Format, human_time, make_folder, summary_table, write_folder, write_pictures, write_tasks,
+    write_whole,
+};
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::stage::{Stage, machine_of};
 use crate::units::{Share, Span, parse_decimal};
+use crate::workload::Source;
 use crate::workload::swf::Intake;
 
 /// Simulate a workload on a machine under a policy
@@ -32,6 +37,7 @@ use crate::workload::swf::Intake;
   busbar simulate --workload KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
   busbar simulate --workload 'lublin(jobs=100000, load=0.85)' --machine 1024 --budget 80%
   busbar simulate --policy 'pb-guided(beta=known)' --budget 80% --enlarge 20%
+  busbar simulate --policy 'utility(environment=queued)' --energy 1.11GJ
   busbar simulate --workload log.swf --jobs 20000..25000 --json --out results/")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -55,8 +61,9 @@ pub(super) struct Arguments {
 
     /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
     /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%),
-    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), or uniform(cap=min);
-    /// docs/policies.md lists their parameters
+    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), uniform(cap=min), or
+    /// utility(heuristic=max-upe, environment=polled, filter=on); docs/policies.md lists their
+    /// parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
@@ -69,6 +76,9 @@ pub(super) struct Arguments {
     /// is a share of the machine without them
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     enlarge: Option<Share>,
+
+    #[command(flatten)]
+    energy: energy::Arguments,
 
     /// Nodes that fail: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE")]
@@ -93,7 +103,8 @@ pub(super) struct Arguments {
     json: bool,
 
     /// Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
-    /// changes.csv if jobs changed while they ran, and caps.csv if processors have caps of their own
+    /// changes.csv if jobs changed while they ran, caps.csv if processors have caps of their own, and
+    /// tasks.csv if tasks have utilities
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -161,7 +172,11 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let policy = &arguments.policy;
-    let source = arguments.load.source(if policy.uses_profiles() { "rmap" } else { "demo" })?;
+    let source = arguments.load.source(match policy {
+        policy if policy.uses_profiles() => "rmap",
+        policy if policy.maps_tasks() => "essc",
+        _ => "demo",
+    })?;
     let named = match &arguments.machine {
         Some(text) => Some(Machine::from_text(text)?),
         None => source.needs_applications().then(Machine::cab),
@@ -174,8 +189,26 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         warn(&format!("--profiles has no effect on {policy} and this workload"));
     }
     let usual = tables::usual_times(&profiles);
-    let load::Loaded { mut workload, intake } =
-        arguments.load.load(&source, named.as_ref(), Some(&usual), policy.heeds_seed())?;
+    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), policy.heeds_seed())?;
+    let energy = arguments.energy.budget(policy, &loaded)?;
+    let load::Loaded { mut workload, intake, site, .. } = loaded;
+    // Tasks that are mapped to machines come with the machines.
+    let named = match site.as_ref().filter(|_| policy.maps_tasks()) {
+        None => named,
+        Some(_) if named.is_some() || arguments.enlarge.is_some() => {
+            bail!("--machine and --enlarge have no use here: the tasks come with their machines")
+        }
+        Some(site) => {
+            if site.tables.dominated() > 0 && matches!(source, Source::Tasks(_)) {
+                let left_out = site.tables.dominated();
+                warn(&format!(
+                    "{left_out} entries of the tables were left out: another P-state is as fast \
+                     and draws no more"
+                ));
+            }
+            Some(Heterogeneous::machine(&site.tables))
+        }
+    };
     if let Some(path) = &arguments.terms {
         workload.set_terms_from(path)?;
     }
@@ -195,7 +228,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     // Where profiles say how long jobs run, the log's run times are nobody's estimates.
     let raises = !arguments.enforce_limits && !policy.uses_profiles();
-    let mut stage = Stage::new(original, workload, raises);
+    let mut stage = Stage { site, ..Stage::new(original, workload, raises) };
     if let Some(share) = arguments.enlarge {
         let machine = stage.machine.enlarged(share)?;
         stage = stage.on(machine);
@@ -217,6 +250,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let models = arguments.belief.models(policy, &stage, &profiles, seed)?;
     let believed = models.as_ref().map(|(models, _)| models);
     let scenario = Scenario {
+        energy: energy.as_ref().map(|chosen| chosen.budget),
         outages,
         events: match arguments.events {
             When::Instant => Events::Instant,
@@ -243,6 +277,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
         if let Some(folder) = &arguments.out {
             write_folder(folder, &subject, &run, &digest, arguments.format.into())?;
+            if let (Some(site), Some(budget)) = (&stage.site, scenario.energy) {
+                let tasks = &stage.workload;
+                let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, &run);
+                write_whole(&folder.join("tasks.csv"), &content)?;
+            }
         }
         if let Some(folder) = &arguments.plots {
             write_pictures(folder, slice::from_ref(&digest))?;
@@ -261,7 +300,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))
     } else {
-        print(&describe(arguments, &answer, &run))
+        let assumed = energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
+        print(&describe(arguments, &answer, &run, assumed))
     }
 }
 
@@ -280,8 +320,17 @@ fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
     simulated
 }
 
-fn describe(arguments: &Arguments, answer: &Answer<'_>, run: &Run) -> String {
+fn describe(
+    arguments: &Arguments,
+    answer: &Answer<'_>,
+    run: &Run,
+    energy_is_assumed: bool,
+) -> String {
     let mut text = summary_table(answer.summary);
+    if energy_is_assumed {
+        let assumed = "1.11 GJ a day for each hundred machines, as in the paper; see --energy";
+        text += &format!("{:>12}  {assumed}\n", "assumed");
+    }
     if let Some(bsld) = answer.plain_bsld {
         text += &format!(
             "{:>12}  mean slowdown {bsld:.2} under plain EASY without a limit: bsld_lower\n",

@@ -11,10 +11,12 @@ use serde::Serialize;
 
 use crate::cli::{load, print, tables};
 use crate::machine::Machine;
-use crate::report::{human_time, write_whole};
+use crate::report::{human_time, make_folder, write_whole};
+use crate::workload::essc::Tasks;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{self, Intake};
-use crate::workload::{Given, Source, Workload};
+use crate::workload::tasks::FILES;
+use crate::workload::{Given, Loaded, Source, Workload};
 
 /// Generate, look at and convert workloads
 #[derive(Debug, Subcommand)]
@@ -36,7 +38,7 @@ pub(super) enum Command {
 pub(super) struct Generate {
     /// The generator: lublin(jobs, load, processors, seed, kind=batch|interactive|typeless,
     /// sizes=mixed|powers-of-two|any), rmap(trace=random-early|random|large|small, jobs, gaps,
-    /// seed), or demo
+    /// seed), essc(tasks, machines, hours, warm_up, seed, …), which makes a folder, or demo
     #[arg(value_name = "GENERATOR", default_value = "lublin")]
     generator: String,
     #[command(flatten)]
@@ -44,7 +46,7 @@ pub(super) struct Generate {
     /// Where the random numbers start
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The file; .gz packs it [default: standard output]
+    /// The file; .gz packs it [default: standard output]. For essc, a folder
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -91,8 +93,26 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     }
     let usual = usual(&source, &arguments.tables)?;
     let given = Given { seed: arguments.seed, usual: usual.as_ref(), ..Given::default() };
-    let loaded = source.load(&given)?;
-    write_log(&loaded.workload, arguments.out.as_deref())
+    let Loaded { workload, site, period, .. } = source.load(&given)?;
+    match site {
+        None => write_log(&workload, arguments.out.as_deref()),
+        Some(site) => write_site(&Tasks { workload, site, period }, arguments.out.as_deref()),
+    }
+}
+
+/// Writes tasks and their machines into a folder.
+fn write_site(tasks: &Tasks, folder: Option<&Path>) -> anyhow::Result<()> {
+    let Some(folder) = folder else {
+        bail!("tasks with their machines are a folder of files; name it with --out");
+    };
+    make_folder(folder)?;
+    let site = &tasks.site;
+    let [machines, tables, utilities, arrivals] = FILES.map(|name| folder.join(name));
+    write_whole(&machines, &|out| site.tables.write_machines(out))?;
+    write_whole(&tables, &|out| site.tables.write_entries(out))?;
+    write_whole(&utilities, &|out| site.utilities.write(out))?;
+    write_whole(&arrivals, &|out| tasks.write_tasks(out))?;
+    Ok(())
 }
 
 /// How long applications take, if the workload is made of them.

@@ -244,6 +244,9 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Mode
         model: _,
         truth: _,
         budget,
+        // The workload brings its site, and comparisons count no energy.
+        site: _,
+        energy: _,
         outages,
         events,
         seed,

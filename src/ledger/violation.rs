@@ -1,6 +1,6 @@
 //! What the ledger refuses.
 
-use crate::units::{Instant, JobId, NodeId, Watts};
+use crate::units::{Instant, JobId, Joules, NodeId, Watts};
 
 /// A claim that cannot be met. The ledger is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +84,22 @@ pub enum Violation {
     /// A policy named nodes without having said that it does such things.
     #[error("{job} was to get named nodes, but the policy is not one that names nodes")]
     NodesUnannounced {
+        /// Which job.
+        job: JobId,
+    },
+    /// There is not enough energy left in the period.
+    #[error("{job} was to be promised {asked}, but {left} are left in the period")]
+    Energy {
+        /// Which job.
+        job: JobId,
+        /// Energy claimed.
+        asked: Joules,
+        /// Energy nobody has been promised.
+        left: Joules,
+    },
+    /// Energy was promised where none is counted.
+    #[error("{job} was to be promised energy, but there is no energy account")]
+    NoAccount {
         /// Which job.
         job: JobId,
     },

@@ -29,7 +29,7 @@ pub use spec::{First, PpartitionSpec};
 
 use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
-use crate::policy::{Decision, Policy, View};
+use crate::policy::{Decision, DropReason, Policy, View};
 use crate::solve::ptune::{Tuner, Tuning};
 use crate::units::{JobId, NodeId, Watts};
 use crate::variation::Curve;
@@ -71,7 +71,7 @@ impl Ppartition {
             let curves = varied.curves(kind.application);
             let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
             if least > largest(view) {
-                decisions.push(Decision::Drop { job: *job });
+                decisions.push(Decision::Drop { job: *job, reason: DropReason::Unsaid });
             } else {
                 self.queues.insert(*job, kind);
             }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
+use crate::heterogeneity::Site;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::pass::Application;
@@ -11,7 +12,7 @@ use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Vari
 use crate::policy::parm::Flexibility;
 use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
-    Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec,
+    Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper, UtilitySpec,
 };
 use crate::units::{Share, Span};
 
@@ -36,6 +37,8 @@ pub enum PolicySpec {
     Ppartition(PpartitionSpec),
     /// The same cap for every processor.
     Uniform(UniformSpec),
+    /// The most utility within an energy budget.
+    Utility(UtilitySpec),
 }
 
 /// What a policy takes from the run it is built for.
@@ -45,12 +48,14 @@ pub struct Setting<'a> {
     pub bsld_threshold: Span,
     /// Works out the mean bounded slowdown of the workload under plain EASY without a power limit.
     pub plain_bsld: &'a dyn Fn() -> f64,
+    /// The machines and what tasks are worth, for policies that map tasks to machines.
+    pub site: Option<&'a Site>,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Setting { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0 }
+        Setting { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0, site: None }
     }
 }
 
@@ -72,7 +77,7 @@ pub enum PolicyError {
 
 impl PolicySpec {
     /// Every policy there is, with its usual parameters.
-    pub fn all() -> [PolicySpec; 11] {
+    pub fn all() -> [PolicySpec; 12] {
         let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
             PolicySpec::Fcfs,
@@ -86,6 +91,7 @@ impl PolicySpec {
             PolicySpec::Parm(ParmSpec::default()),
             PolicySpec::Ppartition(PpartitionSpec::default()),
             PolicySpec::Uniform(UniformSpec::default()),
+            PolicySpec::Utility(UtilitySpec::default()),
         ]
     }
 
@@ -101,6 +107,7 @@ impl PolicySpec {
             PolicySpec::Parm(_) => "parm",
             PolicySpec::Ppartition(_) => "ppartition",
             PolicySpec::Uniform(_) => "uniform",
+            PolicySpec::Utility(_) => "utility",
         }
     }
 
@@ -118,6 +125,10 @@ impl PolicySpec {
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
             PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
             PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
+            PolicySpec::Utility(spec) => {
+                let nowhere = Site::default();
+                Box::new(UtilityMapper::new(*spec, setting.site.unwrap_or(&nowhere)))
+            }
         }
     }
 
@@ -129,7 +140,8 @@ impl PolicySpec {
             PolicySpec::Fcfs
             | PolicySpec::Easy
             | PolicySpec::Conservative
-            | PolicySpec::Rmap(_) => Box::new(Rigid::on(machine)),
+            | PolicySpec::Rmap(_)
+            | PolicySpec::Utility(_) => Box::new(Rigid::on(machine)),
             PolicySpec::EasyPower(oversized) => {
                 Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
             }
@@ -167,7 +179,15 @@ impl PolicySpec {
     /// Whether jobs take nodes and times of their own choosing, so that there is no telling what
     /// they would have drawn at nominal speed.
     pub fn reshapes(&self) -> bool {
-        self.uses_profiles() || self.uses_curves() || matches!(self, PolicySpec::Parm(_))
+        self.uses_profiles()
+            || self.uses_curves()
+            || self.maps_tasks()
+            || matches!(self, PolicySpec::Parm(_))
+    }
+
+    /// Whether the policy maps tasks of several types to machines of several types.
+    pub fn maps_tasks(&self) -> bool {
+        matches!(self, PolicySpec::Utility(_))
     }
 
     /// Whether processors are not alike under this policy: those of the machine, or some that are made
@@ -198,6 +218,7 @@ impl fmt::Display for PolicySpec {
             PolicySpec::Parm(spec) => spec.unusual(),
             PolicySpec::Ppartition(spec) => spec.unusual(),
             PolicySpec::Uniform(spec) => spec.unusual(),
+            PolicySpec::Utility(spec) => spec.unusual(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -241,6 +262,7 @@ impl PolicySpec {
                 PpartitionSpec::from_call(call).map(PolicySpec::Ppartition)
             }
             PolicySpec::Uniform(_) => UniformSpec::from_call(call).map(PolicySpec::Uniform),
+            PolicySpec::Utility(_) => UtilitySpec::from_call(call).map(PolicySpec::Utility),
         }
     }
 }
@@ -268,6 +290,7 @@ mod tests {
             "ppartition(queues=2/10, dispatch=close, first=uncapped, fewest=50%)",
             "uniform(cap=75W, queues=2/10, dispatch=stop, seed=7)",
             "uniform(cap=tdp)",
+            "utility(heuristic=prioritized-lcfs-all, environment=queued, filter=off, drop=0.25, every=30s, seed=7)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
@@ -279,10 +302,23 @@ mod tests {
         assert_eq!(
             error("eazy"),
             "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, \
-             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform"
+             pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform, \
+             utility"
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
+        for (wrong, why) in [
+            ("heuristic=best", "valid: random, fcfs-p0, fcfs-all, prioritized-fcfs-p0"),
+            ("environment=cloud", "write queued or polled"),
+            ("filter=yes", "write on or off"),
+            ("drop=-1", "parameter 'drop'"),
+            ("every=0s", "at least a second apart"),
+            ("every=60", "such as 60s"),
+            ("limit=1", "it takes heuristic, environment, filter, drop, every, seed"),
+        ] {
+            let error = error(&format!("utility({wrong})"));
+            assert!(error.contains(why), "{error}");
+        }
         for (wrong, why) in [
             ("lower=101%", "parameter 'lower': 101% is more than the whole budget"),
             ("upper=100.1%", "parameter 'upper': 100.1% is more"),

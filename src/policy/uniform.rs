@@ -19,7 +19,7 @@ use crate::call::{Call, CallError};
 use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::ppartition::{kind, largest, reliable};
 use crate::policy::three_queues::{Kind, Queueing, ThreeQueues};
-use crate::policy::{Decision, Policy, View};
+use crate::policy::{Decision, DropReason, Policy, View};
 use crate::units::{JobId, NodeId, Watts};
 
 /// The cap of every processor.
@@ -168,7 +168,9 @@ impl Uniform {
             let kind = kind(view, varied, job);
             match start(view, varied, kind, job, &all, cap, largest) {
                 Some(_) => self.queues.insert(job, kind),
-                None => decisions.push(Decision::Drop { job }),
+                None => {
+                    decisions.push(Decision::Drop { job, reason: DropReason::Unsaid });
+                }
             }
         }
     }

@@ -170,8 +170,8 @@ fn place_of(state: State) -> u64 {
         State::Completed => 0,
         State::Killed => 1,
         State::Rejected(_) => 2,
-        State::Dropped => 3,
-        // When a run is over nothing runs.
+        State::Dropped(_) => 3,
+        // When a run is over nothing runs, unless it ended with a period.
         State::Waiting | State::Running => 4,
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::digits::Line;
 use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::policy::DropReason;
 use crate::sim::{Run, State};
 use crate::units::{JobId, Joules};
 
@@ -21,6 +22,7 @@ pub(super) fn reason(state: State) -> Option<&'static str> {
     match state {
         State::Rejected(rejection) => Some(rejection.reason()),
         State::Waiting => Some("never had the room it needs"),
+        State::Dropped(reason) if reason != DropReason::Unsaid => Some(reason.reason()),
         _ => None,
     }
 }

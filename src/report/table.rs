@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::machine::Machine;
 use crate::metrics::Summary;
+use crate::policy::DropReason;
 
 /// The unit that suits a length of time, and its seconds.
 pub fn time_unit(seconds: f64) -> (&'static str, f64) {
@@ -66,17 +67,52 @@ pub fn summary_table(summary: &Summary) -> String {
     };
     row("machine", named);
     let mut ended = format!("{} completed", s.completed);
+    let drops = s.tasks.as_ref().map_or((0, 0, 0), |tasks| {
+        (tasks.dropped_utility, tasks.dropped_machine, tasks.dropped_energy)
+    });
+    let known_drops = drops.0 + drops.1 + drops.2;
+    let left = s.tasks.as_ref().map_or((0, 0), |tasks| (tasks.left_running, tasks.left_waiting));
     let others = [
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
         (s.rejected_power, "rejected: more power than the budget allows"),
-        (s.dropped, "dropped by the policy"),
-        (s.unfinished, "never started"),
+        (s.dropped - known_drops, DropReason::Unsaid.reason()),
+        (drops.0, DropReason::LowUtility.reason()),
+        (drops.1, DropReason::NoMachine.reason()),
+        (drops.2, DropReason::NoEnergy.reason()),
+        (if s.tasks.is_none() { s.unfinished } else { 0 }, "never started"),
+        (left.0, "left running"),
+        (left.1, "left waiting"),
     ];
     for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
         ended += &format!(", {count} {what}");
     }
     row("jobs", ended);
+    if let Some(tasks) = &s.tasks {
+        let (begin, end) = (human_time(tasks.period_begin_s), human_time(tasks.period_end_s));
+        let offered = tasks.utility_offered.max(f64::MIN_POSITIVE);
+        row(
+            "utility",
+            format!(
+                "{:.1} earned by {} tasks from {begin} to {end}, {} of what was offered",
+                tasks.utility,
+                tasks.completed_in_period,
+                share(tasks.utility / offered)
+            ),
+        );
+        let portions = tasks.portions.iter().filter(|portion| portion.offered > 0.0);
+        let portions: Vec<String> = portions
+            .map(|portion| format!("{} of tasks worth {}", share(portion.share()), portion.start))
+            .collect();
+        if portions.len() > 1 && portions.len() <= 8 {
+            row("", portions.join(", "));
+        }
+        let limit = match tasks.energy_budget_j {
+            Some(limit) => format!(" of {} in the period", human_energy(limit)),
+            None => " in the period, without a limit".to_owned(),
+        };
+        row("consumed", human_energy(tasks.energy_consumed_j) + &limit);
+    }
     if s.oversized > 0 {
         row(
             "oversized",

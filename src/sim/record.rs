@@ -1,6 +1,7 @@
 //! What became of a job.
 
 use crate::dispatch::Rejection;
+use crate::policy::DropReason;
 use crate::units::{Instant, Watts};
 
 /// What became of one job.
@@ -43,7 +44,7 @@ pub enum State {
     /// It was turned away: it could never run.
     Rejected(Rejection),
     /// The policy gave it up.
-    Dropped,
+    Dropped(DropReason),
 }
 
 impl State {
@@ -55,7 +56,7 @@ impl State {
             State::Completed => "completed",
             State::Killed => "killed",
             State::Rejected(_) => "rejected",
-            State::Dropped => "dropped",
+            State::Dropped(_) => "dropped",
         }
     }
 

@@ -203,7 +203,7 @@ impl Count {
 /// A first row without a number in it is a heading with other columns.
 fn check_heading(line: usize, fields: &[&str]) -> Result<(), Wrong> {
     let is_number = |field: &&str| field.starts_with(|first: char| first.is_ascii_digit());
-    if fields.len() != COLUMNS.len() || fields[2..].iter().any(|field| is_number(field)) {
+    if fields.len() != COLUMNS.len() || fields[2..].iter().any(is_number) {
         return Ok(());
     }
     let (found, heading) = (fields.join(","), COLUMNS.join(","));

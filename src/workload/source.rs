@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
+use crate::heterogeneity::Site;
+use crate::units::Instant;
+use crate::workload::essc::{Essc, EsscError, Tasks};
 use crate::workload::lublin::{Lublin, LublinError};
 use crate::workload::rmap::{Trace, TraceError, UsualTimes};
 use crate::workload::swf::{self, BadRecords, Intake, SwfError};
+use crate::workload::tasks::TasksError;
 use crate::workload::{Workload, demo};
 
 /// A workload's source: a log, a generator or the built-in demo.
@@ -20,12 +24,23 @@ pub enum Source {
     Lublin(LublinCall),
     /// A trace of moldable jobs.
     Rmap(TraceCall),
+    /// Tasks of several types, with the machines they run on.
+    Essc(EsscCall),
+    /// A folder of tasks with the machines they run on.
+    Tasks(PathBuf),
 }
 
 /// A trace as it was called: what was left out may be filled in by the seed of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceCall {
     given: Trace,
+    has_seed: bool,
+}
+
+/// Tasks as they were called for: the seed may be filled in by that of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EsscCall {
+    given: Essc,
     has_seed: bool,
 }
 
@@ -68,6 +83,10 @@ pub struct Loaded {
     pub workload: Workload,
     /// What became of the records, if it is a log.
     pub intake: Option<Intake>,
+    /// The machines the workload is for and what its tasks are worth, if it comes with them.
+    pub site: Option<Site>,
+    /// When counting begins and ends, if that is known.
+    pub period: Option<(Instant, Instant)>,
 }
 
 /// Why there is no workload.
@@ -75,7 +94,7 @@ pub struct Loaded {
 pub enum SourceError {
     /// The text names no source.
     #[error(
-        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random)"
+        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
     )]
     Unknown(String),
     /// The generator's call is wrong.
@@ -90,12 +109,34 @@ pub enum SourceError {
     /// A trace of applications nobody knows.
     #[error("workload 'rmap': it is made of applications with profiles; there are none")]
     NoApplications,
+    /// The tasks' parameters are wrong.
+    #[error("workload 'essc': {0}")]
+    Essc(EsscError),
+    /// The folder of tasks cannot be used.
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] SwfError),
 }
 
 const LUBLIN_PARAMETERS: [&str; 6] = ["jobs", "load", "processors", "seed", "kind", "sizes"];
+const ESSC_PARAMETERS: [&str; 14] = [
+    "tasks",
+    "machines",
+    "hours",
+    "warm_up",
+    "seed",
+    "general_minutes",
+    "special_minutes",
+    "dynamic_watts",
+    "static_watts",
+    "task_cv",
+    "machine_cv",
+    "task_power_cv",
+    "machine_power_cv",
+    "pstate_cv",
+];
 const TRACE_PARAMETERS: [&str; 4] = ["trace", "jobs", "gaps", "seed"];
 
 impl FromStr for Source {
@@ -107,6 +148,9 @@ impl FromStr for Source {
         let path = Path::new(text);
         if text == "-" || (path.exists() && !path.is_dir()) {
             return Ok(Source::Log(text.into()));
+        }
+        if path.is_dir() {
+            return Ok(Source::Tasks(text.into()));
         }
         if text == "demo" {
             return Ok(Source::Demo);
@@ -120,8 +164,47 @@ impl FromStr for Source {
                 let call = text.parse().and_then(|call| TraceCall::from_call(&call));
                 call.map(Source::Rmap).map_err(SourceError::Call)
             }
+            Some("essc") => {
+                let call = text.parse().and_then(|call| EsscCall::from_call(&call));
+                call.map(Source::Essc).map_err(SourceError::Call)
+            }
             _ => Err(SourceError::Unknown(text.to_owned())),
         }
+    }
+}
+
+impl EsscCall {
+    fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut given = Essc::default();
+        let mut has_seed = false;
+        for (key, value) in call.parameters(&ESSC_PARAMETERS)? {
+            let machines = &mut given.machines;
+            match key.as_str() {
+                "tasks" => given.tasks = call.number(key, value)?,
+                "hours" => given.hours = call.number(key, value)?,
+                "warm_up" => given.warm_up = call.number(key, value)?,
+                "machines" => machines.machines = call.number(key, value)?,
+                "general_minutes" => machines.general_minutes = call.number(key, value)?,
+                "special_minutes" => machines.special_minutes = call.number(key, value)?,
+                "dynamic_watts" => machines.dynamic_watts = call.number(key, value)?,
+                "static_watts" => machines.static_watts = call.number(key, value)?,
+                "task_cv" => machines.time_variation[0] = call.number(key, value)?,
+                "machine_cv" => machines.time_variation[1] = call.number(key, value)?,
+                "task_power_cv" => machines.power_variation[0] = call.number(key, value)?,
+                "machine_power_cv" => machines.power_variation[1] = call.number(key, value)?,
+                "pstate_cv" => machines.state_variation = call.number(key, value)?,
+                _ => (given.seed, has_seed) = (call.number(key, value)?, true),
+            }
+        }
+        Ok(EsscCall { given, has_seed })
+    }
+
+    fn draw(&self, seed: Option<u64>) -> Result<Tasks, SourceError> {
+        let mut essc = self.given;
+        if let Some(seed) = seed.filter(|_| !self.has_seed) {
+            essc.seed = seed;
+        }
+        essc.draw().map_err(SourceError::Essc)
     }
 }
 
@@ -187,7 +270,8 @@ impl Source {
         match self {
             Source::Lublin(call) => !call.has_seed,
             Source::Rmap(call) => !call.has_seed,
-            Source::Demo | Source::Log(_) => false,
+            Source::Essc(call) => !call.has_seed,
+            Source::Demo | Source::Log(_) | Source::Tasks(_) => false,
         }
     }
 
@@ -198,7 +282,12 @@ impl Source {
 
     /// Reads or makes the workload.
     pub fn load(&self, given: &Given<'_>) -> Result<Loaded, SourceError> {
-        let made = |workload| Loaded { workload, intake: None };
+        let made = |workload| Loaded { workload, intake: None, site: None, period: None };
+        let with_site = |Tasks { workload, site, period }| Loaded {
+            site: Some(site),
+            period,
+            ..made(workload)
+        };
         match self {
             Source::Demo => Ok(made(demo::demo())),
             Source::Lublin(call) => {
@@ -208,8 +297,10 @@ impl Source {
             Source::Rmap(call) => call.draw(given).map(made),
             Source::Log(path) => {
                 let log = swf::read_path(path, given.bad)?;
-                Ok(Loaded { workload: log.workload, intake: Some(log.intake) })
+                Ok(Loaded { intake: Some(log.intake), ..made(log.workload) })
             }
+            Source::Essc(call) => call.draw(given.seed).map(with_site),
+            Source::Tasks(folder) => Ok(with_site(Tasks::read(folder)?)),
         }
     }
 }
@@ -245,6 +336,7 @@ mod tests {
         assert!(error("lublin(jobs=-3)").contains("parameter 'jobs': '-3'"));
         assert!(error("lublin(kind=x)").contains("valid: batch, interactive, typeless"));
         assert!(error("rmap(kind=large)").contains("takes trace, jobs, gaps, seed"));
+        assert!(error("essc(task=3)").contains("takes tasks, machines, hours, warm_up, seed"));
         assert!(error("rmap(trace=huge)").contains("valid: random-early, random, large, small"));
     }
 }

@@ -100,7 +100,7 @@ mod tests {
     fn fields_may_be_empty() {
         let workload = with("job,weight,slowdown\n9,2.5,\n7,,10%\n").unwrap();
         let [seven, nine] = [0, 1].map(|place| workload.jobs()[place].terms);
-        assert_eq!(nine, Terms { weight: "2.5".parse().unwrap(), tolerance: None });
+        assert_eq!(nine, Terms { weight: "2.5".parse().unwrap(), ..Terms::default() });
         let tolerance = Some(Tolerance::Slowdown(Share::percent(10)));
         assert_eq!(seven, Terms { tolerance, ..Terms::default() });
     }

@@ -8,7 +8,7 @@ use busbar::metrics::{BSLD_THRESHOLD, Subject, Summary};
 use busbar::model::elastic::Kind;
 use busbar::model::pass::Application;
 use busbar::model::{Elastic, Feed, OperatingPoint};
-use busbar::policy::{Decision, Easy, Policy, View};
+use busbar::policy::{Decision, DropReason, Easy, Policy, View};
 use busbar::report::summary_table;
 use busbar::sim::{Outage, Outages, Run, Simulation, State};
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
@@ -91,7 +91,9 @@ fn doing_nothing_leaves_everybody_waiting() {
 #[test]
 fn rejecting_all_drops_everybody() {
     let (_, summary) = run(&mut rule(|view, decisions| {
-        decisions.extend(view.queue.iter().map(|job| Decision::Drop { job }));
+        decisions.extend(
+            view.queue.iter().map(|job| Decision::Drop { job, reason: DropReason::Unsaid }),
+        );
     }));
     assert_eq!((summary.dropped, summary.violations), (FITTING, 0));
     assert!(summary_table(&summary).contains("1962 dropped by the policy"));
@@ -145,7 +147,7 @@ fn jobs_that_do_not_exist_are_refused() {
         let point = view.nominal(JobId(0));
         for job in [JobId(u32::MAX), JobId(1_000_000), JobId(1999)] {
             decisions.push(Decision::Start { job, point });
-            decisions.push(Decision::Drop { job });
+            decisions.push(Decision::Drop { job, reason: DropReason::Unsaid });
         }
     }));
     assert!(matches!(run.first_violations[0].1, Violation::NotWaiting { .. }));

@@ -15,3 +15,4 @@ mod profile;
 mod rmap;
 mod solve;
 mod traces;
+mod utility;

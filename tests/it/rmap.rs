@@ -194,7 +194,7 @@ impl Story {
                 Some(percent) => Tolerance::Slowdown(Share::percent(percent)),
                 None => Tolerance::Unbounded,
             });
-            job.terms = Terms { weight, tolerance };
+            job.terms = Terms { weight, tolerance, ..Terms::default() };
             (job, run_time)
         });
         Workload::new("test", jobs)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use busbar::model::{Caps, NodeCap};
-use busbar::policy::{Decision, Policy, PolicySpec, Setting, View};
+use busbar::policy::{Decision, DropReason, Policy, PolicySpec, Setting, View};
 use busbar::units::JobId;
 use busbar::variation::Curve;
 
@@ -111,12 +111,16 @@ impl Watched<'_> {
             let (nodes, curves) = (view.job(*job).nodes, self.curves[application(view, *job)]);
             !self.cap.starts_alone(self.machine, largest, nodes, curves, &self.picked)
         };
-        let mut decisions: Vec<Decision> =
-            arrived.filter(is_too_large).map(|job| Decision::Drop { job }).collect();
+        let mut decisions: Vec<Decision> = arrived
+            .filter(is_too_large)
+            .map(|job| Decision::Drop { job, reason: DropReason::Unsaid })
+            .collect();
         let waiting: Vec<Waiting> = view
             .queue
             .iter()
-            .filter(|job| !decisions.contains(&Decision::Drop { job: *job }))
+            .filter(|job| {
+                !decisions.contains(&Decision::Drop { job: *job, reason: DropReason::Unsaid })
+            })
             .map(|job| Waiting {
                 job: job.0,
                 nodes: view.job(job).nodes,
@@ -221,7 +225,7 @@ fn check_caps(story: &Story, cap: Cap, machine: &Machine, run: &Run, picked: &[u
     used.dedup();
     assert!(used.len() as u64 * milliwatts <= power, "{used:?}");
     for (record, asked) in run.records.iter().zip(&story.jobs) {
-        let is_dropped = record.state == State::Dropped;
+        let is_dropped = record.state == State::Dropped(DropReason::Unsaid);
         let is_rejected = matches!(record.state, State::Rejected(_));
         let curves = curves_of(machine)[asked.4 as usize - 1];
         let can_start = cap.starts_alone(machine, power, asked.1, curves, picked);
@@ -283,7 +287,7 @@ fn what_the_budget_feeds_is_in_use() {
     let starts: Vec<(Instant, State)> =
         run.records.iter().map(|record| (record.start, record.state)).collect();
     let expected = [
-        (second(0), State::Dropped),
+        (second(0), State::Dropped(DropReason::Unsaid)),
         (second(0), State::Completed),
         (second(150), State::Completed),
         (second(150), State::Completed),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use busbar::budget::Budget;
 use busbar::machine::Machine;
 use busbar::model::{Caps, NodeCap};
-use busbar::policy::{Decision, Policy, PolicySpec, Setting, View};
+use busbar::policy::{Decision, DropReason, Policy, PolicySpec, Setting, View};
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 use busbar::variation::Curve;
 
@@ -267,8 +267,10 @@ impl Policy for Watched<'_> {
             refused = Refused::default();
         }
         let settled = situation.settle(&self.rules, &mut refused);
-        let mut expected: Vec<Decision> =
-            hopeless.iter().map(|job| Decision::Drop { job: *job }).collect();
+        let mut expected: Vec<Decision> = hopeless
+            .iter()
+            .map(|job| Decision::Drop { job: *job, reason: DropReason::Unsaid })
+            .collect();
         expected.append(&mut self.expected(view, &settled));
         assert_eq!(decisions[first..], expected, "at {}: {:?}", view.now, self.running);
         self.refused = refused;

@@ -1,0 +1,231 @@
+//! The parameters of the utility policy, as text that round-trips.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
+use crate::units::{Span, parse_decimal};
+use crate::utility::Utility;
+
+/// The utility policy with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UtilitySpec {
+    /// How tasks are mapped.
+    pub heuristic: Heuristic,
+    /// What a mapping event may touch.
+    pub environment: Environment,
+    /// Whether choices are left out that take more than their share of the energy.
+    pub filter: bool,
+    /// A task that cannot earn this much any more is dropped.
+    pub drop: Utility,
+    /// How long it is from one mapping event to the next.
+    pub every: Span,
+    /// Where random numbers start.
+    pub seed: u64,
+}
+
+/// What a mapping event may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Environment {
+    /// Each machine has a task that runs, one that is next, and a queue that is planned anew.
+    Queued,
+    /// Only machines that are idle get a task, and one each.
+    Polled,
+}
+
+/// How tasks are mapped to machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Heuristic {
+    /// Any task to any machine in any P-state.
+    Random,
+    /// One task after the other, each to the machine that is ready first.
+    Ordered {
+        /// Which task is next.
+        order: Order,
+        /// Whether tasks of a higher starting utility go first.
+        prioritized: bool,
+        /// In which P-states.
+        states: States,
+    },
+    /// The task and the choice that earn most, again and again.
+    Greedy(Measure),
+}
+
+/// Which task is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// The one that arrived first.
+    FirstCome,
+    /// The one that arrived last.
+    LastCome,
+}
+
+/// Which P-states may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum States {
+    /// The fastest alone.
+    Fastest,
+    /// The fastest that passes the filter.
+    All,
+}
+
+/// What is to be as large as possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Measure {
+    /// Utility.
+    Utility,
+    /// Utility for each second of execution.
+    PerTime,
+    /// Utility for each joule.
+    PerEnergy,
+}
+
+impl Heuristic {
+    /// All of them, in the order of the paper's figure.
+    pub const ALL: [Heuristic; 12] = {
+        const fn ordered(order: Order, prioritized: bool, states: States) -> Heuristic {
+            Heuristic::Ordered { order, prioritized, states }
+        }
+        [
+            Heuristic::Random,
+            ordered(Order::FirstCome, false, States::Fastest),
+            ordered(Order::FirstCome, false, States::All),
+            ordered(Order::FirstCome, true, States::Fastest),
+            ordered(Order::FirstCome, true, States::All),
+            ordered(Order::LastCome, false, States::Fastest),
+            ordered(Order::LastCome, false, States::All),
+            ordered(Order::LastCome, true, States::Fastest),
+            ordered(Order::LastCome, true, States::All),
+            Heuristic::Greedy(Measure::Utility),
+            Heuristic::Greedy(Measure::PerTime),
+            Heuristic::Greedy(Measure::PerEnergy),
+        ]
+    };
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        use {Order::*, States::*};
+        match self {
+            Heuristic::Random => "random",
+            Heuristic::Greedy(Measure::Utility) => "max-utility",
+            Heuristic::Greedy(Measure::PerTime) => "max-upt",
+            Heuristic::Greedy(Measure::PerEnergy) => "max-upe",
+            Heuristic::Ordered { order, prioritized, states } => {
+                match (order, prioritized, states) {
+                    (FirstCome, false, Fastest) => "fcfs-p0",
+                    (FirstCome, false, All) => "fcfs-all",
+                    (FirstCome, true, Fastest) => "prioritized-fcfs-p0",
+                    (FirstCome, true, All) => "prioritized-fcfs-all",
+                    (LastCome, false, Fastest) => "lcfs-p0",
+                    (LastCome, false, All) => "lcfs-all",
+                    (LastCome, true, Fastest) => "prioritized-lcfs-p0",
+                    (LastCome, true, All) => "prioritized-lcfs-all",
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for Heuristic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Heuristic::ALL.into_iter().find(|heuristic| heuristic.name() == text);
+        found.ok_or_else(|| format!("valid: {}", Heuristic::ALL.map(Heuristic::name).join(", ")))
+    }
+}
+
+impl fmt::Display for Heuristic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Environment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "queued" => Ok(Environment::Queued),
+            "polled" => Ok(Environment::Polled),
+            _ => Err("write queued or polled"),
+        }
+    }
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Environment::Queued => "queued",
+            Environment::Polled => "polled",
+        })
+    }
+}
+
+impl Default for UtilitySpec {
+    fn default() -> Self {
+        UtilitySpec {
+            heuristic: Heuristic::Greedy(Measure::PerEnergy),
+            environment: Environment::Polled,
+            filter: true,
+            drop: Utility::from_millionths(500_000),
+            every: Span::from_secs(60),
+            seed: 1,
+        }
+    }
+}
+
+const PARAMETERS: [&str; 6] = ["heuristic", "environment", "filter", "drop", "every", "seed"];
+
+impl UtilitySpec {
+    pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut spec = UtilitySpec::default();
+        let wrong = |key: &str, why: String| {
+            let (name, key) = (call.name.clone(), key.to_owned());
+            CallError::Value { name, key, why }
+        };
+        for (key, value) in call.parameters(&PARAMETERS)? {
+            match key.as_str() {
+                "heuristic" => spec.heuristic = call.value(key, value)?,
+                "environment" => spec.environment = call.value(key, value)?,
+                "filter" => {
+                    spec.filter = match value.as_str() {
+                        "on" => true,
+                        "off" => false,
+                        _ => return Err(wrong(key, format!("'{value}': write on or off"))),
+                    }
+                }
+                "drop" => spec.drop = call.value(key, value)?,
+                "every" => spec.every = seconds(value).map_err(|why| wrong(key, why))?,
+                _ => spec.seed = call.number(key, value)?,
+            }
+        }
+        if spec.every < Span::from_secs(1) {
+            let why = "mapping events are at least a second apart, such as 60s".to_owned();
+            return Err(wrong("every", why));
+        }
+        Ok(spec)
+    }
+
+    /// Parameters that are not as usual, each as `key=value`.
+    pub(in crate::policy) fn unusual(&self) -> Vec<String> {
+        let usual = UtilitySpec::default();
+        let UtilitySpec { heuristic, environment, filter, drop, every, seed } = *self;
+        let all = [
+            (heuristic != usual.heuristic, format!("heuristic={heuristic}")),
+            (environment != usual.environment, format!("environment={environment}")),
+            (filter != usual.filter, format!("filter={}", if filter { "on" } else { "off" })),
+            (drop != usual.drop, format!("drop={drop}")),
+            (every != usual.every, format!("every={}s", every.secs_f64())),
+            (seed != usual.seed, format!("seed={seed}")),
+        ];
+        all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
+    }
+}
+
+/// Reads `60s` or `0.5s`.
+fn seconds(text: &str) -> Result<Span, String> {
+    let number = text.trim().strip_suffix('s').ok_or("write seconds, such as 60s")?;
+    let millis = parse_decimal(number.trim(), 1000).map_err(|error| error.to_string())?;
+    Ok(Span::from_millis(millis))
+}
