@@ -127,12 +127,19 @@ pub enum DropReason {
     NoMachine,
     /// There is no energy at all.
     NoEnergy,
+    /// It could not be fed even alone.
+    NeverFed,
 }
 
 impl DropReason {
     /// All of them.
-    pub const ALL: [DropReason; 4] =
-        [DropReason::Unsaid, DropReason::LowUtility, DropReason::NoMachine, DropReason::NoEnergy];
+    pub const ALL: [DropReason; 5] = [
+        DropReason::Unsaid,
+        DropReason::LowUtility,
+        DropReason::NoMachine,
+        DropReason::NoEnergy,
+        DropReason::NeverFed,
+    ];
 
     /// The reason in a few words.
     pub fn reason(self) -> &'static str {
@@ -143,6 +150,7 @@ impl DropReason {
             }
             DropReason::NoMachine => "dropped: no machine can run them",
             DropReason::NoEnergy => "dropped: there is no energy",
+            DropReason::NeverFed => "dropped: the budget never feeds them, even alone",
         }
     }
 }

@@ -29,7 +29,7 @@ pub use parquet::{
 };
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
-pub use ranking::ranking;
+pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use table::{human_energy, human_power, human_time, prefix, summary_table, time_unit};
 pub use tasks::write_tasks;

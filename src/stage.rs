@@ -44,8 +44,8 @@ pub enum StageError {
     NoCurves,
     /// A policy that maps tasks to machines, and a workload without such.
     #[error(
-        "it maps tasks of several types to machines of several types, and this workload has none; \
-         simulate it with essc or a folder of tasks (docs/utility.md)"
+        "it maps tasks to machines of several types within an energy budget, which busbar simulate \
+         alone does, with essc or a folder of tasks (docs/utility.md)"
     )]
     NoTasks,
     /// A budget that feeds no processor.

@@ -17,7 +17,7 @@ use crate::experiment::{
 };
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
-use crate::report::html::page_with_absent;
+use crate::report::html::{Beside, page_with};
 use crate::report::{human_time, make_folder, write_pictures, write_whole};
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -196,11 +196,27 @@ fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::
         results::write_csv(out, ready, &results.tried)
     })?;
     let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
-    let page = page_with_absent(title, &ready.digests(results), &ready.absent(results));
+    let page = page_with(title, &ready.digests(results), &beside(ready, results));
     write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
     let text = file::write(ready.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
     Ok(())
+}
+
+/// What the page says beside the runs: they are those of the first seed.
+fn beside(ready: &Ready<'_>, results: &Results) -> Beside {
+    let seeds = &ready.experiment.seeds;
+    let mut notes = Vec::new();
+    if let [first, _, ..] = seeds[..] {
+        let count = seeds.len();
+        notes.push(format!(
+            "Figures and pictures are of seed {first}, the first of {count}; means and spreads over \
+             all of them are in results.csv."
+        ));
+    }
+    notes.extend(assumptions(ready).iter().map(|assumption| format!("Assumed: {assumption}.")));
+    let ranked_by = ready.experiment.rank_by.ranked_by();
+    Beside { absent: ready.absent(results), ranked_by, notes }
 }
 
 fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {

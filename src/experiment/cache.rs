@@ -3,8 +3,8 @@
 //! The name of an entry is a hash over everything that a result depends on: the program itself, the
 //! jobs, the machine, the models, the policy, the budget, the seed. So an experiment that was
 //! interrupted goes on where it stopped, and no entry has to be removed because something changed.
-//! An entry is written beside its place and moved there, and it begins with a hash of its content: one
-//! that is damaged is not trusted but worked out again.
+//! An entry is written beside its place and moved there, and it begins with a hash of its content and
+//! its name: one that is damaged, or another's, is not trusted but worked out again.
 
 use std::fmt::{Debug, Write as _};
 use std::fs;
@@ -48,7 +48,7 @@ impl Cache {
     pub fn find<T: for<'a> Deserialize<'a>>(&self, key: &Key) -> Option<T> {
         let entry = fs::read_to_string(self.path(key)).ok()?;
         let (seal, content) = entry.split_once('\n')?;
-        if seal != hash_of(content) {
+        if seal != seal_of(key, content) {
             return None;
         }
         serde_json::from_str(content).ok()
@@ -65,7 +65,7 @@ impl Cache {
             fs::create_dir_all(folder)?;
         }
         let content = serde_json::to_string(result)?;
-        let written = fs::write(&beside, format!("{}\n{content}", hash_of(&content)))
+        let written = fs::write(&beside, format!("{}\n{content}", seal_of(key, &content)))
             .and_then(|()| fs::rename(&beside, &path));
         if written.is_err() {
             // What is left of it helps nobody; that it cannot be removed changes nothing.
@@ -80,8 +80,10 @@ impl Cache {
     }
 }
 
-fn hash_of(text: &str) -> String {
+/// A hash of an entry and of its name: under another name it is worth nothing.
+fn seal_of(key: &Key, text: &str) -> String {
     let mut content = Content::default();
+    content.add_text(&key.0);
     content.add_text(text);
     content.hex()
 }
@@ -167,6 +169,10 @@ mod tests {
         assert_eq!(cache.find(&key), Some(result.clone()));
         let files: Vec<_> = fs::read_dir(cache.path(&key).parent().unwrap()).unwrap().collect();
         assert_eq!(files.len(), 1, "nothing is left beside it");
+        let other = cache.key(&[&"b"]);
+        fs::create_dir_all(cache.path(&other).parent().unwrap()).unwrap();
+        fs::copy(cache.path(&key), cache.path(&other)).unwrap();
+        assert_eq!(cache.find::<Vec<f64>>(&other), None, "an entry under another name");
 
         let whole = fs::read_to_string(cache.path(&key)).unwrap();
         let cut = &whole[..whole.len() - 1];

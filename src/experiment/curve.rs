@@ -54,9 +54,9 @@ impl Curve {
         curve
     }
 
-    /// The place to choose: the knee, and if there is none, what is enough.
+    /// The place to choose: the knee, or what is enough if that is less or there is no knee.
     pub fn recommended(&self) -> Option<usize> {
-        self.knee.or(self.enough)
+        self.knee.into_iter().chain(self.enough).min()
     }
 
     /// The fewest jobs that are left undone anywhere.

@@ -16,8 +16,10 @@ use serde::de::{self, Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::budget::BudgetSpec;
+use crate::experiment::ready::repeated;
 use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
 use crate::machine::Machine;
+use crate::policy::PolicySpec;
 use crate::units::{Span, parse_decimal};
 use crate::workload::{Source, parse_places};
 
@@ -118,8 +120,14 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     let reader = Reader { folder: path.parent().unwrap_or(Path::new("")), at: &at };
     let mut experiment = Experiment { title: file.title, ..Experiment::default() };
     if let Some(policies) = file.policies {
-        let named = reader.list(policies, |text: Text| text.0.parse())?;
-        experiment.policies = named.into_iter().map(|named| named.value).collect();
+        let named: Vec<Named<PolicySpec>> = reader.list(policies, |text: Text| text.0.parse())?;
+        let values: Vec<PolicySpec> = named.iter().map(|named| named.value).collect();
+        if let Some(policy) = repeated(&values)
+            && let Some(last) = named.iter().rfind(|named| named.value == *policy)
+        {
+            return Err(last.place.error(format!("'{policy}' is given twice; keep one")));
+        }
+        experiment.policies = values;
     }
     if let Some(budgets) = file.budgets {
         experiment.budgets = reader.list(budgets, |text| reader.path(&text.0).parse::<Feed>())?;
@@ -131,6 +139,10 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     if let Some(seeds) = file.seeds {
         if seeds.get_ref().0.is_empty() {
             return Err(at(seeds.span().start).error("the list is empty; give at least one"));
+        }
+        if let Some(seed) = repeated(&seeds.get_ref().0) {
+            let why = format!("{seed} is given twice; keep one");
+            return Err(at(seeds.span().start).error(why));
         }
         experiment.seeds = seeds.into_inner().0;
     }

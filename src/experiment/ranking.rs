@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::experiment::{Cell, Outcome, Tried};
 use crate::metrics::Summary;
+use crate::report::RankedBy;
 
 /// A figure by which policies can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,19 @@ impl Figure {
             Figure::Energy => Some(summary.energy_j),
             Figure::Utilisation => summary.utilisation,
         }
+    }
+
+    /// As what a page ranks by: less is better.
+    pub fn ranked_by(self) -> RankedBy {
+        let cost: fn(&Summary) -> Option<f64> = match self {
+            Figure::Turnaround => |summary| Figure::Turnaround.of(summary),
+            Figure::Wait => |summary| Figure::Wait.of(summary),
+            Figure::Slowdown => |summary| Figure::Slowdown.of(summary),
+            Figure::Makespan => |summary| Figure::Makespan.of(summary),
+            Figure::Energy => |summary| Figure::Energy.of(summary),
+            Figure::Utilisation => |summary| Figure::Utilisation.of(summary).map(|share| -share),
+        };
+        RankedBy { name: self.name(), cost }
     }
 
     /// The better of two values comes first.

@@ -54,6 +54,12 @@ pub(super) struct Loaded {
     pub(super) hash: String,
 }
 
+/// The first of these that has come before.
+pub(super) fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
+    let has_come = |(place, item): &(usize, &T)| items[..*place].contains(item);
+    items.iter().enumerate().find(has_come).map(|(_, item)| item)
+}
+
 impl<'a> Ready<'a> {
     /// Checks an experiment: reads every workload once, and works out what each budget means.
     /// `profiles` are by the number of the application.
@@ -73,6 +79,10 @@ impl<'a> Ready<'a> {
         if runs.is_none_or(|runs| runs > Experiment::MOST_CELLS) {
             let most = Experiment::MOST_CELLS;
             return Err(Place::Option("--seeds").error(format!("that is more than {most} runs")));
+        }
+        if let Some(policy) = repeated(&experiment.policies) {
+            let why = format!("'{policy}' is given twice; keep one");
+            return Err(Place::Option("--policy").error(why));
         }
         let mut ready = Ready {
             experiment,

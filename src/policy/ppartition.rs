@@ -71,7 +71,7 @@ impl Ppartition {
             let curves = varied.curves(kind.application);
             let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
             if least > largest(view) {
-                decisions.push(Decision::Drop { job: *job, reason: DropReason::Unsaid });
+                decisions.push(Decision::Drop { job: *job, reason: DropReason::NeverFed });
             } else {
                 self.queues.insert(*job, kind);
             }

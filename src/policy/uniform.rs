@@ -169,7 +169,7 @@ impl Uniform {
             match start(view, varied, kind, job, &all, cap, largest) {
                 Some(_) => self.queues.insert(job, kind),
                 None => {
-                    decisions.push(Decision::Drop { job, reason: DropReason::Unsaid });
+                    decisions.push(Decision::Drop { job, reason: DropReason::NeverFed });
                 }
             }
         }

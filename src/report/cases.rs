@@ -4,7 +4,7 @@
 
 use crate::metrics::Summary;
 use crate::report::digest::Digest;
-use crate::report::human_power;
+use crate::report::{RankedBy, human_power, ranking};
 
 /// A policy that could not run, and why: it is shown beside those that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +28,17 @@ pub(in crate::report) struct Case<'a> {
     pub(in crate::report) places: Vec<usize>,
     /// Policies that could not run there.
     pub(in crate::report) absent: Vec<&'a Absent>,
+    pub(in crate::report) ranked_by: RankedBy,
 }
 
 impl Case<'_> {
     pub(in crate::report) fn summaries(&self) -> Vec<&Summary> {
         self.runs.iter().map(|run| &run.summary).collect()
+    }
+
+    /// The places of its runs, the best first.
+    pub(in crate::report) fn order(&self) -> Vec<usize> {
+        ranking(&self.summaries(), self.ranked_by)
     }
 
     /// What its runs have in common, in a few words.
@@ -72,7 +78,12 @@ pub(in crate::report) fn cases<'a>(
                 case.runs.push(run);
                 case.places.push(place);
             }
-            None => cases.push(Case { runs: vec![run], places: vec![place], absent: Vec::new() }),
+            None => cases.push(Case {
+                runs: vec![run],
+                places: vec![place],
+                absent: Vec::new(),
+                ranked_by: RankedBy::default(),
+            }),
         }
     }
     let mut homeless = Vec::new();

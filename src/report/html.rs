@@ -18,7 +18,7 @@ use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, cases};
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
 use crate::report::markup::escaped;
-use crate::report::ranking::ranking;
+use crate::report::ranking::RankedBy;
 
 mod figures;
 mod tables;
@@ -44,13 +44,27 @@ const SCRIPTS: [&str; 8] = [
 /// One page about these runs, with tables and charts. Runs of the same workload under the same budget
 /// are shown together; if there are several such cases, a reader chooses among them.
 pub fn page(title: &str, digests: &[Digest]) -> String {
-    page_with_absent(title, digests, &[])
+    page_with(title, digests, &Beside::default())
 }
 
-/// The same with policies that could not run: each is shown with its reason beside those that did.
-pub fn page_with_absent(title: &str, digests: &[Digest], absent: &[Absent]) -> String {
-    let (cases, homeless) = cases(digests, absent);
-    let mut tables = tables::homeless(&homeless);
+/// What a page says beside its runs.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Policies that could not run: each is shown with its reason beside those that did.
+    pub absent: Vec<Absent>,
+    /// What runs are ranked by.
+    pub ranked_by: RankedBy,
+    /// What a reader has to know.
+    pub notes: Vec<String>,
+}
+
+/// The same, with more to say.
+pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
+    let (mut cases, homeless) = cases(digests, &beside.absent);
+    for case in &mut cases {
+        case.ranked_by = beside.ranked_by;
+    }
+    let mut tables = tables::notes(&beside.notes) + &tables::homeless(&homeless);
     for (place, case) in cases.iter().enumerate() {
         let (heading, ranking) = (tables::heading(case), tables::ranking(case));
         let (best, figures) = (tables::cards(case), tables::all_figures(case));
@@ -175,9 +189,9 @@ fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
         };
         runs.push(Run { workload, digest });
     }
-    let cases = cases.iter().map(|case| {
-        let order = ranking(&case.summaries());
-        Shown { name: case.name(), runs: order.into_iter().map(|at| case.places[at]).collect() }
+    let cases = cases.iter().map(|case| Shown {
+        name: case.name(),
+        runs: case.order().into_iter().map(|at| case.places[at]).collect(),
     });
     let data = Data { states: STATES, workloads, cases: cases.collect(), runs };
     // Strings and numbers can always be written.

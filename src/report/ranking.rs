@@ -2,15 +2,31 @@
 
 use crate::metrics::Summary;
 
+/// What runs are ranked by.
+#[derive(Clone, Copy, Debug)]
+pub struct RankedBy {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is of a run: less is better.
+    pub cost: fn(&Summary) -> Option<f64>,
+}
+
+/// Turnaround.
+impl Default for RankedBy {
+    fn default() -> Self {
+        RankedBy { name: "turnaround", cost: |summary| summary.mean_turnaround_s }
+    }
+}
+
 /// The places of these runs in order: those that completed more jobs come first, as a policy that turns
-/// jobs away makes it easy for the others; then the lower mean turnaround, then the order in which
-/// they were given.
-pub fn ranking(summaries: &[&Summary]) -> Vec<usize> {
+/// jobs away makes it easy for the others; then the better figure, then the order in which they were
+/// given.
+pub fn ranking(summaries: &[&Summary], by: RankedBy) -> Vec<usize> {
     let mut places: Vec<usize> = (0..summaries.len()).collect();
-    let turnaround = |summary: &Summary| summary.mean_turnaround_s.unwrap_or(f64::INFINITY);
+    let cost = |summary: &Summary| (by.cost)(summary).unwrap_or(f64::INFINITY);
     places.sort_by(|&a, &b| {
         let (a, b) = (summaries[a], summaries[b]);
-        undone(a).cmp(&undone(b)).then(turnaround(a).total_cmp(&turnaround(b)))
+        undone(a).cmp(&undone(b)).then(cost(a).total_cmp(&cost(b)))
     });
     places
 }
@@ -47,8 +63,8 @@ mod tests {
         };
         let runs = [with(9, Some(1.0)), with(10, None), with(10, Some(7.5)), with(10, Some(2.0))];
         let runs: Vec<&Summary> = runs.iter().collect();
-        assert_eq!(ranking(&runs), [3, 2, 1, 0]);
+        assert_eq!(ranking(&runs, RankedBy::default()), [3, 2, 1, 0]);
         assert_eq!(comparable(&runs), [false, true, true, true]);
-        assert_eq!(ranking(&[]), [0; 0]);
+        assert_eq!(ranking(&[], RankedBy::default()), [0; 0]);
     }
 }

@@ -88,7 +88,8 @@ impl Partition {
         self.members.values().map(|member| u64::from(member.wanted.count())).sum()
     }
 
-    /// Brings itself up to what the ledger says; returns who was to start and did not.
+    /// Brings itself up to what the ledger says; returns who is gone: jobs that have ended, and those that
+    /// were to start and did not.
     pub(super) fn follow(&mut self, view: &View<'_>, processors: usize) -> Vec<JobId> {
         let gone: Vec<JobId> =
             self.members.keys().copied().filter(|job| !view.ledger.holds(*job)).collect();

@@ -6,7 +6,7 @@ use super::figures::FIGURES;
 use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, budget};
 use crate::report::markup::escaped;
-use crate::report::ranking::{comparable, ranking as in_order, undone};
+use crate::report::ranking::{comparable, undone};
 use crate::report::{human_energy, human_power, human_time};
 
 /// What the runs of a case have in common, in one sentence.
@@ -110,7 +110,7 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let compared: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
     let mut rows = String::new();
-    for (order, place) in (1..).zip(in_order(&summaries)) {
+    for (order, place) in (1..).zip(case.order()) {
         let summary = summaries[place];
         let jobs = match undone(summary) {
             0 => "all".to_owned(),
@@ -163,8 +163,9 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
              delayed nobody."
         }
     };
+    let by = case.ranked_by.name;
     format!(
-        "<h2 id=\"ranking\">Ranking</h2>\n<p>By mean turnaround. The best value of each column \
+        "<h2 id=\"ranking\">Ranking</h2>\n<p>By jobs completed, then {by}. The best value of each column \
          is <span class=\"best\"><span>marked</span></span>.{note}</p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table class=\"ranking\">\n\
          <thead><tr><th scope=\"col\">#</th><th scope=\"col\">Policy</th>\
@@ -187,10 +188,19 @@ pub(super) fn homeless(absent: &[&Absent]) -> String {
     if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
 }
 
+/// What a reader has to know of all of it.
+pub(super) fn notes(notes: &[String]) -> String {
+    let items = notes.iter().fold(String::new(), |mut items, note| {
+        let _ = writeln!(items, "<li>{}</li>", escaped(note));
+        items
+    });
+    if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
+}
+
 /// Every key of every summary, for those who want to see all of it.
 pub(super) fn all_figures(case: &Case<'_>) -> String {
     let summaries = case.summaries();
-    let order = in_order(&summaries);
+    let order = case.order();
     let values: Vec<serde_json::Value> = order
         .iter()
         .map(|&place| serde_json::to_value(summaries[place]).unwrap_or_default())

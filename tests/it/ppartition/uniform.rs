@@ -113,13 +113,13 @@ impl Watched<'_> {
         };
         let mut decisions: Vec<Decision> = arrived
             .filter(is_too_large)
-            .map(|job| Decision::Drop { job, reason: DropReason::Unsaid })
+            .map(|job| Decision::Drop { job, reason: DropReason::NeverFed })
             .collect();
         let waiting: Vec<Waiting> = view
             .queue
             .iter()
             .filter(|job| {
-                !decisions.contains(&Decision::Drop { job: *job, reason: DropReason::Unsaid })
+                !decisions.contains(&Decision::Drop { job: *job, reason: DropReason::NeverFed })
             })
             .map(|job| Waiting {
                 job: job.0,
@@ -225,7 +225,7 @@ fn check_caps(story: &Story, cap: Cap, machine: &Machine, run: &Run, picked: &[u
     used.dedup();
     assert!(used.len() as u64 * milliwatts <= power, "{used:?}");
     for (record, asked) in run.records.iter().zip(&story.jobs) {
-        let is_dropped = record.state == State::Dropped(DropReason::Unsaid);
+        let is_dropped = record.state == State::Dropped(DropReason::NeverFed);
         let is_rejected = matches!(record.state, State::Rejected(_));
         let curves = curves_of(machine)[asked.4 as usize - 1];
         let can_start = cap.starts_alone(machine, power, asked.1, curves, picked);
@@ -287,7 +287,7 @@ fn what_the_budget_feeds_is_in_use() {
     let starts: Vec<(Instant, State)> =
         run.records.iter().map(|record| (record.start, record.state)).collect();
     let expected = [
-        (second(0), State::Dropped(DropReason::Unsaid)),
+        (second(0), State::Dropped(DropReason::NeverFed)),
         (second(0), State::Completed),
         (second(150), State::Completed),
         (second(150), State::Completed),

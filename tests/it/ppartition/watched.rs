@@ -269,7 +269,7 @@ impl Policy for Watched<'_> {
         let settled = situation.settle(&self.rules, &mut refused);
         let mut expected: Vec<Decision> = hopeless
             .iter()
-            .map(|job| Decision::Drop { job: *job, reason: DropReason::Unsaid })
+            .map(|job| Decision::Drop { job: *job, reason: DropReason::NeverFed })
             .collect();
         expected.append(&mut self.expected(view, &settled));
         assert_eq!(decisions[first..], expected, "at {}: {:?}", view.now, self.running);
