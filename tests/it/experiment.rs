@@ -181,6 +181,11 @@ fn nothing_runs_when_the_experiment_is_wrong() {
         ("budgets = ['feed.csv']", "exp.toml, line 1: cannot read the budget file"),
         ("nodes = [0]", "exp.toml, line 1: a machine needs at least one node"),
         ("policies = ['eazy']", "exp.toml, line 1: unknown policy 'eazy'"),
+        (
+            "policies = [\n'easy',\n'fcfs', 'easy()']",
+            "exp.toml, line 3: 'easy' is given twice; keep one",
+        ),
+        ("\nseeds = [1, 7, 1]", "exp.toml, line 2: 1 is given twice; keep one"),
     ] {
         fs::write(folder.path().join("exp.toml"), text).unwrap();
         let output =
