@@ -38,10 +38,11 @@ fn every_record_is_accounted_for() {
         assert_eq!(log.intake.usable + log.intake.skipped(), log.intake.records);
         log.workload.raise_estimates();
         let machine = Machine::of_processors(log.workload.processors().unwrap()).unwrap();
-        // PARM solves a program at every turn; it has a test of its own on less. A log has no tasks with
-        // machines of their own.
-        let is_quick =
-            |policy: &PolicySpec| !matches!(policy, PolicySpec::Parm(_)) && !policy.maps_tasks();
+        // PARM solves a program at every turn, and others tune processors one by one; they have tests of
+        // their own on less. A log has no tasks with machines of their own.
+        let is_quick = |policy: &PolicySpec| {
+            !matches!(policy, PolicySpec::Parm(_)) && !policy.uses_curves() && !policy.maps_tasks()
+        };
         for policy in PolicySpec::all().into_iter().filter(is_quick) {
             let run = Scenario::new(&machine, &log.workload, policy).run().run;
             let count = |wanted: fn(&State) -> bool| {
@@ -78,6 +79,32 @@ fn malleable_jobs_stay_within_the_budget() {
             let summary = &trial.summary;
             let place = format!("{policy} on {}", path.display());
             assert_eq!(summary.completed + summary.rejected, summary.jobs, "{place}");
+            assert_eq!((summary.violations, summary.excursions), (0, 0), "{place}");
+            assert!(trial.run.peak <= limit && trial.run.peak_held <= limit, "{place}");
+        }
+    }
+}
+
+/// Processors that are made up, no two alike, in place of those of the log.
+#[test]
+fn processors_with_caps_of_their_own_stay_within_the_budget() {
+    for path in logs() {
+        let mut workload = swf::read_path(&path, BadRecords::Stop).unwrap().workload;
+        workload.slice(0..300);
+        workload.raise_estimates();
+        let machine = Machine::of_processors(workload.processors().unwrap()).unwrap();
+        if machine.nodes > 5000 {
+            continue;
+        }
+        let limit = Share::percent(70).of(machine.max_power());
+        for policy in ["ppartition", "ppartition(fewest=50%)", "uniform(cap=75W)"] {
+            let budget = Budget::constant(limit);
+            let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
+            let trial = Scenario { budget, ..scenario }.run();
+            let summary = &trial.summary;
+            let place = format!("{policy} on {}", path.display());
+            let over = summary.completed + summary.rejected + summary.dropped;
+            assert_eq!(over, summary.jobs, "{place}");
             assert_eq!((summary.violations, summary.excursions), (0, 0), "{place}");
             assert!(trial.run.peak <= limit && trial.run.peak_held <= limit, "{place}");
         }
