@@ -98,14 +98,31 @@ impl Parm {
         self.spec.flexibility == Flexibility::Malleable && running.may_move(now, self.spec.guard)
     }
 
+    /// Whether a running job is offered a point: on as many nodes as it has, or on others if it may move
+    /// and that may be worth it.
+    fn is_offered(
+        &self,
+        view: &View<'_>,
+        job: JobId,
+        running: &Running,
+        point: &OperatingPoint,
+    ) -> bool {
+        let nodes = (running.point.nodes, point.nodes);
+        nodes.0 == nodes.1
+            || self.may_move(running, view.now) && {
+                let time = view.model.moving_time(job, view.job(job), nodes.0, nodes.1);
+                running.pays(point, Resizing::delay([time]))
+            }
+    }
+
     /// The longest that jobs may stand still because of what is decided now.
     fn longest_pause(&self, view: &View<'_>) -> Span {
-        let movable = self.running.iter().filter(|(_, running)| self.may_move(running, view.now));
-        let times = movable.flat_map(|(job, running)| {
-            let moving_time = |point: &OperatingPoint| {
+        let times = self.running.iter().flat_map(|(job, running)| {
+            let points = self.options[job].points.iter();
+            let offered = points.filter(|point| self.is_offered(view, *job, running, point));
+            offered.map(|point| {
                 view.model.moving_time(*job, view.job(*job), running.point.nodes, point.nodes)
-            };
-            self.options[job].points.iter().map(moving_time)
+            })
         });
         Resizing::delay(times)
     }
@@ -152,16 +169,8 @@ impl Parm {
                 let is_same = options.points[place] == running.point;
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
             };
-            let may_move = self.may_move(running, view.now);
-            let is_offered = |place: &usize| {
-                let point = &options.points[*place];
-                let nodes = (running.point.nodes, point.nodes);
-                nodes.0 == nodes.1
-                    || may_move && {
-                        let time = view.model.moving_time(job, view.job(job), nodes.0, nodes.1);
-                        running.pays(point, Resizing::delay([time]))
-                    }
-            };
+            let is_offered =
+                |place: &usize| self.is_offered(view, job, running, &options.points[*place]);
             let offered = (0..options.points.len()).filter(is_offered);
             add(job, Need::Required, offered.collect(), &value);
         }

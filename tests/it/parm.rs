@@ -184,3 +184,22 @@ proptest! {
         story.check();
     }
 }
+
+/// A limit that falls after the longest that anybody may take, but before he would have moved in vain:
+/// moves that are not offered do not count.
+#[test]
+fn moves_that_are_not_offered_take_no_time() {
+    let story = Story {
+        nodes: 11,
+        base_watts: 0,
+        jobs: vec![(0, 3, 652, 0), (0, 1, 1, 0)],
+        budget: vec![(0, 50), (1194, 0), (1195, 50)],
+        outages: Vec::new(),
+        flexibility: Flexibility::Malleable,
+        alpha: 0.0,
+        guard: 0,
+        events: Events::Each,
+        seed: 2648687958364717234,
+    };
+    story.check();
+}

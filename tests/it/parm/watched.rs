@@ -282,7 +282,11 @@ impl<'a> Watched<'a> {
             Some(optimum) => (value - optimum).abs() <= 1e-6 * optimum,
             None => self.is_held_back(view, before),
         };
-        assert!(optima.iter().any(agrees), "worth {value}, at best {optima:?}, at {}", view.now);
+        assert!(
+            optima.iter().any(agrees),
+            "horizon {longest}: worth {value}, at best {optima:?}, at {}",
+            view.now
+        );
     }
 
     /// Running jobs are too much for some limit, and nobody starts. If that limit is to come,
