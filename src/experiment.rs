@@ -1,7 +1,7 @@
 //! An experiment: policies × budgets × workloads × seeds as data, and what came of trying them all.
 //!
 //! What is to be compared is written on the command line or in a file that can be kept under
-//! version control ([`file`]). It is checked as a whole before anything runs ([`ready`]). Then each
+//! version control ([`file`](mod@file)). It is checked as a whole before anything runs ([`ready`]). Then each
 //! [`Cell`] is one run, on whatever core is free, or none if its result is in the [`cache`]; a policy
 //! that cannot run on a workload becomes a cell with the reason. [`ranking`] says who is best.
 

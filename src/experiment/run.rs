@@ -91,7 +91,7 @@ impl Outcome {
 /// What came of all cells.
 #[derive(Debug)]
 pub struct Results {
-    /// In the order of [`Experiment::cells`].
+    /// In the order of [`Experiment::cells`](crate::experiment::Experiment::cells).
     pub tried: Vec<Tried>,
     /// Why some results could not be kept for the next time.
     pub not_kept: Option<io::Error>,
