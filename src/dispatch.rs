@@ -296,11 +296,13 @@ fn apply(
 
 #[inline]
 fn check_waits(job: JobId, queue: &Queue, ledger: &Ledger) -> Result<(), Violation> {
-    match (queue.contains(job), ledger.holds(job)) {
-        (true, _) => Ok(()),
-        (false, true) => Err(Violation::AlreadyRunning { job }),
-        (false, false) => Err(Violation::NotWaiting { job }),
+    if queue.contains(job) {
+        return Ok(());
     }
+    Err(match ledger.holds(job) {
+        true => Violation::AlreadyRunning { job },
+        false => Violation::NotWaiting { job },
+    })
 }
 
 #[inline]

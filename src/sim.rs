@@ -529,7 +529,7 @@ impl<'a> World<'a> {
                 Some(caps) => truth.outcome_on(job, asked, run_time, point, caps),
             }
         };
-        let mut cappings = Vec::new();
+        let keeps = self.keeps_power;
         dispatch.decide(policy, jobs, |applied| {
             run.decisions += 1;
             match applied {
@@ -556,7 +556,8 @@ impl<'a> World<'a> {
                     if adjusts {
                         courses.start(job, now, &point, outcome);
                     }
-                    cappings.extend(caps.map(|caps| Capping { at: now, job, caps }));
+                    let kept = caps.filter(|_| keeps).map(|caps| Capping { at: now, job, caps });
+                    run.cappings.extend(kept);
                 }
                 Ok(Applied::Changed { job, point, caps, pause }) => {
                     let outcome = outcome(job, &point, caps.as_ref());
@@ -573,7 +574,8 @@ impl<'a> World<'a> {
                     }
                     let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
                     run.changes.push(Change { at: now, job, nodes, cap, power, pause });
-                    cappings.extend(caps.map(|caps| Capping { at: now, job, caps }));
+                    let kept = caps.filter(|_| keeps).map(|caps| Capping { at: now, job, caps });
+                    run.cappings.extend(kept);
                 }
                 Ok(Applied::Promised { .. }) => {}
                 Ok(Applied::Dropped { job, reason }) => {
@@ -594,7 +596,6 @@ impl<'a> World<'a> {
         debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
         if self.keeps_power {
             self.sample_power(now);
-            self.run.cappings.append(&mut cappings);
         }
     }
 

@@ -31,7 +31,7 @@ use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
 use crate::solve::ptune::{Tuner, Tuning};
-use crate::units::{JobId, NodeId, Watts};
+use crate::units::{JobId, NodeId, Span, Watts};
 use crate::variation::Curve;
 
 use partition::{Admission, Partition};
@@ -70,7 +70,7 @@ impl Ppartition {
             let best = varied.by_efficiency(kind.application).iter().take(self.fewest(kind));
             let curves = varied.curves(kind.application);
             let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
-            if least > largest(view) {
+            if least > view.ledger.most_for_jobs(Span::ZERO) {
                 decisions.push(Decision::Drop { job: *job, reason: DropReason::NeverFed });
             } else {
                 self.queues.insert(*job, kind);
@@ -209,12 +209,6 @@ pub(super) fn kind(view: &View<'_>, varied: &Varied, job: JobId) -> Kind {
 pub(super) fn reliable(view: &View<'_>) -> Watts {
     let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
     view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::min)).min(Watts::LARGEST)
-}
-
-/// The most power that jobs may ever have, now or under a limit to come.
-pub(super) fn largest(view: &View<'_>) -> Watts {
-    let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
-    view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::max)).min(Watts::LARGEST)
 }
 
 impl Policy for Ppartition {

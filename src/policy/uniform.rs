@@ -17,10 +17,10 @@ use rand_pcg::Pcg64Dxsm;
 
 use crate::call::{Call, CallError};
 use crate::model::{Caps, NodeCap, Varied};
-use crate::policy::ppartition::{kind, largest, reliable};
+use crate::policy::ppartition::{kind, reliable};
 use crate::policy::three_queues::{Kind, Queueing, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
-use crate::units::{JobId, NodeId, Watts};
+use crate::units::{JobId, NodeId, Span, Watts};
 
 /// The cap of every processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Uniform {
         if view.changes.arrived.is_empty() {
             return;
         }
-        let largest = largest(view);
+        let largest = view.ledger.most_for_jobs(Span::ZERO).min(Watts::LARGEST);
         let cap = self.cap(varied, largest);
         let all: Vec<NodeId> = self.in_use(varied, largest).iter().rev().copied().collect();
         for &job in view.changes.arrived {
