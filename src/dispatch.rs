@@ -2,23 +2,30 @@
 //!
 //! Simulated or live, a driver tells the dispatch what happened, lets the policy decide, and gets
 //! back what was really done. A decision that is wrong in any way changes nothing.
+//!
+//! The model is the driver's and is lent for each call: a live driver meets jobs that nobody knew of
+//! when it began, and its model learns of them in between.
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint};
-use crate::policy::{Changes, Decision, DropReason, Policy, View};
+use crate::policy::{Adopted, Changes, Decision, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
 use crate::units::{Instant, JobId, NodeId, Span};
 
+mod live;
+
 /// The waiting and the running jobs of one machine.
-pub struct Dispatch<'a> {
-    model: &'a dyn Model,
+pub struct Dispatch {
     queue: Queue,
     ledger: Ledger,
     arrived: Vec<JobId>,
     released: Vec<Holding>,
+    adopted: Vec<Adopted>,
+    /// Running jobs that the driver itself changed.
+    changed: Vec<JobId>,
     machine_changed: bool,
     decisions: Vec<Decision>,
 }
@@ -94,20 +101,19 @@ pub enum Nodes {
     Named,
 }
 
-impl<'a> Dispatch<'a> {
+impl Dispatch {
     /// An empty machine that expects `jobs`.
     pub fn new(
         machine: &Machine,
         budget: Budget,
         nodes: Nodes,
-        model: &'a dyn Model,
+        model: &dyn Model,
         jobs: &[Job],
     ) -> Self {
         let classes = SizeClasses::of_sizes(
             (0..).map(JobId).zip(jobs).map(|(id, job)| model.footprint(id, job).nodes),
         );
         Dispatch {
-            model,
             queue: Queue::new(classes, jobs.len()),
             ledger: match nodes {
                 Nodes::Counted => Ledger::new(machine, budget),
@@ -115,6 +121,8 @@ impl<'a> Dispatch<'a> {
             },
             arrived: Vec::new(),
             released: Vec::new(),
+            adopted: Vec::new(),
+            changed: Vec::new(),
             machine_changed: false,
             decisions: Vec::new(),
         }
@@ -145,13 +153,13 @@ impl<'a> Dispatch<'a> {
     /// A job was submitted, or was thrown out by a failing node and waits again. It is turned
     /// away if it could not run even alone, now or under the limits to come.
     #[inline]
-    pub fn arrive(&mut self, id: JobId, job: &Job) -> Result<(), Rejection> {
-        let least = self.model.footprint(id, job);
+    pub fn arrive(&mut self, model: &dyn Model, id: JobId, job: &Job) -> Result<(), Rejection> {
+        let least = model.footprint(id, job);
         if least.nodes > self.ledger.total_nodes() {
             return Err(Rejection::TooManyNodes);
         }
         let is_fed = |point: &OperatingPoint| point.power <= self.ledger.most_for_jobs(point.time);
-        if !self.model.may_enter(id, job, &is_fed) {
+        if !model.may_enter(id, job, &is_fed) {
             return Err(Rejection::TooMuchPower);
         }
         self.queue.insert(id, &least);
@@ -187,33 +195,37 @@ impl<'a> Dispatch<'a> {
         self.machine_changed |= self.ledger.bring_up(node);
     }
 
-    /// Asks the policy and carries its decisions out, in order. `done` hears what came of each.
+    /// Asks the policy and carries its decisions out, in order. `done` hears what came of each, with the
+    /// ledger as it is then: a later decision may be about the same job.
     #[inline]
     pub fn decide(
         &mut self,
         policy: &mut dyn Policy,
+        model: &dyn Model,
         jobs: &[Job],
-        mut done: impl FnMut(Result<Applied, Violation>),
+        mut done: impl FnMut(Result<Applied, Violation>, &Ledger),
     ) {
-        let Dispatch { model, queue, ledger, arrived, released, .. } = self;
+        let Dispatch { queue, ledger, arrived, released, adopted, changed, .. } = self;
         let view = View {
             now: ledger.now(),
             jobs,
             queue,
             ledger,
-            model: *model,
-            changes: Changes { arrived, released, machine: self.machine_changed },
+            model,
+            changes: Changes { arrived, released, adopted, changed, machine: self.machine_changed },
         };
         policy.decide(&view, &mut self.decisions);
         arrived.clear();
         released.clear();
+        adopted.clear();
+        changed.clear();
         self.machine_changed = false;
         for decision in self.decisions.drain(..) {
             let applied = match announced(&decision, policy) {
-                Ok(()) => apply(decision, *model, queue, ledger, jobs),
+                Ok(()) => apply(decision, model, queue, ledger, jobs),
                 Err(violation) => Err(violation),
             };
-            done(applied);
+            done(applied, ledger);
         }
     }
 }

@@ -57,6 +57,67 @@ pub struct Terms {
     pub tolerance: Option<Tolerance>,
     /// What its completion is worth by when it comes, where that is agreed on.
     pub utility: Option<UtilityId>,
+    /// On how many nodes it can run at all, if its user says so. It binds models in which jobs run on
+    /// several numbers of nodes.
+    pub nodes: Option<NodeRange>,
+}
+
+/// The fewest and the most nodes that a job can run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeRange {
+    fewest: NonZeroU32,
+    most: NonZeroU32,
+}
+
+impl NodeRange {
+    /// From the fewest to the most; `None` if that is nothing.
+    pub fn new(fewest: u32, most: u32) -> Option<Self> {
+        let (fewest, most) = (NonZeroU32::new(fewest)?, NonZeroU32::new(most)?);
+        (fewest <= most).then_some(NodeRange { fewest, most })
+    }
+
+    /// The fewest nodes.
+    pub fn fewest(self) -> u32 {
+        self.fewest.get()
+    }
+
+    /// The most nodes.
+    pub fn most(self) -> u32 {
+        self.most.get()
+    }
+
+    /// Whether so many nodes are neither too few nor too many.
+    pub fn contains(self, nodes: u32) -> bool {
+        (self.fewest()..=self.most()).contains(&nodes)
+    }
+}
+
+/// Reads `2-8`, or `4` for just so many.
+impl FromStr for NodeRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (fewest, most) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| {
+            let text = text.trim();
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|number| digits && *number > 0).ok_or_else(|| {
+                format!("'{text}' is not a number of nodes; write a range such as 2-8")
+            })
+        };
+        let (fewest, most) = (number(fewest)?, number(most)?);
+        NodeRange::new(fewest, most)
+            .ok_or_else(|| format!("'{text}': {fewest} is more than {most}; write it as 2-8"))
+    }
+}
+
+impl fmt::Display for NodeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fewest == self.most {
+            true => self.most.fmt(f),
+            false => write!(f, "{}-{}", self.fewest, self.most),
+        }
+    }
 }
 
 /// A priority weight, in thousandths: by so much a job's fair share is multiplied.
@@ -182,6 +243,22 @@ mod tests {
             }
         }
         assert_eq!(Tolerance::Unbounded.least_request(Span::from_secs(1)), Span::ZERO);
+    }
+
+    #[test]
+    fn ranges_of_nodes_read_what_they_print() {
+        for (text, fewest, most) in [("2-8", 2, 8), ("4", 4, 4), ("1-4294967295", 1, u32::MAX)] {
+            let range: NodeRange = text.parse().unwrap();
+            assert_eq!((range.fewest(), range.most()), (fewest, most));
+            assert_eq!(range.to_string(), text);
+        }
+        assert_eq!(" 2 - 8 ".parse(), Ok(NodeRange::new(2, 8).unwrap()));
+        assert_eq!("4-4".parse::<NodeRange>().unwrap().to_string(), "4");
+        let range = NodeRange::new(2, 8).unwrap();
+        assert_eq!([1, 2, 8, 9].map(|nodes| range.contains(nodes)), [false, true, true, false]);
+        for wrong in ["", "-", "0-4", "8-2", "2-", "-8", "+2-8", "2-8-9", "x", "4294967296"] {
+            assert!(wrong.parse::<NodeRange>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,12 +4,16 @@
 //! does not fit is a typed [`Violation`] and changes nothing. All sums are exact integers; in
 //! debug builds [`Ledger::check`] adds everything up again after every event.
 
+use std::collections::BTreeMap;
+
 use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::model::OperatingPoint;
 use crate::units::{Instant, JobId, Span, Watts};
 
+mod audit;
 mod energy;
+mod live;
 mod named;
 mod placement;
 mod running;
@@ -18,6 +22,7 @@ mod tests;
 mod violation;
 
 pub use energy::EnergyAccount;
+pub use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
 pub use violation::Violation;
@@ -44,6 +49,8 @@ pub struct Ledger {
     until: Vec<Instant>,
     /// Which nodes are whose, where that matters.
     placement: Option<Placement>,
+    /// Jobs that stand still, with the power that they will claim when they go on.
+    suspended: BTreeMap<JobId, Watts>,
     /// The energy of a period, where it is counted.
     energy: Option<Box<EnergyAccount>>,
     peak: Watts,
@@ -65,6 +72,7 @@ impl Ledger {
             running: Running::default(),
             until: Vec::new(),
             placement: None,
+            suspended: BTreeMap::new(),
             energy: None,
             peak: machine.base_power,
         };
@@ -120,35 +128,35 @@ impl Ledger {
             return Err(Violation::AlreadyRunning { job });
         }
         let until = self.until(point.time);
-        self.find_room(job, point, until)?;
+        self.find_room(job, point.nodes, point.power, until)?;
         self.can_pay(job, point.power, until)?;
         Ok(Holding { until, job, nodes: point.nodes, power: point.power })
     }
 
-    /// When that time has passed: one millisecond short of 'never', which means that nothing is
-    /// held.
+    /// When that time has passed; not 'never', which means that nothing is held.
     #[inline]
     fn until(&self, time: Span) -> Instant {
-        (self.now + time).min(Instant::from_millis(u64::MAX - 1))
+        (self.now + time).min(Instant::LAST)
     }
 
-    /// Whether a point can be had now and under every limit until then.
+    /// Whether so much can be had now and under every limit until then.
     #[inline]
     fn find_room(
         &self,
         job: JobId,
-        point: &OperatingPoint,
+        nodes: u32,
+        power: Watts,
         until: Instant,
     ) -> Result<(), Violation> {
-        if point.nodes > self.free_nodes {
-            return Err(Violation::Nodes { job, asked: point.nodes, free: self.free_nodes });
+        if nodes > self.free_nodes {
+            return Err(Violation::Nodes { job, asked: nodes, free: self.free_nodes });
         }
         let free = self.free_power();
-        if point.power > free {
-            return Err(Violation::Power { job, asked: point.power, free, at: self.now });
+        if power > free {
+            return Err(Violation::Power { job, asked: power, free, at: self.now });
         }
-        match self.first_shortage(point.power, until) {
-            Some((at, free)) => Err(Violation::Power { job, asked: point.power, free, at }),
+        match self.first_shortage(power, until) {
+            Some((at, free)) => Err(Violation::Power { job, asked: power, free, at }),
             None => Ok(()),
         }
     }
@@ -162,6 +170,7 @@ impl Ledger {
         point: &OperatingPoint,
         left: Span,
     ) -> Result<Holding, Violation> {
+        self.goes_on(job)?;
         let before = self.take_back(job)?;
         match self.try_change(job, point, left, &before) {
             Ok(()) => Ok(before),
@@ -182,7 +191,7 @@ impl Ledger {
         let is_less = point.nodes <= before.nodes && point.power <= before.power;
         let until = self.until(left);
         if !is_less {
-            self.find_room(job, point, until)?;
+            self.find_room(job, point.nodes, point.power, until)?;
         }
         self.can_pay(job, point.power, until)?;
         if let Some(placement) = &mut self.placement {
@@ -231,6 +240,7 @@ impl Ledger {
     #[inline]
     pub fn release(&mut self, job: JobId) -> Result<Holding, Violation> {
         let holding = self.take_back(job)?;
+        self.suspended.remove(&job);
         if let Some(placement) = &mut self.placement {
             placement.give(job);
         }
@@ -340,38 +350,5 @@ impl Ledger {
             }
         }
         None
-    }
-
-    /// Adds everything up again and says what does not agree.
-    pub fn check(&self) -> Result<(), String> {
-        let (mut nodes, mut power, mut count) = (0u32, Watts::ZERO, 0);
-        let mut previous = None;
-        for holding in self.running.iter() {
-            nodes += holding.nodes;
-            power += holding.power;
-            count += 1;
-            if previous.replace(holding.until).is_some_and(|earlier| earlier > holding.until) {
-                return Err(format!("{} is out of order among the running jobs", holding.job));
-            }
-            if self.until.get(holding.job.index()) != Some(&holding.until) {
-                return Err(format!("{} runs, but is not known to hold anything", holding.job));
-            }
-        }
-        if count != self.running.len() {
-            return Err(format!("{count} jobs run, but {} are counted", self.running.len()));
-        }
-        let counted =
-            nodes.checked_add(self.free_nodes).and_then(|n| n.checked_add(self.down_nodes));
-        if counted != Some(self.total_nodes) {
-            return Err(format!(
-                "{nodes} nodes held, {} free and {} down do not make {}",
-                self.free_nodes, self.down_nodes, self.total_nodes
-            ));
-        }
-        if power != self.held {
-            return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
-        }
-        self.energy.as_ref().map_or(Ok(()), |account| account.check_sums())?;
-        self.placement.as_ref().map_or(Ok(()), |placement| placement.check(&self.running))
     }
 }

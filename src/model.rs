@@ -16,6 +16,7 @@ pub mod elastic;
 mod heterogeneous;
 pub mod pass;
 mod profiled;
+mod progress;
 mod rigid;
 mod varied;
 mod work;
@@ -25,6 +26,7 @@ pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
 pub use elastic::{Elastic, Feed};
 pub use heterogeneous::{Heterogeneous, task_type};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
+pub use progress::Progress;
 pub use rigid::Rigid;
 pub use varied::Varied;
 pub use work::Work;
@@ -148,6 +150,10 @@ pub struct Rung {
 pub trait Model: Sync {
     /// The point a user means by the request alone: the nodes asked for, unthrottled.
     fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint;
+
+    /// A job came that was not known when the model was made. Whoever asks about jobs that were neither
+    /// known nor learned of gets the most cautious answer, or none that can be relied on.
+    fn learn(&mut self, _id: JobId, _job: &Job) {}
 
     /// Every way a job may run, the nominal one first.
     fn menu(&self, id: JobId, job: &Job) -> Menu;

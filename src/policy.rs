@@ -9,7 +9,7 @@
 
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
-use crate::model::{Caps, Menu, Model, OperatingPoint};
+use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span};
 
@@ -54,6 +54,13 @@ pub trait Policy {
 
     /// Whether it gives jobs nodes by name. If so, who is on which node is kept track of.
     fn names_nodes(&self) -> bool {
+        false
+    }
+
+    /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go
+    /// on without it. If not, a new one takes its place and hears of all that wait and run from the
+    /// beginning.
+    fn forget(&mut self, _job: JobId) -> bool {
         false
     }
 }
@@ -199,8 +206,33 @@ pub struct Changes<'a> {
     pub arrived: &'a [JobId],
     /// What was given back by jobs that ended.
     pub released: &'a [Holding],
-    /// Whether the machine itself changed: the budget, or nodes going down or up.
+    /// Jobs that ran already when the policy was first asked.
+    pub adopted: &'a [Adopted],
+    /// Jobs that run and were changed just now, but not by the policy.
+    pub changed: &'a [JobId],
+    /// Whether the machine itself changed: the budget, nodes going down or up, or what running jobs
+    /// hold, where no policy decided that.
     pub machine: bool,
+}
+
+/// A job that runs already when a policy first hears of it: somebody else started it, such as a policy
+/// that decided before this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// Which.
+    pub job: JobId,
+    /// How it runs.
+    pub point: OperatingPoint,
+    /// On which nodes under which caps, if it was given nodes by name.
+    pub caps: Option<Caps>,
+    /// What was left of its work at `since`, as far as is believed: all of it takes the time of its
+    /// point.
+    pub work: Work,
+    /// Since when it goes on like this: its start or its last change; in the future while it moves. If
+    /// it is suspended, any instant: it has not gone on since.
+    pub since: Instant,
+    /// When its number of nodes changed last, if it ever did.
+    pub moved: Option<Instant>,
 }
 
 impl Changes<'_> {

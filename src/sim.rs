@@ -10,7 +10,7 @@
 //! [`Workload::raise_estimates`].
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
@@ -25,11 +25,13 @@ mod course;
 mod meter;
 mod outage;
 mod record;
+mod underway;
 
 pub use course::{Change, Total};
 pub use meter::Excursions;
 pub use outage::{Outage, OutageError, Outages};
 pub use record::{Record, State};
+pub use underway::Underway;
 
 use course::Courses;
 use meter::Meter;
@@ -57,6 +59,8 @@ pub struct Simulation<'a> {
     model: Option<&'a dyn Model>,
     truth: Option<&'a dyn Model>,
     keeps_power: bool,
+    begin: Option<Instant>,
+    underway: Vec<Underway>,
 }
 
 /// What came out of a simulation.
@@ -100,6 +104,14 @@ pub struct Run {
 }
 
 impl Run {
+    /// A decision was refused.
+    fn note(&mut self, now: Instant, violation: Violation) {
+        self.violations += 1;
+        if self.first_violations.len() < VIOLATIONS_KEPT {
+            self.first_violations.push((now, violation));
+        }
+    }
+
     /// What a job that has run had in all.
     pub fn total(&self, job: JobId) -> Total {
         let record = &self.records[job.index()];
@@ -161,6 +173,8 @@ impl<'a> Simulation<'a> {
             model: None,
             truth: None,
             keeps_power: false,
+            begin: None,
+            underway: Vec::new(),
         }
     }
 
@@ -216,6 +230,20 @@ impl<'a> Simulation<'a> {
         self
     }
 
+    /// Beginning at this instant: jobs that were submitted before arrive at it, and limits that changed
+    /// before are past. If it is not given, the first job begins it.
+    pub fn begin_at(mut self, begin: Instant) -> Self {
+        self.begin = Some(begin);
+        self
+    }
+
+    /// With these jobs running from the beginning, instead of arriving. What is refused of them (nodes that
+    /// are not free) is counted as a violation, and the job waits like any other.
+    pub fn already_running(mut self, underway: Vec<Underway>) -> Self {
+        self.underway = underway;
+        self
+    }
+
     /// Runs it.
     pub fn run(&self, policy: &mut dyn Policy) -> Run {
         self.run_with_progress(policy, &mut |_| {})
@@ -233,6 +261,7 @@ impl<'a> Simulation<'a> {
         let named = policy.names_nodes() || !self.outages.is_empty();
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
         let mut world = World::new(self, nodes, model, truth);
+        world.take_over(&self.underway, policy.adjusts());
         world.run(policy, progress);
         world.finish()
     }
@@ -277,8 +306,9 @@ impl End {
 struct World<'a> {
     events: Events,
     workload: &'a Workload,
+    model: &'a dyn Model,
     truth: &'a dyn Model,
-    dispatch: Dispatch<'a>,
+    dispatch: Dispatch,
     /// What the meter is held against, if that is not what is handed out.
     bound: Option<Budget>,
     meter: Meter,
@@ -288,6 +318,9 @@ struct World<'a> {
     ends: BinaryHeap<Reverse<End>>,
     /// The next job to be submitted.
     next_arrival: usize,
+    /// Those that ran from the beginning, and how many jobs policies must know of for that.
+    underway: BTreeSet<JobId>,
+    known: usize,
     /// Changes of the budget that are still to come.
     budget_changes: std::vec::IntoIter<Instant>,
     outages: outage::Timetable,
@@ -307,7 +340,8 @@ impl<'a> World<'a> {
         truth: &'a dyn Model,
     ) -> Self {
         let workload = simulation.workload;
-        let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
+        let first = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
+        let begin = simulation.begin.unwrap_or(first);
         let budget = simulation.budget.clone();
         let changes: Vec<Instant> =
             budget.changes_after(begin).iter().map(|change| change.0).collect();
@@ -319,6 +353,7 @@ impl<'a> World<'a> {
         World {
             events: simulation.events,
             workload,
+            model,
             truth,
             meter: Meter::new(simulation.machine.base_power, begin, Watts::UNLIMITED),
             bound: simulation.bound.clone(),
@@ -327,6 +362,8 @@ impl<'a> World<'a> {
             courses: Courses::default(),
             ends: BinaryHeap::new(),
             next_arrival: 0,
+            underway: BTreeSet::new(),
+            known: 0,
             budget_changes: changes.into_iter(),
             outages: simulation.outages.timetable(),
             wake: None,
@@ -392,7 +429,8 @@ impl<'a> World<'a> {
     #[inline]
     fn next_instant(&self) -> Option<Instant> {
         let end = self.ends.peek().map(|end| end.0.at());
-        let arrival = self.workload.jobs().get(self.next_arrival).map(|job| job.submit);
+        let arrival = self.workload.jobs().get(self.next_arrival);
+        let arrival = arrival.map(|job| job.submit.max(self.run.begin));
         let nothing_left = end.is_none() && arrival.is_none() && self.dispatch.queue().is_empty();
         if nothing_left {
             return None;
@@ -443,8 +481,13 @@ impl<'a> World<'a> {
             }
             let id = JobId(self.next_arrival as u32);
             self.next_arrival += 1;
-            self.records.push(Record::WAITING);
-            match self.dispatch.arrive(id, job) {
+            if id.index() >= self.records.len() {
+                self.records.push(Record::WAITING);
+            }
+            if self.underway.contains(&id) {
+                continue;
+            }
+            match self.dispatch.arrive(self.model, id, job) {
                 Ok(()) => {
                     event!();
                 }
@@ -505,7 +548,8 @@ impl<'a> World<'a> {
                     self.records[job.index()] = Record { restarts, changes, ..Record::WAITING };
                     let now = self.dispatch.ledger().now();
                     // The budget may have fallen since it was let in.
-                    let back = self.dispatch.arrive(job, &self.workload.jobs()[job.index()]);
+                    let back =
+                        self.dispatch.arrive(self.model, job, &self.workload.jobs()[job.index()]);
                     if let Err(rejection) = back {
                         self.reject(job, now, rejection);
                     }
@@ -518,10 +562,12 @@ impl<'a> World<'a> {
     #[inline]
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
-        let World { dispatch, meter, records, ends, wake, over, run, truth, workload, .. } = self;
+        let World {
+            dispatch, meter, records, ends, wake, over, run, model, truth, workload, ..
+        } = self;
         let (courses, adjusts) = (&mut self.courses, policy.adjusts());
         let now = dispatch.ledger().now();
-        let jobs = &workload.jobs()[..self.next_arrival];
+        let jobs = &workload.jobs()[..self.next_arrival.max(self.known)];
         let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>| {
             let (run_time, asked) = (workload.run_time(job), &jobs[job.index()]);
             match caps {
@@ -530,7 +576,7 @@ impl<'a> World<'a> {
             }
         };
         let keeps = self.keeps_power;
-        dispatch.decide(policy, jobs, |applied| {
+        dispatch.decide(policy, *model, jobs, |applied, _| {
             run.decisions += 1;
             match applied {
                 Ok(Applied::Started { job, point, caps, backfilled }) => {
@@ -585,12 +631,7 @@ impl<'a> World<'a> {
                     *over += 1;
                 }
                 Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
-                Err(violation) => {
-                    run.violations += 1;
-                    if run.first_violations.len() < VIOLATIONS_KEPT {
-                        run.first_violations.push((now, violation));
-                    }
-                }
+                Err(violation) => run.note(now, violation),
             }
         });
         debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));

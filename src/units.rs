@@ -10,7 +10,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 mod energy;
 mod share;
@@ -19,7 +19,7 @@ pub use energy::Joules;
 pub use share::Share;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
 impl JobId {
@@ -37,7 +37,7 @@ impl fmt::Display for JobId {
 }
 
 /// A node of the machine, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub u32);
 
 impl fmt::Display for NodeId {
@@ -47,11 +47,15 @@ impl fmt::Display for NodeId {
 }
 
 /// A point in time, in milliseconds since the start of the workload's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Instant(u64);
 
 /// A length of time, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Span(u64);
 
 impl Instant {
@@ -59,6 +63,8 @@ impl Instant {
     pub const ZERO: Instant = Instant(0);
     /// Later than anything that happens: 'never'.
     pub const NEVER: Instant = Instant(u64::MAX);
+    /// The last instant there is: what has no end that anybody knows of ends here.
+    pub const LAST: Instant = Instant(u64::MAX - 1);
 
     /// The instant `ms` milliseconds after the start of the clock.
     #[inline]
@@ -172,7 +178,9 @@ impl fmt::Display for Span {
 }
 
 /// Electrical power, in milliwatts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Watts(u64);
 
 impl Watts {

@@ -65,6 +65,15 @@ impl Placement {
         self.stretches.insert(job, stretches);
     }
 
+    /// The nodes of a job, in ascending order.
+    pub(super) fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
+        let stretches = self.stretches.get(&job).into_iter().flatten();
+        let ends = stretches.filter_map(|first| Some((*first, self.held.get(first)?.0)));
+        let mut nodes: Vec<NodeId> = ends.flat_map(|(first, end)| first..end).map(NodeId).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
     pub(super) fn is_free(&self, node: NodeId) -> bool {
         self.free_stretch(node).is_some()
     }

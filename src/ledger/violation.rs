@@ -55,6 +55,18 @@ pub enum Violation {
         /// Which job.
         job: JobId,
     },
+    /// The job is suspended.
+    #[error("{job} was to change or be suspended, but it is suspended already")]
+    Suspended {
+        /// Which job.
+        job: JobId,
+    },
+    /// The job is not suspended.
+    #[error("{job} was to be resumed, but it is not suspended")]
+    NotSuspended {
+        /// Which job.
+        job: JobId,
+    },
     /// A policy changed a job that runs without having said that it does such things.
     #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
     Unannounced {
@@ -75,8 +87,8 @@ pub enum Violation {
         /// Which job.
         job: JobId,
     },
-    /// New caps were named for other nodes than the job holds.
-    #[error("{job} was to get new caps, but not for the nodes it holds")]
+    /// Nodes were named that are not those the job holds.
+    #[error("{job} was to get new caps or be taken over, but not for the nodes it holds")]
     OtherNodes {
         /// Which job.
         job: JobId,

@@ -8,13 +8,25 @@
 //! Configurations that another one beats in time and power on no more nodes are put aside once, so
 //! that 'the fastest within these watts and these nodes' is a search in a sorted list.
 //!
+//! A job whose user says on how many nodes it can run has a table of its own, of the rows in that range.
+//!
 //! [`Profile`]: crate::profile::Profile
 
-use crate::job::Job;
+use std::collections::HashMap;
+
+use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
-use crate::profile::{Configuration, Origin, Profile, Row};
+use crate::profile::{Configuration, Profile, Row};
 use crate::units::{JobId, Share, Span, Watts};
+
+mod error;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use error::ProfiledError;
+use table::{Table, table};
 
 /// How rows of profiles are taken by a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,174 +45,16 @@ impl Default for Beliefs {
     }
 }
 
-/// Why profiles cannot be used for a workload.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProfiledError {
-    /// There are no profiles.
-    #[error("there are no profiles; import or generate some (busbar profile)")]
-    None,
-    /// A profile has no rows.
-    #[error("the profile of '{0}' has no rows on as few nodes as the machine has")]
-    Empty(String),
-    /// A profile is of nodes with more cores.
-    #[error(
-        "the profile of '{application}' has rows with {cores} cores a node, and a node of the \
-         machine has {processors}; is it another machine (--machine)?"
-    )]
-    Cores {
-        /// Which profile.
-        application: String,
-        /// Cores of one of its rows.
-        cores: u32,
-        /// Processors of a node of the machine.
-        processors: u32,
-    },
-    /// A profile is of nodes that draw more.
-    #[error(
-        "the profile of '{application}' has rows under {cap} a socket, and a node of the machine \
-         has {sockets} and draws {node_power} at most; is it another machine (--machine)?"
-    )]
-    Cap {
-        /// Which profile.
-        application: String,
-        /// The cap of one of its rows.
-        cap: Watts,
-        /// Sockets of a node of the machine.
-        sockets: u32,
-        /// What a node draws at most.
-        node_power: Watts,
-    },
-    /// A job does not say which application it runs.
-    #[error(
-        "job {job} does not say which application it runs; its executable number must be one \
-         that 'busbar profile list' shows"
-    )]
-    NoApplication {
-        /// The job's number.
-        job: u64,
-    },
-    /// A job's application has no profile.
-    #[error(
-        "job {job} runs application {application}, which has no profile; there are {profiles}: \
-         see 'busbar profile list'"
-    )]
-    Unknown {
-        /// The job's number.
-        job: u64,
-        /// The application's.
-        application: u32,
-        /// How many profiles there are.
-        profiles: usize,
-    },
-    /// What is believed of a configuration cannot be held against what is true.
-    #[error(
-        "nobody knows what is true of '{application}' on {configuration}, which is believed to be \
-         possible; measure it, or do not believe in it"
-    )]
-    NoTruth {
-        /// Which application.
-        application: String,
-        /// Which configuration.
-        configuration: Configuration,
-    },
-}
-
 /// Applications with profiles.
 #[derive(Clone, Debug)]
 pub struct Profiled {
     /// By the application's number, which counts from 1: those that jobs run.
     tables: Vec<Option<Table>>,
+    /// The same for jobs that can run on some numbers of nodes alone.
+    ranged: HashMap<(usize, NodeRange), Table>,
     sockets: u32,
     beliefs: Beliefs,
     rungs: [Rung; 1],
-}
-
-/// The configurations of one application.
-#[derive(Clone, Debug)]
-struct Table {
-    /// By configuration.
-    rows: Vec<Row>,
-    /// Every number of nodes there is a row for, ascending.
-    nodes: Vec<u32>,
-    /// For each of them: the rows on at most so many nodes that none of the others beats, by
-    /// rising power and falling time.
-    fronts: Vec<Vec<Row>>,
-    /// For each of them: the row with most cores and the highest cap.
-    packed: Vec<Row>,
-    /// Whether any of the times is only predicted.
-    is_predicted: bool,
-}
-
-impl Table {
-    fn new(profile: Profile) -> Self {
-        let packed: Vec<Row> = profile.unthrottled().copied().collect();
-        let nodes: Vec<u32> = packed.iter().map(|row| row.configuration.nodes).collect();
-        // What is beaten on fewer nodes is beaten on more.
-        let same = |one: &Row, other: &Row| one.configuration.nodes == other.configuration.nodes;
-        let mut front = Profile { application: String::new(), rows: Vec::new() };
-        let fronts = profile.rows.chunk_by(same).map(|rows| {
-            front.rows.extend(rows);
-            front.rows = front.best();
-            front.rows.clone()
-        });
-        Table {
-            fronts: fronts.collect(),
-            is_predicted: profile.rows.iter().any(|row| row.origin == Origin::Predicted),
-            nodes,
-            packed,
-            rows: profile.rows,
-        }
-    }
-
-    /// The place of the number of nodes a request means: the next larger one, or the largest.
-    fn place_of(&self, nodes: u32) -> usize {
-        self.nodes.partition_point(|count| *count < nodes).min(self.nodes.len() - 1)
-    }
-
-    fn fastest(&self, nodes: u32, power: Watts) -> Option<&Row> {
-        let place = self.nodes.partition_point(|count| *count <= nodes).checked_sub(1)?;
-        let front = &self.fronts[place];
-        front.partition_point(|row| row.power <= power).checked_sub(1).map(|row| &front[row])
-    }
-
-    fn row(&self, configuration: &Configuration) -> Option<&Row> {
-        let found = self.rows.binary_search_by_key(configuration, |row| row.configuration);
-        found.ok().map(|row| &self.rows[row])
-    }
-}
-
-/// The rows of a profile that a machine can run.
-fn table(machine: &Machine, profile: &Profile, beliefs: &Beliefs) -> Result<Table, ProfiledError> {
-    let mut profile = profile.clone();
-    profile.rows.retain(|row| row.configuration.nodes <= machine.nodes);
-    let application = || profile.application.clone();
-    let sockets = machine.sockets_per_node;
-    for row in &profile.rows {
-        let Configuration { cores, cap, .. } = row.configuration;
-        let processors = machine.processors_per_node;
-        if cores > processors {
-            return Err(ProfiledError::Cores { application: application(), cores, processors });
-        }
-        // What a node draws is only known if somebody said so.
-        let node_power = match machine.power_is_assumed {
-            true => Watts::LARGEST,
-            false => machine.node_power,
-        };
-        if cap.checked_mul(sockets).is_none_or(|most| most > node_power) {
-            let application = application();
-            return Err(ProfiledError::Cap { application, cap, sockets, node_power });
-        }
-    }
-    if profile.rows.is_empty() {
-        return Err(ProfiledError::Empty(profile.application));
-    }
-    if let Some(node_power) = beliefs.node_power {
-        for row in &mut profile.rows {
-            let power = node_power.checked_mul(row.configuration.nodes);
-            row.power = power.unwrap_or(Watts::LARGEST).min(Watts::LARGEST);
-        }
-    }
-    Ok(Table::new(profile))
 }
 
 impl Profiled {
@@ -235,6 +89,32 @@ impl Profiled {
                 false => Ok(None),
             })
             .collect::<Result<_, _>>()?;
+        let mut model = Profiled::of_tables(machine, tables, beliefs);
+        for job in jobs {
+            model.knows(job)?;
+            model.learn(JobId(0), job);
+        }
+        Ok(model)
+    }
+
+    /// Every application that has a profile of this machine, whoever will run it. Jobs are to be
+    /// [checked](Profiled::knows) when they come.
+    pub fn of_all(
+        machine: &Machine,
+        profiles: &[Profile],
+        beliefs: Beliefs,
+    ) -> Result<Self, ProfiledError> {
+        let tables: Vec<_> =
+            profiles.iter().map(|profile| table(machine, profile, &beliefs)).collect();
+        // A profile may be of another machine, but not all of them.
+        if !tables.iter().any(Result::is_ok) {
+            return Err(tables.into_iter().find_map(Result::err).unwrap_or(ProfiledError::None));
+        }
+        let tables = tables.into_iter().map(Result::ok).collect();
+        Ok(Profiled::of_tables(machine, tables, beliefs))
+    }
+
+    fn of_tables(machine: &Machine, tables: Vec<Option<Table>>, beliefs: Beliefs) -> Self {
         let least = tables
             .iter()
             .flatten()
@@ -242,7 +122,26 @@ impl Profiled {
             .map(|row| row.power.milliwatts() / u64::from(row.configuration.nodes));
         let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
         let rungs = [Rung { node_power, stretch: Stretch::NONE }];
-        Ok(Profiled { tables, sockets: machine.sockets_per_node, beliefs, rungs })
+        let (sockets, ranged) = (machine.sockets_per_node, HashMap::new());
+        Profiled { tables, ranged, sockets, beliefs, rungs }
+    }
+
+    /// Whether a job can be asked about: its application has a profile, with rows on numbers of nodes
+    /// that it can run on.
+    pub fn knows(&self, job: &Job) -> Result<(), ProfiledError> {
+        let Some(application) = job.application.map(|application| application.0.get()) else {
+            return Err(ProfiledError::NoApplication { job: job.number });
+        };
+        let Some(Some(table)) = self.tables.get(application as usize - 1) else {
+            let profiles = self.tables.iter().flatten().count();
+            return Err(ProfiledError::Unknown { job: job.number, application, profiles });
+        };
+        match job.terms.nodes {
+            Some(range) if !table.nodes.iter().any(|nodes| range.contains(*nodes)) => {
+                Err(ProfiledError::Range { job: job.number, application, range })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether another table, which is to be the truth, has every configuration that this one has;
@@ -273,6 +172,9 @@ impl Profiled {
     #[inline]
     fn table(&self, job: &Job) -> &Table {
         let place = job.application.map_or(0, |application| application.0.get() as usize - 1);
+        if let Some(table) = job.terms.nodes.and_then(|range| self.ranged.get(&(place, range))) {
+            return table;
+        }
         let table = self.tables.get(place).and_then(Option::as_ref);
         table.expect("a job of the workload the model was made for")
     }
@@ -309,6 +211,16 @@ impl Profiled {
 }
 
 impl Model for Profiled {
+    /// Works out what a range of nodes leaves. All else is known by the application.
+    fn learn(&mut self, _id: JobId, job: &Job) {
+        let place = job.application.map_or(0, |application| application.0.get() as usize - 1);
+        if let (Some(range), Some(Some(table))) = (job.terms.nodes, self.tables.get(place))
+            && !self.ranged.contains_key(&(place, range))
+        {
+            self.ranged.extend(table.within(range).map(|table| ((place, range), table)));
+        }
+    }
+
     fn nominal(&self, _id: JobId, job: &Job) -> OperatingPoint {
         let table = self.table(job);
         self.way(job, &table.packed[table.place_of(job.nodes)]).point

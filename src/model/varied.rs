@@ -28,6 +28,8 @@ pub struct Varied {
     applications: Vec<OnAll>,
     /// The application of each job, by its place.
     of_jobs: Vec<u32>,
+    /// Where the numbers start by which applications are drawn.
+    seed: u64,
     rungs: [Rung; 1],
 }
 
@@ -69,21 +71,14 @@ impl Varied {
             None => Arc::new(Catalyst::processors_of(machine.nodes, seed)),
         };
         let count = processors.applications().len() as u32;
-        let draw = |stream: u64| {
-            let seed = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            Pcg64Dxsm::seed_from_u64(seed).random_range(0..count)
-        };
         let of_jobs = (0u64..).zip(jobs).map(|(place, job)| {
-            match job.application.map(|application| application.0.get()) {
-                Some(number) if number <= count => number - 1,
-                Some(number) => draw(u64::from(number)),
-                None => draw(1 << 32 | place),
-            }
+            named(job, count, seed).unwrap_or(draw(seed, 1 << 32 | place, count))
         });
         let applications: Vec<OnAll> = processors.applications().iter().map(OnAll::of).collect();
         let least = applications.iter().map(|on_all| on_all.least);
         Varied {
             of_jobs: of_jobs.collect(),
+            seed,
             rated: machine.node_power,
             rungs: [Rung {
                 node_power: least.fold(Watts::LARGEST, Watts::min),
@@ -156,7 +151,30 @@ impl Varied {
     }
 }
 
+/// One of so many applications.
+fn draw(seed: u64, stream: u64, count: u32) -> u32 {
+    let seed = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Pcg64Dxsm::seed_from_u64(seed).random_range(0..count)
+}
+
+/// The application that a job names. If there is none of that number, one is drawn, the same for the
+/// same number.
+fn named(job: &Job, count: u32, seed: u64) -> Option<u32> {
+    let number = job.application?.0.get();
+    Some(if number <= count { number - 1 } else { draw(seed, u64::from(number), count) })
+}
+
 impl Model for Varied {
+    /// Without an application of its own it is taken for the first: to draw one would make its
+    /// behaviour depend on its place in a list that may be numbered anew.
+    fn learn(&mut self, id: JobId, job: &Job) {
+        if id.index() >= self.of_jobs.len() {
+            self.of_jobs.resize(id.index() + 1, 0);
+            let count = self.applications.len() as u32;
+            self.of_jobs[id.index()] = named(job, count, self.seed).unwrap_or(0);
+        }
+    }
+
     fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint {
         let on_all = &self.applications[self.application(id)];
         OperatingPoint::new(job.nodes, 1, on_all.most, job.requested)
@@ -281,6 +299,25 @@ mod tests {
         assert_eq!((of(0), of(1)), (0, 1));
         assert_eq!(of(2), of(3), "the same number, the same application");
         assert!((5..12).any(|place| of(place) == 0) && (5..12).any(|place| of(place) == 1));
+    }
+
+    #[test]
+    fn learned_jobs_run_what_they_name() {
+        let job = |application| Job {
+            application: NonZeroU32::new(application).map(ApplicationId),
+            ..Job::new(1, Instant::ZERO, 1, Span::from_secs(1))
+        };
+        let jobs = [job(2), job(1), job(77)];
+        let known = Varied::on(&machine(), &jobs, 3);
+        let mut model = Varied::on(&machine(), &[], 3);
+        for (id, job) in (0..).map(JobId).zip(&jobs) {
+            model.learn(id, job);
+            assert_eq!(model.application(id), known.application(id));
+        }
+        model.learn(JobId(9), &job(0));
+        assert_eq!((model.application(JobId(9)), model.application(JobId(5))), (0, 0));
+        model.learn(JobId(0), &job(1));
+        assert_eq!(model.application(JobId(0)), 1, "it is known already");
     }
 
     #[test]

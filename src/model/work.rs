@@ -32,6 +32,16 @@ impl Work {
         Span::from_millis(time.div_ceil(u128::from(Work::ALL.0)) as u64)
     }
 
+    /// What is left as a number to be stored: 2⁶² is all of it.
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// What was stored; `None` if it is more than all.
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        if bits <= Work::ALL.0 { Some(Work(bits)) } else { None }
+    }
+
     /// Whether nothing is left.
     pub fn is_done(self) -> bool {
         self.0 == 0
@@ -60,6 +70,14 @@ mod tests {
     }
 
     proptest! {
+        /// What is stored is what comes back.
+        #[test]
+        fn storing_changes_nothing(elapsed in 0u64..1 << 40, whole in 1u64..1 << 40) {
+            let left = Work::ALL.after(Span::from_millis(elapsed), Span::from_millis(whole));
+            prop_assert_eq!(Work::from_bits(left.to_bits()), Some(left));
+            prop_assert_eq!(Work::from_bits(Work::ALL.to_bits() + 1), None);
+        }
+
         /// However often somebody looks, a job whose point stays ends when it was to end.
         #[test]
         fn looking_changes_nothing(

@@ -52,9 +52,9 @@ pub trait Chooser {
     #[inline]
     fn begin(&mut self, _view: &View<'_>) {}
 
-    /// A job that was chosen starts.
+    /// A job does not wait any more: it was chosen and starts, or it is withdrawn.
     #[inline]
-    fn started(&mut self, _job: JobId) {}
+    fn left(&mut self, _job: JobId) {}
 }
 
 /// What a job may use if it starts now.
@@ -265,7 +265,7 @@ impl<C: Chooser> Backfill<C> {
         let point = self.chooser.choose(view, job, room)?;
         room.take(&point);
         decisions.push(Decision::Start { job, point });
-        self.chooser.started(job);
+        self.chooser.left(job);
         Some(point)
     }
 
@@ -356,5 +356,12 @@ impl<C: Chooser> Policy for Backfill<C> {
             extra_power,
             ..promise
         });
+    }
+
+    fn forget(&mut self, job: JobId) -> bool {
+        self.chooser.left(job);
+        // It may have been the head's.
+        self.reservation = None;
+        true
     }
 }

@@ -102,7 +102,7 @@ impl Chooser for Fastest {
     }
 
     #[inline]
-    fn started(&mut self, job: JobId) {
+    fn left(&mut self, job: JobId) {
         self.oversized.remove(job);
     }
 }

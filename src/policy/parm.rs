@@ -72,6 +72,13 @@ impl Parm {
 
     /// Takes in what happened: who came, who is gone, and how far the others have got.
     fn note(&mut self, view: &View<'_>) {
+        for adopted in view.changes.adopted {
+            let mut options = Options::of(view, adopted.job, self.spec.flexibility);
+            options.admit(adopted.point);
+            self.options.insert(adopted.job, options);
+            let is_suspended = view.ledger.suspended(adopted.job).is_some();
+            self.running.insert(adopted.job, Running::adopted(adopted, is_suspended));
+        }
         for holding in view.changes.released {
             self.running.remove(&holding.job);
             self.options.remove(&holding.job);
@@ -85,12 +92,36 @@ impl Parm {
             let options = self.options.get(&holding.job);
             let running = self.running.get_mut(&holding.job);
             if let (Some(options), Some(running)) = (options, running) {
+                // Until somebody else changed it just now, it ran as was decided.
+                if view.changes.changed.contains(&holding.job) {
+                    running.advance(view.now);
+                }
                 running.correct(holding, options);
             }
         }
-        for running in self.running.values_mut() {
+        for (job, running) in &mut self.running {
             running.advance(view.now);
+            running.is_suspended = view.ledger.suspended(*job).is_some();
         }
+    }
+
+    /// The running jobs that are not suspended.
+    fn going(&self) -> impl Iterator<Item = (&JobId, &Running)> {
+        self.running.iter().filter(|(_, running)| !running.is_suspended)
+    }
+
+    /// Nodes and power of jobs that are not in the program: those that are suspended, and any that
+    /// nobody told of.
+    fn held_by_others(&self, view: &View<'_>) -> (u32, Watts) {
+        let all = view.ledger.running();
+        if all.len() == self.running.len() && !view.ledger.has_suspended() {
+            return (0, Watts::ZERO);
+        }
+        let is_other = |job| self.running.get(job).is_none_or(|running| running.is_suspended);
+        let others = all.iter().filter(|holding| is_other(&holding.job));
+        others.fold((0, Watts::ZERO), |(nodes, power), holding| {
+            (nodes + holding.nodes, power + holding.power)
+        })
     }
 
     /// Whether the number of nodes of a running job may change now.
@@ -108,6 +139,9 @@ impl Parm {
         point: &OperatingPoint,
     ) -> bool {
         let nodes = (running.point.nodes, point.nodes);
+        if !self.options[&job].leads_to(&running.point, point) {
+            return false;
+        }
         nodes.0 == nodes.1
             || self.may_move(running, view.now) && {
                 let time = view.model.moving_time(job, view.job(job), nodes.0, nodes.1);
@@ -117,7 +151,7 @@ impl Parm {
 
     /// The longest that jobs may stand still because of what is decided now.
     fn longest_pause(&self, view: &View<'_>) -> Span {
-        let times = self.running.iter().flat_map(|(job, running)| {
+        let times = self.going().flat_map(|(job, running)| {
             let points = self.options[job].points.iter();
             let offered = points.filter(|point| self.is_offered(view, *job, running, point));
             offered.map(|point| {
@@ -135,7 +169,7 @@ impl Parm {
             return view.ledger.for_jobs(view.ledger.limit());
         }
         let pause = self.longest_pause(view);
-        let left = self.running.iter().map(|(job, running)| {
+        let left = self.going().map(|(job, running)| {
             let pause = if self.may_move(running, view.now) { pause } else { Span::ZERO };
             running.longest(&self.options[job], view.now) + pause
         });
@@ -161,7 +195,7 @@ impl Parm {
             needs.push(need);
         };
         let alpha = self.spec.alpha;
-        for (&job, running) in &self.running {
+        for (&job, running) in self.going() {
             let options = &self.options[&job];
             let left = options.slowest.secs_f64() * running.work.share();
             let weight = weight(left, view.now.since(view.job(job).submit), alpha);
@@ -188,8 +222,9 @@ impl Parm {
     /// is.
     fn solve(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
         let (entries, needs, offers) = self.entries(view);
-        let nodes = u64::from(view.ledger.nodes_in_service());
-        let power = self.power(view).min(Watts::LARGEST);
+        let others = self.held_by_others(view);
+        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
+        let power = self.power(view).saturating_sub(others.1).min(Watts::LARGEST);
         let mut instance = Instance::new(nodes, power).ok()?;
         for (need, offers) in needs.iter().zip(&offers) {
             // Options come from the model, which has some for each job; their power is bounded.
@@ -216,12 +251,14 @@ impl Parm {
             let may_move = self.may_move(running, view.now);
             let points = self.options[job].points.iter();
             let may = |point: &&OperatingPoint| {
-                point.nodes == running.point.nodes || may_move && point.nodes < running.point.nodes
+                let is_near = point.nodes == running.point.nodes
+                    || may_move && point.nodes < running.point.nodes;
+                is_near && self.options[job].leads_to(&running.point, point)
             };
             let least = points.filter(may).min_by_key(|point| point.power);
             (*job, least.copied().unwrap_or(running.point))
         };
-        self.running.iter().map(least).collect()
+        self.going().map(least).collect()
     }
 
     /// Writes down how to get from what is to what is to be: first what becomes less, then what

@@ -221,7 +221,7 @@ impl Chooser for Guide {
     }
 
     #[inline]
-    fn started(&mut self, job: JobId) {
+    fn left(&mut self, job: JobId) {
         self.slowable.remove(job);
         self.oversized.remove(job);
     }

@@ -57,8 +57,7 @@ impl Ppartition {
 
     /// Takes in what happened: who came, and who is gone. Who could not be fed even alone is given up.
     fn note(&mut self, view: &View<'_>, varied: &Varied, decisions: &mut Vec<Decision>) {
-        let processors = varied.processors().names().len();
-        let gone = self.partition.follow(view, processors);
+        let gone = self.partition.follow(view, varied);
         if !gone.is_empty() || !view.changes.nothing_freed() {
             self.queues.reopen();
         }
@@ -215,7 +214,8 @@ impl Policy for Ppartition {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let Some(varied) = view.model.varied() else { return };
         self.note(view, varied, decisions);
-        let power = reliable(view);
+        let strangers = self.partition.held_by_strangers(view);
+        let power = reliable(view).saturating_sub(strangers);
         self.partition.go_down_to(power);
         self.dispatch(varied, power);
         self.partition.settle(varied, &mut self.tuner, power);

@@ -195,7 +195,7 @@ impl Chooser for Configurator {
         self.alike.begin(view);
     }
 
-    fn started(&mut self, job: JobId) {
+    fn left(&mut self, job: JobId) {
         self.alike.remove(job);
     }
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::model::Rung;
 use crate::policy::{Room, View};
 use crate::queue::{Fit, Queue};
-use crate::units::JobId;
+use crate::units::{JobId, Watts};
 
 /// Waiting jobs that may run slower.
 ///
@@ -19,24 +19,25 @@ use crate::units::JobId;
 #[derive(Clone, Default)]
 pub(super) struct Slowable {
     jobs: Option<Queue>,
-    /// Whether all waiting jobs were looked at, and since then every one that arrived.
-    is_complete: bool,
+    /// The limit under which all waiting jobs were looked at, and since then every one that arrived.
+    complete_for: Option<Watts>,
 }
 
 impl Slowable {
     /// Takes in the jobs that arrived and are `wanted`, or all that wait, the first time and
-    /// whenever the last limit has come into force.
+    /// whenever the last limit has come into force or is another.
     #[inline]
     pub(super) fn welcome(&mut self, view: &View<'_>, wanted: impl Fn(JobId) -> bool) {
+        let limit = view.ledger.limit();
         if !is_steady(view) {
             *self = Slowable::default();
-        } else if self.is_complete {
+        } else if self.complete_for == Some(limit) {
             let arrived = view.changes.arrived.iter().copied();
             arrived.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
         } else {
             let waiting = view.queue.iter();
+            *self = Slowable { jobs: None, complete_for: Some(limit) };
             waiting.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
-            self.is_complete = true;
         }
     }
 

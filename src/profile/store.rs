@@ -170,6 +170,18 @@ impl Store {
         }
     }
 
+    /// All profiles by the number of the application, less one. A number that no application has any
+    /// more has an empty one.
+    pub fn by_number(&self) -> Result<Vec<Profile>, StoreError> {
+        let mut profiles = Vec::new();
+        for (number, profile) in self.profiles()? {
+            let nobody = || Profile { application: String::new(), rows: Vec::new() };
+            profiles.resize_with(number.get() as usize - 1, nobody);
+            profiles.push(profile);
+        }
+        Ok(profiles)
+    }
+
     /// All that is known of all applications, by number.
     pub fn profiles(&self) -> Result<Vec<(NonZeroU32, Profile)>, StoreError> {
         // One question, so that the answer is of one moment.

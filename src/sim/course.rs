@@ -1,12 +1,11 @@
 //! The courses of jobs whose operating points may change while they run.
 //!
-//! Kept only for policies that [adjust](crate::policy::Policy::adjusts) running jobs. A job is a
-//! fixed amount of work; so is the time it is allowed. Both go on as fast as its point lets them,
-//! and stand still while the job moves from one point to another.
+//! Kept only for policies that [adjust](crate::policy::Policy::adjusts) running jobs: how far each of
+//! them has got, and what it had until now.
 
 use std::collections::HashMap;
 
-use crate::model::{OperatingPoint, Outcome, Work};
+use crate::model::{OperatingPoint, Outcome, Progress, Work};
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 
 /// A job's operating point changed while it ran.
@@ -38,16 +37,11 @@ pub struct Total {
 /// Where a job stands.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// Since when it goes on at its present point; in the future while it moves.
-    since: Instant,
+    progress: Progress,
     /// Since when it has what it has.
     had_since: Instant,
     nodes: u32,
-    outcome: Outcome,
-    /// All the time it is allowed at its present point.
-    limit: Span,
-    work: Work,
-    allowance: Work,
+    power: Watts,
     total: Total,
     has_changed: bool,
 }
@@ -55,8 +49,7 @@ struct Course {
 impl Course {
     /// When it ends if nothing changes, and whether that is because its time is up.
     fn end(&self) -> (Instant, bool) {
-        let done = self.since + self.work.time(self.outcome.run_time);
-        let up = self.since + self.allowance.time(self.limit);
+        let (done, up) = (self.progress.done(), self.progress.up());
         (done.min(up), up < done)
     }
 
@@ -64,7 +57,7 @@ impl Course {
     fn charge(&mut self, now: Instant) {
         let elapsed = now.since(self.had_since);
         self.total.node_millis += u128::from(self.nodes) * u128::from(elapsed.millis());
-        self.total.energy += self.outcome.power.over(elapsed);
+        self.total.energy += self.power.over(elapsed);
         self.had_since = now;
     }
 }
@@ -85,17 +78,29 @@ impl Courses {
         outcome: Outcome,
     ) {
         let course = Course {
-            since: now,
+            progress: Progress::start(now, outcome.run_time, point.time),
             had_since: now,
             nodes: point.nodes,
-            outcome,
-            limit: point.time,
-            work: Work::ALL,
-            allowance: Work::ALL,
+            power: outcome.power,
             total: Total::default(),
             has_changed: false,
         };
         self.running.insert(job, course);
+    }
+
+    /// A job goes on that started before the run began.
+    pub(super) fn go_on(
+        &mut self,
+        job: JobId,
+        now: Instant,
+        (since, work): (Instant, Work),
+        point: &OperatingPoint,
+        outcome: Outcome,
+    ) {
+        self.start(job, now, point, outcome);
+        if let Some(course) = self.running.get_mut(&job) {
+            course.progress = Progress::underway(since, work, outcome.run_time, point.time);
+        }
     }
 
     /// A job goes on at another point after a pause. When it ends now, and whether that is because
@@ -110,13 +115,8 @@ impl Courses {
     ) -> Option<(Instant, bool)> {
         let course = self.running.get_mut(&job)?;
         course.charge(now);
-        let elapsed = now.since(course.since);
-        course.work = course.work.after(elapsed, course.outcome.run_time);
-        course.allowance = course.allowance.after(elapsed, course.limit);
-        // One who is still moving finishes that first. Whose work is done need not move any more.
-        let pause = if course.work.is_done() { Span::ZERO } else { pause };
-        course.since = course.since.max(now) + pause;
-        (course.nodes, course.outcome, course.limit) = (point.nodes, outcome, point.time);
+        course.progress.change(now, outcome.run_time, point.time, pause);
+        (course.nodes, course.power) = (point.nodes, outcome.power);
         course.has_changed = true;
         Some(course.end())
     }

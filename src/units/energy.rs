@@ -5,11 +5,27 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::{QuantityError, parse_decimal, split_unit};
 
 /// Energy, in microjoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Joules(pub(super) u128);
+
+/// As whole microjoules. What does not fit in 64 bits, eighteen terajoules, is written as the most that
+/// does: not every format has larger numbers.
+impl Serialize for Joules {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(self.0).unwrap_or(u64::MAX))
+    }
+}
+
+impl<'de> Deserialize<'de> for Joules {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(|microjoules| Joules(microjoules.into()))
+    }
+}
 
 impl Joules {
     /// No energy.

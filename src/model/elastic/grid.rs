@@ -1,6 +1,7 @@
 //! The times of jobs of one kind, on every number of nodes under every cap.
 
 use super::Feed;
+use crate::job::Job;
 use crate::model::pass::{Application, Scaling};
 use crate::units::Span;
 
@@ -13,6 +14,19 @@ pub struct Kind {
     pub parallelism: f64,
     /// The variation of the parallelism.
     pub variation: f64,
+}
+
+impl Kind {
+    /// What is believed of a job of which nothing is known but what its user says: it runs the
+    /// application of its number in [`Application::ALL`], or the one that a cap slows down most; it
+    /// scales perfectly up to the nodes it asks for, and not beyond. So on fewer nodes it is believed
+    /// to take longest, and on more to gain least: of all kinds that are ever drawn, none takes longer.
+    pub fn cautious(job: &Job) -> Self {
+        let number = job.application.map(|application| application.0.get() as usize);
+        let named = number.and_then(|number| Application::ALL.get(number - 1));
+        let application = named.copied().unwrap_or(Application::LEAN_MD);
+        Kind { application, parallelism: 1.0, variation: 0.0 }
+    }
 }
 
 /// How many times as long a job takes at each point as at the nodes asked for without a cap, in

@@ -3,7 +3,7 @@
 use super::{Flexibility, Phase, is_over};
 use crate::ledger::Holding;
 use crate::model::{OperatingPoint, Work};
-use crate::policy::View;
+use crate::policy::{Adopted, View};
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// The points a job may have, and what each is worth.
@@ -13,6 +13,9 @@ pub(super) struct Options {
     pub(super) speed_ups: Vec<f64>,
     /// The time on the fewest nodes under the lowest cap.
     pub(super) slowest: Span,
+    /// The point that is not on its menu, which it had before anybody asked: it may stay there, but
+    /// not come back.
+    admitted: Option<OperatingPoint>,
 }
 
 impl Options {
@@ -28,7 +31,34 @@ impl Options {
         let speed_up = |point: &OperatingPoint| {
             slowest.secs_f64() / point.time.max(OperatingPoint::SHORTEST).secs_f64()
         };
-        Options { speed_ups: points.iter().map(speed_up).collect(), points, slowest }
+        Options {
+            speed_ups: points.iter().map(speed_up).collect(),
+            points,
+            slowest,
+            admitted: None,
+        }
+    }
+
+    /// Whether a job that runs at a point may be told to go on at another.
+    pub(super) fn leads_to(&self, from: &OperatingPoint, to: &OperatingPoint) -> bool {
+        from == to || self.admitted != Some(*to)
+    }
+
+    /// A job that was started by somebody else may have a point that is not on its menu. It may keep
+    /// that.
+    pub(super) fn admit(&mut self, point: OperatingPoint) {
+        let place = self
+            .points
+            .partition_point(|other| (other.nodes, other.cap) < (point.nodes, point.cap));
+        let is_new = |other: &OperatingPoint| {
+            (other.nodes, other.cap, other.power) != (point.nodes, point.cap, point.power)
+        };
+        if self.points.get(place).is_none_or(is_new) {
+            let time = point.time.max(OperatingPoint::SHORTEST);
+            self.points.insert(place, point);
+            self.admitted = Some(point);
+            self.speed_ups.insert(place, self.slowest.secs_f64() / time.secs_f64());
+        }
     }
 
     /// The longest any of them takes.
@@ -52,16 +82,26 @@ pub(super) struct Running {
     since: Instant,
     /// When its number of nodes changed last.
     moved: Option<Instant>,
+    /// Whether it stands still until somebody resumes it.
+    pub(super) is_suspended: bool,
 }
 
 impl Running {
     pub(super) fn new(point: OperatingPoint, now: Instant) -> Self {
-        Running { point, work: Work::ALL, since: now, moved: None }
+        Running { point, work: Work::ALL, since: now, moved: None, is_suspended: false }
+    }
+
+    /// One that somebody else started.
+    pub(super) fn adopted(adopted: &Adopted, is_suspended: bool) -> Self {
+        let Adopted { point, work, since, moved, .. } = *adopted;
+        Running { point, work, since, moved, is_suspended }
     }
 
     /// Time has passed.
     pub(super) fn advance(&mut self, now: Instant) {
-        self.work = self.work.after(now.since(self.since), self.point.time);
+        if !self.is_suspended {
+            self.work = self.work.after(now.since(self.since), self.point.time);
+        }
         self.since = self.since.max(now);
     }
 
@@ -112,7 +152,10 @@ impl Running {
         let target = match phase {
             Phase::Lower if is_less => to,
             // Halfway: fewer nodes under the old cap, or as many under the new one.
-            Phase::Lower if is_mixed => options.at(nodes.min(from.nodes), cap.min(from.cap))?,
+            Phase::Lower if is_mixed => {
+                let halfway = options.at(nodes.min(from.nodes), cap.min(from.cap));
+                halfway.filter(|point| options.leads_to(&from, point))?
+            }
             Phase::Lower => return None,
             Phase::Raise => to,
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Caps, NodeCap, Varied, Work};
-use crate::policy::View;
+use crate::policy::{Adopted, View};
 use crate::solve::ptune::{Grant, Tuner};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 use crate::variation::Curve;
@@ -16,6 +16,8 @@ const GRAIN: Watts = Watts::from_watts(1);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Partition {
     pub(super) members: BTreeMap<JobId, Member>,
+    /// Those that are suspended: they have processors and no power.
+    resting: BTreeMap<JobId, Member>,
     /// Whether each processor is in service and nobody's.
     free: Vec<bool>,
     free_count: u32,
@@ -54,14 +56,45 @@ pub(super) struct Admission {
     pub(super) budgets: Vec<(JobId, Watts)>,
 }
 
+impl Progress {
+    /// Time has passed.
+    fn advance(&mut self, now: Instant) {
+        self.work = self.work.after(now.since(self.since), self.whole);
+        self.since = now;
+    }
+}
+
 impl Member {
+    /// A job that somebody else started, if it was given its processors by name.
+    fn adopted(adopted: &Adopted, varied: &Varied) -> Option<Self> {
+        let caps = adopted.caps.clone()?;
+        let application = varied.application(adopted.job);
+        let curves = varied.curves(application);
+        let least = caps.nodes().filter_map(|node| curves.get(node.0 as usize)).map(Curve::least);
+        let Adopted { work, since, point, .. } = *adopted;
+        Some(Member {
+            application,
+            held: Some(caps.clone()),
+            budget: caps.total(),
+            least: least.sum(),
+            progress: Progress { work, since, whole: point.time },
+            wanted: caps,
+        })
+    }
+
+    /// Takes over the caps it really has, under which all of its work takes `whole`.
+    fn correct(&mut self, caps: &Caps, whole: Span) {
+        (self.wanted, self.held) = (caps.clone(), Some(caps.clone()));
+        self.budget = caps.total();
+        self.progress.whole = whole;
+    }
+
     /// Gives the job other caps, from now on; says how long it then has left. `whole` is how long all of
     /// its work takes under them.
     pub(super) fn recap(&mut self, now: Instant, whole: Span) -> Span {
         self.held = Some(self.wanted.clone());
-        self.progress.work =
-            self.progress.work.after(now.since(self.progress.since), self.progress.whole);
-        self.progress = Progress { since: now, whole, ..self.progress };
+        self.progress.advance(now);
+        self.progress.whole = whole;
         self.progress.work.time(whole)
     }
 
@@ -90,27 +123,73 @@ impl Partition {
 
     /// Brings itself up to what the ledger says; returns who is gone: jobs that have ended, and those that
     /// were to start and did not.
-    pub(super) fn follow(&mut self, view: &View<'_>, processors: usize) -> Vec<JobId> {
-        let gone: Vec<JobId> =
-            self.members.keys().copied().filter(|job| !view.ledger.holds(*job)).collect();
+    pub(super) fn follow(&mut self, view: &View<'_>, varied: &Varied) -> Vec<JobId> {
+        for adopted in view.changes.adopted {
+            let is_suspended = view.ledger.suspended(adopted.job).is_some();
+            let list = if is_suspended { &mut self.resting } else { &mut self.members };
+            list.extend(Member::adopted(adopted, varied).map(|member| (adopted.job, member)));
+        }
+        let known = self.members.keys().chain(self.resting.keys()).copied();
+        let gone: Vec<JobId> = known.filter(|job| !view.ledger.holds(*job)).collect();
         for job in &gone {
             self.members.remove(job);
+            self.resting.remove(job);
         }
         for (job, member) in &mut self.members {
-            // What was refused never came to be.
             if let Some(caps) = view.ledger.caps(*job)
                 && member.held.as_ref() != Some(caps)
             {
-                (member.wanted, member.held) = (caps.clone(), Some(caps.clone()));
-                member.budget = caps.total();
+                // Until somebody else changed it just now, it ran as was decided. Otherwise what was
+                // decided was refused, and never came to be.
+                if view.changes.changed.contains(job) {
+                    member.progress.advance(view.now);
+                }
+                let point = view.model.on(*job, view.job(*job), caps);
+                member.correct(caps, point.map_or(member.progress.whole, |point| point.time));
             }
         }
+        self.rest(view);
+        let processors = varied.processors().names().len();
         if !gone.is_empty() || view.changes.machine || self.free.len() != processors {
             let is_free = |node| view.ledger.is_free(NodeId(node));
             self.free = (0..processors as u32).map(is_free).collect();
             self.free_count = self.free.iter().filter(|free| **free).count() as u32;
         }
         gone
+    }
+
+    /// Sets those aside that are suspended now, and takes in those that go on.
+    fn rest(&mut self, view: &View<'_>) {
+        if !view.ledger.has_suspended() && self.resting.is_empty() {
+            return;
+        }
+        let is_suspended = |job: &JobId| view.ledger.suspended(*job).is_some();
+        let stopped: Vec<JobId> =
+            self.members.keys().copied().filter(|job| is_suspended(job)).collect();
+        let resumed: Vec<JobId> =
+            self.resting.keys().copied().filter(|job| !is_suspended(job)).collect();
+        for job in stopped {
+            if let Some(mut member) = self.members.remove(&job) {
+                member.progress.advance(view.now);
+                self.resting.insert(job, member);
+            }
+        }
+        for job in resumed {
+            if let Some(mut member) = self.resting.remove(&job) {
+                member.progress.since = view.now;
+                self.members.insert(job, member);
+            }
+        }
+    }
+
+    /// Power that jobs hold of which nobody told.
+    pub(super) fn held_by_strangers(&self, view: &View<'_>) -> Watts {
+        let all = view.ledger.running();
+        if all.len() == self.members.len() + self.resting.len() {
+            return Watts::ZERO;
+        }
+        let strangers = all.iter().filter(|holding| !self.members.contains_key(&holding.job));
+        strangers.map(|holding| holding.power).sum()
     }
 
     /// So many free processors, the most efficient ones.

@@ -168,7 +168,7 @@ fn a_limit_that_nobody_foresaw() {
         let mut queue = Queue::new(SizeClasses::of_sizes([footprint.nodes]), jobs.len());
         queue.insert(job, &footprint);
         let (now, arrived) = (ledger.now(), &[job]);
-        let changes = Changes { arrived, released: &[], machine: true };
+        let changes = Changes { arrived, machine: true, ..Changes::default() };
         let view = View { now, jobs: &jobs, queue: &queue, ledger, model: &model, changes };
         let mut decisions = Vec::new();
         policy.decide(&view, &mut decisions);

@@ -79,15 +79,17 @@ fn attempt(
     let jobs = workload.jobs();
     let mut dispatch = Dispatch::new(&machine, budget, Nodes::Named, &model, jobs);
     for (id, job) in (0..).map(JobId).zip(jobs) {
-        dispatch.arrive(id, job).unwrap();
+        dispatch.arrive(&model, id, job).unwrap();
     }
     let first = vec![start(0, &[(1, 60), (3, 70)])];
     let mut good = Told { decisions: first, adjusts: true, names_nodes: true };
-    dispatch.decide(&mut good, jobs, |applied| assert!(applied.is_ok(), "{applied:?}"));
+    dispatch.decide(&mut good, &model, jobs, |applied, _| {
+        assert!(applied.is_ok(), "{applied:?}");
+    });
     let before = books(dispatch.ledger());
     let mut outcomes = Vec::new();
     let mut bad = Told { decisions, adjusts, names_nodes };
-    dispatch.decide(&mut bad, jobs, |applied| outcomes.push(applied));
+    dispatch.decide(&mut bad, &model, jobs, |applied, _| outcomes.push(applied));
     let (after, waiting) = (books(dispatch.ledger()), dispatch.queue().len());
     if outcomes.iter().all(Result::is_err) {
         assert_eq!((after, waiting), (before, 2), "what is refused changes nothing");

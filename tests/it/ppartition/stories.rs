@@ -193,7 +193,7 @@ impl Surprised {
             queue: &queue,
             ledger: &ledger,
             model: &model,
-            changes: Changes { arrived: &arrived, released: &[], machine: true },
+            changes: Changes { arrived: &arrived, machine: true, ..Changes::default() },
         };
         let mut decisions = Vec::new();
         self.policy.decide(&view, &mut decisions);
