@@ -6,12 +6,19 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "live")]
+use crate::live::local::{stage, warden};
+
 mod bar;
 mod belief;
 mod compare;
+#[cfg(feature = "live")]
+mod config;
 mod curves;
 mod energy;
 mod keeping;
+#[cfg(feature = "live")]
+mod live;
 mod load;
 mod machine;
 mod manual;
@@ -22,6 +29,8 @@ mod simulate;
 mod solve;
 mod tables;
 mod tune;
+#[cfg(feature = "live")]
+mod work;
 mod workload;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
@@ -32,8 +41,8 @@ mod workload;
   busbar plan                     how many nodes for these watts
   busbar simulate --budget 80%    one run in full
 
-Exit codes: 0 all went well; 1 something could not be read or written; 2 what was asked, or what a
-file holds, cannot be used. NO_COLOR switches colours off.")]
+Exit codes: 0 all went well; 1 something could not be read or written, or no daemon was reached;
+2 what was asked, or what a file holds, cannot be used. NO_COLOR switches colours off.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -42,8 +51,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Compare(Box<compare::Arguments>),
+    #[cfg(feature = "live")]
+    #[command(subcommand)]
+    Config(config::Command),
     Plan(Box<plan::Arguments>),
     Simulate(Box<simulate::Arguments>),
+    #[cfg(feature = "live")]
+    #[command(flatten)]
+    Live(live::Command),
     #[command(subcommand)]
     Machine(machine::Command),
     #[command(subcommand)]
@@ -52,6 +67,19 @@ enum Command {
     Reproduce(reproduce::Command),
     Solve(solve::Arguments),
     Tune(tune::Arguments),
+    /// Watch over one job: what `serve` starts for each
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    Warden {
+        /// The folder of the job
+        folder: std::path::PathBuf,
+    },
+    /// Become the command of a job: what a warden starts, as whoever the job belongs to
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    JobStage,
+    #[cfg(feature = "live")]
+    Work(work::Arguments),
     #[command(subcommand)]
     Workload(workload::Command),
     Completions(manual::Completions),
@@ -59,24 +87,11 @@ enum Command {
 }
 
 /// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if
-/// something could not be read or written, and 2 if what was asked makes no sense.
+/// something could not be read or written, and 2 if what was asked makes no sense. A command that waits
+/// for a job has the job's.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = match cli.command {
-        Command::Compare(arguments) => compare::run(&arguments),
-        Command::Plan(arguments) => plan::run(&arguments),
-        Command::Simulate(arguments) => simulate::run(&arguments),
-        Command::Machine(command) => machine::run(&command),
-        Command::Profile(command) => profile::run(&command),
-        Command::Reproduce(command) => reproduce::run(&command),
-        Command::Solve(arguments) => solve::run(&arguments),
-        Command::Tune(arguments) => tune::run(&arguments),
-        Command::Workload(command) => workload::run(&command),
-        Command::Completions(arguments) => manual::completions(&arguments),
-        Command::Man(arguments) => manual::man(&arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(Cli::parse().command) {
+        Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // With the reasons behind the error; that it cannot be told changes nothing.
@@ -86,6 +101,34 @@ pub fn main() -> ExitCode {
             ExitCode::from(if cannot { 1 } else { 2 })
         }
     }
+}
+
+/// Runs a command.
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let done = match command {
+        Command::Compare(arguments) => compare::run(&arguments),
+        #[cfg(feature = "live")]
+        Command::Config(command) => config::run(&command),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Machine(command) => machine::run(&command),
+        Command::Profile(command) => profile::run(&command),
+        Command::Reproduce(command) => reproduce::run(&command),
+        Command::Solve(arguments) => solve::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments),
+        #[cfg(feature = "live")]
+        Command::Warden { folder } => warden::watch(&folder).map_err(Into::into),
+        #[cfg(feature = "live")]
+        Command::JobStage => Err(stage::enter().into()),
+        #[cfg(feature = "live")]
+        Command::Work(arguments) => work::run(&arguments),
+        Command::Workload(command) => workload::run(&command),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
+        #[cfg(feature = "live")]
+        Command::Live(command) => return live::run(&command),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Whoever reads our output may stop when they have seen enough.

@@ -59,6 +59,8 @@ pub mod experiment;
 pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod machine;
 pub mod metrics;
 pub mod model;

@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-fn parse_time(text: &str) -> anyhow::Result<Duration> {
+pub(super) fn parse_time(text: &str) -> anyhow::Result<Duration> {
     let (number, unit) = split_unit(text.trim());
     let micros_per_unit = match unit {
         "ms" => 1_000,

@@ -80,13 +80,7 @@ pub(super) fn of_experiment(experiment: &mut Experiment) -> Result<Vec<Profile>,
 /// The profiles of a database by the number of the application, less one. A number that no
 /// application has any more has an empty one.
 pub(super) fn open(path: &Path) -> Result<Vec<Profile>, StoreError> {
-    let mut profiles = Vec::new();
-    for (number, profile) in Store::open(path)?.profiles()? {
-        let nobody = || Profile { application: String::new(), rows: Vec::new() };
-        profiles.resize_with(number.get() as usize - 1, nobody);
-        profiles.push(profile);
-    }
-    Ok(profiles)
+    Store::open(path)?.by_number()
 }
 
 /// How long applications take that have these profiles.

@@ -1,0 +1,113 @@
+//! `busbar budget`: what may be drawn, and what is; and, for operators, another limit.
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+
+use super::{Daemon, unexpected, words};
+use crate::budget::{BudgetError, BudgetSpec};
+use crate::live::wire::{PowerState, Reply, Request};
+use crate::report::human_power;
+use crate::units::Watts;
+
+/// So many places has the bar.
+const BAR: u64 = 40;
+
+/// Show what may be drawn and what is, or set another limit
+///
+/// A lower limit takes effect within a control period: running jobs are slowed first. Only operators may
+/// set it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar budget
+  busbar budget 5kW
+  busbar budget 60%
+  busbar budget configured        back to what the configuration says")]
+pub(in crate::cli) struct Arguments {
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), none, or configured
+    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+    value: Option<String>,
+
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let set = arguments.value.as_deref().map(meant).transpose()?;
+    match arguments.daemon.ask(&Request::Budget { set })? {
+        Reply::Budget(power) => arguments.daemon.show(&power, describe),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+/// What was typed, as a daemon in another folder understands it.
+pub(super) fn meant(text: &str) -> anyhow::Result<String> {
+    if ["configured", "none"].contains(&text) {
+        return Ok(text.to_owned());
+    }
+    match text.parse().map_err(|error: BudgetError| anyhow!("{error}, or configured"))? {
+        BudgetSpec::Limit(_) => Ok(text.to_owned()),
+        BudgetSpec::File(_) => bail!(
+            "'{text}': a running daemon takes one limit; limits that change belong into its \
+             configuration (docs/configuration.md)"
+        ),
+    }
+}
+
+/// The state of power in a few rows.
+pub(super) fn describe(power: &PowerState) -> String {
+    words::rows(&rows(power))
+}
+
+pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
+    let limit = |limit: Option<Watts>| {
+        limit.map_or_else(|| "none".to_owned(), |limit| human_power(limit.as_f64()))
+    };
+    let by = if power.set_by_operator { "set by an operator" } else { "as configured" };
+    let emulated = if power.emulated { ", emulated: nothing is measured or capped" } else { "" };
+    let held = human_power(power.held.as_f64());
+    let base = human_power(power.base.as_f64());
+    let mut rows = vec![
+        ("limit", format!("{}, {by}", limit(power.limit))),
+        ("held", format!("{held} by jobs, {base} by the machine itself{emulated}")),
+    ];
+    rows.extend(power.free.map(|free| ("free", human_power(free.as_f64()))));
+    if let Some(limit) = power.limit.filter(|limit| *limit > Watts::ZERO) {
+        rows.push(("", bar(power.base.saturating_add(power.held), limit)));
+    }
+    for &(at, next) in &power.to_come {
+        rows.push(("to come", format!("{}  {}", words::local_time(at), limit(next))));
+    }
+    rows.extend(power.notice.as_deref().map(|notice| ("notice", words::visible(notice))));
+    rows
+}
+
+/// How much of the limit is held.
+fn bar(held: Watts, limit: Watts) -> String {
+    let (held, limit) = (u128::from(held.milliwatts()), u128::from(limit.milliwatts()));
+    let full = (held * u128::from(BAR) / limit).min(u128::from(BAR)) as usize;
+    let percent = held as f64 * 100.0 / limit as f64;
+    format!("[{}{}] {percent:.1} %", "█".repeat(full), "·".repeat(BAR as usize - full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_full_as_the_limit_is_held() {
+        let bar = |held, limit| bar(Watts::from_watts(held), Watts::from_watts(limit));
+        assert_eq!(bar(0, 100), format!("[{}] 0.0 %", "·".repeat(40)));
+        assert_eq!(bar(50, 100), format!("[{}{}] 50.0 %", "█".repeat(20), "·".repeat(20)));
+        assert_eq!(bar(150, 100), format!("[{}] 150.0 %", "█".repeat(40)));
+    }
+
+    #[test]
+    fn what_is_no_budget_says_what_is() {
+        assert_eq!(meant("configured").unwrap(), "configured");
+        assert_eq!(meant("5kW").unwrap(), "5kW");
+        let error = format!("{:#}", meant("lots").unwrap_err());
+        assert!(error.contains("write watts (6500W, 4.2MW)"), "{error}");
+        assert_eq!(meant("none").unwrap(), "none");
+        assert!(meant("feed.csv").unwrap_err().to_string().contains("configuration"));
+    }
+}

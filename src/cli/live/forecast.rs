@@ -1,0 +1,116 @@
+//! `busbar forecast`: when jobs will start, and what if.
+
+use clap::Args;
+
+use super::options::JobOptions;
+use super::table::{fitted, terminal_width};
+use super::{Daemon, budget, span, unexpected, words};
+use crate::live::wire::{Forecast, ForecastLine, Question, Reply, Request};
+use crate::report::{Side, human_power};
+use crate::units::Span;
+
+/// Work out when each job will start, from the present on
+///
+/// The daemon hands its state to the simulator. What if the budget changes (--budget), or if this job is
+/// submitted now (-N, -t and others, as for submit)?
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar forecast
+  busbar forecast --budget 5kW@+1h --budget 8kW@+6h
+  busbar forecast -N 4 -t 2h
+  busbar forecast --percent 50    jobs take half of what they ask for")]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    job: JobOptions,
+
+    /// The budget changes to this, so long from now; may be repeated
+    #[arg(long, value_name = "VALUE@+TIME", value_parser = parse_change)]
+    budget: Vec<(Span, String)>,
+
+    /// Jobs take so much of the time they ask for
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
+    percent: Option<u32>,
+
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+/// Reads `5kW@+1h`.
+fn parse_change(text: &str) -> Result<(Span, String), String> {
+    let parts = text.rsplit_once('@').and_then(|(value, at)| Some((value, at.strip_prefix('+')?)));
+    let Some((value, after)) = parts else {
+        return Err(format!("'{text}' does not say what when; write 5kW@+1h"));
+    };
+    let after = match after {
+        "0" => Span::ZERO,
+        after => span::parse(after)?,
+    };
+    let value = budget::meant(value).map_err(|error| format!("{error:#}"))?;
+    Ok((after, value))
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let question = Question {
+        budget: arguments.budget.clone(),
+        job: arguments.job.were_given().then(|| arguments.job.wish("this job")),
+        percent: arguments.percent,
+    };
+    match arguments.daemon.ask(&Request::Forecast(Box::new(question)))? {
+        Reply::Forecast(forecast) => {
+            arguments.daemon.show(&forecast, |forecast| describe(forecast, terminal_width()))
+        }
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn describe(forecast: &Forecast, width: Option<usize>) -> String {
+    let headings = [
+        ("JOB", Side::Right),
+        ("NAME", Side::Left),
+        ("START", Side::Right),
+        ("END", Side::Right),
+        ("NODES", Side::Right),
+        ("POWER", Side::Right),
+        ("REASON", Side::Left),
+    ];
+    let time = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), words::local_time);
+    let row = |line: &ForecastLine| {
+        vec![
+            line.job.map_or_else(|| "new".to_owned(), |job| job.to_string()),
+            words::visible(&line.name),
+            time(line.start),
+            time(line.end),
+            line.nodes.to_string(),
+            line.power.map(|power| human_power(power.as_f64())).unwrap_or_default(),
+            line.reason.as_deref().map(words::visible).unwrap_or_default(),
+        ]
+    };
+    let mut text = match forecast.jobs.is_empty() {
+        true => "no jobs\n".to_owned(),
+        false => {
+            let rows = forecast.jobs.iter().map(row).collect();
+            let table = fitted(&headings, rows, width);
+            let (over, peak) =
+                (words::local_time(forecast.all_over), human_power(forecast.peak.as_f64()));
+            format!("{table}all over by {over}; {peak} at most\n")
+        }
+    };
+    for assumption in &forecast.assumptions {
+        text += &format!("assumed: {}\n", words::visible(assumption));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_says_what_when() {
+        assert_eq!(parse_change("5kW@+1h"), Ok((Span::from_secs(3600), "5kW".to_owned())));
+        assert_eq!(parse_change("60%@+0"), Ok((Span::ZERO, "60%".to_owned())));
+        for text in ["5kW", "5kW@1h", "@+1h", "5kW@+", "5kW@+soon", "5@+1h"] {
+            assert!(parse_change(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `busbar history`: what was decided, and what happened.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Daemon, unexpected, words};
+use crate::cli::print;
+use crate::live::Allotment;
+use crate::live::job::{Because, Happening};
+use crate::live::wire::{HistoryLine, Reply, Request};
+use crate::report::human_power;
+use crate::units::Watts;
+
+/// How long between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Show what was decided and what happened
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar history
+  busbar history --job 12
+  busbar history --follow")]
+pub(in crate::cli) struct Arguments {
+    /// What concerns this job alone
+    #[arg(long, value_name = "JOB")]
+    job: Option<u64>,
+
+    /// The last so many lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    lines: u32,
+
+    /// And whatever comes; with --json, a line of JSON for each
+    #[arg(short, long)]
+    follow: bool,
+
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let ask = |after: Option<u64>| -> anyhow::Result<Vec<HistoryLine>> {
+        let limit = Some(arguments.lines);
+        match arguments.daemon.ask(&Request::History { job: arguments.job, after, limit })? {
+            Reply::History(lines) => Ok(lines),
+            reply => Err(unexpected(&reply)),
+        }
+    };
+    let mut lines = ask(None)?;
+    if !arguments.follow {
+        return arguments.daemon.show(&lines, |lines| lines.iter().map(describe).collect());
+    }
+    let mut last = None;
+    loop {
+        for line in &lines {
+            match arguments.daemon.json {
+                true => print(&(serde_json::to_string(line)? + "\n"))?,
+                false => print(&describe(line))?,
+            }
+        }
+        last = lines.last().map(|line| line.line).or(last);
+        // There may be more than were shown at once.
+        if lines.is_empty() {
+            sleep(PAUSE);
+        }
+        lines = ask(last)?;
+    }
+}
+
+fn describe(line: &HistoryLine) -> String {
+    let time = words::local_time(line.wall.div_euclid(1000));
+    format!("{time}  {}\n", happening(&line.event.what))
+}
+
+/// What happened, in a sentence.
+fn happening(what: &Happening) -> String {
+    let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
+    match what {
+        Happening::Began { version, policy } => {
+            format!("the daemon began, version {version}, policy {policy}")
+        }
+        Happening::Stopped => "the daemon stopped; jobs run on".to_owned(),
+        Happening::Limit { power: None, .. } => "there is no limit".to_owned(),
+        Happening::Limit { power: Some(limit), base } => {
+            format!(
+                "the limit is {}, of which the machine itself draws {}",
+                power(*limit),
+                power(*base)
+            )
+        }
+        Happening::Submitted { job } => format!("job {job} was submitted"),
+        Happening::Held { job, held: true } => format!("job {job} is held"),
+        Happening::Held { job, held: false } => format!("job {job} is released"),
+        Happening::Started { job, attempt, allotment } => {
+            let again = match attempt {
+                0 | 1 => String::new(),
+                number => format!(", attempt {number}"),
+            };
+            format!("job {job} starts{again} {}", has(allotment))
+        }
+        Happening::Withdrawn { job, reason } => {
+            format!("job {job} did not start and waits again: {}", words::visible(reason))
+        }
+        Happening::Changed { job, allotment, because } => {
+            let because = match because {
+                Because::Policy => "the policy",
+                Because::Squeezed => "a lower budget",
+                Because::Restored => "a higher budget",
+            };
+            format!("job {job} now runs {} ({because})", has(allotment))
+        }
+        Happening::Suspended { job } => format!("job {job} is suspended"),
+        Happening::Resumed { job } => format!("job {job} goes on as before"),
+        Happening::Ending { job, why, forced } => {
+            let how = if *forced { "is ended by force" } else { "is asked to end" };
+            format!("job {job} {how}: {}", words::why(*why))
+        }
+        Happening::Ended { job, outcome } => {
+            let why = outcome.why.map(|why| words::why(why).to_owned());
+            let how = outcome.how.as_ref().map(words::end);
+            let reasons: Vec<String> = why.into_iter().chain(how).collect();
+            match reasons.is_empty() {
+                true => format!("job {job} is over"),
+                false => format!("job {job} is over: {}", reasons.join(", ")),
+            }
+        }
+        Happening::Notice { text } => format!("notice: {}", words::visible(text)),
+    }
+}
+
+/// Where a job runs, and what it draws.
+fn has(allotment: &Allotment) -> String {
+    let nodes: Vec<u32> = allotment.nodes.iter().map(|(node, _)| *node).collect();
+    let (list, power) = (words::node_list(&nodes), human_power(allotment.power.as_f64()));
+    let speed = match allotment.speed {
+        1_000_000 => String::new(),
+        speed => format!(" at {:.1} % of its speed", f64::from(speed) / 1e4),
+    };
+    let word = if nodes.len() == 1 { "node" } else { "nodes" };
+    format!("on {word} {list} with {power}{speed}")
+}

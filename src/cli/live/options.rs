@@ -1,0 +1,161 @@
+//! What a job is to have, as it is typed: the same options for `submit`, in the `#BUSBAR` lines of a
+//! script, and for the job of a `forecast`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::span;
+use crate::job::Tolerance;
+use crate::live::job::{After, Wish};
+use crate::units::Span;
+
+/// How long a job may run that does not say.
+const USUAL_TIME: Span = Span::from_secs(3600);
+
+/// What a job is to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[group(skip)]
+pub(super) struct JobOptions {
+    /// How many nodes [default: 1]
+    #[arg(short = 'N', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) nodes: Option<u32>,
+
+    /// How long it may run on these nodes, unthrottled: 90s, 30m, 2h, minutes, HH:MM:SS, D-HH:MM
+    /// [default: 1h]
+    #[arg(short, long, value_name = "TIME", value_parser = span::parse)]
+    pub(super) time: Option<Span>,
+
+    /// What it is called [default: the name of the script or the command]
+    #[arg(short = 'J', long, value_name = "NAME")]
+    pub(super) name: Option<String>,
+
+    /// Which application it is, if the daemon has a profile of it
+    #[arg(long = "app", value_name = "APP")]
+    pub(super) application: Option<String>,
+
+    /// How much longer it may take so that it need not wait: 10%, or unbounded
+    #[arg(long, value_name = "SHARE")]
+    pub(super) slowdown: Option<Tolerance>,
+
+    /// Fewest and most nodes it could do with; without -N it asks for the fewest
+    #[arg(long, value_name = "MIN-MAX", value_parser = parse_range)]
+    pub(super) moldable: Option<(u32, u32)>,
+
+    /// Start after this job has ended well, and never if it does not; may be repeated
+    #[arg(long, value_name = "JOB")]
+    pub(super) after: Vec<u64>,
+
+    /// Start after this job has ended, however it did; may be repeated
+    #[arg(long, value_name = "JOB")]
+    pub(super) after_any: Vec<u64>,
+
+    /// Do not start until 'busbar release'
+    #[arg(long)]
+    pub(super) hold: bool,
+}
+
+/// Where a job runs, and where its output goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[group(skip)]
+pub(super) struct Places {
+    /// Where its output goes, from the folder it runs in; %j is the job's number [default:
+    /// busbar-%j.out]
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    /// Where its errors go [default: where its output goes]
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) errors: Option<PathBuf>,
+
+    /// Where it runs [default: the current folder]
+    #[arg(short = 'D', long, value_name = "FOLDER")]
+    pub(super) folder: Option<PathBuf>,
+}
+
+fn parse_range(text: &str) -> Result<(u32, u32), String> {
+    let ends = text
+        .split_once('-')
+        .and_then(|(fewest, most)| Some((fewest.trim().parse().ok()?, most.trim().parse().ok()?)));
+    match ends {
+        Some((fewest, most)) if 1 <= fewest && fewest <= most => Ok((fewest, most)),
+        _ => Err(format!("'{text}' is not fewest and most nodes; write them as 2-8")),
+    }
+}
+
+impl JobOptions {
+    /// These options, and where they say nothing, others.
+    pub(super) fn over(self, others: JobOptions) -> JobOptions {
+        let list = |own: Vec<u64>, other| if own.is_empty() { other } else { own };
+        JobOptions {
+            nodes: self.nodes.or(others.nodes),
+            time: self.time.or(others.time),
+            name: self.name.or(others.name),
+            application: self.application.or(others.application),
+            slowdown: self.slowdown.or(others.slowdown),
+            moldable: self.moldable.or(others.moldable),
+            after: list(self.after, others.after),
+            after_any: list(self.after_any, others.after_any),
+            hold: self.hold || others.hold,
+        }
+    }
+
+    /// Whether anything is asked for.
+    pub(super) fn were_given(&self) -> bool {
+        *self != JobOptions::default()
+    }
+
+    /// What the job is to have, with what is usual where nothing was said.
+    pub(super) fn wish(&self, usual_name: &str) -> Wish {
+        let after = self.after.iter().map(|&job| After { job, any: false });
+        let after_any = self.after_any.iter().map(|&job| After { job, any: true });
+        Wish {
+            name: self.name.clone().unwrap_or_else(|| usual_name.to_owned()),
+            nodes: self.nodes.or(self.moldable.map(|range| range.0)).unwrap_or(1),
+            moldable: self.moldable,
+            time: self.time.unwrap_or(USUAL_TIME),
+            application: self.application.clone(),
+            slowdown: self.slowdown.map(|slowdown| slowdown.to_string()),
+            after: after.chain(after_any).collect(),
+            held: self.hold,
+        }
+    }
+}
+
+impl Places {
+    /// These places, and where nothing is said, others.
+    pub(super) fn over(self, others: Places) -> Places {
+        Places {
+            output: self.output.or(others.output),
+            errors: self.errors.or(others.errors),
+            folder: self.folder.or(others.folder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_in_order_and_of_something() {
+        assert_eq!(parse_range("2-8"), Ok((2, 8)));
+        assert_eq!(parse_range("3-3"), Ok((3, 3)));
+        for text in ["8-2", "0-4", "4", "-4", "4-", "a-b", "1-2-3", "1-99999999999"] {
+            assert!(parse_range(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wish_has_what_was_said_and_else_what_is_usual() {
+        let usual = JobOptions::default().wish("sleep");
+        assert_eq!((usual.name.as_str(), usual.nodes, usual.time), ("sleep", 1, USUAL_TIME));
+        let moldable = JobOptions { moldable: Some((2, 8)), ..JobOptions::default() };
+        assert_eq!(moldable.wish("x").nodes, 2);
+        let both = JobOptions { nodes: Some(4), ..moldable };
+        assert_eq!((both.wish("x").nodes, both.wish("x").moldable), (4, Some((2, 8))));
+        let options = JobOptions { after: vec![3], after_any: vec![1], ..JobOptions::default() };
+        let expected = [After { job: 3, any: false }, After { job: 1, any: true }];
+        assert_eq!(options.wish("x").after, expected);
+    }
+}

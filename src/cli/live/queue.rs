@@ -1,0 +1,114 @@
+//! `busbar queue`: who waits and who runs.
+
+use std::io::{IsTerminal, stdout};
+use std::thread::sleep;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::table::{fitted, terminal_width};
+use super::users::Users;
+use super::{Daemon, unexpected, words};
+use crate::cli::print;
+use crate::live::wire::{JobLine, Reply, Request, State};
+use crate::report::{Side, human_power};
+
+/// So many waiting jobs are shown on a terminal.
+const WAITING_SHOWN: usize = 50;
+
+/// List the jobs that wait or run
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar queue
+  busbar queue -u ada --watch
+  busbar queue --json")]
+pub(in crate::cli) struct Arguments {
+    /// The jobs of this user alone, by name or number
+    #[arg(short, long, value_name = "USER")]
+    user: Option<String>,
+
+    /// All waiting jobs; a terminal shows the first 50 otherwise
+    #[arg(long)]
+    all: bool,
+
+    /// Again every so many seconds
+    #[arg(short, long, value_name = "S", num_args = 0..=1, default_missing_value = "2",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    watch: Option<u64>,
+
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let users = Users::of_this_machine();
+    let only = arguments.user.as_deref().map(|name| users.number(name)).transpose()?;
+    let most = (!arguments.all && stdout().is_terminal()).then_some(WAITING_SHOWN);
+    loop {
+        let mut jobs = match arguments.daemon.ask(&Request::Queue)? {
+            Reply::Queue(jobs) => jobs,
+            reply => return Err(unexpected(&reply)),
+        };
+        jobs.retain(|job| only.is_none_or(|user| job.user == user));
+        if arguments.watch.is_some() && stdout().is_terminal() {
+            // To the upper left, and nothing below.
+            print("\u{1b}[H\u{1b}[2J")?;
+        }
+        arguments.daemon.show(&jobs, |jobs| describe(jobs, &users, most, terminal_width()))?;
+        match arguments.watch {
+            Some(seconds) => sleep(Duration::from_secs(seconds)),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<usize>) -> String {
+    if jobs.is_empty() {
+        return "no jobs\n".to_owned();
+    }
+    let headings = [
+        ("JOB", Side::Right),
+        ("NAME", Side::Left),
+        ("USER", Side::Left),
+        ("STATE", Side::Left),
+        ("TIME/LIMIT", Side::Right),
+        ("NODES", Side::Right),
+        ("ON", Side::Left),
+        ("POWER", Side::Right),
+        ("REASON", Side::Left),
+    ];
+    let is_waiting =
+        |job: &JobLine| matches!(job.state, State::Waiting | State::Blocked | State::Held);
+    let mut room = most.unwrap_or(usize::MAX);
+    let (mut rows, mut left_out) = (Vec::new(), 0);
+    for job in jobs {
+        if is_waiting(job) && room == 0 {
+            left_out += 1;
+            continue;
+        }
+        room -= usize::from(is_waiting(job));
+        rows.push(row(job, users));
+    }
+    let mut text = fitted(&headings, rows, width);
+    if left_out > 0 {
+        text += &format!("{left_out} more wait; --all shows them\n");
+    }
+    text
+}
+
+fn row(job: &JobLine, users: &Users) -> Vec<String> {
+    let limit = words::clock(job.time);
+    let speed = job.speed.filter(|speed| *speed != 1_000_000);
+    let slowed = speed.map(|speed| format!("at {:.0} % of its speed", f64::from(speed) / 1e4));
+    vec![
+        job.job.to_string(),
+        words::visible(&job.name),
+        users.name(job.user),
+        words::state(job.state).to_owned(),
+        job.ran.map_or_else(|| limit.clone(), |ran| format!("{}/{limit}", words::clock(ran))),
+        job.nodes.to_string(),
+        words::node_list(&job.on),
+        job.power.map(|power| human_power(power.as_f64())).unwrap_or_default(),
+        job.reason.as_deref().map(words::visible).or(slowed).unwrap_or_default(),
+    ]
+}

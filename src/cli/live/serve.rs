@@ -1,0 +1,172 @@
+//! `busbar serve`: the daemon.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::cli::{print, warn};
+use crate::live::config::Config;
+use crate::live::log;
+use crate::live::serve::{make_state_folder, serve};
+use crate::live::socket::Client;
+use crate::live::wire::{Reply, Request};
+use crate::policy::PolicySpec;
+
+/// How long a daemon in the background may take to begin.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Share nodes and power among the jobs that are submitted: the daemon
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  busbar serve --background                  as many nodes as this computer has processors
+  busbar serve --machine 8 --budget 500W     eight nodes, and power for five of them
+  busbar submit --wait -- echo hello         a first job, from another terminal
+  busbar stop                                jobs run on; the next daemon finds them
+
+What is said here wins over the configuration (busbar config init). TERM and INT stop the daemon, HUP
+makes it read its configuration again.")]
+pub(in crate::cli) struct Arguments {
+    /// The configuration; the usual one if none is named (see busbar config show)
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Go on in the background, and return when clients are served
+    #[arg(long)]
+    background: bool,
+
+    /// The machine: a number of nodes, a name, or a file
+    #[arg(long, value_name = "MACHINE")]
+    machine: Option<String>,
+
+    /// Who decides
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<PolicySpec>,
+
+    /// What may be drawn: 6500W, 80%, or a .csv file
+    #[arg(long, value_name = "BUDGET")]
+    budget: Option<String>,
+
+    /// The profiles of applications, for policies that choose configurations
+    #[arg(long, value_name = "FILE")]
+    profiles: Option<String>,
+
+    /// Where state is kept
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+
+    /// Where clients reach it
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The configuration with what was typed.
+    fn configuration(&self) -> anyhow::Result<Config> {
+        let mut config = Config::find(self.config.as_deref())?;
+        if let Some(machine) = &self.machine {
+            config.machine.clone_from(machine);
+        }
+        if let Some(policy) = self.policy {
+            config.policy = policy;
+        }
+        if let Some(budget) = &self.budget {
+            config.budget = budget.parse()?;
+        }
+        if self.profiles.is_some() {
+            config.profiles.clone_from(&self.profiles);
+        }
+        if let Some(state) = &self.state {
+            config.state = absolute(state);
+            if self.socket.is_none() && self.config.is_none() && self.takes_sockets_place() {
+                config.socket = config.state.join("socket");
+            }
+        }
+        if let Some(socket) = &self.socket {
+            config.socket = absolute(socket);
+        }
+        Ok(config)
+    }
+
+    /// A state folder of one's own means a daemon of one's own: its socket is there, too, unless the
+    /// environment says where it is.
+    fn takes_sockets_place(&self) -> bool {
+        std::env::var_os("BUSBAR_SOCKET").is_none()
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let config = arguments.configuration()?;
+    if arguments.background {
+        return in_background(&config);
+    }
+    log::begin(config.log.level, config.log.format)?;
+    let arguments = arguments.clone();
+    serve(&config, move || arguments.configuration().map_err(|error| format!("{error:#}")))?;
+    Ok(())
+}
+
+/// Starts the same daemon in the background and waits until it answers.
+fn in_background(config: &Config) -> anyhow::Result<()> {
+    // What is wrong with the configuration is said here rather than in a file.
+    config.prepare()?;
+    if Client::connect(&config.socket).is_ok() {
+        bail!("a daemon listens on {} already", config.socket.display());
+    }
+    make_state_folder(&config.state)?;
+    let path = config.state.join("log");
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+    let log = log.with_context(|| format!("cannot write to {}", path.display()))?;
+    let begun = log.metadata()?.len();
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
+    let mut daemon = Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .process_group(0)
+        .spawn()
+        .context("cannot run the daemon")?;
+    let asked = Instant::now();
+    loop {
+        let answer =
+            Client::connect(&config.socket).and_then(|mut client| client.ask(&Request::Status));
+        if let Ok(Reply::Status(status)) = answer
+            && status.process == daemon.id()
+        {
+            break;
+        }
+        if let Some(status) = daemon.try_wait()? {
+            bail!("the daemon did not begin ({status}): {}", said(&path, begun));
+        }
+        if asked.elapsed() > PATIENCE {
+            warn(&format!("the daemon (process {}) does not answer yet", daemon.id()));
+            break;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    print(&format!(
+        "busbar serves on {} as process {}\nit writes to {}\n",
+        config.socket.display(),
+        daemon.id(),
+        path.display()
+    ))
+}
+
+/// What a daemon that is gone has said.
+fn said(log: &Path, from: u64) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let from = usize::try_from(from).unwrap_or(0).min(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[from..]).trim().to_owned();
+    if text.is_empty() { format!("see {}", log.display()) } else { text }
+}

@@ -1,0 +1,83 @@
+//! `busbar show`: all that is known of a job.
+
+use clap::Args;
+
+use super::users::Users;
+use super::{Daemon, unexpected, words};
+use crate::live::job::After;
+use crate::live::wire::{JobDetails, Reply, Request};
+use crate::report::{human_energy, human_power};
+
+/// Show all that is known of a job
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Its number
+    job: u64,
+
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match arguments.daemon.ask(&Request::Show { job: arguments.job })? {
+        Reply::Show(details) => {
+            let users = Users::of_this_machine();
+            arguments.daemon.show(&details, |details| describe(details, &users))
+        }
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn describe(details: &JobDetails, users: &Users) -> String {
+    let JobDetails { line, wish, .. } = details;
+    let mut rows = vec![
+        ("job", line.job.to_string()),
+        ("name", words::visible(&line.name)),
+        ("user", users.name(line.user)),
+    ];
+    let state = words::state(line.state);
+    let reason = line.reason.as_deref().filter(|reason| *reason != state).map(words::visible);
+    rows.push(("state", reason.map_or(state.to_owned(), |reason| format!("{state}: {reason}"))));
+    rows.extend(details.end.as_ref().map(|end| ("end", words::end(end))));
+    rows.push(("submitted", words::local_time(line.submitted)));
+    rows.extend(line.started.map(|started| ("started", words::local_time(started))));
+    rows.extend(details.ended.map(|ended| ("ended", words::local_time(ended))));
+    let limit = words::clock(line.time);
+    let ran = line.ran.map(|ran| format!("{} of {limit}", words::clock(ran)));
+    rows.push(("time", ran.unwrap_or(limit)));
+    let mut nodes = line.nodes.to_string();
+    if !line.on.is_empty() {
+        nodes += &format!(": {}", words::node_list(&line.on));
+    }
+    if let Some((fewest, most)) = wish.moldable {
+        nodes += &format!(" (asks for {}; {fewest} to {most} would do)", wish.nodes);
+    }
+    rows.push(("nodes", nodes));
+    if let Some(power) = line.power {
+        let speed = line.speed.map(|speed| f64::from(speed) / 1e4);
+        let speed = speed.map(|percent| format!(", at {percent:.1} % of its speed"));
+        rows.push(("power", human_power(power.as_f64()) + &speed.unwrap_or_default()));
+    }
+    let energy = details.energy.map(|energy| human_energy(energy.as_f64()));
+    rows.extend(energy.map(|energy| ("energy", energy + ", as far as is believed")));
+    rows.extend(wish.application.as_deref().map(|name| ("application", words::visible(name))));
+    rows.extend(wish.slowdown.as_deref().map(|text| ("slowdown", words::visible(text))));
+    if !wish.after.is_empty() {
+        let after = |after: &After| match after.any {
+            true => format!("{} (however it ends)", after.job),
+            false => after.job.to_string(),
+        };
+        rows.push(("after", wish.after.iter().map(after).collect::<Vec<_>>().join(", ")));
+    }
+    if details.attempts > 1 {
+        rows.push(("attempts", details.attempts.to_string()));
+    }
+    rows.push(("command", words::command(&details.command)));
+    let path = |path: &std::path::Path| words::visible(&path.to_string_lossy());
+    rows.push(("folder", path(&details.folder)));
+    rows.push(("output", path(&details.output)));
+    if details.errors != details.output {
+        rows.push(("errors", path(&details.errors)));
+    }
+    words::rows(&rows)
+}

@@ -1,0 +1,54 @@
+//! `busbar status` and `busbar stop`: how the daemon is, and that it has done enough.
+
+use clap::Args;
+
+use super::{Daemon, budget, unexpected, words};
+use crate::live::wire::{self, Reply, Request};
+
+/// Show how the daemon is
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Status {
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+/// Stop the daemon; jobs run on, and are found again when it is started
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Stop {
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+pub(super) fn run(arguments: &Status) -> anyhow::Result<()> {
+    match arguments.daemon.ask(&Request::Status)? {
+        Reply::Status(status) => arguments.daemon.show(&status, |status| describe(status)),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+pub(super) fn stop(arguments: &Stop) -> anyhow::Result<()> {
+    match arguments.daemon.ask(&Request::Stop)? {
+        Reply::Stopping => arguments
+            .daemon
+            .show(&Reply::Stopping, |_| "the daemon stops; jobs run on\n".to_owned()),
+        reply => Err(unexpected(&reply)),
+    }
+}
+
+fn describe(status: &wire::Status) -> String {
+    let (nodes, idle) = status.nodes;
+    let (version, process) = (&status.version, status.process);
+    let since = words::local_time(status.since);
+    let (cycles, longest) = (status.cycles, status.longest_cycle as f64 / 1000.0);
+    let mut rows = vec![
+        ("daemon", format!("version {version}, process {process}, since {since}")),
+        ("policy", status.policy.clone()),
+        ("engine", status.engine.clone()),
+        ("machine", format!("{}, {nodes} nodes, {idle} of them idle", status.machine)),
+        ("jobs", format!("{} running, {} waiting", status.running, status.waiting)),
+    ];
+    rows.extend(budget::rows(&status.power));
+    rows.push(("cycles", format!("{cycles}; the longest of late took {longest:.1} ms")));
+    rows.extend(status.notices.iter().map(|notice| ("notice", words::visible(notice))));
+    words::rows(&rows)
+}

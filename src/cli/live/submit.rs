@@ -1,0 +1,145 @@
+//! `busbar submit`: a command or a script becomes a job.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::options::{JobOptions, Places};
+use super::{Daemon, script, unexpected, wait};
+use crate::cli::{print, warn};
+use crate::live::job::{Program, Submission};
+use crate::live::socket::Limits;
+use crate::live::wire::{Reply, Request};
+
+/// Submit a job to the daemon
+///
+/// It runs as soon as there are nodes and power for it, in the current folder and with the present
+/// environment. A script may say what it needs in lines such as '#BUSBAR -N 2 -t 10m' before its first
+/// command; what is typed wins. Command and environment together have at most a mebibyte.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  busbar submit -N 2 -t 10m -- ./solve input.dat
+  busbar submit -J sweep --moldable 2-8 --slowdown 10% --wait -- make run
+  busbar submit --after 12 script.sh argument")]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    job: JobOptions,
+
+    #[command(flatten)]
+    places: Places,
+
+    /// Wait for its end, and exit as it does
+    #[arg(long)]
+    wait: bool,
+
+    #[command(flatten)]
+    daemon: Daemon,
+
+    /// A script with its arguments; or, after --, any command
+    #[arg(value_name = "SCRIPT or -- COMMAND", required = true, trailing_var_arg = true)]
+    words: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let submission = submission(arguments)?;
+    let request = Request::Submit(Box::new(submission));
+    let written = serde_json::to_vec(&request).context("the job cannot be sent")?;
+    let (size, most) = (written.len(), Limits::default().request);
+    if size > most {
+        bail!(
+            "the job has {size} bytes, most of them probably in its environment, and a daemon takes \
+             {most}; submit it with less: env -i PATH=\"$PATH\" busbar submit …"
+        );
+    }
+    let daemon = &arguments.daemon;
+    let (job, remark) = match daemon.ask(&request)? {
+        Reply::Submitted { job, remark } => (job, remark),
+        reply => return Err(unexpected(&reply)),
+    };
+    if let Some(remark) = &remark {
+        warn(&format!("job {job} {remark}, and waits until that is otherwise"));
+    }
+    if !arguments.wait {
+        let answer = match &remark {
+            Some(remark) => json!({ "job": job, "remark": remark }),
+            None => json!({ "job": job }),
+        };
+        daemon.show(&answer, |_| format!("submitted job {job}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !daemon.json {
+        print(&format!("submitted job {job}\n"))?;
+    }
+    let details = wait::until_over(daemon, job)?;
+    daemon.show(&details, wait::outcome)?;
+    Ok(ExitCode::from(wait::exit_code(&details)))
+}
+
+fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
+    let Some((first, others)) = arguments.words.split_first() else {
+        bail!("there is nothing to submit; name a script, or a command after --");
+    };
+    let (mut job, mut places) = (arguments.job.clone(), arguments.places.clone());
+    let mut command = match is_after_dashes(arguments.words.len(), std::env::args_os()) {
+        true => vec![first.clone()],
+        false => {
+            let script = script::read(Path::new(first))?;
+            script.warnings.iter().for_each(|text| warn(text));
+            job = job.over(script.job);
+            places = places.over(script.places);
+            script.command
+        }
+    };
+    command.extend_from_slice(others);
+    let here = std::env::current_dir().context("cannot find out the current folder")?;
+    let folder = places.folder.map_or_else(|| here.clone(), |folder| here.join(folder));
+    let program = Program {
+        command,
+        environment: environment(),
+        output: folder.join(places.output.unwrap_or_else(|| "busbar-%j.out".into())),
+        errors: places.errors.map(|errors| folder.join(errors)),
+        folder,
+    };
+    Ok(Submission { wish: job.wish(&script::base_name(first)), program })
+}
+
+/// Whether the last so many words of a command line come after `--`: then they are a command, and no
+/// script. The parser does not tell the two apart.
+fn is_after_dashes<W: AsRef<OsStr>>(words: usize, line: impl Iterator<Item = W>) -> bool {
+    let line: Vec<W> = line.collect();
+    let before = line.len().checked_sub(words + 1).and_then(|place| line.get(place));
+    before.is_some_and(|word| word.as_ref() == "--")
+}
+
+/// The environment, as far as it is text.
+fn environment() -> Vec<(String, String)> {
+    let mut environment = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        match (name.to_str(), value.to_str()) {
+            (Some(name), Some(value)) => environment.push((name.to_owned(), value.to_owned())),
+            _ => {
+                warn(&format!("the variable {} is not UTF-8; the job goes without", name.display()))
+            }
+        }
+    }
+    environment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_comes_after_dashes() {
+        let is_command = |words, line: &str| is_after_dashes(words, line.split(' '));
+        assert!(is_command(2, "busbar submit -N 2 -- echo x"));
+        assert!(is_command(3, "busbar submit -- echo -- x"));
+        assert!(!is_command(2, "busbar submit -N 2 script.sh x"));
+        assert!(!is_command(3, "busbar submit script.sh -- x"));
+        assert!(!is_command(9, "busbar"));
+    }
+}

@@ -1,0 +1,149 @@
+//! How times, states, nodes and ends are written for people.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::live::End;
+use crate::live::job::Why;
+use crate::live::wire::State;
+use crate::units::Span;
+
+/// A time on the wall, here: seconds since 1970.
+pub(super) fn local_time(seconds: i64) -> String {
+    match Timestamp::from_second(seconds) {
+        Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => format!("{seconds} s after 1970"),
+    }
+}
+
+/// A length of time as squeue writes it: `M:SS`, `H:MM:SS` or `D-HH:MM:SS`; parts of a second are cut.
+pub(super) fn clock(span: Span) -> String {
+    let seconds = span.millis() / 1000;
+    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    match (days, hours) {
+        (0, 0) => format!("{minutes}:{seconds:02}"),
+        (0, _) => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{days}-{hours:02}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// Nodes in order, neighbours together: `0-3,7`.
+pub(super) fn node_list(nodes: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &node in nodes {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(node) => *last = node,
+            _ => ranges.push((node, node)),
+        }
+    }
+    let text = |(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// A state in a word.
+pub(super) fn state(state: State) -> &'static str {
+    match state {
+        State::Waiting => "waiting",
+        State::Blocked => "blocked",
+        State::Held => "held",
+        State::Running => "running",
+        State::Suspended => "suspended",
+        State::Ending => "ending",
+        State::Completed => "completed",
+        State::Failed => "failed",
+        State::TimedOut => "timed out",
+        State::Cancelled => "cancelled",
+        State::Lost => "lost",
+    }
+}
+
+/// Whether a job is over.
+pub(super) fn is_over(state: State) -> bool {
+    match state {
+        State::Waiting | State::Blocked | State::Held => false,
+        State::Running | State::Suspended | State::Ending => false,
+        State::Completed | State::Failed | State::TimedOut | State::Cancelled | State::Lost => true,
+    }
+}
+
+/// How a process ended.
+pub(super) fn end(end: &End) -> String {
+    match end {
+        End::Exited(code) => format!("exit code {code}"),
+        End::Signalled(signal) => format!("ended by signal {signal}"),
+        End::Failed(reason) => format!("could not be run: {}", visible(reason)),
+        End::Lost => "nobody knows how it ended".to_owned(),
+    }
+}
+
+/// Why a job ended that did not end by itself.
+pub(super) fn why(why: Why) -> &'static str {
+    match why {
+        Why::Cancelled => "cancelled",
+        Why::TimeLimit => "its time was over",
+        Why::Budget => "no power for it any more",
+        Why::Dependency => "a job before it did not end well",
+        Why::Dropped => "given up by the policy",
+    }
+}
+
+/// A text of somebody else's, without anything that would steer the terminal.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A command as one could type it.
+pub(super) fn command(words: &[String]) -> String {
+    let quoted = |word: &String| {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", visible(word).replace('\'', "'\\''")),
+        }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Rows of a name and a value, the names to the right.
+pub(super) fn rows(rows: &[(&str, String)]) -> String {
+    rows.iter().map(|(name, value)| format!("{name:>12}  {value}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_look_like_a_clock() {
+        for (seconds, text) in [
+            (0, "0:00"),
+            (59, "0:59"),
+            (60, "1:00"),
+            (3599, "59:59"),
+            (3600, "1:00:00"),
+            (86_399, "23:59:59"),
+            (90_061, "1-01:01:01"),
+        ] {
+            assert_eq!(clock(Span::from_secs(seconds)), text);
+        }
+        assert_eq!(clock(Span::from_millis(1999)), "0:01");
+    }
+
+    #[test]
+    fn neighbours_stand_together() {
+        assert_eq!(node_list(&[]), "");
+        assert_eq!(node_list(&[4]), "4");
+        assert_eq!(node_list(&[0, 1, 2, 3, 7, 9, 10]), "0-3,7,9-10");
+        assert_eq!(node_list(&[u32::MAX, 0]), "4294967295,0");
+    }
+
+    #[test]
+    fn commands_can_be_typed_and_steer_no_terminal() {
+        let words = ["sh", "-c", "echo 'a b'; \u{1b}[2J", ""].map(str::to_owned);
+        assert_eq!(command(&words), "sh -c 'echo '\\''a b'\\''; \u{fffd}[2J' ''");
+    }
+}

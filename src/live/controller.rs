@@ -1,0 +1,597 @@
+//! Observe, decide, and say what is to be done: the part of a daemon that has no clock, no files and no
+//! processes.
+//!
+//! Whoever drives it tells it what happened and what clients ask for, lets it take a [turn], and
+//! [takes](Controller::take) what came of all that: a [`Batch`] to be written down and a list of
+//! [`Act`]s. Only when the batch is written may the acts be carried out, in their order: what becomes
+//! less comes before what becomes more. So what is drawn is within the budget at every step, also if the
+//! driver dies between two of them.
+//!
+//! [turn]: Controller::turn
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::engine::{Allotment, Attempt, End, Signal};
+use super::job::{Because, Course, Ending, Entry, Event, Happening, Outcome, Phase, Why};
+use super::roster::{Done, Roster};
+use super::setup::Setup;
+use super::store::{Batch, Saved};
+use crate::budget::Budget;
+use crate::dispatch::Rejection;
+use crate::model::ProfiledError;
+use crate::policy::DropReason;
+use crate::units::{Instant, Joules, Span, Watts};
+
+mod recovery;
+mod requests;
+mod squeeze;
+#[cfg(test)]
+mod tests;
+
+pub use requests::WasGood;
+
+/// The jobs of a daemon, and who decides about them.
+pub struct Controller {
+    setup: Setup,
+    /// What the machine may draw, as it was set; the policy may be given less.
+    budget: Budget,
+    budget_is_an_operators: bool,
+    /// Jobs that are not over.
+    jobs: BTreeMap<u64, Entry>,
+    /// Of those, the ones that run.
+    running: BTreeSet<u64>,
+    /// How many of them each user has.
+    of_user: HashMap<u32, usize>,
+    next: u64,
+    /// Who waits for the end of whom.
+    followers: BTreeMap<u64, BTreeSet<u64>>,
+    /// Jobs that have to wait although they are not in the queue, and why.
+    stuck: BTreeMap<u64, &'static str>,
+    /// Jobs that run and that the policy knows nothing of, as another one started them: they keep what they
+    /// have.
+    strangers: BTreeSet<u64>,
+    roster: Roster,
+    /// The roster does not fit the jobs any more.
+    must_rebuild: bool,
+    /// Something happened that the policy has not been asked about.
+    must_ask: bool,
+    /// What was last written down as the limit in force.
+    limit: Option<Watts>,
+    /// That more is held than the limit allows.
+    shortage: Option<String>,
+    /// What was refused of the last decisions.
+    refusals: BTreeSet<String>,
+    unwritten: Unwritten,
+}
+
+/// What came of the last turn and is to be written down and done.
+#[derive(Default)]
+struct Unwritten {
+    submitted: Vec<(Entry, super::job::Program)>,
+    changed: BTreeSet<u64>,
+    over: Vec<Entry>,
+    events: Vec<Event>,
+    budget: Option<Option<String>>,
+    acts: Vec<Act>,
+}
+
+/// Something to be done in the real world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Start an attempt of a job.
+    Start {
+        /// Which.
+        attempt: Attempt,
+        /// What it has.
+        allotment: Allotment,
+    },
+    /// Give a running job something else.
+    Set {
+        /// Which.
+        attempt: Attempt,
+        /// What it has from now on.
+        allotment: Allotment,
+        /// What it had.
+        before: Allotment,
+        /// For how long it stands still, because it has to move.
+        pause: Span,
+    },
+    /// Send a signal.
+    Signal {
+        /// To whom.
+        attempt: Attempt,
+        /// Which.
+        signal: Signal,
+    },
+    /// Whatever is kept of it may go.
+    Forget {
+        /// Of what.
+        attempt: Attempt,
+    },
+}
+
+/// What is to be written down, and then done.
+pub struct Turn {
+    /// To be written first.
+    pub batch: Batch,
+    /// To be done then, in this order.
+    pub acts: Vec<Act>,
+}
+
+/// Why a daemon cannot go on with its jobs.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// What is known of applications cannot be used.
+    #[error(transparent)]
+    Profiled(#[from] ProfiledError),
+    /// A job runs where the machine has no such node.
+    #[error(
+        "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon \
+         with the machine that it had, let the job end or cancel it, and change the machine then"
+    )]
+    NoSuchNode {
+        /// Which.
+        job: u64,
+    },
+}
+
+impl Controller {
+    /// A daemon's jobs as they were written down.
+    pub fn new(
+        setup: Setup,
+        budget: Budget,
+        saved: Saved,
+        now: Instant,
+    ) -> Result<Self, ControllerError> {
+        let roster = Roster::new(&setup, setup.handed_out(&budget), now)?;
+        let mut controller = Controller {
+            setup,
+            budget,
+            budget_is_an_operators: saved.budget.is_some(),
+            jobs: saved.jobs.into_iter().map(|entry| (entry.number, entry)).collect(),
+            running: BTreeSet::new(),
+            of_user: HashMap::new(),
+            next: saved.next.max(1),
+            followers: BTreeMap::new(),
+            stuck: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+            roster,
+            must_rebuild: true,
+            must_ask: true,
+            limit: None,
+            shortage: None,
+            refusals: BTreeSet::new(),
+            unwritten: Unwritten::default(),
+        };
+        for entry in controller.jobs.values() {
+            *controller.of_user.entry(entry.owner.user).or_default() += 1;
+        }
+        controller.rebuild(now)?;
+        Ok(controller)
+    }
+
+    /// Makes the roster anew from the jobs.
+    fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
+        let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now)?;
+        self.followers.clear();
+        self.stuck.clear();
+        self.strangers.clear();
+        for entry in self.jobs.values() {
+            match self.setup.job(entry) {
+                Ok(job) => roster.add(job),
+                // Under another policy it was fine. If it runs, it draws what it draws.
+                Err(_) if matches!(entry.phase, Phase::Running(_)) => {
+                    roster.add(self.setup.stand_in(entry));
+                    self.strangers.insert(entry.number);
+                }
+                Err(_) => {
+                    self.stuck.insert(entry.number, "the policy does not know its application");
+                    continue;
+                }
+            }
+            if let Phase::Running(course) = &entry.phase {
+                let until = course
+                    .ending
+                    .map_or(course.until, |ending| ending.asked + self.setup.kill_after);
+                roster
+                    .restore(entry.number, course, until, now)
+                    .map_err(|_| ControllerError::NoSuchNode { job: entry.number })?;
+            }
+        }
+        self.roster = roster;
+        let runs = |entry: &&Entry| matches!(entry.phase, Phase::Running(_));
+        self.running = self.jobs.values().filter(runs).map(|entry| entry.number).collect();
+        let waiting: Vec<u64> = self
+            .jobs
+            .values()
+            .filter(|entry| entry.phase == Phase::Waiting)
+            .map(|entry| entry.number)
+            .collect();
+        for number in waiting {
+            self.line_up(number);
+        }
+        self.must_rebuild = false;
+        self.must_ask = true;
+        Ok(())
+    }
+
+    /// A job that may start gets into the queue; others wait for whatever they wait for.
+    fn line_up(&mut self, number: u64) {
+        let Some(entry) = self.jobs.get(&number) else { return };
+        let mut is_free = !entry.wish.held && !self.stuck.contains_key(&number);
+        for after in &entry.wish.after {
+            if self.jobs.contains_key(&after.job) {
+                self.followers.entry(after.job).or_default().insert(number);
+                is_free = false;
+            }
+        }
+        if is_free && !self.roster.waits(number) {
+            match self.roster.arrive(number) {
+                Ok(()) => self.must_ask = true,
+                Err(Rejection::TooManyNodes) => {
+                    self.stuck.insert(number, "needs more nodes than the machine has");
+                }
+                Err(Rejection::TooMuchPower) => {
+                    self.stuck.insert(number, "needs more power than the budget allows");
+                }
+            }
+        }
+    }
+
+    /// An attempt has ended. What is not the present attempt of a job changes nothing.
+    pub fn ended(&mut self, now: Instant, attempt: Attempt, end: End) {
+        let Some(entry) = self.jobs.get(&attempt.job) else {
+            self.unwritten.acts.push(Act::Forget { attempt });
+            return;
+        };
+        let Phase::Running(course) = &entry.phase else { return };
+        if entry.attempts != attempt.number {
+            return;
+        }
+        let outcome = Outcome {
+            start: Some(course.start),
+            end: now.max(course.start),
+            how: Some(end),
+            why: course.ending.map(|ending| ending.why),
+            energy: course.energy_at(now),
+            nodes: course.allotment.nodes.iter().map(|(node, _)| *node).collect(),
+        };
+        self.roster.end(attempt.job);
+        self.running.remove(&attempt.job);
+        self.must_ask = true;
+        self.finish(now, attempt.job, outcome);
+        self.unwritten.acts.push(Act::Forget { attempt });
+    }
+
+    /// A job is over; whoever waits for it goes on or is dropped.
+    fn finish(&mut self, now: Instant, number: u64, outcome: Outcome) {
+        let Some(mut entry) = self.jobs.remove(&number) else { return };
+        if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
+            *own = own.saturating_sub(1);
+        }
+        self.unwritten.changed.remove(&number);
+        self.stuck.remove(&number);
+        self.strangers.remove(&number);
+        let is_good = outcome.is_good();
+        self.note(now, Happening::Ended { job: number, outcome: outcome.clone() });
+        entry.phase = Phase::Over(outcome);
+        self.unwritten.over.push(entry);
+        for follower in self.followers.remove(&number).unwrap_or_default() {
+            let Some(entry) = self.jobs.get(&follower) else { continue };
+            let mut needs = entry.wish.after.iter().filter(|after| after.job == number);
+            if is_good || needs.all(|after| after.any) {
+                self.line_up(follower);
+            } else {
+                self.give_up(now, follower, Why::Dependency);
+            }
+        }
+    }
+
+    /// Takes a job out of the queue, if it is there.
+    fn withdraw(&mut self, number: u64) {
+        self.must_rebuild |= !self.roster.withdraw(number);
+        self.must_ask = true;
+    }
+
+    /// A job that waits never runs.
+    fn give_up(&mut self, now: Instant, number: u64, why: Why) {
+        self.withdraw(number);
+        self.roster.strike(number);
+        let outcome = Outcome {
+            start: None,
+            end: now,
+            how: None,
+            why: Some(why),
+            energy: Joules::ZERO,
+            nodes: Vec::new(),
+        };
+        self.finish(now, number, outcome);
+    }
+
+    /// Another budget from now on. `by_operator` is what an operator wrote, if it was one.
+    pub fn set_budget(&mut self, budget: Budget, by_operator: bool) {
+        if budget == self.budget && by_operator == self.budget_is_an_operators {
+            return;
+        }
+        self.budget = budget;
+        self.budget_is_an_operators = by_operator;
+        self.roster.set_budget(self.setup.handed_out(&self.budget));
+        self.must_ask = true;
+        // Who could not be fed may be now.
+        self.must_rebuild |= !self.stuck.is_empty();
+    }
+
+    /// Another policy, machine or rules from now on. If they cannot be, everything is as it was.
+    pub fn set_up(
+        &mut self,
+        setup: Setup,
+        budget: Budget,
+        now: Instant,
+    ) -> Result<(), ControllerError> {
+        let before = (
+            std::mem::replace(&mut self.setup, setup),
+            std::mem::replace(&mut self.budget, budget),
+        );
+        let rebuilt = self.rebuild(now);
+        if rebuilt.is_err() {
+            (self.setup, self.budget) = before;
+            self.rebuild(now)?;
+        }
+        rebuilt
+    }
+
+    /// When there will be something to do although nothing happens: a limit comes into force, the time
+    /// of a job is over, or the policy wants to be asked.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let limit = self.roster.ledger().limits_to_come().first().map(|change| change.0);
+        let running =
+            self.running.iter().filter_map(|number| match &self.jobs.get(number)?.phase {
+                Phase::Running(course) => Some(course),
+                _ => None,
+            });
+        let over = running.map(|course| match course.ending {
+            None => course.until,
+            Some(ending) => ending.asked + self.setup.kill_after,
+        });
+        limit.into_iter().chain(over).chain(self.roster.wake()).min()
+    }
+
+    /// It is so late. Whoever is submitted from now on meets the limits from now on.
+    pub fn advance(&mut self, now: Instant) {
+        self.roster.advance(now);
+    }
+
+    /// Does what is due, and lets the policy decide if anything has happened.
+    pub fn turn(&mut self, now: Instant) -> Result<(), ControllerError> {
+        if self.must_rebuild || self.roster.is_stale() {
+            self.rebuild(now)?;
+        }
+        self.roster.advance(now);
+        self.note_limit(now);
+        self.enforce_times(now);
+        self.must_ask |= self.roster.wake().is_some_and(|at| at <= now);
+        self.give_back(now);
+        if self.is_short() && self.roster.adjusts() {
+            // It knows best where to save.
+            self.ask(now);
+        }
+        self.squeeze(now);
+        // While somebody stands still for lack of power, nobody else gets it.
+        if self.must_ask && (self.roster.adjusts() || !self.roster.ledger().has_suspended()) {
+            self.ask(now);
+        }
+        Ok(())
+    }
+
+    /// Whether jobs hold more than they may.
+    pub(super) fn is_short(&self) -> bool {
+        self.roster.ledger().power() > self.roster.ledger().limit()
+    }
+
+    /// Writes down which limit is in force, if that is another than before.
+    fn note_limit(&mut self, now: Instant) {
+        let limit = self.budget.at(now);
+        if self.limit != Some(limit) {
+            self.limit = Some(limit);
+            self.must_ask = true;
+            let power = (limit != Watts::UNLIMITED).then(|| limit.milliwatts());
+            let base = self.setup.machine.base_power.milliwatts();
+            self.note(now, Happening::Limit { power, base });
+        }
+    }
+
+    /// Asks jobs to end whose time is over, and ends those by force that were asked in vain.
+    fn enforce_times(&mut self, now: Instant) {
+        let wait = self.setup.kill_after;
+        let is_due = |number: &&u64| match self.jobs.get(number).map(|entry| &entry.phase) {
+            Some(Phase::Running(Course { ending: None, until, .. })) => *until <= now,
+            Some(Phase::Running(Course { ending: Some(ending), .. })) => ending.asked + wait <= now,
+            _ => false,
+        };
+        let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
+        for number in due {
+            self.ask_to_end(now, number, Why::TimeLimit);
+        }
+    }
+
+    /// Asks a running job to end; by force if it was asked before, long enough ago, or if it stands still:
+    /// it would need power to hear it.
+    fn ask_to_end(&mut self, now: Instant, number: u64, why: Why) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        let attempt = Attempt { job: number, number: entry.attempts };
+        let Phase::Running(course) = &mut entry.phase else { return };
+        let is_overdue = |before: Ending| before.asked + self.setup.kill_after <= now;
+        if course.ending.is_some_and(|before| !is_overdue(before)) {
+            return;
+        }
+        let forced = course.ending.is_some() || course.suspended;
+        let why = course.ending.map_or(why, |ending| ending.why);
+        course.ending = Some(Ending { why, asked: now, forced });
+        let is_suspended = course.suspended;
+        self.unwritten.changed.insert(number);
+        // Policies take it that whoever runs will end later than now.
+        if !is_suspended {
+            self.roster.extend(number, now + self.setup.kill_after);
+        }
+        self.must_ask = true;
+        let signal = if forced { Signal::Kill } else { Signal::Terminate };
+        self.unwritten.acts.push(Act::Signal { attempt, signal });
+        self.note(now, Happening::Ending { job: number, why, forced });
+    }
+
+    /// Lets the policy decide.
+    fn ask(&mut self, now: Instant) {
+        self.must_ask = false;
+        let mut done = Vec::new();
+        let mut refused = Vec::new();
+        self.roster.decide(|result| match result {
+            Ok(what) => done.push(what),
+            Err(violation) => refused.push(violation),
+        });
+        for what in done {
+            match what {
+                Done::Started { number, allotment } => self.start(now, number, allotment),
+                Done::Changed { number, allotment, pause } => {
+                    self.change(now, number, allotment, pause, Because::Policy);
+                }
+                Done::Dropped { number, reason: DropReason::NeverFed } => {
+                    self.stuck.insert(number, "needs more power than the budget allows");
+                }
+                Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped),
+            }
+        }
+        let refusals: BTreeSet<String> = refused.iter().map(|no| self.roster.tell(no)).collect();
+        for refusal in &refusals {
+            // Once is enough.
+            if !self.refusals.contains(refusal) {
+                let text = format!("the policy decided what cannot be: {refusal}");
+                self.note(now, Happening::Notice { text });
+            }
+        }
+        self.refusals = refusals;
+    }
+
+    fn start(&mut self, now: Instant, number: u64, allotment: Allotment) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        entry.attempts += 1;
+        let attempt = Attempt { job: number, number: entry.attempts };
+        entry.phase = Phase::Running(Course::new(now, allotment.clone()));
+        self.running.insert(number);
+        self.unwritten.changed.insert(number);
+        self.unwritten.acts.push(Act::Start { attempt, allotment: allotment.clone() });
+        self.note(now, Happening::Started { job: number, attempt: attempt.number, allotment });
+    }
+
+    fn change(
+        &mut self,
+        now: Instant,
+        number: u64,
+        allotment: Allotment,
+        pause: Span,
+        because: Because,
+    ) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        let attempt = Attempt { job: number, number: entry.attempts };
+        let Phase::Running(course) = &mut entry.phase else { return };
+        let before = course.allotment.clone();
+        match because {
+            Because::Squeezed if course.squeezed_from.is_none() => {
+                course.squeezed_from = Some(before.clone());
+            }
+            Because::Squeezed => (),
+            Because::Policy | Because::Restored => course.squeezed_from = None,
+        }
+        course.change(now, allotment.clone(), pause);
+        self.unwritten.changed.insert(number);
+        let allotted = allotment.clone();
+        self.unwritten.acts.push(Act::Set { attempt, allotment: allotted, before, pause });
+        self.note(now, Happening::Changed { job: number, allotment, because });
+    }
+
+    fn note(&mut self, at: Instant, what: Happening) {
+        self.unwritten.events.push(Event { at, what });
+    }
+
+    /// Writes down something an operator should know.
+    pub fn notice(&mut self, now: Instant, text: String) {
+        self.note(now, Happening::Notice { text });
+    }
+
+    /// Writes down that a daemon begins its work.
+    pub fn began(&mut self, now: Instant) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let policy = self.setup.policy.to_string();
+        self.note(now, Happening::Began { version, policy });
+    }
+
+    /// Writes down that it ends its work.
+    pub fn stopped(&mut self, now: Instant) {
+        self.note(now, Happening::Stopped);
+    }
+
+    /// What is to be written down and then done.
+    pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
+        let Unwritten { submitted, changed, over, events, budget, acts } =
+            std::mem::take(&mut self.unwritten);
+        let as_it_is = |entry: Entry| self.jobs.get(&entry.number).cloned().unwrap_or(entry);
+        let submitted: Vec<_> =
+            submitted.into_iter().map(|(entry, program)| (as_it_is(entry), program)).collect();
+        let new: BTreeSet<u64> = submitted.iter().map(|(entry, _)| entry.number).collect();
+        let alive = changed.iter().filter(|number| !new.contains(number));
+        let mut changed: Vec<Entry> =
+            alive.filter_map(|number| self.jobs.get(number).cloned()).collect();
+        changed.extend(over);
+        let batch = Batch { submitted, changed, events, budget, now: (now, wall), boot: None };
+        Turn { batch, acts }
+    }
+
+    /// Whether there is nothing to be written down.
+    pub fn is_clean(&self) -> bool {
+        let Unwritten { submitted, changed, over, events, budget, acts } = &self.unwritten;
+        submitted.is_empty()
+            && changed.is_empty()
+            && over.is_empty()
+            && events.is_empty()
+            && budget.is_none()
+            && acts.is_empty()
+    }
+
+    /// What it works with.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Jobs that are not over, by their numbers.
+    pub fn jobs(&self) -> &BTreeMap<u64, Entry> {
+        &self.jobs
+    }
+
+    pub(super) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// What the machine may draw.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Whether an operator has set the budget.
+    pub fn budget_is_an_operators(&self) -> bool {
+        self.budget_is_an_operators
+    }
+
+    /// That more is held than may be, and what is done about it.
+    pub fn shortage(&self) -> Option<&str> {
+        self.shortage.as_deref()
+    }
+
+    /// How many jobs wait, in whatever state.
+    pub fn waiting(&self) -> usize {
+        self.jobs.len().saturating_sub(self.running.len())
+    }
+
+    /// How many jobs run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+}

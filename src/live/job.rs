@@ -1,0 +1,419 @@
+//! A job as a daemon keeps it: what its user asked for, and what has become of it.
+//!
+//! Everything here can be written down and read back. Times are milliseconds of the daemon's own
+//! clock ([`Instant`]), power is in milliwatts, energy in microjoules.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::engine::{Allotment, End};
+use crate::model::Work;
+use crate::units::{Instant, Joules, Span, Watts};
+
+/// Whose a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Owner {
+    /// The user's number.
+    pub user: u32,
+    /// The number of the group.
+    pub group: u32,
+}
+
+/// What is submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submission {
+    /// What the job is to have.
+    pub wish: Wish,
+    /// What it is to do.
+    pub program: Program,
+}
+
+/// What a job is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wish {
+    /// What its user calls it.
+    pub name: String,
+    /// How many nodes; at least one.
+    pub nodes: u32,
+    /// Fewest and most nodes it could do with, if it is moldable.
+    #[serde(default)]
+    pub moldable: Option<(u32, u32)>,
+    /// How long it may run on these nodes, unthrottled.
+    pub time: Span,
+    /// Which application it is, by name.
+    #[serde(default)]
+    pub application: Option<String>,
+    /// How much longer it may take so that it need not wait: `10%` or `unbounded`.
+    #[serde(default)]
+    pub slowdown: Option<String>,
+    /// Jobs that have to end first.
+    #[serde(default)]
+    pub after: Vec<After>,
+    /// Whether it is to wait until it is released.
+    #[serde(default)]
+    pub held: bool,
+}
+
+/// A job that has to end before another starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// Which.
+    pub job: u64,
+    /// Whether any end will do. Otherwise it must end well, and if it does not, whoever waits for it is
+    /// dropped.
+    #[serde(default)]
+    pub any: bool,
+}
+
+/// What a job is to do. It is kept in the database alone, as it may be large.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The program and its arguments; at least the program.
+    pub command: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Its environment; the daemon adds variables of its own.
+    pub environment: Vec<(String, String)>,
+    /// Where its output goes; `%j` is the job's number.
+    pub output: PathBuf,
+    /// Where its errors go; the same place if that is not said.
+    #[serde(default)]
+    pub errors: Option<PathBuf>,
+}
+
+impl Program {
+    /// Where output and errors go of the job with this number.
+    pub fn files(&self, number: u64) -> (PathBuf, PathBuf) {
+        let place = |pattern: &PathBuf| {
+            let name = pattern.to_string_lossy().replace("%j", &number.to_string());
+            self.folder.join(name)
+        };
+        let output = place(&self.output);
+        let errors = self.errors.as_ref().map_or_else(|| output.clone(), place);
+        (output, errors)
+    }
+}
+
+/// A job as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// By which its user knows it. Numbers rise in the order of submission, from 1, and are never used
+    /// again.
+    pub number: u64,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What it is to have.
+    pub wish: Wish,
+    /// When it was submitted.
+    pub submit: Instant,
+    /// How many times it has been tried.
+    pub attempts: u32,
+    /// How far it has got.
+    pub phase: Phase,
+}
+
+/// How far a job has got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It waits: for nodes and power, for others, or to be released, as its wish says.
+    Waiting,
+    /// It was decided that it runs.
+    Running(Course),
+    /// It is over.
+    Over(Outcome),
+}
+
+/// A job that runs, or is about to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Course {
+    /// When it started.
+    pub start: Instant,
+    /// What it has now.
+    pub allotment: Allotment,
+    /// What is left of its work, in steps of 2⁻⁶² of all of it, at `since`.
+    pub work: u64,
+    /// Up to when `work` and `energy` were reckoned.
+    pub since: Instant,
+    /// What it has drawn until then, as far as is believed.
+    pub energy: Joules,
+    /// It stands still until then, because it moves from nodes to nodes.
+    pub moves_until: Instant,
+    /// When its number of nodes changed last, if it ever did.
+    pub moved: Option<Instant>,
+    /// When its time is over.
+    pub until: Instant,
+    /// What it drew before its allotment last changed: a restart lowers before it raises.
+    pub previous_power: Watts,
+    /// Whether it stands still because there is no power for it.
+    pub suspended: bool,
+    /// What its policy gave it, if a falling budget left it with less.
+    pub squeezed_from: Option<Allotment>,
+    /// Whether it has been asked to end, and why.
+    pub ending: Option<Ending>,
+}
+
+impl Course {
+    /// A job that starts now.
+    pub fn new(now: Instant, allotment: Allotment) -> Self {
+        Course {
+            start: now,
+            work: Work::ALL.to_bits(),
+            since: now,
+            energy: Joules::ZERO,
+            moves_until: now,
+            moved: None,
+            until: now + allotment.time,
+            previous_power: Watts::ZERO,
+            suspended: false,
+            squeezed_from: None,
+            ending: None,
+            allotment,
+        }
+    }
+
+    /// What was left of its work when that was last reckoned. More than all of it is all of it.
+    pub fn work(&self) -> Work {
+        Work::from_bits(self.work).unwrap_or(Work::ALL)
+    }
+
+    /// What is left of its work now.
+    pub fn work_at(&self, now: Instant) -> Work {
+        match self.suspended {
+            true => self.work(),
+            false => {
+                self.work().after(now.since(self.since.max(self.moves_until)), self.allotment.time)
+            }
+        }
+    }
+
+    /// What it has drawn until now, as far as is believed.
+    pub fn energy_at(&self, now: Instant) -> Joules {
+        match self.suspended {
+            true => self.energy,
+            false => self.energy + self.allotment.power.over(now.since(self.since)),
+        }
+    }
+
+    /// Brings what is left and what was drawn up to now.
+    pub fn reckon(&mut self, now: Instant) {
+        (self.work, self.energy) = (self.work_at(now).to_bits(), self.energy_at(now));
+        self.since = self.since.max(now);
+    }
+
+    /// It has something else from now on, after a pause in which it moves.
+    pub fn change(&mut self, now: Instant, allotment: Allotment, pause: Span) {
+        self.reckon(now);
+        self.previous_power = self.allotment.power;
+        if allotment.nodes.len() != self.allotment.nodes.len() {
+            self.moved = Some(now);
+        }
+        self.moves_until = self.moves_until.max(now) + pause;
+        self.until = self.moves_until + self.work().time(allotment.time);
+        self.allotment = allotment;
+    }
+
+    /// It stands still from now on.
+    pub fn suspend(&mut self, now: Instant) {
+        self.reckon(now);
+        self.suspended = true;
+        self.until = Instant::NEVER;
+    }
+
+    /// It goes on.
+    pub fn resume(&mut self, now: Instant) {
+        self.suspended = false;
+        self.since = now;
+        self.moves_until = self.moves_until.max(now);
+        self.until = self.moves_until + self.work().time(self.allotment.time);
+    }
+}
+
+/// That a job has been asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Why.
+    pub why: Why,
+    /// When it was asked.
+    pub asked: Instant,
+    /// Whether it was ended by force since.
+    pub forced: bool,
+}
+
+/// Why a job ends that does not end by itself, or does not run at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Its time was over.
+    TimeLimit,
+    /// There was no power for it any more.
+    Budget,
+    /// A job that had to end well before it did not.
+    Dependency,
+    /// The policy gave it up.
+    Dropped,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// When it started, if it ever did.
+    pub start: Option<Instant>,
+    /// When it was over.
+    pub end: Instant,
+    /// How its process ended, if it had one.
+    pub how: Option<End>,
+    /// Why, if it did not end by itself.
+    pub why: Option<Why>,
+    /// What it has drawn in all, as far as is believed.
+    pub energy: Joules,
+    /// The nodes it had at the end.
+    pub nodes: Vec<u32>,
+}
+
+impl Outcome {
+    /// Whether it ended by itself and said that all went well.
+    pub fn is_good(&self) -> bool {
+        self.why.is_none() && self.how == Some(End::Exited(0))
+    }
+}
+
+/// Something that was decided or that happened. In the order in which they are written, events tell who
+/// held how much power when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: Happening,
+}
+
+/// What was decided, or happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Happening {
+    /// A daemon began its work.
+    Began {
+        /// Its version.
+        version: String,
+        /// By which policy it decides.
+        policy: String,
+    },
+    /// It ended its work properly. Jobs run on.
+    Stopped,
+    /// The limit in force changed, or was found at the beginning.
+    Limit {
+        /// What may be drawn, the machine's own draw included; nothing if there is no limit.
+        power: Option<u64>,
+        /// What the machine draws without any job.
+        base: u64,
+    },
+    /// Somebody submitted a job.
+    Submitted {
+        /// Which.
+        job: u64,
+    },
+    /// A job was held, or released.
+    Held {
+        /// Which.
+        job: u64,
+        /// Whether it is held now.
+        held: bool,
+    },
+    /// A job starts.
+    Started {
+        /// Which.
+        job: u64,
+        /// For the how many-th time.
+        attempt: u32,
+        /// What it has.
+        allotment: Allotment,
+    },
+    /// A job that was to start did not, and waits again.
+    Withdrawn {
+        /// Which.
+        job: u64,
+        /// What was in the way.
+        reason: String,
+    },
+    /// A running job has something else from now on.
+    Changed {
+        /// Which.
+        job: u64,
+        /// What it has.
+        allotment: Allotment,
+        /// What made it change.
+        because: Because,
+    },
+    /// A running job stands still; it draws nothing meanwhile.
+    Suspended {
+        /// Which.
+        job: u64,
+    },
+    /// It goes on with what it had.
+    Resumed {
+        /// Which.
+        job: u64,
+    },
+    /// A job was asked to end, or ended by force.
+    Ending {
+        /// Which.
+        job: u64,
+        /// Why.
+        why: Why,
+        /// Whether by force.
+        forced: bool,
+    },
+    /// A job is over.
+    Ended {
+        /// Which.
+        job: u64,
+        /// How.
+        outcome: Outcome,
+    },
+    /// Something that an operator should know.
+    Notice {
+        /// What.
+        text: String,
+    },
+}
+
+impl Happening {
+    /// The job that this is about.
+    pub fn job(&self) -> Option<u64> {
+        match self {
+            Happening::Submitted { job }
+            | Happening::Held { job, .. }
+            | Happening::Started { job, .. }
+            | Happening::Withdrawn { job, .. }
+            | Happening::Changed { job, .. }
+            | Happening::Suspended { job }
+            | Happening::Resumed { job }
+            | Happening::Ending { job, .. }
+            | Happening::Ended { job, .. } => Some(*job),
+            Happening::Began { .. }
+            | Happening::Stopped
+            | Happening::Limit { .. }
+            | Happening::Notice { .. } => None,
+        }
+    }
+}
+
+/// What made a running job change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Because {
+    /// The policy decided so.
+    Policy,
+    /// The budget fell.
+    Squeezed,
+    /// The budget rose again.
+    Restored,
+}

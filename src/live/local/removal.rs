@@ -1,0 +1,71 @@
+//! Removes what was kept of attempts, beside everything else: disks may take their time, and nobody
+//! waits for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use super::speed;
+
+/// Removes folders of attempts. Those that were given to it are removed when it is dropped.
+#[derive(Default)]
+pub(super) struct Removal {
+    at_work: Option<(Sender<PathBuf>, JoinHandle<()>)>,
+}
+
+impl Removal {
+    /// Removes the folder of an attempt and what is beside it, soon.
+    pub(super) fn remove(&mut self, folder: PathBuf) {
+        if self.at_work.is_none() {
+            let (sender, folders) = channel::<PathBuf>();
+            let work = move || folders.iter().for_each(|folder| remove(&folder));
+            let thread = Builder::new().name("removal".to_owned()).spawn(work);
+            self.at_work = thread.ok().map(|thread| (sender, thread));
+        }
+        let unsent = match &self.at_work {
+            Some((sender, _)) => sender.send(folder).err().map(|unsent| unsent.0),
+            None => Some(folder),
+        };
+        if let Some(folder) = unsent {
+            remove(&folder);
+        }
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.at_work.take() {
+            drop(sender);
+            // What is left takes room and does no harm.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What cannot be removed takes room and does no harm.
+fn remove(folder: &Path) {
+    let _ = fs::remove_file(speed::file_of(folder));
+    let _ = fs::remove_dir_all(folder);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_is_gone_in_the_end() {
+        let place = tempfile::tempdir().unwrap();
+        let mut removal = Removal::default();
+        for number in 0..20 {
+            let folder = place.path().join(format!("{number}.1"));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("ended.json"), "").unwrap();
+            speed::write(&speed::file_of(&folder), speed::FULL).unwrap();
+            removal.remove(folder);
+        }
+        removal.remove(place.path().join("never there"));
+        drop(removal);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! The last stage before a command: the process that becomes it.
+//!
+//! A warden may be root; the stage is already whoever the job belongs to. So what is opened, and where
+//! it goes, is what that user may open and enter. It is told on its input what to run. As long as its
+//! output is open it has not become the command; what it writes there is why it could not.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::live::engine::Launch;
+
+/// Becomes the command that is described on standard input. Returns only if that fails.
+pub fn enter() -> io::Error {
+    // Closed by the kernel at the moment at which this becomes the command.
+    let said = match io::stdout().as_fd().try_clone_to_owned() {
+        Ok(said) => said,
+        Err(error) => return error,
+    };
+    let error = become_command();
+    // If it cannot be said, the warden sees that nothing ran.
+    let _ = File::from(said).write_all(error.to_string().as_bytes());
+    error
+}
+
+fn become_command() -> io::Error {
+    match prepare() {
+        Ok((mut command, program)) => about("run", &program)(command.exec()),
+        Err(error) => error,
+    }
+}
+
+fn prepare() -> io::Result<(Command, String)> {
+    let mut text = Vec::new();
+    io::stdin().read_to_end(&mut text)?;
+    // Nothing at all, or half of it: the warden is gone.
+    let launch: Launch = serde_json::from_slice(&text)?;
+    let Some((program, arguments)) = launch.command.split_first() else {
+        return Err(io::Error::other("there is no command"));
+    };
+    std::env::set_current_dir(&launch.folder)
+        .map_err(about("enter", &launch.folder.display().to_string()))?;
+    let output = open(&launch.output)?;
+    let errors = match launch.errors == launch.output {
+        true => output.try_clone()?,
+        false => open(&launch.errors)?,
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(launch.environment.iter().map(|(key, value)| (key, value)))
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors);
+    Ok((command, program.clone()))
+}
+
+/// Opens a file to write at its end.
+fn open(path: &Path) -> io::Result<File> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map_err(about("write to", &path.display().to_string()))
+}
+
+/// Says what could not be done, and with what.
+fn about<'a>(what: &'static str, whom: &'a str) -> impl FnOnce(io::Error) -> io::Error + 'a {
+    move |error| io::Error::new(error.kind(), format!("cannot {what} {whom}: {error}"))
+}

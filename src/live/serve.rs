@@ -1,0 +1,184 @@
+//! A daemon put together from its configuration: file, engine, socket and signals around the loop.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+use super::clock::Clock;
+use super::config::{Config, ConfigError, Prepared};
+use super::daemon::{Daemon, DaemonError, Rules, Wake};
+use super::engine::Attempt;
+use super::feed::Feed;
+use super::local::Local;
+use super::setup::Setup;
+use super::socket::{BindError, Limits, Server};
+use super::store::{Store, StoreError};
+
+/// Why a daemon cannot begin, or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A folder.
+    #[error("cannot use the folder {}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Jobs run that the file does not know.
+    #[error(
+        "jobs run that the state does not know ({strays}; job.attempt): the file is probably an older one \
+         than they are. Nobody would count their power. End their processes, which are named in {}, or put \
+         back the file that knows them, and start again",
+        path.display()
+    )]
+    Strays {
+        /// Which.
+        strays: String,
+        /// Where is known what they are.
+        path: PathBuf,
+    },
+    /// The program itself, which watches over jobs.
+    #[error("cannot find out where this program is, which has to watch over jobs")]
+    Program(#[source] io::Error),
+    /// Signals.
+    #[error("cannot listen to signals")]
+    Signals(#[source] io::Error),
+    /// The socket.
+    #[error(transparent)]
+    Socket(#[from] BindError),
+    /// The file.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The loop.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+}
+
+/// The rules of the house, as configured.
+fn setup(config: &Config, prepared: &Prepared) -> Setup {
+    let mut operators = config.operators.clone();
+    let own = rustix::process::geteuid().as_raw();
+    operators.extend([0, own]);
+    Setup {
+        profiles: prepared.profiles.clone().into(),
+        kill_after: config.kill_after,
+        last_resort: config.last_resort,
+        only_user: Some(own).filter(|user| *user != 0),
+        operators,
+        most_jobs: config.limits.jobs as usize,
+        most_jobs_per_user: config.limits.jobs_per_user as usize,
+        machine: Arc::new(prepared.machine.clone()),
+        policy: config.policy,
+    }
+}
+
+/// Makes the folder in which state is kept, with those above it, if it is not there.
+pub fn make_state_folder(path: &Path) -> Result<(), ServeError> {
+    // Users' jobs find the file with their speed below root's; what is in it they may not read.
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    let made = match path.is_dir() {
+        true => Ok(()),
+        // Whatever the umask says.
+        false => DirBuilder::new()
+            .recursive(true)
+            .mode(mode)
+            .create(path)
+            .and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode))),
+    };
+    made.map_err(|source| ServeError::Folder { path: path.to_owned(), source })
+}
+
+/// Runs a daemon until it is told to stop. `again` reads the configuration again.
+pub fn serve(
+    config: &Config,
+    again: impl Fn() -> Result<Config, String> + 'static,
+) -> Result<(), ServeError> {
+    let prepared = config.prepare()?;
+    for remark in &prepared.remarks {
+        tracing::warn!("{remark}");
+    }
+    make_state_folder(&config.state)?;
+    let store = Store::open(&config.state)?;
+    let saved = store.load()?;
+    let clock = Clock::begin(saved.last.as_ref());
+    let program =
+        std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
+    let attempts = config.state.join("jobs");
+    let cpus = prepared.cpus.clone().unwrap_or_default();
+    let failed = |source| ServeError::Folder { path: attempts.clone(), source };
+    let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
+    for notice in engine.notices() {
+        tracing::warn!("{notice}");
+    }
+    let known = saved.jobs.iter().map(|job| Attempt { job: job.number, number: job.attempts });
+    let strays = engine.forget_others(&known.collect()).map_err(failed)?;
+    if !strays.is_empty() {
+        let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
+        return Err(ServeError::Strays { strays, path: attempts });
+    }
+    let rules = Rules {
+        period: config.period,
+        retention: config.retention,
+        reload: Box::new(move || {
+            let config = again()?;
+            let prepared = config.prepare().map_err(|error| error.to_string())?;
+            Ok((setup(&config, &prepared), prepared.schedule))
+        }),
+    };
+    let feed = Feed::new(prepared.schedule.clone());
+    let engine = ("local, with emulated watts", Box::new(engine) as _);
+    let mut daemon = Daemon::begin(setup(config, &prepared), feed, store, engine, rules, clock)?;
+    let (sender, inbox) = channel();
+    let signals = listen(sender.clone())?;
+    let limits = Limits {
+        request: config.limits.request_bytes as usize,
+        connections: config.limits.connections as usize,
+        ..Limits::default()
+    };
+    let server = Server::bind(&config.socket, limits, sender)?;
+    tracing::info!(
+        socket = %config.socket.display(),
+        machine = %prepared.machine.name,
+        policy = %config.policy,
+        "busbar is at work"
+    );
+    let result = daemon.run(&inbox);
+    signals.close();
+    // Whoever still waits for an answer gets none.
+    drop(inbox);
+    server.stop();
+    daemon.close()?;
+    tracing::info!("busbar has stopped; jobs run on");
+    Ok(result?)
+}
+
+/// Tells the loop of signals.
+fn listen(sender: Sender<Wake>) -> Result<Handle, ServeError> {
+    let mut signals =
+        Signals::new([SIGCHLD, SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::Signals)?;
+    let handle = signals.handle();
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let wake = match signal {
+                SIGCHLD => Wake::Nudge,
+                SIGHUP => Wake::Reload,
+                _ => Wake::Stop,
+            };
+            if sender.send(wake).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(handle)
+}

@@ -1,0 +1,369 @@
+//! The daemon's side of the socket: who may come in, and how many.
+//!
+//! Anybody on the machine may connect; what they may do is decided by who they are, which the kernel
+//! says of the other end of a connection. The server asks nothing of the daemon but a channel: each
+//! request goes there as a [`Message`], and the answer comes back on the channel in it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant as Clock};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::sockopt::socket_peercred;
+
+use super::connection::{refuse, serve};
+use super::frame::line_of;
+use crate::live::job::Owner;
+use crate::live::wire::{RefusalKind, Reply, Request};
+
+/// How long to wait after a connection could not be accepted, which is when the machine is out of
+/// something.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A request on its way to the daemon's loop, which sends one answer.
+#[derive(Debug)]
+pub struct Message {
+    /// What is asked.
+    pub request: Request,
+    /// By whom.
+    pub peer: Owner,
+    /// Where the answer goes. Whoever asked may be gone by then.
+    pub reply: Sender<Reply>,
+}
+
+/// How much a server bears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of a request.
+    pub request: usize,
+    /// The most connections at once.
+    pub connections: usize,
+    /// The most connections of one user, unless it is the one the daemon runs as.
+    pub connections_of_user: usize,
+    /// How long a request may take from its first byte to its last.
+    pub line: Duration,
+    /// How long a connection may be silent.
+    pub idle: Duration,
+    /// How long a client may take to read an answer.
+    pub answer: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            request: 1 << 20,
+            connections: 64,
+            connections_of_user: 16,
+            line: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            answer: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// There is one already.
+    #[error("another daemon listens on {}; stop it with 'busbar stop', or name another socket", path.display())]
+    Another {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Something else has the name.
+    #[error("{} is there and is no socket; remove it, or name another socket", path.display())]
+    NotASocket {
+        /// What.
+        path: PathBuf,
+    },
+    /// The name is too long for the kernel.
+    #[error("the path of the socket, {}, is too long; a socket's path has at most 107 bytes", path.display())]
+    TooLong {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A file or folder cannot be used.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// With which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// A socket that is listened on. When it is dropped, it is gone.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    listener: UnixListener,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+    /// Held as long as the server lives, so that two daemons that begin together do not take the socket
+    /// from each other.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: Limits,
+    open: Mutex<Open>,
+    /// A connection is over.
+    closed: Condvar,
+}
+
+/// The connections that are open.
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    streams: BTreeMap<u64, (Owner, UnixStream)>,
+    is_stopping: bool,
+}
+
+impl Server {
+    /// Listens on a socket of this name from now on. Requests go to the other end of the channel. The
+    /// socket of a daemon that is dead is replaced.
+    pub fn bind<T: From<Message> + Send + 'static>(
+        path: &Path,
+        limits: Limits,
+        loop_end: Sender<T>,
+    ) -> Result<Self, BindError> {
+        let failed = |what, path: &Path| {
+            let path = path.to_owned();
+            move |source| BindError::File { what, path, source }
+        };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            // Others have to get to the socket, and must not be able to put their own in its place.
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o755);
+            builder.create(folder).map_err(failed("make the folder", folder))?;
+        }
+        let lock = lock(path)?;
+        make_way(path)?;
+        let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidInput => BindError::TooLong { path: path.to_owned() },
+            _ => failed("listen on", path)(source),
+        })?;
+        fs::set_permissions(path, Permissions::from_mode(0o666))
+            .map_err(failed("let others use", path))?;
+        let shared =
+            Arc::new(Shared { limits, open: Mutex::default(), closed: Condvar::default() });
+        let own = listener.try_clone().map_err(failed("listen on", path))?;
+        let accepting = thread::Builder::new()
+            .name("accept".to_owned())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.accept(&own, &loop_end)
+            })
+            .map_err(failed("listen on", path))?;
+        let path = path.to_owned();
+        Ok(Server { path, listener, shared, accepting: Some(accepting), _lock: lock })
+    }
+
+    /// How many connections are open.
+    pub fn connections(&self) -> usize {
+        self.shared.open().streams.len()
+    }
+
+    /// Lets nobody in any more, and waits until those who are here have read their answers, but not
+    /// longer than they may take. Requests that the loop has not answered are answered only when it drops
+    /// them, so its end of the channel should be gone by now. Dropping the server does the same.
+    pub fn stop(mut self) {
+        self.close();
+    }
+
+    fn close(&mut self) {
+        let Some(accepting) = self.accepting.take() else { return };
+        self.shared.open().is_stopping = true;
+        // The file goes first: who looks for a daemon from now on finds none.
+        let _ = fs::remove_file(&self.path);
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+        let _ = accepting.join();
+        let until = Clock::now() + self.shared.limits.answer;
+        let mut open = self.shared.open();
+        for (_, stream) in open.streams.values() {
+            let _ = stream.shutdown(Shutdown::Read);
+        }
+        while !open.streams.is_empty() {
+            let left = until.saturating_duration_since(Clock::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.shared.closed.wait_timeout(open, left);
+            open = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        for (_, stream) in open.streams.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Takes the lock beside the socket. It is never removed: whoever holds a lock of a file that is gone
+/// keeps nobody out.
+fn lock(path: &Path) -> Result<File, BindError> {
+    let mut name = OsString::from(path);
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let failed = |source| BindError::File { what: "lock", path: name.clone(), source };
+    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&name);
+    let file = open.map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(BindError::Another { path: path.to_owned() }),
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+/// Removes the socket of a daemon that is dead.
+fn make_way(path: &Path) -> Result<(), BindError> {
+    let failed = |what| move |source| BindError::File { what, path: path.to_owned(), source };
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            Err(BindError::NotASocket { path: path.to_owned() })
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            Err(BindError::Another { path: path.to_owned() })
+        }
+        Ok(_) => fs::remove_file(path).map_err(failed("replace")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed("look at")(error)),
+    }
+}
+
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn accept<T: From<Message> + Send + 'static>(
+        self: Arc<Self>,
+        listener: &UnixListener,
+        loop_end: &Sender<T>,
+    ) {
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => self.admit(stream, loop_end),
+                Err(_) if self.open().is_stopping => return,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Gives a connection a thread of its own, or turns it away.
+    fn admit<T: From<Message> + Send + 'static>(
+        self: &Arc<Self>,
+        stream: UnixStream,
+        loop_end: &Sender<T>,
+    ) {
+        let guest = match peer(&stream).map_err(short).and_then(|peer| self.let_in(&stream, peer)) {
+            Ok(guest) => guest,
+            Err(message) => return turn_away(stream, &message),
+        };
+        let loop_end = loop_end.clone();
+        let thread = thread::Builder::new().name("connection".to_owned());
+        let spawned = thread.spawn(move || {
+            // With whoever cannot be spoken to any more, there is nothing left to do.
+            if let Err(error) = serve(&stream, guest.peer, &guest.shared.limits, &loop_end) {
+                tracing::debug!(%error, "a client went without its answer");
+            }
+        });
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for a connection");
+        }
+    }
+
+    /// Notes that a connection is open, or says why it may not be.
+    fn let_in(self: &Arc<Self>, stream: &UnixStream, peer: Owner) -> Result<Guest, String> {
+        let mut open = self.open();
+        if open.is_stopping {
+            return Err("the daemon is about to stop; try again later".to_owned());
+        }
+        let Limits { connections, connections_of_user, .. } = self.limits;
+        if open.streams.len() >= connections {
+            return Err(format!("there are {connections} connections already; try again later"));
+        }
+        let theirs = open.streams.values().filter(|(other, _)| other.user == peer.user).count();
+        if theirs >= connections_of_user && peer.user != rustix::process::getuid().as_raw() {
+            return Err(format!("you have {theirs} connections already; close some"));
+        }
+        let number = open.next;
+        open.next += 1;
+        open.streams.insert(number, (peer, stream.try_clone().map_err(short)?));
+        Ok(Guest { shared: Arc::clone(self), peer, number })
+    }
+}
+
+/// Who is at the other end, as the kernel knows.
+fn peer(stream: &UnixStream) -> io::Result<Owner> {
+    let peer = socket_peercred(stream)?;
+    Ok(Owner { user: peer.uid.as_raw(), group: peer.gid.as_raw() })
+}
+
+/// The machine is out of something.
+fn short(error: io::Error) -> String {
+    format!("the daemon cannot take a connection: {error}; try again later")
+}
+
+/// Says why, if that can be said without waiting.
+fn turn_away(mut stream: UnixStream, message: &str) {
+    let line = line_of(&refuse(RefusalKind::TooMuch, message));
+    let _ = stream.set_nonblocking(true).and_then(|()| stream.write_all(&line));
+}
+
+/// A connection that is open as long as this is there.
+struct Guest {
+    shared: Arc<Shared>,
+    peer: Owner,
+    number: u64,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.shared.open().streams.remove(&self.number);
+        self.shared.closed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_does_not_take_all_connections() {
+        let limits = Limits { connections: 5, connections_of_user: 2, ..Limits::default() };
+        let open = Mutex::default();
+        let shared = Arc::new(Shared { limits, open, closed: Condvar::default() });
+        let (stream, _other) = UnixStream::pair().unwrap();
+        let own = rustix::process::getuid().as_raw();
+        let enter = |user| shared.let_in(&stream, Owner { user, group: 0 });
+        let (first, _second) = (enter(own + 1).unwrap(), enter(own + 1).unwrap());
+        assert!(enter(own + 1).is_err_and(|message| message.contains("you have 2 connections")));
+        let _other_user = enter(own + 2).unwrap();
+        let _daemons_own = (enter(own).unwrap(), enter(own).unwrap());
+        assert!(enter(own).is_err_and(|message| message.contains("there are 5 connections")));
+        drop(first);
+        let _third = enter(own + 1).unwrap();
+        shared.open().is_stopping = true;
+        assert!(enter(own + 2).is_err_and(|message| message.contains("about to stop")));
+    }
+}

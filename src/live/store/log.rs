@@ -1,0 +1,107 @@
+//! A look at the log that SQLite writes ahead. SQLite reads it up to the first frame that is not right and
+//! takes that for the end, since a commit that was cut short looks like that. If it was a frame in the
+//! middle, all that was committed after it would silently be gone. So: after the first frame that is not
+//! right there may be the end of one commit, which was not confirmed to anybody, and of no more; the
+//! second was begun only when the first was on the disk.
+//!
+//! The form of the log is described at <https://www.sqlite.org/fileformat2.html#walformat>.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+const LITTLE_ENDIAN: u32 = 0x377f_0682;
+const BIG_ENDIAN: u32 = 0x377f_0683;
+const VERSION: u32 = 3_007_000;
+
+/// What is wrong with a log, if something is.
+pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
+    let length = file.metadata()?.len();
+    let mut input = BufReader::with_capacity(1 << 16, file);
+    // The header is on the disk before anything else is written, so without frames it may be anything.
+    if length <= HEADER as u64 {
+        return Ok(None);
+    }
+    let mut header = [0; HEADER];
+    input.read_exact(&mut header)?;
+    let Some(mut chain) = Chain::begin(&header) else {
+        return Ok(Some("the header of the log beside it is not one"));
+    };
+    let mut frame = vec![0; FRAME_HEADER + chain.page_size];
+    let mut is_broken = false;
+    let mut commits_behind = 0;
+    while fill(&mut input, &mut frame)? {
+        is_broken = is_broken || !chain.goes_on_with(&frame);
+        // Frames from before the log was begun anew have other salts.
+        if is_broken && frame[8..16] == chain.salts && word(&frame, 4) != 0 {
+            commits_behind += 1;
+        }
+    }
+    Ok((commits_behind > 1).then_some("the log beside it is damaged before its end"))
+}
+
+/// Checksums, each of which depends on all before it.
+struct Chain {
+    is_little_endian: bool,
+    page_size: usize,
+    salts: [u8; 8],
+    sum: (u32, u32),
+}
+
+impl Chain {
+    fn begin(header: &[u8; HEADER]) -> Option<Self> {
+        let is_little_endian = match word(header, 0) {
+            LITTLE_ENDIAN => true,
+            BIG_ENDIAN => false,
+            _ => return None,
+        };
+        let page_size = word(header, 8);
+        if word(header, 4) != VERSION
+            || !page_size.is_power_of_two()
+            || !(512..=65536).contains(&page_size)
+        {
+            return None;
+        }
+        let mut salts = [0; 8];
+        salts.copy_from_slice(&header[16..24]);
+        let page_size = page_size as usize;
+        let mut chain = Chain { is_little_endian, page_size, salts, sum: (0, 0) };
+        chain.add(&header[..24]);
+        (chain.sum == (word(header, 24), word(header, 28))).then_some(chain)
+    }
+
+    fn goes_on_with(&mut self, frame: &[u8]) -> bool {
+        self.add(&frame[..8]);
+        self.add(&frame[FRAME_HEADER..]);
+        word(frame, 0) != 0
+            && frame[8..16] == self.salts
+            && self.sum == (word(frame, 16), word(frame, 20))
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let (mut first, mut second) = self.sum;
+        for pair in bytes.chunks_exact(8) {
+            let (left, right) = match self.is_little_endian {
+                true => (word(pair, 0).swap_bytes(), word(pair, 4).swap_bytes()),
+                false => (word(pair, 0), word(pair, 4)),
+            };
+            first = first.wrapping_add(left).wrapping_add(second);
+            second = second.wrapping_add(right).wrapping_add(first);
+        }
+        self.sum = (first, second);
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Fills the buffer; false if there is not so much left.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match input.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,131 @@
+//! What is asked of the file. Nothing here writes.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Row};
+use serde::de::DeserializeOwned;
+
+use super::error::Fault;
+use super::schema::{EVENT, JOB, PROGRAM};
+use super::state::State;
+use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
+use crate::live::job::{Entry, Outcome, Phase, Program};
+use crate::live::wire::HistoryLine;
+
+/// The file, for those who read it. It can be handed to another thread.
+#[derive(Debug)]
+pub struct Reader {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection =
+            file::connect_to_read(path).map_err(|source| Fault::Sqlite(source).at(path))?;
+        Ok(Reader { path: path.to_owned(), connection })
+    }
+
+    /// What a daemon has to know when it begins.
+    pub fn load(&self) -> Result<Saved, StoreError> {
+        load(&self.connection).map_err(|fault| fault.at(&self.path))
+    }
+
+    /// All that is kept of a job, whether or not it is over.
+    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
+        let Some((entry, walls)) = self.entry(number)? else {
+            return Ok(None);
+        };
+        // Programs never change. If there is none any more, the job was removed in between.
+        Ok(self.program(number)?.map(|program| Kept { entry, program, walls }))
+    }
+
+    /// What a job is to do.
+    pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        let found = PROGRAM.rows(&self.connection, "WHERE job = ?1", (number,), |row| {
+            understood(row, 1, || format!("the program of job {number}"))
+        });
+        Ok(found.map_err(|fault| fault.at(&self.path))?.pop())
+    }
+
+    /// How a job ended; nothing if it is not over, or not known.
+    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
+        Ok(match self.entry(number)? {
+            Some((Entry { phase: Phase::Over(outcome), .. }, _)) => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// Lines of the history, in order.
+    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
+        history(&self.connection, query).map_err(|fault| fault.at(&self.path))
+    }
+
+    fn entry(&self, number: u64) -> Result<Option<(Entry, Walls)>, StoreError> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        let found = JOB.rows(&self.connection, "WHERE number = ?1", (number,), job);
+        Ok(found.map_err(|fault| fault.at(&self.path))?.pop())
+    }
+}
+
+fn load(connection: &Connection) -> Result<Saved, Fault> {
+    // Both questions are about the same moment.
+    let _moment = connection.unchecked_transaction()?;
+    let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
+    let (jobs, walls) = jobs.into_iter().unzip();
+    let State { next_number, budget, last, .. } = State::read(connection)?;
+    Ok(Saved { jobs, walls, next: next_number, budget, last })
+}
+
+fn history(connection: &Connection, query: Query) -> Result<Lines, Fault> {
+    let Query { job, after, limit } = query;
+    let (Ok(job), Ok(after)) =
+        (job.map(i64::try_from).transpose(), after.map(i64::try_from).transpose())
+    else {
+        // There are no such jobs and no such lines.
+        return Ok(Vec::new());
+    };
+    let of_whom = if job.is_some() { "job = ?1" } else { "?1 IS NULL" };
+    let which = match after {
+        Some(_) => format!("WHERE {of_whom} AND line > ?2 ORDER BY line LIMIT ?3"),
+        None => format!("WHERE {of_whom} AND ?2 IS NULL ORDER BY line DESC LIMIT ?3"),
+    };
+    let mut lines = EVENT.rows(connection, &which, (job, after, limit), |row| {
+        let line: u64 = row.get(0)?;
+        let event = understood(row, 4, || format!("line {line} of the history"))?;
+        Ok(HistoryLine { line, wall: row.get(2)?, event })
+    })?;
+    if after.is_none() {
+        lines.reverse();
+    }
+    Ok(lines)
+}
+
+fn job(row: &Row<'_>) -> Result<(Entry, Walls), Fault> {
+    let number: i64 = row.get(0)?;
+    let entry = understood(row, 10, || format!("job {number}"))?;
+    Ok((entry, walls(row)?))
+}
+
+/// The times of a job by the clock on the wall.
+pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<Walls> {
+    Ok(Walls { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
+}
+
+/// A column of JSON.
+fn understood<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+    what: impl Fn() -> String,
+) -> Result<T, Fault> {
+    let damaged = |error: &dyn std::fmt::Display| {
+        Fault::Damaged(format!("{} makes no sense: {error}", what()))
+    };
+    let text = row.get_ref(column)?.as_str().map_err(|error| damaged(&error))?;
+    serde_json::from_str(text).map_err(|error| damaged(&error))
+}

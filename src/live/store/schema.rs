@@ -1,0 +1,194 @@
+//! The forms that the tables have had, and the way from each to the next.
+
+use rusqlite::{Connection, Params, Row, TransactionBehavior};
+
+use super::error::Fault;
+use super::seal;
+
+/// Marks the file as the state of a daemon, whatever its name: 'Busd'.
+pub(super) const MARK: i32 = 0x4275_7364;
+
+/// What leads to the first form, to the second one, and so on. What has been released stays as it is:
+/// files of that form exist.
+pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
+
+/// The form that this program knows.
+pub(super) const VERSION: i32 = STEPS.len() as i32;
+
+/// A table whose rows are sealed.
+pub(super) struct Table {
+    name: &'static str,
+    /// The columns that are sealed, in order.
+    sealed: &'static [&'static str],
+}
+
+/// The only row of what is not about a job.
+pub(super) const STATE: Table = Table {
+    name: "state",
+    sealed: &[
+        "only",
+        "next_number",
+        "next_line",
+        "budget",
+        "now_ms",
+        "wall_ms",
+        "boot",
+        "origin_ms",
+    ],
+};
+/// Jobs.
+pub(super) const JOB: Table = Table {
+    name: "job",
+    sealed: &[
+        "number",
+        "user",
+        "name",
+        "state",
+        "submit_ms",
+        "start_ms",
+        "end_ms",
+        "submit_wall_ms",
+        "start_wall_ms",
+        "end_wall_ms",
+        "entry",
+    ],
+};
+/// What they are to do.
+pub(super) const PROGRAM: Table = Table { name: "program", sealed: &["job", "program"] };
+/// What happened.
+pub(super) const EVENT: Table =
+    Table { name: "event", sealed: &["line", "at_ms", "wall_ms", "job", "event"] };
+
+/// All tables whose rows are sealed.
+pub(super) const TABLES: [Table; 4] = [STATE, JOB, PROGRAM, EVENT];
+
+impl Table {
+    /// A question for rows: the sealed columns, and the seal.
+    pub(super) fn question(&self, which: &str) -> String {
+        format!("SELECT {}, seal FROM {} {which}", self.sealed.join(", "), self.name)
+    }
+
+    /// Whether a row is as it was written.
+    pub(super) fn check(&self, row: &Row<'_>) -> Result<(), Fault> {
+        seal::check(row, self.sealed.len(), self.name)
+    }
+
+    /// Rows, each as it was written or else an error.
+    pub(super) fn rows<T>(
+        &self,
+        connection: &Connection,
+        which: &str,
+        parameters: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = connection.prepare(&self.question(which))?;
+        let mut rows = statement.query(parameters)?;
+        let mut answer = Vec::new();
+        while let Some(row) = rows.next()? {
+            self.check(row)?;
+            answer.push(read(row)?);
+        }
+        Ok(answer)
+    }
+
+    /// A statement for a new row: the sealed columns, and the seal.
+    pub(super) fn insert(&self) -> String {
+        let (columns, places) = self.columns_and_places();
+        format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
+    }
+
+    /// A statement for a row that there is already, by its first column.
+    pub(super) fn update(&self) -> String {
+        let (columns, places) = self.columns_and_places();
+        format!("UPDATE {} SET ({columns}) = ({places}) WHERE {} = ?1", self.name, self.sealed[0])
+    }
+
+    fn columns_and_places(&self) -> (String, String) {
+        let places: Vec<String> =
+            (1..=self.sealed.len() + 1).map(|place| format!("?{place}")).collect();
+        (format!("{}, seal", self.sealed.join(", ")), places.join(", "))
+    }
+}
+
+/// What a file turns out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The state of a daemon, in this form.
+    State { version: i32 },
+    /// Something else.
+    Foreign,
+}
+
+impl Kind {
+    pub(super) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+        let number =
+            |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
+        Ok(match (number("application_id")?, number("user_version")?) {
+            (MARK, version) if version > 0 => Kind::State { version },
+            _ => Kind::Foreign,
+        })
+    }
+}
+
+/// Takes the tables to the last form: one transaction for each step, so that a step that fails leaves
+/// the form before it.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+    let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for (place, step) in steps.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "application_id", MARK)?;
+        transaction.pragma_update(None, "user_version", place as i32 + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(connection: &Connection) -> i32 {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn each_step_is_taken_once_and_a_failing_one_leaves_the_form_before_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let first = "CREATE TABLE pear (weight INTEGER); INSERT INTO pear VALUES (7)";
+        migrate(&mut connection, &[first]).unwrap();
+        assert_eq!(version(&connection), 1);
+        assert_eq!(Kind::of(&connection).unwrap(), Kind::State { version: 1 });
+
+        let second = "ALTER TABLE pear ADD COLUMN color TEXT";
+        let broken = "CREATE TABLE half (one INTEGER); INSERT INTO nowhere VALUES (1)";
+        assert!(migrate(&mut connection, &[first, second, broken]).is_err());
+        assert_eq!(version(&connection), 2, "the second was taken and the third was not");
+        let tables: u32 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'half'", (), |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert_eq!(tables, 0);
+
+        let third = "UPDATE pear SET color = 'green'";
+        migrate(&mut connection, &[first, second, third]).unwrap();
+        migrate(&mut connection, &[first, second, third]).unwrap();
+        let pears: Vec<(i64, String)> = connection
+            .prepare("SELECT weight, color FROM pear")
+            .unwrap()
+            .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert_eq!((version(&connection), pears), (3, vec![(7, "green".to_owned())]));
+    }
+
+    #[test]
+    fn a_database_without_our_mark_is_somebody_elses() {
+        let connection = Connection::open_in_memory().unwrap();
+        assert_eq!(Kind::of(&connection).unwrap(), Kind::Foreign);
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        assert_eq!(Kind::of(&connection).unwrap(), Kind::Foreign);
+    }
+}

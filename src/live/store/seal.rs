@@ -1,0 +1,49 @@
+//! Rows that show whether they are as they were written: the last column is a checksum of all others.
+//! SQLite notices when pages do not fit together, and not when a byte changes inside a value.
+
+use flate2::Crc;
+use rusqlite::Row;
+use rusqlite::types::{Value, ValueRef};
+
+use super::error::Fault;
+
+/// The values of a row with their seal at the end.
+pub(super) fn sealed<const N: usize>(values: [Value; N]) -> Vec<Value> {
+    let seal = seal(values.iter().map(ValueRef::from));
+    values.into_iter().chain([Value::Integer(seal)]).collect()
+}
+
+/// Checks the first columns of a row against the seal that follows them.
+pub(super) fn check(row: &Row<'_>, columns: usize, table: &str) -> Result<(), Fault> {
+    let values: Vec<ValueRef<'_>> =
+        (0..columns).map(|column| row.get_ref(column)).collect::<rusqlite::Result<_>>()?;
+    let is_intact = row.get_ref(columns)? == ValueRef::Integer(seal(values.iter().copied()));
+    match is_intact {
+        true => Ok(()),
+        false => Err(Fault::Damaged(format!(
+            "a row of the table '{table}' is not as it was written ({})",
+            match values.first() {
+                Some(ValueRef::Integer(number)) => format!("number {number}"),
+                _ => "its number is gone".to_owned(),
+            }
+        ))),
+    }
+}
+
+fn seal<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
+    let mut sum = Crc::new();
+    for value in values {
+        // Kind and length first, so that no other values make the same bytes.
+        let (kind, bytes): (u8, &[u8]) = match &value {
+            ValueRef::Null => (0, &[]),
+            ValueRef::Integer(number) => (1, &number.to_le_bytes()),
+            ValueRef::Real(number) => (2, &number.to_le_bytes()),
+            ValueRef::Text(text) => (3, text),
+            ValueRef::Blob(bytes) => (4, bytes),
+        };
+        sum.update(&[kind]);
+        sum.update(&bytes.len().to_le_bytes());
+        sum.update(bytes);
+    }
+    sum.sum().into()
+}
