@@ -103,6 +103,31 @@ fn missing<'a>(expected: &'a [String], printed: &str) -> Option<&'a str> {
     None
 }
 
+/// A daemon of a page's own: it is configured to be in a folder that is removed, and stopped with the page.
+struct Daemon(tempfile::TempDir);
+
+impl Daemon {
+    fn nowhere() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = "state = \"state\"\nsocket = \"socket\"\n";
+        fs::write(folder.path().join("busbar.toml"), paths).unwrap();
+        Daemon(folder)
+    }
+
+    fn configuration(&self) -> std::path::PathBuf {
+        self.0.path().join("busbar.toml")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.0.path().join("socket").exists() {
+            let mut stop = Command::new(env!("CARGO_BIN_EXE_busbar"));
+            let _ = stop.arg("stop").env("BUSBAR_CONFIG", self.configuration()).output();
+        }
+    }
+}
+
 /// Runs the commands of a page, and returns how many there were and what is wrong.
 fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
     let text = fs::read_to_string(page).unwrap();
@@ -111,6 +136,7 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
     let program = Path::new(env!("CARGO_BIN_EXE_busbar")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let mut count = 0;
+    let daemon = Daemon::nowhere();
     // Files may be shown after the commands that use them.
     for block in blocks(&text) {
         if let Some(file) = block.comment.strip_prefix("file: ") {
@@ -142,6 +168,8 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
                 .current_dir(folder.path())
                 .env("PATH", &path)
                 .env("XDG_CACHE_HOME", folder.path().join("cache"))
+                .env("BUSBAR_CONFIG", daemon.configuration())
+                .env_remove("BUSBAR_SOCKET")
                 .output()
                 .unwrap();
             count += 1;

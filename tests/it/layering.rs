@@ -45,6 +45,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workload", &["units", "call", "digits", "rows", "utility", "heterogeneity", "job"]),
     ("profile", &["units", "rows"]),
     (
+        "live",
+        &[
+            "units", "rows", "job", "machine", "budget", "profile", "model", "ledger", "policy",
+            "dispatch", "sim", "workload",
+        ],
+    ),
+    (
         "sim",
         &[
             "units", "rows", "machine", "budget", "model", "ledger", "policy", "dispatch",
@@ -131,6 +138,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "units",
             "heterogeneity",
             "job",
+            "live",
             "machine",
             "budget",
             "policy",

@@ -4,10 +4,20 @@ mod adversarial;
 mod agreement;
 mod browser;
 mod cli;
+#[cfg(feature = "live")]
+mod commands;
 mod docs;
 mod experiment;
+#[cfg(feature = "live")]
+mod faults;
+mod forecast;
 mod guided;
+mod handover;
 mod layering;
+#[cfg(feature = "live")]
+mod live_order;
+#[cfg(feature = "live")]
+mod local;
 mod parm;
 mod plain;
 mod ppartition;

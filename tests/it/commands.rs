@@ -1,0 +1,388 @@
+//! The commands around the daemon, against a daemon that has its answers ready: what is asked of it, what
+//! is shown to people, and what to programs.
+
+mod canned;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+
+use busbar::live::End;
+use busbar::live::job::{After, Why, Wish};
+use busbar::live::wire::{HistoryLine, Question, RefusalKind, Reply, Request, State};
+use busbar::units::Span;
+use serde_json::Value;
+
+use canned::{Daemon, canned, details, history, refusal};
+
+/// Lines without the blanks at their ends, as editors like them.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim_end).collect()
+}
+
+#[track_caller]
+fn assert_prints(daemon: &Daemon, arguments: &[&str], expected: &str) {
+    let printed = daemon.prints(arguments);
+    assert_eq!(lines(&printed), lines(expected.trim_start_matches('\n')), "{arguments:?}");
+}
+
+#[test]
+fn people_get_tables() {
+    let daemon = Daemon::new(canned);
+    // What would steer the terminal is not passed on.
+    assert_prints(
+        &daemon,
+        &["queue"],
+        "
+  JOB  NAME       USER        STATE      TIME/LIMIT  NODES  ON       POWER  REASON
+    7  solve\u{fffd}[2J  root        running  1:05/1:00:00      3  0-1,5  290.0 W  at 85 % of its speed
+   12  sweep      4000000000  waiting    1-01:00:00      4                  for power
+",
+    );
+    assert_prints(
+        &daemon,
+        &["queue", "-u", "4000000000"],
+        "
+  JOB  NAME   USER        STATE    TIME/LIMIT  NODES  ON  POWER  REASON
+   12  sweep  4000000000  waiting  1-01:00:00      4             for power
+",
+    );
+    assert_prints(&daemon, &["queue", "-u", "77"], "no jobs");
+    assert_prints(
+        &daemon,
+        &["show", "7"],
+        "
+         job  7
+        name  solve\u{fffd}[2J
+        user  root
+       state  running
+   submitted  2026-01-02 03:04:05
+     started  2026-01-02 03:04:06
+        time  1:05 of 1:00:00
+       nodes  3: 0-1,5 (asks for 2; 1 to 4 would do)
+       power  290.0 W, at 85.0 % of its speed
+      energy  1.50 kJ, as far as is believed
+ application  CoMD
+    slowdown  10%
+       after  3, 4 (however it ends)
+     command  sh -c 'sleep 1; true'
+      folder  /home/ada
+      output  /home/ada/busbar-7.out
+",
+    );
+    assert_prints(
+        &daemon,
+        &["nodes"],
+        "
+  NODES  STATE      CAP  WHICH
+      3  job 7  100.0 W  0-1,4
+      2  idle            2-3
+",
+    );
+    assert_prints(
+        &daemon,
+        &["budget"],
+        "
+       limit  1.00 kW, set by an operator
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        free  610.0 W
+              [███████████████·························] 39.0 %
+     to come  2026-01-02 04:04:05  800.0 W
+     to come  2026-01-02 05:04:05  none
+",
+    );
+    assert_prints(
+        &daemon,
+        &["history"],
+        "
+2026-01-02 03:04:05  the daemon began, version 0.1.0, policy easy
+2026-01-02 03:04:06  the limit is 1.00 kW, of which the machine itself draws 100.0 W
+2026-01-02 03:04:07  job 7 was submitted
+2026-01-02 03:04:08  job 7 starts on nodes 0-1 with 200.0 W
+2026-01-02 03:04:09  job 7 now runs on nodes 0-1 with 150.0 W at 71.2 % of its speed (a lower budget)
+2026-01-02 03:04:10  job 7 is asked to end: its time was over
+2026-01-02 03:04:11  job 7 is over: its time was over, ended by signal 15
+",
+    );
+    assert_prints(
+        &daemon,
+        &["forecast"],
+        "
+  JOB  NAME                    START                  END  NODES    POWER  REASON
+    7  solve     2026-01-02 03:04:05  2026-01-02 04:04:05      2  200.0 W
+   12  sweep                       -                    -      2           more power than the limit
+  new  this job  2026-01-02 04:04:05  2026-01-02 04:34:05      2  200.0 W
+all over by 2026-01-02 04:34:05; 400.0 W at most
+assumed: jobs take all of the time they ask for
+",
+    );
+    assert_prints(
+        &daemon,
+        &["status"],
+        "
+      daemon  version 0.1.0, process 4711, since 2026-01-02 03:04:05
+      policy  easy
+      engine  local
+     machine  demo, 6 nodes, 3 of them idle
+        jobs  1 running, 1 waiting
+       limit  1.00 kW, set by an operator
+        held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
+        free  610.0 W
+              [███████████████·························] 39.0 %
+     to come  2026-01-02 04:04:05  800.0 W
+     to come  2026-01-02 05:04:05  none
+      cycles  1234; the longest of late took 12.3 ms
+      notice  the disk is nearly full
+",
+    );
+    assert_prints(&daemon, &["stop"], "the daemon stops; jobs run on");
+}
+
+/// Whatever is shown in tables is given to programs as the daemon said it.
+#[test]
+fn programs_get_what_the_daemon_said() {
+    let daemon = Daemon::new(canned);
+    let commands: &[&[&str]] = &[
+        &["queue"],
+        &["show", "7"],
+        &["cancel", "7"],
+        &["hold", "7"],
+        &["release", "7"],
+        &["nodes"],
+        &["budget"],
+        &["history"],
+        &["forecast"],
+        &["status"],
+        &["stop"],
+        &["submit", "--", "true"],
+    ];
+    for command in commands {
+        let printed = daemon.prints(&[&command[..1], &["--json"], &command[1..]].concat());
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        let said = serde_json::to_value(canned(&daemon.last())).unwrap();
+        // An answer is named by its kind, but for one that has nothing to say.
+        let content = match &said {
+            Value::Object(kinds) => kinds.values().next().unwrap().clone(),
+            plain => plain.clone(),
+        };
+        assert_eq!(printed, content, "{command:?}");
+    }
+}
+
+#[test]
+fn refusals_and_absent_daemons_have_exit_codes() {
+    let daemon = Daemon::new(canned);
+    assert_eq!(daemon.fails(&["show", "8"]), (2, "error: there is no job 8\n".to_owned()));
+    let output = daemon.run(&["cancel", "7", "9"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "cancelled job 7\n");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(errors, "error: job 9: it is somebody else's\n");
+    let (code, said) = daemon.fails(&["queue", "--socket", "nowhere"]);
+    assert_eq!(code, 1);
+    let expected = "error: no daemon listens on nowhere; start one with: busbar serve --background";
+    assert!(said.starts_with(expected), "{said}");
+    // A daemon that goes away without an answer; the exit code is not that of a closed pipe.
+    let socket = daemon.path("silent");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let silent = std::thread::spawn(move || drop(listener.accept()));
+    let (code, said) = daemon.fails(&["queue", "--socket", "silent"]);
+    silent.join().unwrap();
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("did not answer") && said.contains("closed the connection"), "{said}");
+    for wrong in [&["budget", "lots"][..], &["budget", "-5W"], &["forecast", "--budget", "5kW"]] {
+        assert_eq!(daemon.fails(wrong).0, 2, "{wrong:?}");
+    }
+    assert!(daemon.fails(&["queue", "-u", "nobody-at-all"]).1.contains("no user"));
+}
+
+#[test]
+fn what_is_typed_is_what_is_asked() {
+    let daemon = Daemon::new(canned);
+    assert_eq!(daemon.prints(&["submit", "--", "echo", "-N", "x y"]), "submitted job 12\n");
+    let job = daemon.last_submission();
+    let folder = daemon.folder.path().canonicalize().unwrap();
+    assert_eq!(job.program.command, ["echo", "-N", "x y"]);
+    assert_eq!(job.program.folder, folder);
+    assert_eq!(job.program.output, folder.join("busbar-%j.out"));
+    assert_eq!(job.program.errors, None);
+    let variable = ("ONE_VARIABLE".to_owned(), "of many".to_owned());
+    assert!(job.program.environment.contains(&variable));
+    let plain = Wish {
+        name: "echo".to_owned(),
+        nodes: 1,
+        moldable: None,
+        time: Span::from_secs(3600),
+        application: None,
+        slowdown: None,
+        after: Vec::new(),
+        held: false,
+    };
+    assert_eq!(job.wish, plain);
+
+    let all = "submit -t 1-12:30 -J name --app CoMD --slowdown unbounded --moldable 2-8 --after 3 \
+               --after-any 5 --after 4 --hold -o o -e e -D sub -- a";
+    daemon.prints(&all.split_whitespace().collect::<Vec<_>>());
+    let job = daemon.last_submission();
+    let after = |job, any| After { job, any };
+    assert_eq!(
+        job.wish,
+        Wish {
+            name: "name".to_owned(),
+            nodes: 2,
+            moldable: Some((2, 8)),
+            time: Span::from_secs(131_400),
+            application: Some("CoMD".to_owned()),
+            slowdown: Some("unbounded".to_owned()),
+            after: vec![after(3, false), after(4, false), after(5, true)],
+            held: true,
+        }
+    );
+    assert_eq!(job.program.folder, folder.join("sub"));
+    assert_eq!(job.program.output, folder.join("sub/o"));
+    assert_eq!(job.program.errors, Some(folder.join("sub/e")));
+
+    daemon.prints(&["budget", "configured"]);
+    assert_eq!(daemon.last(), Request::Budget { set: Some("configured".to_owned()) });
+    daemon.prints(&["history", "--job", "7", "-n", "3"]);
+    assert_eq!(daemon.last(), Request::History { job: Some(7), after: None, limit: Some(3) });
+    daemon.prints(&["forecast", "--budget", "5kW@+1h", "--percent", "50"]);
+    let mut question = Question {
+        budget: vec![(Span::from_secs(3600), "5kW".to_owned())],
+        job: None,
+        percent: Some(50),
+    };
+    assert_eq!(daemon.last(), Request::Forecast(Box::new(question.clone())));
+    daemon.prints(&["forecast", "-N", "4"]);
+    question.job = Some(Wish { name: "this job".to_owned(), nodes: 4, ..plain });
+    (question.budget, question.percent) = (Vec::new(), None);
+    assert_eq!(daemon.last(), Request::Forecast(Box::new(question)));
+}
+
+fn write_script(path: &Path, text: &str, mode: u32) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn scripts_say_what_they_need() {
+    let daemon = Daemon::new(canned);
+    let script = daemon.path("job.sh");
+    let text = "#!/bin/sh\n#BUSBAR -N 2 -t 10m\n#BUSBAR -J 'two words' -o out-%j\necho\n";
+    write_script(&script, text, 0o755);
+    daemon.prints(&["submit", "-N", "3", "job.sh", "-t", "argument"]);
+    let job = daemon.last_submission();
+    let folder = daemon.folder.path().canonicalize().unwrap();
+    let (name, nodes, time) = (job.wish.name.as_str(), job.wish.nodes, job.wish.time);
+    assert_eq!((name, nodes, time), ("two words", 3, Span::from_secs(600)));
+    let path = folder.join("job.sh").to_str().unwrap().to_owned();
+    assert_eq!(job.program.command, [&path, "-t", "argument"]);
+    assert_eq!(job.program.output, folder.join("out-%j"));
+
+    write_script(&script, "echo\n", 0o644);
+    daemon.prints(&["submit", "job.sh"]);
+    let job = daemon.last_submission();
+    assert_eq!(job.program.command, ["sh", &path]);
+    assert_eq!(job.wish.name, "job.sh");
+
+    write_script(&script, "#!/bin/sh\n\n#BUSBAR -N many\n", 0o755);
+    let (code, said) = daemon.fails(&["submit", "job.sh"]);
+    assert_eq!(code, 2);
+    assert!(said.starts_with("error: job.sh, line 3: invalid value 'many'"), "{said}");
+    let (code, said) = daemon.fails(&["submit", "none.sh"]);
+    assert_eq!(code, 1);
+    assert!(said.starts_with("error: cannot read the script none.sh; a command"), "{said}");
+    assert_eq!(daemon.fails(&["submit"]).0, 2);
+}
+
+#[test]
+fn an_environment_that_is_too_large_is_refused_before_it_is_sent() {
+    let daemon = Daemon::new(canned);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+    // The kernel allows a single variable 128 KiB.
+    for number in 0..9 {
+        command.env(format!("LARGE_{number}"), "x".repeat(120 << 10));
+    }
+    let output =
+        command.args(["submit", "--", "true"]).env("BUSBAR_SOCKET", daemon.path("socket")).output();
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("in its environment") && said.contains("env -i"), "{said}");
+    assert!(daemon.asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn waiting_ends_as_the_job_does() {
+    let ends = [
+        (State::Completed, Some(End::Exited(0)), None, 0, "job 12 completed"),
+        (State::Failed, Some(End::Exited(3)), None, 3, "job 12 failed: exit code 3"),
+        (
+            State::TimedOut,
+            Some(End::Signalled(15)),
+            Some(Why::TimeLimit),
+            143,
+            "job 12 timed out: its time was over, ended by signal 15",
+        ),
+        (
+            State::TimedOut,
+            Some(End::Exited(0)),
+            Some(Why::TimeLimit),
+            1,
+            "job 12 timed out: its time was over",
+        ),
+        (State::Cancelled, None, Some(Why::Cancelled), 1, "job 12 cancelled"),
+        (
+            State::Failed,
+            Some(End::Failed("no such file".to_owned())),
+            None,
+            127,
+            "job 12 failed: could not be run: no such file",
+        ),
+        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: nobody knows how it ended"),
+    ];
+    for (state, end, why, code, said) in ends {
+        let looks = Mutex::new(0);
+        let daemon = Daemon::new(move |request| match request {
+            Request::Show { job: 12 } => {
+                let mut looks = looks.lock().unwrap();
+                *looks += 1;
+                let mut details = match *looks {
+                    // It waits and runs first, and then the daemon is about to be started again.
+                    1 => details(State::Waiting, None, None),
+                    2 => details(State::Running, None, None),
+                    3 => return Reply::Error(refusal(RefusalKind::Stopping, "later")),
+                    _ => details(state, end.clone(), why),
+                };
+                details.line.job = 12;
+                Reply::Show(Box::new(details))
+            }
+            other => canned(other),
+        });
+        let output = daemon.run(&["submit", "--wait", "--", "true"]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(printed, format!("submitted job 12\n{said}\n"));
+        assert_eq!(output.status.code(), Some(code), "{said}");
+    }
+}
+
+/// What comes is shown as it comes, each line once.
+#[test]
+fn history_can_be_followed() {
+    let daemon = Daemon::new(|request| match request {
+        Request::History { after: None, .. } => Reply::History(history()[..2].to_vec()),
+        Request::History { after: Some(1), .. } => Reply::History(history()[2..].to_vec()),
+        Request::History { after: Some(6), .. } => {
+            Reply::Error(refusal(RefusalKind::Stopping, "enough"))
+        }
+        other => panic!("{other:?}"),
+    });
+    let output = daemon.run(&["history", "--follow", "--json"]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<HistoryLine> =
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, history());
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,274 @@
+//! A daemon that has its answers ready, and remembers what it was asked.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, mpsc};
+
+use busbar::live::job::{After, Because, Event, Happening, Outcome, Owner, Submission, Why, Wish};
+use busbar::live::socket::{Limits, Message, Server};
+use busbar::live::wire::{
+    Answer, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine, PowerState,
+    Refusal, RefusalKind, Reply, Request, State, Status,
+};
+use busbar::live::{Allotment, End};
+use busbar::units::{Instant, Joules, Span, Watts};
+use tempfile::TempDir;
+
+/// 2026-01-02 03:04:05 in UTC.
+const THEN: i64 = 1_767_323_045;
+
+/// A daemon that answers by a rule, and remembers what it was asked.
+pub(super) struct Daemon {
+    pub(super) folder: TempDir,
+    pub(super) asked: Arc<Mutex<Vec<Request>>>,
+    _server: Server,
+}
+
+impl Daemon {
+    pub(super) fn new(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, messages) = mpsc::channel::<Message>();
+        let server =
+            Server::bind(&folder.path().join("socket"), Limits::default(), sender).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let remembered = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for message in messages {
+                remembered.lock().unwrap().push(message.request.clone());
+                // Whoever asked may have gone.
+                let _ = message.reply.send(answer(&message.request));
+            }
+        });
+        Daemon { folder, asked, _server: server }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("BUSBAR_SOCKET", self.path("socket"))
+            .env("TZ", "UTC")
+            .env("ONE_VARIABLE", "of many")
+            .output()
+            .unwrap()
+    }
+
+    /// What a command prints that ends well.
+    pub(super) fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        assert_eq!(errors, "", "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// How a command fails: its exit code, and what it says.
+    pub(super) fn fails(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.run(arguments);
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+
+    pub(super) fn last(&self) -> Request {
+        self.asked.lock().unwrap().last().cloned().expect("something was asked")
+    }
+
+    pub(super) fn last_submission(&self) -> Submission {
+        match self.last() {
+            Request::Submit(submission) => *submission,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn watts(watts: u32) -> Watts {
+    Watts::from_watts(watts)
+}
+
+fn running() -> JobLine {
+    JobLine {
+        job: 7,
+        name: "solve\u{1b}[2J".to_owned(),
+        user: 0,
+        state: State::Running,
+        reason: None,
+        nodes: 3,
+        on: vec![0, 1, 5],
+        power: Some(watts(290)),
+        speed: Some(850_000),
+        submitted: THEN,
+        started: Some(THEN + 1),
+        ran: Some(Span::from_millis(65_900)),
+        time: Span::from_secs(3600),
+    }
+}
+
+fn waiting() -> JobLine {
+    JobLine {
+        job: 12,
+        name: "sweep".to_owned(),
+        user: 4_000_000_000,
+        state: State::Waiting,
+        reason: Some("for power".to_owned()),
+        nodes: 4,
+        on: Vec::new(),
+        power: None,
+        speed: None,
+        submitted: THEN,
+        started: None,
+        ran: None,
+        time: Span::from_secs(90_000),
+    }
+}
+
+pub(super) fn details(state: State, end: Option<End>, why: Option<Why>) -> JobDetails {
+    JobDetails {
+        line: JobLine { state, ..running() },
+        owner: Owner { user: 0, group: 0 },
+        wish: Wish {
+            name: "solve".to_owned(),
+            nodes: 2,
+            moldable: Some((1, 4)),
+            time: Span::from_secs(3600),
+            application: Some("CoMD".to_owned()),
+            slowdown: Some("10%".to_owned()),
+            after: vec![After { job: 3, any: false }, After { job: 4, any: true }],
+            held: false,
+        },
+        command: ["sh", "-c", "sleep 1; true"].map(str::to_owned).to_vec(),
+        folder: "/home/ada".into(),
+        output: "/home/ada/busbar-7.out".into(),
+        errors: "/home/ada/busbar-7.out".into(),
+        attempts: 1,
+        end,
+        why,
+        ended: None,
+        energy: Some(Joules::from_joules(1500)),
+    }
+}
+
+fn power() -> PowerState {
+    PowerState {
+        limit: Some(watts(1000)),
+        base: watts(100),
+        held: watts(290),
+        free: Some(watts(610)),
+        set_by_operator: true,
+        to_come: vec![(THEN + 3600, Some(watts(800))), (THEN + 7200, None)],
+        notice: None,
+        emulated: true,
+    }
+}
+
+pub(super) fn history() -> Vec<HistoryLine> {
+    let allotment = Allotment {
+        nodes: vec![(0, watts(100)), (1, watts(100))],
+        cores: 4,
+        cap: watts(100),
+        time: Span::from_secs(60),
+        power: watts(200),
+        speed: 1_000_000,
+    };
+    let slower = Allotment { power: watts(150), speed: 712_000, ..allotment.clone() };
+    let outcome = Outcome {
+        start: Some(Instant::ZERO),
+        end: Instant::from_secs(9),
+        how: Some(End::Signalled(15)),
+        why: Some(Why::TimeLimit),
+        energy: Joules::ZERO,
+        nodes: vec![0, 1],
+    };
+    let happenings = [
+        Happening::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
+        Happening::Limit { power: Some(1_000_000), base: 100_000 },
+        Happening::Submitted { job: 7 },
+        Happening::Started { job: 7, attempt: 1, allotment },
+        Happening::Changed { job: 7, allotment: slower, because: Because::Squeezed },
+        Happening::Ending { job: 7, why: Why::TimeLimit, forced: false },
+        Happening::Ended { job: 7, outcome },
+    ];
+    let line = |(line, what): (u64, Happening)| {
+        let event = Event { at: Instant::from_secs(line as u32), what };
+        HistoryLine { line, wall: (THEN + line as i64) * 1000, event }
+    };
+    (0..).zip(happenings).map(line).collect()
+}
+
+fn forecast() -> Forecast {
+    let line = |job, name: &str, start, end| ForecastLine {
+        job,
+        name: name.to_owned(),
+        start,
+        end,
+        nodes: 2,
+        power: Some(watts(200)),
+        reason: None,
+    };
+    let never = ForecastLine {
+        power: None,
+        reason: Some("more power than the limit".to_owned()),
+        ..line(Some(12), "sweep", None, None)
+    };
+    Forecast {
+        jobs: vec![
+            line(Some(7), "solve", Some(THEN), Some(THEN + 3600)),
+            never,
+            line(None, "this job", Some(THEN + 3600), Some(THEN + 5400)),
+        ],
+        peak: watts(400),
+        all_over: THEN + 5400,
+        assumptions: vec!["jobs take all of the time they ask for".to_owned()],
+    }
+}
+
+pub(super) fn refusal(kind: RefusalKind, message: &str) -> Refusal {
+    Refusal { kind, message: message.to_owned() }
+}
+
+/// A daemon with two jobs.
+pub(super) fn canned(request: &Request) -> Reply {
+    match request {
+        Request::Submit(_) => Reply::Submitted { job: 12, remark: None },
+        Request::Queue => Reply::Queue(vec![running(), waiting()]),
+        Request::Show { job: 7 } => Reply::Show(Box::new(details(State::Running, None, None))),
+        Request::Show { job } => {
+            Reply::Error(refusal(RefusalKind::Unknown, &format!("there is no job {job}")))
+        }
+        Request::Cancel { jobs } | Request::Hold { jobs } | Request::Release { jobs } => {
+            let answer = |&job: &u64| Answer {
+                job,
+                refusal: (job != 7)
+                    .then(|| refusal(RefusalKind::Forbidden, "it is somebody else's")),
+            };
+            Reply::Done(jobs.iter().map(answer).collect())
+        }
+        Request::Nodes => {
+            let node = |node, job: Option<u64>, cap| NodeLine { node, job, cap };
+            let held = |number| node(number, Some(7), Some(watts(100)));
+            Reply::Nodes(vec![held(0), held(1), node(2, None, None), node(3, None, None), held(4)])
+        }
+        Request::Budget { .. } => Reply::Budget(power()),
+        Request::History { .. } => Reply::History(history()),
+        Request::Forecast(_) => Reply::Forecast(forecast()),
+        Request::Status => Reply::Status(Box::new(Status {
+            version: "0.1.0".to_owned(),
+            process: 4711,
+            policy: "easy".to_owned(),
+            engine: "local".to_owned(),
+            machine: "demo".to_owned(),
+            nodes: (6, 3),
+            waiting: 1,
+            running: 1,
+            power: power(),
+            since: THEN,
+            now: Instant::from_secs(5),
+            cycles: 1234,
+            longest_cycle: 12_345,
+            notices: vec!["the disk is nearly full".to_owned()],
+        })),
+        Request::Stop => Reply::Stopping,
+    }
+}

@@ -1,0 +1,53 @@
+//! The daemon and all that may happen to it: killed at any moment, a full disk, clocks that are set, a
+//! machine that goes down, a file that is damaged, another daemon, and a long day.
+//!
+//! `killed` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
+//! up again, line by line ([`books`]). `disk` and `clock` drive a daemon by hand, cycle by cycle, with an
+//! engine that runs nothing ([`by_hand`]). `refused` is about daemons that must not begin.
+//!
+//! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
+//! many jobs in one daemon's life. The figures in `docs/live-faults.md` are what it prints with
+//! `--nocapture`.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+mod books;
+mod by_hand;
+mod clock;
+mod disk;
+mod killed;
+mod refused;
+mod served;
+mod soak;
+
+/// Longer than anything here takes, on the slowest of machines.
+const LONG: Duration = Duration::from_secs(180);
+
+/// How many times a daemon is killed under each policy, if the long form is asked for.
+fn kills_asked_for() -> Option<u32> {
+    let text = std::env::var("BUSBAR_FAULTS").ok()?;
+    Some(text.parse().expect("BUSBAR_FAULTS is a number of kills, such as 200"))
+}
+
+/// Waits until there is something.
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(began.elapsed() < LONG, "in vain: {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// The bytes of a file and of those that SQLite keeps beside it.
+fn bytes_of_state(database: &Path) -> u64 {
+    let sizes = ["", "-wal"].map(|ending| {
+        let path = format!("{}{ending}", database.display());
+        std::fs::metadata(path).map_or(0, |file| file.len())
+    });
+    sizes.iter().sum()
+}

@@ -1,0 +1,240 @@
+//! The history of a daemon, added up again: who held which nodes and how much power after each line.
+//!
+//! The rule for power: after every line, what is drawn is within the limit in force. The only exception
+//! begins with a line that lowers the limit below what is drawn. From there on what is drawn never rises,
+//! until it is within the limit again.
+//!
+//! The rules for jobs: each is submitted once and before all else that is said of it; an attempt starts
+//! while the job waits, and its number is the next one; it ends once, and then nothing more is said of it.
+//! No node is anybody's who is not the only one.
+
+use std::collections::BTreeMap;
+
+use busbar::live::Allotment;
+use busbar::live::job::{Happening, Outcome};
+use busbar::live::wire::HistoryLine;
+use busbar::units::Instant;
+
+/// What a history comes to.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    pub(super) jobs: BTreeMap<u64, Account>,
+    /// In milliwatts; none if there is no limit.
+    limit: Option<u64>,
+    base: u64,
+    /// What was drawn after the last line, if that is more than may be.
+    ceiling: Option<u64>,
+    /// The most that was ever drawn within the limit, in milliwatts.
+    pub(super) peak: u64,
+    /// How many lines lowered the limit below what was drawn.
+    pub(super) shortages: u32,
+    pub(super) withdrawn: u32,
+    pub(super) changed: u32,
+    pub(super) suspended: u32,
+}
+
+/// What is known of a job.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    pub(super) attempts: u32,
+    held: Option<Held>,
+    pub(super) outcome: Option<Outcome>,
+}
+
+#[derive(Debug)]
+struct Held {
+    allotment: Allotment,
+    is_suspended: bool,
+}
+
+impl Books {
+    /// Adds up a history from its first line, or says which line breaks which rule.
+    pub(super) fn add_up(lines: &[HistoryLine], nodes: u32) -> Result<Books, String> {
+        let mut books = Books::default();
+        let (mut next, mut now) = (1, Instant::ZERO);
+        for line in lines {
+            let checked = books.take(&line.event.what).and_then(|()| {
+                if line.line != next {
+                    return Err(format!("line {next} is missing"));
+                }
+                if line.event.at < now {
+                    return Err("time goes back".to_owned());
+                }
+                books.check_nodes(nodes)?;
+                books.check_power(&line.event.what)
+            });
+            checked.map_err(|why| format!("{why}, after {line:?}"))?;
+            (next, now) = (line.line + 1, line.event.at);
+        }
+        Ok(books)
+    }
+
+    fn take(&mut self, what: &Happening) -> Result<(), String> {
+        if let Happening::Submitted { job } = what {
+            return match self.jobs.insert(*job, Account::default()) {
+                None => Ok(()),
+                Some(_) => Err("a number is used twice".to_owned()),
+            };
+        }
+        if let Happening::Limit { power, base } = what {
+            (self.limit, self.base) = (*power, *base);
+            return Ok(());
+        }
+        let Some(number) = what.job() else { return Ok(()) };
+        let account = self.jobs.get_mut(&number).ok_or("nobody submitted it")?;
+        if account.outcome.is_some() {
+            return Err("it is over".to_owned());
+        }
+        match (what, &mut account.held) {
+            (Happening::Started { attempt, allotment, .. }, held @ None) => {
+                account.attempts += 1;
+                if *attempt != account.attempts {
+                    return Err(format!("attempt {} would be the next", account.attempts));
+                }
+                *held = Some(Held { allotment: allotment.clone(), is_suspended: false });
+            }
+            (Happening::Changed { allotment, .. }, Some(held)) => {
+                held.allotment.clone_from(allotment);
+                self.changed += 1;
+            }
+            (Happening::Withdrawn { .. }, held @ Some(_)) => {
+                *held = None;
+                self.withdrawn += 1;
+            }
+            (Happening::Suspended { .. }, Some(held)) if !held.is_suspended => {
+                held.is_suspended = true;
+                self.suspended += 1;
+            }
+            (Happening::Resumed { .. }, Some(held)) if held.is_suspended => {
+                held.is_suspended = false;
+            }
+            (Happening::Ended { outcome, .. }, held) => {
+                *held = None;
+                account.outcome = Some(outcome.clone());
+            }
+            (Happening::Held { .. } | Happening::Ending { .. }, _) => (),
+            (_, held) => return Err(format!("it has {held:?}")),
+        }
+        Ok(())
+    }
+
+    /// What is drawn, in milliwatts.
+    fn drawn(&self) -> u64 {
+        let held = self.jobs.values().filter_map(|account| account.held.as_ref());
+        let awake = held.filter(|held| !held.is_suspended);
+        self.base + awake.map(|held| held.allotment.power.milliwatts()).sum::<u64>()
+    }
+
+    fn check_power(&mut self, what: &Happening) -> Result<(), String> {
+        let (drawn, limit) = (self.drawn(), self.limit.unwrap_or(u64::MAX));
+        if drawn <= limit {
+            self.ceiling = None;
+            self.peak = self.peak.max(drawn);
+            return Ok(());
+        }
+        match self.ceiling {
+            None if matches!(what, Happening::Limit { .. }) => self.shortages += 1,
+            Some(before) if drawn <= before => (),
+            before => return Err(format!("{drawn} mW of {limit}, before it {before:?}")),
+        }
+        self.ceiling = Some(drawn);
+        Ok(())
+    }
+
+    fn check_nodes(&self, nodes: u32) -> Result<(), String> {
+        let mut holders = BTreeMap::new();
+        for (job, account) in &self.jobs {
+            let held = account.held.iter().flat_map(|held| &held.allotment.nodes);
+            for (node, _) in held {
+                if let Some(other) = holders.insert(*node, *job) {
+                    return Err(format!("node {node} is of {other} and of {job}"));
+                }
+                if *node >= nodes {
+                    return Err(format!("there is no node {node}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use busbar::live::job::Event;
+    use busbar::units::{Joules, Span, Watts};
+
+    use super::*;
+
+    fn has(node: u32, watts: u32) -> Allotment {
+        let power = Watts::from_watts(watts);
+        let (time, speed) = (Span::from_secs(60), 1_000_000);
+        Allotment { nodes: vec![(node, power)], cores: 1, cap: power, time, power, speed }
+    }
+
+    fn started(job: u64, node: u32, watts: u32) -> Happening {
+        Happening::Started { job, attempt: 1, allotment: has(node, watts) }
+    }
+
+    fn limit(watts: u64) -> Happening {
+        Happening::Limit { power: Some(watts * 1000), base: 0 }
+    }
+
+    fn ended(job: u64) -> Happening {
+        let outcome = Outcome {
+            start: None,
+            end: Instant::ZERO,
+            how: None,
+            why: None,
+            energy: Joules::ZERO,
+            nodes: Vec::new(),
+        };
+        Happening::Ended { job, outcome }
+    }
+
+    /// Two jobs of 100 W on two nodes, and then this.
+    fn books(more: &[Happening]) -> Result<Books, String> {
+        let mut story = vec![limit(200)];
+        story.extend((1..=3).map(|job| Happening::Submitted { job }));
+        story.extend([started(1, 0, 100), started(2, 1, 100)]);
+        story.extend_from_slice(more);
+        let line = |(line, what): (u64, Happening)| HistoryLine {
+            line,
+            wall: 0,
+            event: Event { at: Instant::ZERO, what },
+        };
+        Books::add_up(&(1..).zip(story).map(line).collect::<Vec<_>>(), 4)
+    }
+
+    #[test]
+    fn what_may_be_is_added_up() {
+        let squeezed = Happening::Changed {
+            job: 2,
+            allotment: has(1, 50),
+            because: busbar::live::job::Because::Squeezed,
+        };
+        let rest = [limit(150), squeezed, ended(1), started(3, 0, 100), ended(2), ended(3)];
+        let books = books(&rest).unwrap();
+        assert_eq!((books.peak, books.shortages, books.changed), (200_000, 1, 1));
+    }
+
+    #[test]
+    fn what_must_not_be_is_found() {
+        let withdrawn = |job| Happening::Withdrawn { job, reason: String::new() };
+        for (more, why) in [
+            (vec![started(3, 2, 1)], "201000 mW of 200000"),
+            (vec![limit(99), ended(1), started(3, 2, 1)], "101000 mW of 99000"),
+            (vec![limit(300), started(3, 1, 100)], "node 1 is of 2 and of 3"),
+            (vec![limit(300), started(3, 4, 100)], "there is no node 4"),
+            (vec![ended(1), ended(1)], "it is over"),
+            (vec![ended(1), started(1, 0, 100)], "it is over"),
+            (vec![started(1, 0, 100)], "it has"),
+            (vec![withdrawn(1), started(1, 0, 100)], "attempt 2 would be the next"),
+            (vec![withdrawn(3)], "it has"),
+            (vec![started(4, 2, 100)], "nobody submitted it"),
+            (vec![Happening::Submitted { job: 1 }], "a number is used twice"),
+        ] {
+            let error = books(&more).unwrap_err();
+            assert!(error.starts_with(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! A daemon that is killed at random moments under load, and wardens that are killed with it.
+//!
+//! Four clients submit small jobs all the time and note which were accepted. Another one cancels, holds and
+//! releases some, and sets the budget. Each job writes a line when it begins and one when it ends. In the end
+//! what the daemon has written down, what clients were told and what jobs wrote must agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use busbar::live::End;
+use busbar::live::job::Why;
+use busbar::live::socket::Client;
+use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::books::Books;
+use super::served::{Served, kill, words};
+use super::{kills_asked_for, wait_for};
+
+/// So many jobs may wait before clients that submit take a rest.
+const MOST_WAITING: usize = 60;
+
+/// What clients know in the end.
+#[derive(Default)]
+struct Told {
+    /// Jobs that were accepted.
+    accepted: Mutex<BTreeSet<u64>>,
+    /// Jobs that somebody wanted to cancel, whether or not the daemon lived to hear it.
+    cancelled: Mutex<BTreeSet<u64>>,
+    /// The longest cycle that any daemon told of, in microseconds.
+    longest_cycle: Mutex<u64>,
+    is_over: AtomicBool,
+}
+
+impl Told {
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// A client that finds the daemon again whenever it is gone.
+struct Persistent {
+    socket: PathBuf,
+    client: Option<Client>,
+}
+
+impl Persistent {
+    /// Asks once. None if there is no answer; then nobody knows whether it was heard.
+    fn ask(&mut self, request: &Request) -> Option<Reply> {
+        if self.client.is_none() {
+            self.client = Client::connect(&self.socket).ok();
+        }
+        let answer = self.client.as_mut().and_then(|client| client.ask(request).ok());
+        if answer.is_none() {
+            self.client = None;
+            sleep(Duration::from_millis(2));
+        }
+        answer
+    }
+}
+
+/// Says when it begins and ends, and sleeps for so many milliseconds in between.
+fn script(millis: u32) -> String {
+    let seconds = f64::from(millis) / 1000.0;
+    format!(
+        "echo $BUSBAR_JOB.$BUSBAR_ATTEMPT begins >> $RECORD; sleep {seconds}; \
+         echo $BUSBAR_JOB.$BUSBAR_ATTEMPT ends >> $RECORD"
+    )
+}
+
+fn submit_all_the_time(mut client: Persistent, jobs: &[Request], told: &Told) {
+    for request in jobs.iter().cycle() {
+        if !told.goes_on() {
+            break;
+        }
+        match client.ask(request) {
+            Some(Reply::Submitted { job, .. }) => {
+                assert!(told.accepted.lock().unwrap().insert(job), "{job} was accepted twice");
+            }
+            Some(other) => panic!("{other:?}"),
+            None => (),
+        }
+        sleep(Duration::from_millis(2));
+        while told.goes_on()
+            && let Some(Reply::Status(status)) = client.ask(&Request::Status)
+        {
+            let mut longest = told.longest_cycle.lock().unwrap();
+            *longest = status.longest_cycle.max(*longest);
+            drop(longest);
+            if status.waiting < MOST_WAITING {
+                break;
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn meddle_all_the_time(mut client: Persistent, told: &Told, mut random: Pcg64Mcg) {
+    while told.goes_on() {
+        sleep(Duration::from_millis(random.random_range(20..80)));
+        let Some(Reply::Queue(lines)) = client.ask(&Request::Queue) else { continue };
+        let Some(request) = meddling(&lines, &mut random) else { continue };
+        if let Request::Cancel { jobs } = &request {
+            told.cancelled.lock().unwrap().extend(jobs);
+        }
+        match client.ask(&request) {
+            // Whoever was to be held may run or be over by now.
+            Some(Reply::Done(answers)) => {
+                for refusal in answers.into_iter().filter_map(|answer| answer.refusal) {
+                    let is_late = [RefusalKind::Unknown, RefusalKind::Impossible];
+                    assert!(is_late.contains(&refusal.kind), "{refusal:?}");
+                }
+            }
+            Some(Reply::Budget(_)) | None => (),
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Something to do to one of these jobs, or to all of them.
+fn meddling(lines: &[JobLine], random: &mut Pcg64Mcg) -> Option<Request> {
+    let mut one = |wanted: &dyn Fn(State) -> bool| {
+        let found: Vec<&JobLine> = lines.iter().filter(|line| wanted(line.state)).collect();
+        (!found.is_empty()).then(|| vec![found[random.random_range(0..found.len())].job])
+    };
+    let jobs =
+        [one(&|_| true), one(&|state| state == State::Waiting), one(&|state| state == State::Held)];
+    let [any, waiting, held] = jobs;
+    Some(match random.random_range(0..10) {
+        0 => Request::Cancel { jobs: any? },
+        1..=2 => Request::Hold { jobs: waiting? },
+        3..=6 => Request::Release { jobs: held? },
+        _ => {
+            let watts = [100, 200, 350, 400, 500, 800][random.random_range(0..6)];
+            Request::Budget { set: Some(format!("{watts}W")) }
+        }
+    })
+}
+
+/// Kills daemons under load, and returns what clients were told and how long restarts took.
+fn under_load(served: &mut Served, kills: u32, seed: u64) -> (Told, Vec<Duration>) {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut job = || served.job(random.random_range(1..=3), &script(random.random_range(20..200)));
+    let jobs: Vec<Request> = (0..97).map(|_| job()).collect();
+    let client = || Persistent { socket: served.socket(), client: None };
+    let (submitting, meddling) = ([client(), client(), client(), client()], client());
+    let (told, mut restarts) = (Told::default(), Vec::new());
+    thread::scope(|scope| {
+        let (jobs, told) = (&jobs, &told);
+        for client in submitting {
+            scope.spawn(move || submit_all_the_time(client, jobs, told));
+        }
+        let meddlers = Pcg64Mcg::seed_from_u64(seed + 1);
+        scope.spawn(move || meddle_all_the_time(meddling, told, meddlers));
+        let ends = Ends(&told.is_over);
+        for _ in 0..kills {
+            // Half of them while it finds its jobs again, half while it serves.
+            match random.random_bool(0.5) {
+                true => served.begin(),
+                false => restarts.push(served.begin_and_answer()),
+            }
+            sleep(Duration::from_millis(random.random_range(5..400)));
+            served.kill();
+        }
+        restarts.push(served.begin_and_answer());
+        drop(ends);
+    });
+    (told, restarts)
+}
+
+/// Whatever happens, clients end.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Everything that is still held back may run.
+fn let_go(served: &Served) {
+    served.ask(&Request::Budget { set: Some("configured".to_owned()) });
+    let Reply::Queue(lines) = served.ask(&Request::Queue) else { panic!("no queue") };
+    let held = lines.iter().filter(|line| line.state == State::Held);
+    served.ask(&Request::Release { jobs: held.map(|line| line.job).collect() });
+    served.drain();
+}
+
+/// How many times each attempt has written each word.
+fn record(served: &Served) -> BTreeMap<(u64, &'static str), Vec<u32>> {
+    let mut written: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for line in fs::read_to_string(served.record()).unwrap().lines() {
+        let (attempt, word) = line.split_once(' ').unwrap();
+        let (job, attempt) = attempt.split_once('.').unwrap();
+        let word = if word == "begins" { "begins" } else { "ends" };
+        written.entry((job.parse().unwrap(), word)).or_default().push(attempt.parse().unwrap());
+    }
+    written
+}
+
+fn check(served: &Served, told: &Told, books: &Books) {
+    let written = record(served);
+    let of = |job, word| written.get(&(job, word)).map_or(&[][..], Vec::as_slice);
+    for job in told.accepted.lock().unwrap().iter() {
+        assert!(books.jobs.contains_key(job), "job {job} was accepted and is lost");
+    }
+    let cancelled = told.cancelled.lock().unwrap();
+    for (job, account) in &books.jobs {
+        let outcome = account.outcome.as_ref().expect("everybody is over");
+        let (begins, ends) = (of(*job, "begins"), of(*job, "ends"));
+        let what = format!("job {job}, {begins:?}, {ends:?}: {outcome:?}");
+        assert!(begins.len() <= 1 && ends.len() <= 1, "it ran twice: {what}");
+        assert!(begins.iter().all(|attempt| *attempt == account.attempts), "{what}");
+        if outcome.is_good() {
+            assert_eq!((begins.len(), ends.len()), (1, 1), "it did not run: {what}");
+        } else {
+            assert_eq!(outcome.why, Some(Why::Cancelled), "{what}");
+            assert!(cancelled.contains(job), "nobody wanted that: {what}");
+        }
+    }
+    for (job, _) in written.keys() {
+        assert!(books.jobs.contains_key(job), "nobody knows of job {job}, which ran");
+    }
+}
+
+fn killed_under_load(policy: &str, last_resort: &str, seed: u64) {
+    let kills = kills_asked_for().unwrap_or(10);
+    let more = format!("period = \"200ms\"\nlast_resort = \"{last_resort}\"");
+    let mut served = Served::new(policy, &more);
+    let (told, restarts) = under_load(&mut served, kills, seed);
+    let_go(&served);
+    let lines = served.history();
+    let books = Books::add_up(&lines, 8).unwrap();
+    check(&served, &told, &books);
+    let status = served.status();
+    assert_eq!((status.power.held.milliwatts(), status.nodes), (0, (8, 8)));
+    served.assert_nothing_is_left();
+    served.stop();
+
+    let good = books.jobs.values().filter(|job| job.outcome.as_ref().unwrap().is_good()).count();
+    println!(
+        "{policy}, last resort {last_resort}: {kills} kills, {} jobs accepted, {good} completed, \
+         {} cancelled, {} attempts withdrawn; {} lines of history, {} changes of what jobs had, \
+         {} suspensions, {} times over a limit that fell, at most {} W; longest restart {} ms, \
+         longest cycle {} ms",
+        told.accepted.lock().unwrap().len(),
+        books.jobs.len() - good,
+        books.withdrawn,
+        lines.len(),
+        books.changed,
+        books.suspended,
+        books.shortages,
+        books.peak as f64 / 1000.0,
+        restarts.iter().max().unwrap().as_millis(),
+        *told.longest_cycle.lock().unwrap() / 1000,
+    );
+}
+
+#[test]
+fn killed_under_easy() {
+    killed_under_load("easy", "hold", 1);
+}
+
+#[test]
+fn killed_under_easy_power() {
+    killed_under_load("easy-power", "suspend", 2);
+}
+
+/// The daemon and the warden of a job are killed: nobody saw how the job ended, so it is lost, its processes
+/// are ended, and its node and its power are free for the next one.
+#[test]
+fn killed_with_the_wardens() {
+    let mut served = Served::new("easy", "");
+    served.begin_and_answer();
+    let job = served.submit("sleep 600 & sleep 600");
+    let is_warden = |number: &i32| words(*number).get(1).is_some_and(|word| word == "warden");
+    // A warden, and what it watches over: a shell and those that sleep.
+    let wardens = wait_for("that it runs", || {
+        let processes = served.jobs_processes();
+        let (wardens, others): (Vec<i32>, Vec<i32>) = processes.into_iter().partition(is_warden);
+        let sleeps = |number: &&i32| words(**number).first().is_some_and(|word| word == "sleep");
+        (others.iter().filter(sleeps).count() == 2).then_some(wardens)
+    });
+    assert_eq!(wardens.len(), 1);
+    served.kill();
+    kill(wardens[0]);
+    served.begin_and_answer();
+    served.drain();
+    served.assert_nothing_is_left();
+    let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
+    assert_eq!((shown.line.state, shown.end, shown.attempts), (State::Lost, Some(End::Lost), 1));
+    let status = served.status();
+    assert_eq!((status.nodes, status.power.held.milliwatts()), ((8, 8), 0));
+    let next = served.submit("exit 0");
+    served.drain();
+    let Reply::Show(shown) = served.ask(&Request::Show { job: next }) else { panic!("it is kept") };
+    assert_eq!(shown.line.state, State::Completed);
+    Books::add_up(&served.history(), 8).unwrap();
+    served.stop();
+}

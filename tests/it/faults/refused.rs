@@ -1,0 +1,120 @@
+//! Daemons that must not begin: the state is damaged, or is somebody else's.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use busbar::live::wire::{Reply, Request, State};
+
+use super::served::{BUSBAR, Served, files};
+use super::wait_for;
+
+/// What a daemon says that does not begin.
+#[track_caller]
+fn refused(arguments: &[&str]) -> String {
+    let mut daemon = Command::new(BUSBAR)
+        .arg("serve")
+        .args(arguments)
+        .env_remove("BUSBAR_SOCKET")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = std::time::Instant::now();
+    let status = wait_for("that it gives up", || {
+        if began.elapsed() > super::LONG / 2 {
+            daemon.kill().unwrap();
+        }
+        daemon.try_wait().unwrap()
+    });
+    let said = std::io::read_to_string(daemon.stderr.take().unwrap()).unwrap();
+    assert!(status.code().is_some_and(|code| code != 0), "{status}: {said}");
+    said
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Damages a file, sees that no daemon begins with it and that nothing is touched, and mends the file.
+#[track_caller]
+fn assert_refused(served: &Served, path: &Path, damage: fn(&mut Vec<u8>)) {
+    let sound = fs::read(path).unwrap();
+    let mut damaged = sound.clone();
+    damage(&mut damaged);
+    fs::write(path, damaged).unwrap();
+    let before = files(&served.state());
+    let said = refused(&["--config", text(&served.path("busbar.toml"))]);
+    for part in
+        [text(&served.database()), "is damaged", "Restore a backup", ".recover", "move it aside"]
+    {
+        assert!(said.contains(part), "no '{part}' in: {said}");
+    }
+    assert!(before == files(&served.state()), "it was touched");
+    fs::write(path, sound).unwrap();
+}
+
+fn zero(bytes: &mut [u8]) {
+    bytes.fill(0);
+}
+
+#[test]
+fn a_damaged_state() {
+    let mut served = Served::new("easy", "");
+    served.begin_and_answer();
+    for _ in 0..20 {
+        served.submit("exit 0");
+    }
+    served.drain();
+    served.stop();
+    let database = served.database();
+    assert_refused(&served, &database, |bytes| zero(&mut bytes[..16]));
+    assert_refused(&served, &database, |bytes| {
+        let middle = bytes.len() / 2 / 4096 * 4096;
+        zero(&mut bytes[middle..middle + 4096]);
+    });
+    assert_refused(&served, &database, |bytes| bytes.truncate(bytes.len() / 2));
+    assert_refused(&served, &database, Vec::clear);
+
+    // What was written last stands in the log if the daemon was killed.
+    served.begin_and_answer();
+    let held = served.submit("exit 0");
+    served.drain();
+    served.kill();
+    let log = served.state().join("busbar.db-wal");
+    assert_refused(&served, &log, |bytes| {
+        let place = bytes.len() / 2;
+        bytes[place] ^= 1;
+    });
+
+    // With sound files all is as before.
+    served.begin_and_answer();
+    let Reply::Show(shown) = served.ask(&Request::Show { job: held }) else { panic!("it is kept") };
+    assert_eq!(shown.line.state, State::Completed);
+    served.stop();
+}
+
+#[test]
+fn a_second_daemon() {
+    let mut served = Served::new("easy", "");
+    served.begin_and_answer();
+    let config = served.path("busbar.toml");
+    let said = refused(&["--config", text(&config)]);
+    let who = format!("used by another daemon, process {};", served.process());
+    assert!(said.contains(&who) && said.contains(text(&served.state())), "{said}");
+    // Another folder, and the same socket.
+    let (other, socket) = (served.path("other"), served.socket());
+    let options = ["--machine", "8", "--budget", "500W"];
+    let places = ["--state", text(&other), "--socket", text(&socket)];
+    let said = refused(&[options, places].concat());
+    let what = format!("another daemon listens on {}; stop it", socket.display());
+    assert!(said.contains(&what), "{said}");
+    // The first one serves on.
+    assert_eq!(served.status().process, served.process());
+    let job = served.submit("exit 0");
+    served.drain();
+    let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
+    assert_eq!(shown.line.state, State::Completed);
+    served.stop();
+}

@@ -1,0 +1,253 @@
+//! The real program `busbar serve` as a child of the test, with a folder of its own.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use busbar::live::job::{Program, Submission, Wish};
+use busbar::live::socket::Client;
+use busbar::live::wire::{HistoryLine, Reply, Request, Status};
+use busbar::units::Span;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::wait_for;
+
+pub(super) const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
+
+/// A state folder, and the daemon that serves it, while there is one.
+pub(super) struct Served {
+    folder: TempDir,
+    daemon: Option<Child>,
+}
+
+impl Served {
+    /// Eight nodes of 100 W and power for five of them; more lines of the configuration may be given.
+    pub(super) fn new(policy: &str, more: &str) -> Self {
+        let served = Served { folder: tempfile::tempdir().unwrap(), daemon: None };
+        let config = format!(
+            "state = \"state\"\nsocket = \"socket\"\nmachine = 8\nbudget = \"500W\"\n\
+             policy = \"{policy}\"\n{more}\n"
+        );
+        fs::write(served.path("busbar.toml"), config).unwrap();
+        served
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.state().join("busbar.db")
+    }
+
+    /// What daemons of this folder have said.
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// A daemon begins. Nobody waits until it answers.
+    pub(super) fn begin(&mut self) {
+        assert!(self.daemon.is_none(), "one at a time");
+        let log = File::options().create(true).append(true).open(self.path("log")).unwrap();
+        let daemon = Command::new(BUSBAR)
+            .args(["serve", "--config"])
+            .arg(self.path("busbar.toml"))
+            .current_dir("/")
+            .env_remove("BUSBAR_SOCKET")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.daemon = Some(daemon.unwrap());
+    }
+
+    /// A daemon begins; how long it takes until it answers.
+    pub(super) fn begin_and_answer(&mut self) -> Duration {
+        let began = Instant::now();
+        self.begin();
+        wait_for("a daemon that answers", || {
+            let ended = self.daemon.as_mut().and_then(|daemon| daemon.try_wait().unwrap());
+            assert!(ended.is_none(), "it did not begin: {ended:?}");
+            let mut client = Client::connect(&self.socket()).ok()?;
+            client.ask(&Request::Status).ok()
+        });
+        began.elapsed()
+    }
+
+    /// The daemon is killed by the kernel, without a word.
+    pub(super) fn kill(&mut self) {
+        let mut daemon = self.daemon.take().expect("a daemon to kill");
+        let ended = daemon.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended by itself: {ended:?}\n{}", self.log());
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+    }
+
+    /// The daemon stops as it is asked to.
+    pub(super) fn stop(&mut self) {
+        assert_eq!(self.ask(&Request::Stop), Reply::Stopping);
+        let ended = self.daemon.take().expect("a daemon to stop").wait().unwrap();
+        assert!(ended.success(), "{ended}\n{}", self.log());
+    }
+
+    /// The daemon's process.
+    pub(super) fn process(&self) -> u32 {
+        self.daemon.as_ref().expect("a daemon").id()
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.path("socket")
+    }
+
+    /// Asks once it can be asked. What is asked twice must do no harm.
+    pub(super) fn ask(&self, request: &Request) -> Reply {
+        wait_for("an answer", || Client::connect(&self.socket()).ok()?.ask(request).ok())
+    }
+
+    pub(super) fn status(&self) -> Status {
+        match self.ask(&Request::Status) {
+            Reply::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Submits a job, once.
+    pub(super) fn submit(&self, script: &str) -> u64 {
+        let mut client = Client::connect(&self.socket()).unwrap();
+        match client.ask(&self.job(1, script)).unwrap() {
+            Reply::Submitted { job, .. } => job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A request to run a script on so many nodes. It can write to the file `$RECORD`.
+    pub(super) fn job(&self, nodes: u32, script: &str) -> Request {
+        let wish = Wish {
+            name: "fault".to_owned(),
+            nodes,
+            moldable: None,
+            time: Span::from_secs(600),
+            application: None,
+            slowdown: None,
+            after: Vec::new(),
+            held: false,
+        };
+        let text = |path: PathBuf| path.to_str().unwrap().to_owned();
+        let program = Program {
+            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            folder: self.folder.path().to_owned(),
+            environment: vec![
+                ("PATH".to_owned(), std::env::var("PATH").unwrap()),
+                ("RECORD".to_owned(), text(self.record())),
+            ],
+            output: "/dev/null".into(),
+            errors: None,
+        };
+        Request::Submit(Box::new(Submission { wish, program }))
+    }
+
+    pub(super) fn record(&self) -> PathBuf {
+        self.path("record")
+    }
+
+    /// All that was written down, page by page.
+    pub(super) fn history(&self) -> Vec<HistoryLine> {
+        let mut lines: Vec<HistoryLine> = Vec::new();
+        loop {
+            let after = Some(lines.last().map_or(0, |last| last.line));
+            match self.ask(&Request::History { job: None, after, limit: Some(1000) }) {
+                Reply::History(page) if page.is_empty() => return lines,
+                Reply::History(page) => lines.extend(page),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Waits until nobody waits or runs.
+    pub(super) fn drain(&self) {
+        wait_for("an empty queue", || {
+            let status = self.status();
+            (status.waiting == 0 && status.running == 0).then_some(())
+        });
+    }
+
+    /// The folders of attempts that are there.
+    pub(super) fn attempts(&self) -> Vec<PathBuf> {
+        let jobs = fs::read_dir(self.state().join("jobs"));
+        jobs.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// The processes of all jobs, wardens included.
+    pub(super) fn jobs_processes(&self) -> Vec<i32> {
+        let Ok(state) = self.state().canonicalize() else { return Vec::new() };
+        let mark = format!("BUSBAR_SPEED_FILE={}/", state.join("jobs").display());
+        let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let number: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
+            let mut entries = environment.split(|byte| *byte == 0);
+            entries.any(|entry| entry.starts_with(mark.as_bytes())).then_some(number)
+        });
+        numbers.collect()
+    }
+
+    /// Asserts that nothing is left of jobs that are over: no process, and no file of an attempt.
+    pub(super) fn assert_nothing_is_left(&self) {
+        wait_for("that no process is left", || self.jobs_processes().is_empty().then_some(()));
+        // They are removed beside everything else.
+        wait_for("that no file is left", || self.attempts().is_empty().then_some(()));
+    }
+}
+
+/// Ends a process of a job.
+pub(super) fn kill(number: i32) {
+    // Whoever has ended meanwhile need not be killed.
+    let _ = kill_process(Pid::from_raw(number).unwrap(), Signal::KILL);
+}
+
+/// The words with which a process was started.
+pub(super) fn words(number: i32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0);
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// All files below a folder with what is in them, but for the lock: that has the number of whoever held it
+/// last.
+pub(super) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else if path.is_file() && entry.file_name() != "lock" {
+            files.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A test that fails leaves nobody, either.
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            // It may have ended by itself.
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+        for number in self.jobs_processes() {
+            kill(number);
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The daemon decides as the simulator does: the same jobs start in the same order, at the same instants,
+//! with the same nodes and watts, under every policy that a daemon can have.
+//!
+//! `workload` makes jobs up, `expected` is what the simulator does with them. `replayed` sends them
+//! through a whole daemon with simulated jobs, where everything must be equal to the millisecond, also if
+//! the daemon dies now and then. `real` does so with processes, of a daemon that `served` speaks to. With
+//! BUSBAR_LIVE_ORDER=1 there are more workloads, and every policy has processes.
+
+mod expected;
+mod real;
+mod replayed;
+mod served;
+mod workload;
+
+use std::sync::Arc;
+
+use busbar::live::engine::Allotment;
+use busbar::live::job::Happening;
+use busbar::live::setup::Setup;
+use busbar::live::wire::HistoryLine;
+use busbar::machine::Machine;
+use busbar::model::{Caps, OperatingPoint};
+use busbar::policy::PolicySpec;
+use busbar::profile::cab::{self, Preset};
+use busbar::units::{Instant, Watts};
+
+/// Whether all of it is to be tried, which takes minutes.
+fn is_in_full() -> bool {
+    std::env::var_os("BUSBAR_LIVE_ORDER").is_some_and(|value| value == "1")
+}
+
+/// The policies that a daemon can have, each with a machine that it can work on.
+fn cases() -> Vec<Setup> {
+    let on = |machine: &Machine, policy: &str| Setup::new(machine.clone(), policy.parse().unwrap());
+    let plain = Machine::of_processors(16).unwrap();
+    let varied = Machine::catalyst(12, 1).unwrap();
+    let mut cases: Vec<Setup> = [
+        "fcfs",
+        "easy",
+        "conservative",
+        "easy-power",
+        "pb-guided(bsld_lower=5)",
+        "parm(flex=none)",
+        "parm(flex=moldable)",
+        "parm(flex=malleable)",
+    ]
+    .map(|policy| on(&plain, policy))
+    .into();
+    cases.extend(["ppartition", "uniform"].map(|policy| on(&varied, policy)));
+    let profiles: Arc<[_]> = cab::generate(Preset::Cab, 1).into();
+    cases.extend(
+        ["rmap-traditional", "rmap-naive", "rmap-adaptive"]
+            .map(|policy| Setup { profiles: Arc::clone(&profiles), ..on(&Machine::cab(), policy) }),
+    );
+    let known: Vec<&str> = cases.iter().map(|case| case.policy.name()).collect();
+    let live = PolicySpec::all().into_iter().filter(|policy| !policy.maps_tasks());
+    for policy in live {
+        assert!(known.contains(&policy.name()), "{policy} is not tried");
+    }
+    cases
+}
+
+/// What a job has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Has {
+    /// Any nodes, so many.
+    Point(OperatingPoint),
+    /// Nodes by name, with their caps.
+    Nodes(Vec<(u32, Watts)>),
+}
+
+impl Has {
+    fn caps(caps: &Caps) -> Self {
+        Has::Nodes(caps.iter().map(|capped| (capped.node.0, capped.cap)).collect())
+    }
+
+    fn allotment(allotment: &Allotment, names_nodes: bool) -> Self {
+        let &Allotment { cores, cap, time, power, ref nodes, .. } = allotment;
+        match names_nodes {
+            true => Has::Nodes(nodes.clone()),
+            false => {
+                Has::Point(OperatingPoint { nodes: nodes.len() as u32, cores, cap, time, power })
+            }
+        }
+    }
+}
+
+/// A decision about a job, by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    at: Instant,
+    job: u64,
+    /// Whether it starts; otherwise it changes.
+    starts: bool,
+    has: Has,
+}
+
+/// All that was decided, in order, and when jobs ended, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Told {
+    steps: Vec<Step>,
+    ends: Vec<(u64, Instant)>,
+}
+
+impl Told {
+    /// What a daemon wrote down.
+    fn of(history: &[HistoryLine], names_nodes: bool) -> Self {
+        let mut told = Told::default();
+        for HistoryLine { event, .. } in history {
+            let at = event.at;
+            match &event.what {
+                Happening::Started { job, allotment, .. } => {
+                    let has = Has::allotment(allotment, names_nodes);
+                    told.steps.push(Step { at, job: *job, starts: true, has });
+                }
+                Happening::Changed { job, allotment, .. } => {
+                    let has = Has::allotment(allotment, names_nodes);
+                    told.steps.push(Step { at, job: *job, starts: false, has });
+                }
+                Happening::Ended { job, outcome } => {
+                    assert!(outcome.is_good(), "job {job}: {outcome:?}");
+                    told.ends.push((*job, outcome.end));
+                }
+                Happening::Notice { text } => panic!("{text}"),
+                _ => (),
+            }
+        }
+        told.ends.sort_unstable();
+        told
+    }
+
+    fn changes(&self) -> usize {
+        self.steps.iter().filter(|step| !step.starts).count()
+    }
+
+    /// The numbers of the jobs, in the order of their starts.
+    fn order(&self) -> Vec<u64> {
+        self.steps.iter().filter(|step| step.starts).map(|step| step.job).collect()
+    }
+}
+
+/// Asserts that all was as expected, and says what differs first.
+#[track_caller]
+fn assert_same(told: &Told, expected: &Told, what: &str) {
+    let steps = told.steps.iter().zip(&expected.steps);
+    if let Some((place, (step, other))) = steps.enumerate().find(|(_, (one, other))| one != other) {
+        panic!("{what}: decision {place} is {step:#?}, and in the simulation {other:#?}");
+    }
+    assert_eq!(told.steps.len(), expected.steps.len(), "{what}: how many decisions");
+    assert_eq!(told.ends, expected.ends, "{what}: ends");
+}

@@ -1,0 +1,251 @@
+//! A whole daemon, loop, file and all, with a clock that is moved by hand and jobs that are simulated.
+
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+
+use busbar::budget::Budget;
+use busbar::live::clock::{Clock, Hand};
+use busbar::live::daemon::{Daemon, Rules};
+use busbar::live::feed::Feed;
+use busbar::live::job::Program;
+use busbar::live::replay::{Naming, Real, Replay};
+use busbar::live::schedule::{Schedule, ScheduleSpec};
+use busbar::live::setup::Setup;
+use busbar::live::socket::Message;
+use busbar::live::store::{Query, Store};
+use busbar::live::wire::{Reply, Request};
+use busbar::policy::PolicySpec;
+use busbar::units::{Instant, JobId, Span};
+use jiff::tz::TimeZone;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Dxsm;
+use tempfile::TempDir;
+
+use super::expected::{simulated, truth, workload};
+use super::workload::{ALICE, Planned, Times, jobs};
+use super::{Told, assert_same, cases, is_in_full};
+
+/// Jobs of minutes, which come faster than the machine can take them.
+const MINUTES: Times = Times { gap: 60_000, run: (10_000, 900_000), slack: (0, 900_000) };
+
+/// A share of what the machine draws at most: hours from the beginning, and hundredths.
+type Shares<'a> = &'a [(u32, u32)];
+
+fn schedule(folder: &TempDir, setup: &Setup, shares: Shares<'_>) -> (Schedule, Budget) {
+    let path = folder.path().join("budget.csv");
+    let mut text = "time,budget\n".to_owned();
+    let mut steps = Vec::new();
+    for &(hours, hundredths) in shares {
+        let limit = setup.machine.max_power().milliwatts() * u64::from(hundredths) / 100;
+        text += &format!("1970-01-{:02}T{:02}:00:00Z,{limit}mW\n", 1 + hours / 24, hours % 24);
+        let limit = format!("{limit}mW").parse().unwrap();
+        steps.push((Instant::from_secs(hours * 3600), limit));
+    }
+    std::fs::write(&path, text).unwrap();
+    let spec = ScheduleSpec::File(path);
+    (spec.resolve(&setup.machine, &TimeZone::UTC).unwrap(), Budget::from_steps(steps).unwrap())
+}
+
+/// When daemons die.
+#[derive(Clone, Copy, Debug)]
+enum Deaths {
+    Never,
+    /// Before a cycle in which something happens.
+    AtEvents,
+    /// At any time.
+    Anytime,
+}
+
+/// A machine on which one daemon after another works.
+struct Machine<'a> {
+    setup: &'a Setup,
+    schedule: Schedule,
+    folder: &'a TempDir,
+    engine: Replay,
+    hand: Hand,
+    now: Instant,
+}
+
+impl Machine<'_> {
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn daemon(&self) -> Daemon {
+        let store = Store::open(&self.state()).unwrap();
+        let clock: Clock = self.hand.clock(store.load().unwrap().last.as_ref());
+        let rules = Rules {
+            period: Span::from_secs(1),
+            retention: Span::FOREVER,
+            reload: Box::new(|| Err("there is no configuration".to_owned())),
+        };
+        let engine = ("replay", Box::new(self.engine.clone()) as _);
+        let feed = Feed::new(self.schedule.clone());
+        Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock).unwrap()
+    }
+
+    fn go_to(&mut self, at: Instant) {
+        self.hand.advance(at.since(self.now));
+        self.engine.advance(at);
+        self.now = at;
+    }
+
+    /// Sends jobs through daemons; how many there were.
+    fn run(&mut self, jobs: &[Planned], deaths: Deaths, numbers: &mut Pcg64Dxsm) -> usize {
+        let mut daemon = self.daemon();
+        let mut daemons = 1;
+        let mut coming = jobs.iter().peekable();
+        let mut cycles = 0;
+        loop {
+            let submit = coming.peek().map(|job| job.submit);
+            let times = [submit, self.engine.next_end(), daemon.next_deadline()];
+            let Some(next) = times.into_iter().flatten().min() else {
+                break;
+            };
+            cycles += 1;
+            assert!(cycles < 100_000, "{}: it goes on and on at {next:?}", self.setup.policy);
+            let dies = !matches!(deaths, Deaths::Never) && numbers.random_range(0..10) == 0;
+            let wait = next.since(self.now).millis();
+            if dies && matches!(deaths, Deaths::Anytime) && wait > 1 {
+                let at = self.now + Span::from_millis(numbers.random_range(1..wait));
+                self.go_to(at);
+                drop(daemon);
+                daemon = self.daemon();
+                daemons += 1;
+                daemon.cycle(Vec::new()).unwrap();
+                continue;
+            }
+            self.go_to(next);
+            if dies {
+                drop(daemon);
+                daemon = self.daemon();
+                daemons += 1;
+            }
+            let mut requests = Vec::new();
+            while let Some(job) = coming.next_if(|job| job.submit <= next) {
+                let (reply, _) = channel();
+                let request = Request::Submit(Box::new(job.submission(program())));
+                requests.push(Message { request, peer: ALICE, reply });
+            }
+            daemon.cycle(requests).unwrap();
+        }
+        daemon.close().unwrap();
+        daemons
+    }
+}
+
+/// The workloads that are tried.
+fn seeds() -> std::ops::RangeInclusive<u64> {
+    if is_in_full() { 1..=5 } else { 1..=1 }
+}
+
+/// Whether jobs change in these workloads. Those of `uniform` could, if a limit changed.
+fn adjusts(setup: &Setup) -> bool {
+    matches!(setup.policy, PolicySpec::Parm(_) | PolicySpec::Ppartition(_))
+}
+
+fn program() -> Program {
+    Program {
+        command: vec!["true".to_owned()],
+        folder: "/".into(),
+        environment: Vec::new(),
+        output: "out".into(),
+        errors: None,
+    }
+}
+
+/// Asserts that daemons decide as the simulator does.
+fn assert_replays(setup: &Setup, shares: Shares<'_>, deaths: Deaths, seed: u64) -> (Told, usize) {
+    // What is written need not outlive the machine; in memory it is written faster.
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let (schedule, budget) = schedule(&folder, setup, shares);
+    let planned = jobs(setup, 200, MINUTES, seed);
+    let known = workload(&planned, ALICE, setup);
+    let truth = truth(setup, known.jobs());
+    let expected = simulated(setup, &budget, &known, truth.as_ref());
+
+    let real = |(id, job): (u32, &busbar::job::Job)| {
+        let run_time = known.run_time(JobId(id));
+        (job.number, Real { id: JobId(id), job: *job, run_time })
+    };
+    let names_nodes = setup.policy().names_nodes();
+    let naming = if names_nodes { Naming::Named } else { Naming::Counted };
+    let engine = Replay::new(truth, naming, (0..).zip(known.jobs()).map(real));
+    let (_, hand) = Clock::by_hand();
+    let mut machine =
+        Machine { setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+    let daemons = machine.run(&planned, deaths, &mut Pcg64Dxsm::seed_from_u64(seed));
+    let store = Store::open(&machine.state()).unwrap();
+    let all = Query { limit: u32::MAX, ..Query::default() };
+    let told = Told::of(&store.history(all).unwrap(), names_nodes);
+    let what = format!("{} with {shares:?}, {deaths:?}, seed {seed}", setup.policy);
+    assert_same(&told, &expected, &what);
+    assert_eq!(told.order().len(), 200, "{what}: how many start");
+    (told, daemons)
+}
+
+/// Every policy: the same decisions in the same order at the same instants, and so the same ends.
+#[test]
+fn every_policy_decides_as_in_the_simulation() {
+    for setup in cases() {
+        for seed in seeds() {
+            let (told, _) = assert_replays(&setup, &[(0, 70)], Deaths::Never, seed);
+            let is_in_turn = told.order().is_sorted();
+            assert_eq!(is_in_turn, setup.policy == PolicySpec::Fcfs, "{}: in turn", setup.policy);
+            assert_eq!(told.changes() > 0, adjusts(&setup), "{}: changes", setup.policy);
+            println!("{}: {} starts, {} changes", setup.policy, told.order().len(), told.changes());
+        }
+    }
+}
+
+/// Limits that are known beforehand: higher and lower, every few hours.
+#[test]
+fn budgets_that_change_change_nothing_of_that() {
+    let shares = [(0, 60), (1, 90), (2, 50), (4, 100), (7, 55), (9, 80), (30, 60)];
+    for setup in cases() {
+        for seed in seeds() {
+            assert_replays(&setup, &shares, Deaths::Never, seed);
+        }
+    }
+}
+
+/// Policies that keep nothing in mind but what they see do not notice when the daemon dies.
+#[test]
+fn daemons_that_die_change_nothing_of_that() {
+    for setup in cases() {
+        let deaths = match setup.policy.name() {
+            "fcfs" | "easy" | "easy-power" => Deaths::Anytime,
+            "pb-guided" | "rmap-traditional" | "rmap-naive" | "rmap-adaptive" => Deaths::AtEvents,
+            // Plans and measures of progress are made anew.
+            _ => continue,
+        };
+        for seed in seeds() {
+            let (_, daemons) = assert_replays(&setup, &[(0, 70)], deaths, seed);
+            assert!(daemons > 10, "{}: {daemons} daemons", setup.policy);
+        }
+    }
+}
+
+/// A limit falls to less than a job needs, and in the same instant the job is submitted: in the simulator it
+/// is turned away, and here it is told so.
+#[test]
+fn who_comes_with_a_lower_limit_meets_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = cases().remove(0);
+    let (schedule, _) = schedule(&folder, &setup, &[(0, 100), (1, 30)]);
+    let mut job = jobs(&setup, 1, MINUTES, 1).remove(0);
+    job.wish.nodes = setup.machine.nodes;
+    job.wish.moldable = None;
+    let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
+    let (_, hand) = Clock::by_hand();
+    let mut machine =
+        Machine { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+    let mut daemon = machine.daemon();
+    daemon.cycle(Vec::new()).unwrap();
+    machine.go_to(Instant::from_secs(3600));
+    let (reply, answers) = channel();
+    let request = Request::Submit(Box::new(job.submission(program())));
+    daemon.cycle(vec![Message { request, peer: ALICE, reply }]).unwrap();
+    let answer = answers.recv().unwrap();
+    assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");
+}

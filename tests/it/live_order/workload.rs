@@ -1,0 +1,83 @@
+//! Jobs as they are submitted to a daemon, with what they really do.
+
+use busbar::job::Job;
+use busbar::live::job::{Entry, Owner, Phase, Program, Submission, Wish};
+use busbar::live::setup::Setup;
+use busbar::units::{Instant, Span};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Dxsm;
+
+pub(super) const ALICE: Owner = Owner { user: 1000, group: 1000 };
+
+/// A job to be submitted.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) submit: Instant,
+    pub(super) wish: Wish,
+    /// How long it runs on the nodes it asks for, unthrottled.
+    pub(super) run_time: Span,
+}
+
+impl Planned {
+    pub(super) fn submission(&self, program: Program) -> Submission {
+        Submission { wish: self.wish.clone(), program }
+    }
+
+    /// The job as a policy of this setup sees it.
+    pub(super) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
+        let Planned { submit, wish, .. } = self.clone();
+        let entry = Entry { number, owner, wish, submit, attempts: 0, phase: Phase::Waiting };
+        setup.job(&entry).unwrap()
+    }
+}
+
+/// Milliseconds, from the shortest to the longest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Between two submissions, at most.
+    pub(super) gap: u64,
+    pub(super) run: (u64, u64),
+    /// What jobs ask for beyond their run times.
+    pub(super) slack: (u64, u64),
+}
+
+/// So many jobs that this setup takes, the same for the same seed.
+pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<Planned> {
+    let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
+    let mut draw = |least: u64, most: u64| numbers.random_range(least..=most);
+    let applications = setup.applications();
+    let half = u64::from(setup.machine.nodes / 2);
+    let mut submit = Instant::ZERO;
+    let job = |_| {
+        // Every fourth comes together with the one before it.
+        let gap = if draw(0, 3) == 0 { 0 } else { draw(0, times.gap) };
+        submit = submit + Span::from_millis(gap);
+        // Small ones are common.
+        let most = draw(1, half);
+        let nodes = draw(1, most) as u32;
+        let run_time = Span::from_millis(draw(times.run.0, times.run.1));
+        let application = match applications.len() as u64 {
+            0 => None,
+            count => Some(applications[draw(0, count - 1) as usize].to_owned()),
+        };
+        let most = (2 * nodes).min(setup.machine.nodes);
+        let moldable = match setup.policy.uses_profiles() {
+            // Profiles begin at eight nodes, and not every number has rows.
+            true => Some((nodes.div_ceil(2).min(8), setup.machine.nodes)),
+            false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),
+        };
+        let slowdown = (draw(0, 3) == 0).then(|| "20%".to_owned());
+        let wish = Wish {
+            name: "order".to_owned(),
+            nodes,
+            moldable,
+            time: run_time + Span::from_millis(draw(times.slack.0, times.slack.1)),
+            application,
+            slowdown,
+            after: Vec::new(),
+            held: false,
+        };
+        Planned { submit, wish, run_time }
+    };
+    (0..count).map(job).collect()
+}

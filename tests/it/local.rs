@@ -1,0 +1,164 @@
+//! The local engine with real processes: they run once, end as they should, leave nothing behind, and
+//! are found again by a daemon that comes back.
+//!
+//! `begin` is about how jobs begin, `load` about many at once, `steer` about what can be done to them while they run, `restart`
+//! about daemons and wardens that die.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use busbar::live::local::Local;
+use busbar::live::local::process::Process;
+use busbar::live::{Allotment, Attempt, End, Engine, Launch, Signal};
+use busbar::units::{Span, Watts};
+use rustix::process::{Pid, Signal as Raw, kill_process};
+use tempfile::TempDir;
+
+mod begin;
+mod load;
+mod restart;
+mod steer;
+
+/// Longer than anything here takes, on the slowest of machines.
+const LONG: Duration = Duration::from_secs(60);
+
+const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn engine(&self) -> Local {
+        self.engine_on(Vec::new())
+    }
+
+    fn engine_on(&self, cpus: Vec<Vec<u32>>) -> Local {
+        Local::new(self.path("jobs"), PathBuf::from(BUSBAR), cpus).unwrap()
+    }
+
+    /// The folder of an attempt.
+    fn attempt(&self, launch: &Launch) -> PathBuf {
+        self.path("jobs").join(launch.attempt.to_string())
+    }
+
+    fn command(&self, job: u64, command: &[&str]) -> Launch {
+        Launch {
+            attempt: Attempt { job, number: 1 },
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            folder: self.folder.path().to_owned(),
+            environment: vec![("PATH".to_owned(), std::env::var("PATH").unwrap())],
+            output: self.path("out"),
+            errors: self.path("err"),
+            owner: None,
+            allotment: on(&[0], 1_000_000),
+        }
+    }
+
+    fn shell(&self, job: u64, script: &str) -> Launch {
+        self.command(job, &["sh", "-c", script])
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.path("out")).unwrap_or_default()
+    }
+
+    /// The processes of all attempts.
+    fn processes(&self) -> Vec<i32> {
+        let jobs = self.path("jobs").canonicalize().unwrap();
+        marked(&format!("BUSBAR_SPEED_FILE={}/", jobs.display()))
+    }
+
+    /// Asserts that no process of any attempt is left.
+    fn assert_nobody_is_left(&self) {
+        until("that nobody is left", || self.processes().is_empty());
+    }
+}
+
+/// A test that fails leaves nobody, either.
+impl Drop for Place {
+    fn drop(&mut self) {
+        for number in self.processes() {
+            kill(number);
+        }
+    }
+}
+
+fn kill(number: i32) {
+    // Whoever has ended meanwhile need not be killed.
+    let _ = kill_process(Pid::from_raw(number).unwrap(), Raw::KILL);
+}
+
+fn on(nodes: &[u32], speed: u32) -> Allotment {
+    let cap = Watts::from_watts(100);
+    Allotment {
+        nodes: nodes.iter().map(|node| (*node, cap)).collect(),
+        cores: 1,
+        cap,
+        time: Span::from_secs(60),
+        power: cap * nodes.len() as u32,
+        speed,
+    }
+}
+
+/// The numbers of processes in whose environment a variable begins like this.
+fn marked(mark: &str) -> Vec<i32> {
+    let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let number: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
+        let mut entries = environment.split(|byte| *byte == 0);
+        entries.any(|entry| entry.starts_with(mark.as_bytes())).then_some(number)
+    });
+    numbers.collect()
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LONG, "in vain: {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn end(engine: &mut Local) -> (Attempt, End) {
+    let mut ended = Vec::new();
+    until("an end", || {
+        ended.extend(engine.ended());
+        !ended.is_empty()
+    });
+    assert_eq!(ended.len(), 1);
+    ended.remove(0)
+}
+
+/// Asks who has ended, until everybody who left the process group of a job was met.
+fn meet_everybody(engine: &mut Local) {
+    for _ in 0..3 {
+        assert_eq!(engine.ended(), []);
+    }
+}
+
+/// The number that a script wrote into a file.
+fn number(path: &Path) -> i32 {
+    let mut found = None;
+    until("a number in a file", || {
+        found = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// The process whose number a script wrote into a file.
+fn process(path: &Path) -> Process {
+    Process::of(number(path)).unwrap().expect("it is there")
+}
