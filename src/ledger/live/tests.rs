@@ -190,7 +190,8 @@ proptest! {
             let free_nodes = 10 - plain.values().map(|held| held.nodes).sum::<u32>();
             let others = plain.iter().filter(|(other, _)| **other != job);
             let drawn: Watts = others.map(|(_, held)| held.power).sum();
-            let fits = |power: Watts| drawn + power <= limit;
+            // Who draws nothing takes nothing from anybody, however short power is.
+            let fits = |power: Watts| power == Watts::ZERO || drawn + power <= limit;
             let new = Plain { nodes, power: mw, until, suspended: None };
             let outcome = match kind {
                 0 => {
