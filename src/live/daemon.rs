@@ -5,25 +5,25 @@
 //! answered. If it cannot be written, nothing is done but what makes jobs draw less, clients are told,
 //! and what is in memory is made again from the file: the file is the truth.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Moment};
 
-use super::answers;
 use super::clerk::{Clerk, Errand};
 use super::clock::Clock;
-use super::controller::{Act, Controller, ControllerError, Turn, WasGood};
-use super::engine::{Attempt, Engine, EngineError, Found, Launch, Signal};
+use super::controller::{Controller, ControllerError, Turn};
+use super::engine::{Attempt, Engine, Found};
 use super::feed::Feed;
-use super::forecast::Outlook;
-use super::job::Owner;
 use super::setup::Setup;
 use super::socket::Message;
-use super::store::{Boot, Query, Store, StoreError};
-use super::wire::{Answer, Refusal, RefusalKind, Reply, Request, Status};
+use super::store::{Boot, Store, StoreError};
+use super::wire::{Refusal, RefusalKind, Reply, Request};
 use crate::units::{Instant, Span};
 
+mod acts;
+mod clients;
 mod pace;
 
+use clients::Pending;
 use pace::Pace;
 
 /// What wakes the loop up.
@@ -93,21 +93,8 @@ const MOST_REQUESTS: usize = 250;
 /// and the most of them that ask for all jobs, which takes longer than anything else.
 const MOST_LISTS: usize = 4;
 
-/// The most lines of history that are told at once.
-const MOST_LINES: u32 = 10_000;
-
 /// How many old jobs are removed at once.
 const MOST_PRUNED: u32 = 200;
-
-/// An answer that has to wait.
-enum Pending {
-    /// Until what it says is written down.
-    Written(Reply),
-    /// Until that is written down, and then it says how things are.
-    WrittenAndSeen(Request),
-    /// Until what happened in this cycle can be seen in it.
-    Seen(Request),
-}
 
 impl Daemon {
     /// A daemon that goes on with what was written down.
@@ -315,256 +302,6 @@ impl Daemon {
         Ok(())
     }
 
-    /// Does what was written down, in its order.
-    fn act(&mut self, now: Instant, acts: &[Act]) {
-        for (place, act) in acts.iter().enumerate() {
-            match act {
-                Act::Start { attempt, allotment } => {
-                    let started = self.launch(*attempt, allotment.clone());
-                    let started = started.and_then(|launch| {
-                        self.engine.start(&launch).map_err(|error| error_text(&error))
-                    });
-                    match started {
-                        Ok(()) => tracing::info!(%attempt, power = %allotment.power, "started"),
-                        Err(error) => {
-                            tracing::error!(%attempt, error, "cannot be started; it is held");
-                            self.controller.never_started(now, *attempt, &error, true);
-                        }
-                    }
-                }
-                Act::Set { attempt, allotment, before, pause } => {
-                    self.engine.expect_pause(*attempt, *pause);
-                    if let Err(error) = self.engine.set(*attempt, allotment)
-                        && !matches!(error, EngineError::Unknown { .. })
-                    {
-                        let reason = error_text(&error);
-                        tracing::error!(%attempt, error = reason, "cannot be changed");
-                        let frees = allotment.power < before.power
-                            || allotment.nodes.len() < before.nodes.len();
-                        let undone = if frees { &acts[place..] } else { &acts[place..=place] };
-                        self.controller.undo(now, undone, &reason);
-                        if frees {
-                            self.finish_safe(&acts[place + 1..]);
-                            return;
-                        }
-                    }
-                }
-                Act::Signal { attempt, signal } => self.signal(*attempt, *signal),
-                Act::Forget { attempt } => self.engine.forget(*attempt),
-            }
-        }
-    }
-
-    /// Of acts that are not carried out, those that can do no harm are.
-    fn finish_safe(&mut self, acts: &[Act]) {
-        for act in acts {
-            match act {
-                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
-                    self.signal(*attempt, *signal);
-                }
-                Act::Forget { attempt } => self.engine.forget(*attempt),
-                _ => (),
-            }
-        }
-    }
-
-    /// Of acts that could not be written down, those that make jobs draw less, or end. The file says that
-    /// they draw more, so nobody else gets what they give back; and whoever fills the disk can be ended.
-    fn lower(&mut self, acts: &[Act]) {
-        for act in acts {
-            match act {
-                Act::Set { attempt, allotment, before, .. } if allotment.power < before.power => {
-                    if let Err(error) = self.engine.set(*attempt, allotment) {
-                        tracing::error!(%attempt, %error, "cannot be changed");
-                    }
-                }
-                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
-                    self.signal(*attempt, *signal);
-                }
-                _ => (),
-            }
-        }
-    }
-
-    fn signal(&mut self, attempt: Attempt, signal: Signal) {
-        match self.engine.signal(attempt, signal) {
-            Ok(()) | Err(EngineError::Unknown { .. }) => (),
-            Err(error) => tracing::error!(%attempt, ?signal, %error, "no signal"),
-        }
-    }
-
-    /// All that an engine needs to start a job.
-    fn launch(
-        &self,
-        attempt: Attempt,
-        allotment: super::engine::Allotment,
-    ) -> Result<Launch, String> {
-        let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
-        let program = program.ok_or_else(|| "nobody knows what it is to do".to_owned())?;
-        let owner = self.controller.jobs().get(&attempt.job).map(|entry| entry.owner);
-        // Only root can be somebody else.
-        let owner = owner.filter(|_| self.controller.setup().only_user.is_none());
-        let (output, errors) = program.files(attempt.job);
-        Ok(Launch {
-            attempt,
-            command: program.command,
-            folder: program.folder,
-            environment: program.environment,
-            output,
-            errors,
-            owner: owner.map(|owner| (owner.user, owner.group)),
-            allotment,
-        })
-    }
-
-    /// Does what a client asks for, or says what the answer waits for.
-    fn handle(
-        &mut self,
-        now: Instant,
-        request: Request,
-        peer: Owner,
-        reply: &Sender<Reply>,
-    ) -> Option<Pending> {
-        let controller = &mut self.controller;
-        let each = |jobs: Vec<u64>, mut does: Box<dyn FnMut(u64) -> Result<(), Refusal> + '_>| {
-            let answer = |job| Answer { job, refusal: does(job).err() };
-            Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
-        };
-        match request {
-            Request::Submit(submission) => {
-                let store = &self.store;
-                let over = |job| {
-                    store.outcome(job).ok().flatten().map(|outcome| WasGood(outcome.is_good()))
-                };
-                let answer = match controller.submit(now, peer, *submission, &over) {
-                    Ok(job) => {
-                        let remark = controller.remark(job).map(str::to_owned);
-                        Reply::Submitted { job, remark }
-                    }
-                    Err(refusal) => Reply::Error(refusal),
-                };
-                Some(Pending::Written(answer))
-            }
-            Request::Cancel { jobs } => {
-                each(jobs, Box::new(|job| controller.cancel(now, peer, job)))
-            }
-            Request::Hold { jobs } => each(jobs, Box::new(|job| controller.hold(now, peer, job))),
-            Request::Release { jobs } => {
-                each(jobs, Box::new(|job| controller.release(now, peer, job)))
-            }
-            Request::Budget { set: Some(text) } => Some(match self.set_budget(peer, &text) {
-                Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }),
-                Err(refusal) => Pending::Written(Reply::Error(refusal)),
-            }),
-            Request::Show { job } if !controller.jobs().contains_key(&job) => {
-                self.clerk.run(Errand::Show { job, reply: reply.clone() });
-                None
-            }
-            Request::History { job, after, limit } => {
-                let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
-                let query = Query { job, after, limit };
-                self.clerk.run(Errand::History { query, reply: reply.clone() });
-                None
-            }
-            Request::Forecast(question)
-                if question.job.as_ref().is_some_and(|job| controller.check_wish(job).is_err()) =>
-            {
-                let refused =
-                    question.job.as_ref().and_then(|job| controller.check_wish(job).err());
-                refused.map(|refusal| Pending::Written(Reply::Error(refusal)))
-            }
-            Request::Forecast(question) => {
-                let outlook = Outlook::of(controller, now, self.clock.wall_now());
-                let outlook = Box::new(outlook);
-                self.clerk.run(Errand::Forecast { outlook, question, reply: reply.clone() });
-                None
-            }
-            Request::Stop if !controller.setup().is_operator(peer) => {
-                Some(Pending::Written(Reply::Error(forbidden("stop the daemon"))))
-            }
-            Request::Stop => {
-                self.is_stopping = true;
-                Some(Pending::Written(Reply::Stopping))
-            }
-            request => Some(Pending::Seen(request)),
-        }
-    }
-
-    fn set_budget(&mut self, peer: Owner, text: &str) -> Result<(), Refusal> {
-        if !self.controller.setup().is_operator(peer) {
-            return Err(forbidden("set the budget"));
-        }
-        let written = (text != "configured").then(|| text.to_owned());
-        let machine = &self.controller.setup().machine;
-        let budget = self.feed.operators(written.as_deref(), machine, &self.clock);
-        let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
-        tracing::info!(budget = text, user = peer.user, "budget set");
-        self.controller.set_budget(budget, written.is_some());
-        self.controller.write_budget(written);
-        Ok(())
-    }
-
-    /// An answer about how things are now.
-    fn seen(&self, request: &Request) -> Reply {
-        let now = self.clock.now();
-        let millis = self.clock.walls();
-        let wall = |at: Instant| millis(at).div_euclid(1000);
-        match request {
-            Request::Queue => Reply::Queue(self.controller.queue(now, &wall)),
-            Request::Nodes => Reply::Nodes(self.controller.nodes()),
-            Request::Budget { .. } => Reply::Budget(self.controller.power(&wall)),
-            Request::Show { job } => self.show(*job, now, &wall),
-            _ => Reply::Status(Box::new(self.status(now, &wall))),
-        }
-    }
-
-    fn show(&self, job: u64, now: Instant, wall: answers::Wall<'_>) -> Reply {
-        let Some(entry) = self.controller.jobs().get(&job) else {
-            let message = format!("there is no job {job}, or it is over");
-            return Reply::Error(Refusal { kind: RefusalKind::Unknown, message });
-        };
-        match self.store.program(job) {
-            Ok(Some(program)) => {
-                let line = self.controller.line(entry, now, wall);
-                Reply::Show(Box::new(answers::details(entry, line, program, now, wall)))
-            }
-            Ok(None) | Err(_) => {
-                let message = format!("job {job} cannot be read from the file");
-                Reply::Error(Refusal { kind: RefusalKind::Unknown, message })
-            }
-        }
-    }
-
-    fn status(&self, now: Instant, wall: answers::Wall<'_>) -> Status {
-        let setup = self.controller.setup();
-        let mut notices: Vec<String> =
-            self.controller.shortage().map(str::to_owned).into_iter().collect();
-        if self.unwritten_since.is_some() {
-            notices.push("state cannot be written; nothing is started meanwhile".to_owned());
-        }
-        for attempt in &self.unsure {
-            notices
-                .push(format!("nobody knows what became of job {attempt}; it counts as running"));
-        }
-        let ledger = self.controller.roster().ledger();
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            process: std::process::id(),
-            policy: setup.policy.to_string(),
-            engine: self.engine_name.to_owned(),
-            machine: setup.machine.name.clone(),
-            nodes: (ledger.total_nodes(), ledger.free_nodes()),
-            waiting: self.controller.waiting(),
-            running: self.controller.running(),
-            power: self.controller.power(wall),
-            since: self.pace.since().div_euclid(1000),
-            now,
-            cycles: self.pace.cycles(),
-            longest_cycle: self.pace.longest(),
-            notices,
-        }
-    }
-
     /// Reads the configuration again. What is wrong with it changes nothing.
     fn reload(&mut self) {
         let now = self.clock.now();
@@ -606,20 +343,4 @@ impl Daemon {
         clerk.close();
         Ok(store.close()?)
     }
-}
-
-fn forbidden(what: &str) -> Refusal {
-    let message = format!("only operators may {what}; see 'operators' in the configuration");
-    Refusal { kind: RefusalKind::Forbidden, message }
-}
-
-/// An error with the reasons behind it.
-fn error_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }

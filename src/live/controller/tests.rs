@@ -8,10 +8,12 @@ use super::*;
 use crate::live::config::LastResort;
 use crate::live::engine::Found;
 use crate::live::job::{After, Owner, Program, Submission, Wish};
+use crate::live::store::Batch;
 use crate::live::wire::{RefusalKind, State};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::profile::cab;
+use crate::units::Span;
 
 const ALICE: Owner = Owner { user: 1000, group: 1000 };
 const BOB: Owner = Owner { user: 1001, group: 1001 };

@@ -1,0 +1,150 @@
+//! What came of a turn: what is to be written down, and what is then to be done.
+
+use std::collections::BTreeSet;
+
+use super::Controller;
+use crate::live::engine::{Allotment, Attempt, Signal};
+use crate::live::job::{Because, Course, Entry, Event, Happening, Phase, Program};
+use crate::live::store::Batch;
+use crate::units::{Instant, Span};
+
+/// What came of the last turn and is to be written down and done.
+#[derive(Default)]
+pub(super) struct Unwritten {
+    pub(super) submitted: Vec<(Entry, Program)>,
+    pub(super) changed: BTreeSet<u64>,
+    pub(super) over: Vec<Entry>,
+    pub(super) events: Vec<Event>,
+    pub(super) budget: Option<Option<String>>,
+    pub(super) acts: Vec<Act>,
+}
+
+/// Something to be done in the real world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Start an attempt of a job.
+    Start {
+        /// Which.
+        attempt: Attempt,
+        /// What it has.
+        allotment: Allotment,
+    },
+    /// Give a running job something else.
+    Set {
+        /// Which.
+        attempt: Attempt,
+        /// What it has from now on.
+        allotment: Allotment,
+        /// What it had.
+        before: Allotment,
+        /// For how long it stands still, because it has to move.
+        pause: Span,
+    },
+    /// Send a signal.
+    Signal {
+        /// To whom.
+        attempt: Attempt,
+        /// Which.
+        signal: Signal,
+    },
+    /// Whatever is kept of it may go.
+    Forget {
+        /// Of what.
+        attempt: Attempt,
+    },
+}
+
+/// What is to be written down, and then done.
+pub struct Turn {
+    /// To be written first.
+    pub batch: Batch,
+    /// To be done then, in this order.
+    pub acts: Vec<Act>,
+}
+
+impl Controller {
+    pub(super) fn start(&mut self, now: Instant, number: u64, allotment: Allotment) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        entry.attempts += 1;
+        let attempt = Attempt { job: number, number: entry.attempts };
+        entry.phase = Phase::Running(Course::new(now, allotment.clone()));
+        self.running.insert(number);
+        self.unwritten.changed.insert(number);
+        self.unwritten.acts.push(Act::Start { attempt, allotment: allotment.clone() });
+        self.note(now, Happening::Started { job: number, attempt: attempt.number, allotment });
+    }
+
+    pub(super) fn change(
+        &mut self,
+        now: Instant,
+        number: u64,
+        allotment: Allotment,
+        pause: Span,
+        because: Because,
+    ) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        let attempt = Attempt { job: number, number: entry.attempts };
+        let Phase::Running(course) = &mut entry.phase else { return };
+        let before = course.allotment.clone();
+        match because {
+            Because::Squeezed if course.squeezed_from.is_none() => {
+                course.squeezed_from = Some(before.clone());
+            }
+            Because::Squeezed => (),
+            Because::Policy | Because::Restored => course.squeezed_from = None,
+        }
+        course.change(now, allotment.clone(), pause);
+        self.unwritten.changed.insert(number);
+        let allotted = allotment.clone();
+        self.unwritten.acts.push(Act::Set { attempt, allotment: allotted, before, pause });
+        self.note(now, Happening::Changed { job: number, allotment, because });
+    }
+
+    pub(super) fn note(&mut self, at: Instant, what: Happening) {
+        self.unwritten.events.push(Event { at, what });
+    }
+
+    /// Writes down something an operator should know.
+    pub fn notice(&mut self, now: Instant, text: String) {
+        self.note(now, Happening::Notice { text });
+    }
+
+    /// Writes down that a daemon begins its work.
+    pub fn began(&mut self, now: Instant) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let policy = self.setup.policy.to_string();
+        self.note(now, Happening::Began { version, policy });
+    }
+
+    /// Writes down that it ends its work.
+    pub fn stopped(&mut self, now: Instant) {
+        self.note(now, Happening::Stopped);
+    }
+
+    /// What is to be written down and then done.
+    pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
+        let Unwritten { submitted, changed, over, events, budget, acts } =
+            std::mem::take(&mut self.unwritten);
+        let as_it_is = |entry: Entry| self.jobs.get(&entry.number).cloned().unwrap_or(entry);
+        let submitted: Vec<_> =
+            submitted.into_iter().map(|(entry, program)| (as_it_is(entry), program)).collect();
+        let new: BTreeSet<u64> = submitted.iter().map(|(entry, _)| entry.number).collect();
+        let alive = changed.iter().filter(|number| !new.contains(number));
+        let mut changed: Vec<Entry> =
+            alive.filter_map(|number| self.jobs.get(number).cloned()).collect();
+        changed.extend(over);
+        let batch = Batch { submitted, changed, events, budget, now: (now, wall), boot: None };
+        Turn { batch, acts }
+    }
+
+    /// Whether there is nothing to be written down.
+    pub fn is_clean(&self) -> bool {
+        let Unwritten { submitted, changed, over, events, budget, acts } = &self.unwritten;
+        submitted.is_empty()
+            && changed.is_empty()
+            && over.is_empty()
+            && events.is_empty()
+            && budget.is_none()
+            && acts.is_empty()
+    }
+}

@@ -1,0 +1,119 @@
+//! What was written down, done.
+
+use std::error::Error;
+
+use super::Daemon;
+use crate::live::controller::Act;
+use crate::live::engine::{Allotment, Attempt, EngineError, Launch, Signal};
+use crate::units::Instant;
+
+impl Daemon {
+    /// Does what was written down, in its order.
+    pub(super) fn act(&mut self, now: Instant, acts: &[Act]) {
+        for (place, act) in acts.iter().enumerate() {
+            match act {
+                Act::Start { attempt, allotment } => {
+                    let started = self.launch(*attempt, allotment.clone());
+                    let started = started.and_then(|launch| {
+                        self.engine.start(&launch).map_err(|error| error_text(&error))
+                    });
+                    match started {
+                        Ok(()) => tracing::info!(%attempt, power = %allotment.power, "started"),
+                        Err(error) => {
+                            tracing::error!(%attempt, error, "cannot be started; it is held");
+                            self.controller.never_started(now, *attempt, &error, true);
+                        }
+                    }
+                }
+                Act::Set { attempt, allotment, before, pause } => {
+                    self.engine.expect_pause(*attempt, *pause);
+                    if let Err(error) = self.engine.set(*attempt, allotment)
+                        && !matches!(error, EngineError::Unknown { .. })
+                    {
+                        let reason = error_text(&error);
+                        tracing::error!(%attempt, error = reason, "cannot be changed");
+                        let frees = allotment.power < before.power
+                            || allotment.nodes.len() < before.nodes.len();
+                        let undone = if frees { &acts[place..] } else { &acts[place..=place] };
+                        self.controller.undo(now, undone, &reason);
+                        if frees {
+                            self.finish_safe(&acts[place + 1..]);
+                            return;
+                        }
+                    }
+                }
+                Act::Signal { attempt, signal } => self.signal(*attempt, *signal),
+                Act::Forget { attempt } => self.engine.forget(*attempt),
+            }
+        }
+    }
+
+    /// Of acts that are not carried out, those that can do no harm are.
+    fn finish_safe(&mut self, acts: &[Act]) {
+        for act in acts {
+            match act {
+                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
+                    self.signal(*attempt, *signal);
+                }
+                Act::Forget { attempt } => self.engine.forget(*attempt),
+                _ => (),
+            }
+        }
+    }
+
+    /// Of acts that could not be written down, those that make jobs draw less, or end. The file says that
+    /// they draw more, so nobody else gets what they give back; and whoever fills the disk can be ended.
+    pub(super) fn lower(&mut self, acts: &[Act]) {
+        for act in acts {
+            match act {
+                Act::Set { attempt, allotment, before, .. } if allotment.power < before.power => {
+                    if let Err(error) = self.engine.set(*attempt, allotment) {
+                        tracing::error!(%attempt, %error, "cannot be changed");
+                    }
+                }
+                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
+                    self.signal(*attempt, *signal);
+                }
+                _ => (),
+            }
+        }
+    }
+
+    fn signal(&mut self, attempt: Attempt, signal: Signal) {
+        match self.engine.signal(attempt, signal) {
+            Ok(()) | Err(EngineError::Unknown { .. }) => (),
+            Err(error) => tracing::error!(%attempt, ?signal, %error, "no signal"),
+        }
+    }
+
+    /// All that an engine needs to start a job.
+    fn launch(&self, attempt: Attempt, allotment: Allotment) -> Result<Launch, String> {
+        let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
+        let program = program.ok_or_else(|| "nobody knows what it is to do".to_owned())?;
+        let owner = self.controller.jobs().get(&attempt.job).map(|entry| entry.owner);
+        // Only root can be somebody else.
+        let owner = owner.filter(|_| self.controller.setup().only_user.is_none());
+        let (output, errors) = program.files(attempt.job);
+        Ok(Launch {
+            attempt,
+            command: program.command,
+            folder: program.folder,
+            environment: program.environment,
+            output,
+            errors,
+            owner: owner.map(|owner| (owner.user, owner.group)),
+            allotment,
+        })
+    }
+}
+
+/// An error with the reasons behind it.
+fn error_text(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
