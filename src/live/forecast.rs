@@ -1,29 +1,25 @@
-//! What will become of the jobs: the live state handed to the simulator.
+//! What will become of the jobs: the live state, with a clock that is not waited for.
 //!
-//! The same policy decides about the same jobs under the same budget; only the clock is not waited for.
-//! Jobs are taken to need all the time they asked for, or a share of it. One that waits for others is
-//! taken to be submitted when the last of them ends, which one simulation tells the next.
+//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy and
+//! the same rules: who waits for whom, how jobs are slowed or suspended when a limit falls, and who is
+//! ended. Nothing is written and nothing is done; time goes from one event to the next. Jobs are taken to
+//! need all the time they may take, or a share of what they asked for, and to end well.
 
 use std::collections::BTreeMap;
 
-use super::controller::Controller;
+use super::controller::{Controller, ControllerError};
+use super::engine::{Attempt, End};
 use super::feed;
-use super::job::{Course, Entry, Owner, Phase};
-use super::roster::{caps_of, point_of};
+use super::job::{Course, Entry, Happening, Owner, Phase};
 use super::setup::Setup;
+use super::store::Saved;
 use super::wire::{Forecast, ForecastLine, Question, Refusal, RefusalKind};
 use crate::budget::Budget;
-use crate::job::Job;
-use crate::policy::Adopted;
-use crate::sim::{Record, Run, Simulation, State, Underway};
-use crate::units::{Instant, JobId, NodeId, Span, Watts};
-use crate::workload::Workload;
+use crate::model::Work;
+use crate::units::{Instant, Span, Watts};
 
-/// So many simulations are made at most for jobs that wait for jobs that wait for others.
-const MOST_ROUNDS: usize = 64;
-
-/// The number of a job that nobody has submitted.
-const NOBODYS: u64 = u64::MAX;
+/// So often nothing may happen in a row before it is said that nothing will.
+const PATIENCE: u32 = 10_000;
 
 /// The live state at an instant.
 pub struct Outlook {
@@ -33,15 +29,6 @@ pub struct Outlook {
     now: Instant,
     /// The same by the clock on the wall, in milliseconds since 1970.
     wall: i64,
-}
-
-/// When each job ends, as far as is foreseen.
-type Ends = BTreeMap<u64, Instant>;
-
-/// One simulation.
-struct Round {
-    workload: Workload,
-    run: Run,
 }
 
 impl Outlook {
@@ -67,45 +54,29 @@ impl Outlook {
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
         self.assume_budget(question, &mut assumptions)?;
+        let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
         if let Some(wish) = &question.job {
             let owner = Owner { user: 0, group: 0 };
-            let (number, submit, phase) = (NOBODYS, self.now, Phase::Waiting);
-            let entry = Entry { number, owner, wish: wish.clone(), submit, attempts: 0, phase };
+            let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
+            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase };
             // What could not be submitted is not foreseen either.
             self.setup.job(&entry)?;
             self.entries.push(entry);
             assumptions.push("the job in question is submitted now".to_owned());
         }
-        if self.entries.iter().any(is_suspended) {
-            assumptions.push("suspended jobs are left out, and so are their nodes".to_owned());
-        }
-        let held: Watts = self.entries.iter().map(held).sum();
-        let needs = held.saturating_add(self.setup.machine.base_power);
-        let now = std::iter::once(self.budget.at(self.now));
-        let to_come = self.budget.changes_after(self.now).iter().map(|change| change.1);
-        if let Some(limit) = now.chain(to_come).find(|limit| *limit < needs) {
-            assumptions.push(format!(
-                "running jobs go on as they do; under a limit of {limit} those that still run would be \
-                 slowed, suspended or ended, and everything after that is different"
-            ));
-        }
-        let mut ends = Ends::new();
-        let mut round = self.simulate(&ends, percent)?;
-        for _ in 1..MOST_ROUNDS {
-            let foreseen = round.ends();
-            if foreseen == ends || self.entries.iter().all(|entry| entry.wish.after.is_empty()) {
-                break;
-            }
-            ends = foreseen;
-            round = self.simulate(&ends, percent)?;
-        }
-        let numbers: BTreeMap<u64, &Record> =
-            round.workload.jobs().iter().map(|job| job.number).zip(&round.run.records).collect();
-        let lines = self.entries.iter().map(|entry| self.line(entry, numbers.get(&entry.number)));
+        let mut future = Future::new(&self, percent, next + 1).map_err(|error| Refusal {
+            kind: RefusalKind::Impossible,
+            message: error.to_string(),
+        })?;
+        future.pass().map_err(|error| malformed(error.to_string()))?;
+        let lines = self.entries.iter().map(|entry| ForecastLine {
+            job: (entry.number != next).then_some(entry.number),
+            ..self.line(entry, &future)
+        });
         Ok(Forecast {
             jobs: lines.collect(),
-            peak: round.run.peak,
-            all_over: self.seconds(round.run.end),
+            peak: future.peak,
+            all_over: self.seconds(future.last_end),
             assumptions,
         })
     }
@@ -125,103 +96,31 @@ impl Outlook {
             let from = self.now + after;
             steps.retain(|step| step.0 < from);
             steps.push((from, limit));
-            assumptions.push(format!("from {} on the budget is {text}", Seconds(after)));
+            assumptions.push(match after {
+                Span::ZERO => format!("the budget is {text}"),
+                _ => format!("the budget is {text} from {:.0} s from now on", after.secs_f64()),
+            });
         }
         self.budget = Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))?;
         Ok(())
     }
 
-    /// Lets it all happen, with jobs that wait for others submitted when those end.
-    fn simulate(&self, ends: &Ends, percent: u32) -> Result<Round, Refusal> {
-        let alive: BTreeMap<u64, &Entry> =
-            self.entries.iter().map(|entry| (entry.number, entry)).collect();
-        let submit = |entry: &Entry| {
-            let before = entry.wish.after.iter().filter(|after| alive.contains_key(&after.job));
-            let mut latest = entry.submit;
-            for after in before {
-                latest = latest.max(*ends.get(&after.job)?);
-            }
-            Some(latest)
-        };
-        let takes_part = |entry: &&Entry| match entry.phase {
-            Phase::Waiting => !entry.wish.held,
-            Phase::Running(_) => !is_suspended(entry),
-            Phase::Over(_) => false,
-        };
-        let mut jobs: Vec<(Job, Span)> = Vec::new();
-        for entry in self.entries.iter().filter(takes_part) {
-            // Who has no profile under this policy, or waits for who knows what, does not start.
-            let (Ok(job), Some(submit)) = (self.setup.job(entry), submit(entry)) else { continue };
-            let millis = u128::from(job.requested.millis()) * u128::from(percent) / 100;
-            let run_time = Span::from_millis(u64::try_from(millis).unwrap_or(u64::MAX).max(1));
-            jobs.push((Job { submit, ..job }, run_time));
-        }
-        let workload = Workload::new("forecast", jobs);
-        let mut model = self.setup.model().map_err(|error| Refusal {
-            kind: RefusalKind::Impossible,
-            message: error.to_string(),
-        })?;
-        let mut underway = Vec::new();
-        for (id, job) in (0..).map(JobId).zip(workload.jobs()) {
-            model.learn(id, job);
-            if let Some(Entry { phase: Phase::Running(course), .. }) = alive.get(&job.number) {
-                underway.push(self.underway(id, course));
-            }
-        }
-        let run = Simulation::new(&self.setup.machine, &workload)
-            .budget(self.setup.handed_out(&self.budget))
-            .model(model.as_ref())
-            .begin_at(self.now)
-            .already_running(underway)
-            .run(self.setup.policy().as_mut());
-        Ok(Round { workload, run })
-    }
-
-    /// A job that runs.
-    fn underway(&self, job: JobId, course: &Course) -> Underway {
-        let allotment = &course.allotment;
-        let names_nodes = self.setup.policy.uses_curves();
-        Underway {
-            running: Adopted {
-                job,
-                point: point_of(allotment),
-                caps: if names_nodes { caps_of(allotment) } else { None },
-                work: course.work(),
-                since: course.since.max(course.moves_until),
-                moved: course.moved,
-            },
-            nodes: Some(allotment.nodes.iter().map(|(node, _)| NodeId(*node)).collect()),
-            until: course.until.min(Instant::LAST),
-            start: course.start,
-        }
-    }
-
-    fn line(&self, entry: &Entry, record: Option<&&Record>) -> ForecastLine {
-        let mut line = ForecastLine {
-            job: (entry.number != NOBODYS).then_some(entry.number),
+    fn line(&self, entry: &Entry, future: &Future) -> ForecastLine {
+        let fate = future.fates.get(&entry.number);
+        let waits = future.controller.jobs().get(&entry.number);
+        let reason = waits.filter(|_| fate.is_none_or(|fate| fate.end.is_none())).map(|entry| {
+            let line = future.controller.line(entry, future.now, &|_| 0);
+            line.reason.unwrap_or_else(|| "its end is not foreseen".to_owned())
+        });
+        ForecastLine {
+            job: None,
             name: entry.wish.name.clone(),
-            start: None,
-            end: None,
-            nodes: entry.wish.nodes,
-            power: None,
-            reason: None,
-        };
-        let never = match record.map(|record| (record, record.state)) {
-            Some((record, State::Running | State::Completed | State::Killed)) => {
-                line.start = Some(self.seconds(record.start));
-                line.end = Some(self.seconds(record.end));
-                (line.nodes, line.power) = (record.nodes, Some(record.power));
-                return line;
-            }
-            Some((_, State::Rejected(rejection))) => rejection.reason(),
-            Some((_, State::Dropped(reason))) => reason.reason(),
-            Some((_, State::Waiting)) => "never gets its turn",
-            None if entry.wish.held => "held until it is released",
-            None if is_suspended(entry) => "suspended until there is power for it",
-            None => "waits for a job of which the end is not foreseen",
-        };
-        line.reason = Some(never.to_owned());
-        line
+            start: fate.map(|fate| self.seconds(fate.start)),
+            end: fate.and_then(|fate| fate.end).map(|end| self.seconds(end)),
+            nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
+            power: fate.map(|fate| fate.power),
+            reason: reason.or_else(|| fate.and_then(|fate| fate.reason.clone())),
+        }
     }
 
     /// Seconds since 1970 at an instant.
@@ -232,40 +131,136 @@ impl Outlook {
     }
 }
 
-impl Round {
-    /// When everybody ends who does.
-    fn ends(&self) -> Ends {
-        let records = self.workload.jobs().iter().zip(&self.run.records);
-        let over =
-            records.filter(|(_, record)| matches!(record.state, State::Completed | State::Killed));
-        over.map(|(job, record)| (job.number, record.end)).collect()
-    }
+/// Time to come.
+struct Future {
+    controller: Controller,
+    now: Instant,
+    percent: u32,
+    fates: BTreeMap<u64, Fate>,
+    peak: Watts,
+    last_end: Instant,
 }
 
-/// A time in words.
-struct Seconds(Span);
+/// What becomes of a job that runs.
+struct Fate {
+    start: Instant,
+    end: Option<Instant>,
+    nodes: u32,
+    power: Watts,
+    /// That it does not end by itself.
+    reason: Option<String>,
+}
 
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Span::ZERO => f.write_str("now"),
-            span => write!(f, "{} s from now", span.millis().div_ceil(1000)),
+impl Future {
+    fn new(outlook: &Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
+        let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
+        let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
+        let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
+            Phase::Running(course) => Some((entry.number, Fate::of(course))),
+            _ => None,
+        });
+        Ok(Future {
+            fates: running.collect(),
+            controller: Controller::new(setup, budget, saved, now)?,
+            now,
+            percent,
+            peak: Watts::ZERO,
+            last_end: now,
+        })
+    }
+
+    /// Lets everything happen, until nothing does any more.
+    fn pass(&mut self) -> Result<(), ControllerError> {
+        let mut idle = 0;
+        while idle < PATIENCE {
+            self.controller.turn(self.now)?;
+            let events = self.controller.take(self.now, 0).batch.events;
+            idle = if events.is_empty() { idle + 1 } else { 0 };
+            events.into_iter().for_each(|event| self.note(event.what));
+            self.peak = self.peak.max(self.controller.roster().ledger().power());
+            let ends = self.ends();
+            let end = ends.iter().map(|(_, end)| *end).min();
+            let next = end.into_iter().chain(self.controller.next_deadline()).min();
+            let Some(next) = next.filter(|next| *next < Instant::LAST) else { return Ok(()) };
+            // What is due already is done in another turn, a moment later.
+            self.now = next.max(self.now + Span::from_millis(1));
+            self.controller.advance(self.now);
+            for (attempt, _) in ends.into_iter().filter(|(_, end)| *end <= self.now) {
+                self.controller.ended(self.now, attempt, End::Exited(0));
+            }
+        }
+        Ok(())
+    }
+
+    /// When those who run will end as they do now.
+    fn ends(&self) -> Vec<(Attempt, Instant)> {
+        let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
+            Phase::Running(course) => Some((attempt, self.end(course)?)),
+            _ => None,
+        };
+        self.controller.attempts().into_iter().filter_map(end).collect()
+    }
+
+    fn end(&self, course: &Course) -> Option<Instant> {
+        if course.suspended {
+            return None;
+        }
+        if let Some(ending) = course.ending {
+            return Some(ending.asked + self.controller.setup().kill_after);
+        }
+        // Of the time that it may take, so much is not needed.
+        let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
+        let left = Work::from_bits(course.work().to_bits().saturating_sub(spared))?;
+        let since = course.since.max(course.moves_until);
+        Some((since + left.time(course.allotment.time)).min(course.until))
+    }
+
+    fn note(&mut self, what: Happening) {
+        match what {
+            Happening::Started { job, allotment, .. } => {
+                self.fates.insert(job, Fate::of(&Course::new(self.now, allotment)));
+            }
+            Happening::Changed { job, allotment, .. } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.nodes = allotment.nodes.len() as u32;
+                }
+            }
+            Happening::Suspended { job } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.reason = Some("suspended for a while: power is short".to_owned());
+                }
+            }
+            Happening::Ending { job, .. } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.reason = Some("made to end: power is short".to_owned());
+                }
+            }
+            Happening::Ended { job, outcome } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.end = Some(outcome.end);
+                    self.last_end = self.last_end.max(outcome.end);
+                }
+            }
+            _ => (),
         }
     }
 }
 
-/// What a job draws now.
-fn held(entry: &Entry) -> Watts {
-    match &entry.phase {
-        Phase::Running(course) if !course.suspended => course.allotment.power,
-        _ => Watts::ZERO,
+impl Fate {
+    fn of(course: &Course) -> Self {
+        Fate {
+            start: course.start,
+            end: None,
+            nodes: course.allotment.nodes.len() as u32,
+            power: course.allotment.power,
+            reason: None,
+        }
     }
-}
-
-fn is_suspended(entry: &Entry) -> bool {
-    matches!(&entry.phase, Phase::Running(course) if course.suspended)
 }
 
 fn malformed(message: String) -> Refusal {
     Refusal { kind: RefusalKind::Malformed, message }
 }
+
+#[cfg(test)]
+mod tests;

@@ -350,7 +350,7 @@ pub(super) fn point_of(allotment: &Allotment) -> OperatingPoint {
 }
 
 /// The caps of its nodes.
-pub(super) fn caps_of(allotment: &Allotment) -> Option<Caps> {
+fn caps_of(allotment: &Allotment) -> Option<Caps> {
     let caps = allotment.nodes.iter().map(|(node, cap)| NodeCap { node: NodeId(*node), cap: *cap });
     Caps::new(caps.collect())
 }
