@@ -1,10 +1,10 @@
 //! `busbar budget`: what may be drawn, and what is; and, for operators, another limit.
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::Args;
 
 use super::{Daemon, unexpected, words};
-use crate::budget::{BudgetError, BudgetSpec};
+use crate::budget::Limit;
 use crate::live::wire::{PowerState, Reply, Request};
 use crate::report::human_power;
 use crate::units::Watts;
@@ -44,13 +44,13 @@ pub(super) fn meant(text: &str) -> anyhow::Result<String> {
     if ["configured", "none"].contains(&text) {
         return Ok(text.to_owned());
     }
-    match text.parse().map_err(|error: BudgetError| anyhow!("{error}, or configured"))? {
-        BudgetSpec::Limit(_) => Ok(text.to_owned()),
-        BudgetSpec::File(_) => bail!(
-            "'{text}': a running daemon takes one limit; limits that change belong into its \
-             configuration (docs/configuration.md)"
-        ),
-    }
+    let limit = text.parse::<Limit>().map_err(|error| {
+        anyhow!(
+            "budget '{text}': {error}; write watts (6500W, 4.2MW), a share of the machine's maximum \
+             (80%), none, or configured; limits that change belong into the daemon's configuration"
+        )
+    });
+    limit.map(|_| text.to_owned())
 }
 
 /// The state of power in a few rows.

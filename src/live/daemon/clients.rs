@@ -75,14 +75,11 @@ impl Daemon {
                 self.clerk.run(Errand::History { query, reply: reply.clone() });
                 None
             }
-            Request::Forecast(question)
-                if question.job.as_ref().is_some_and(|job| controller.check_wish(job).is_err()) =>
-            {
-                let refused =
-                    question.job.as_ref().and_then(|job| controller.check_wish(job).err());
-                refused.map(|refusal| Pending::Written(Reply::Error(refusal)))
-            }
             Request::Forecast(question) => {
+                let wish = question.job.as_ref();
+                if let Some(refusal) = wish.and_then(|job| controller.check_wish(job).err()) {
+                    return Some(Pending::Written(Reply::Error(refusal)));
+                }
                 let outlook = Outlook::of(controller, now, self.clock.wall_now());
                 let outlook = Box::new(outlook);
                 self.clerk.run(Errand::Forecast { outlook, question, reply: reply.clone() });
