@@ -53,8 +53,9 @@ fn write_pages(command: &Command, name: &str, folder: &Path) -> anyhow::Result<u
         page.render(&mut out)
     })?;
     let mut pages = 1;
-    // Every command has a subcommand 'help', which needs no page.
-    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+    // Every command has a subcommand 'help', which needs no page; nor do those that nobody types.
+    let has_page = |below: &&Command| below.get_name() != "help" && !below.is_hide_set();
+    for below in command.get_subcommands().filter(has_page) {
         pages += write_pages(below, &format!("{name}-{}", below.get_name()), folder)?;
     }
     Ok(pages)

@@ -230,4 +230,8 @@ fn shells_and_the_manual_know_every_command() {
         let text = fs::read_to_string(folder.path().join(format!("man/{page}.1"))).unwrap();
         assert!(text.contains(".SH NAME") && text.contains(&page.replace('-', "\\-")), "{text}");
     }
+    // What nobody types has no page.
+    for hidden in ["busbar-warden", "busbar-job-stage"] {
+        assert!(!folder.path().join(format!("man/{hidden}.1")).exists(), "{hidden}");
+    }
 }
