@@ -167,6 +167,7 @@ pub fn details(
         attempts: entry.attempts,
         end: outcome.and_then(|outcome| outcome.how.clone()),
         why: outcome.and_then(|outcome| outcome.why),
+        by: outcome.and_then(|outcome| outcome.by),
         ended: outcome.map(|outcome| wall(outcome.end)),
         energy,
     }

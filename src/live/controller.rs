@@ -204,6 +204,7 @@ impl Controller {
             why: course.ending.map(|ending| ending.why),
             energy: course.energy_at(now),
             nodes: course.allotment.nodes.iter().map(|(node, _)| *node).collect(),
+            by: course.ending.and_then(|ending| ending.by),
         };
         self.roster.end(attempt.job);
         self.running.remove(&attempt.job);
@@ -231,7 +232,7 @@ impl Controller {
             if is_good || needs.all(|after| after.any) {
                 self.line_up(follower);
             } else {
-                self.give_up(now, follower, Why::Dependency);
+                self.give_up(now, follower, Why::Dependency, None);
             }
         }
     }
@@ -242,8 +243,8 @@ impl Controller {
         self.must_ask = true;
     }
 
-    /// A job that waits never runs.
-    fn give_up(&mut self, now: Instant, number: u64, why: Why) {
+    /// A job that waits never runs, perhaps because somebody wants that.
+    fn give_up(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
         self.withdraw(number);
         self.roster.strike(number);
         let outcome = Outcome {
@@ -253,6 +254,7 @@ impl Controller {
             why: Some(why),
             energy: Joules::ZERO,
             nodes: Vec::new(),
+            by,
         };
         self.finish(now, number, outcome);
     }
@@ -359,13 +361,13 @@ impl Controller {
         };
         let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
         for number in due {
-            self.ask_to_end(now, number, Why::TimeLimit);
+            self.ask_to_end(now, number, Why::TimeLimit, None);
         }
     }
 
     /// Asks a running job to end; by force if it was asked before, long enough ago, or if it stands still:
     /// it would need power to hear it.
-    fn ask_to_end(&mut self, now: Instant, number: u64, why: Why) {
+    fn ask_to_end(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = Attempt { job: number, number: entry.attempts };
         let Phase::Running(course) = &mut entry.phase else { return };
@@ -374,8 +376,8 @@ impl Controller {
             return;
         }
         let forced = course.ending.is_some() || course.suspended;
-        let why = course.ending.map_or(why, |ending| ending.why);
-        course.ending = Some(Ending { why, asked: now, forced });
+        let (why, by) = course.ending.map_or((why, by), |ending| (ending.why, ending.by));
+        course.ending = Some(Ending { why, asked: now, forced, by });
         let is_suspended = course.suspended;
         self.unwritten.changed.insert(number);
         // Policies take it that whoever runs will end later than now.
@@ -385,7 +387,7 @@ impl Controller {
         self.must_ask = true;
         let signal = if forced { Signal::Kill } else { Signal::Terminate };
         self.unwritten.acts.push(Act::Signal { attempt, signal });
-        self.note(now, Happening::Ending { job: number, why, forced });
+        self.note(now, Happening::Ending { job: number, why, forced, by });
     }
 
     /// Lets the policy decide.
@@ -406,7 +408,7 @@ impl Controller {
                 Done::Dropped { number, reason: DropReason::NeverFed } => {
                     self.stuck.insert(number, "needs more power than the budget allows");
                 }
-                Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped),
+                Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped, None),
             }
         }
         let refusals: BTreeSet<String> = refused.iter().map(|no| self.roster.tell(no)).collect();

@@ -243,6 +243,9 @@ pub struct Ending {
     pub asked: Instant,
     /// Whether it was ended by force since.
     pub forced: bool,
+    /// The user who wanted that, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u32>,
 }
 
 /// Why a job ends that does not end by itself, or does not run at all.
@@ -276,6 +279,9 @@ pub struct Outcome {
     pub energy: Joules,
     /// The nodes it had at the end.
     pub nodes: Vec<u32>,
+    /// The user who wanted that, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u32>,
 }
 
 impl Outcome {
@@ -326,6 +332,9 @@ pub enum Happening {
         job: u64,
         /// Whether it is held now.
         held: bool,
+        /// The user who wanted that, if somebody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
     },
     /// A job starts.
     Started {
@@ -370,6 +379,9 @@ pub enum Happening {
         why: Why,
         /// Whether by force.
         forced: bool,
+        /// The user who wanted that, if somebody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
     },
     /// A job is over.
     Ended {
@@ -416,4 +428,28 @@ pub enum Because {
     Squeezed,
     /// The budget rose again.
     Restored,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a daemon wrote that did not yet note who wanted something.
+    #[test]
+    fn older_files_can_be_read() {
+        let event = |text: &str| serde_json::from_str::<Event>(text).unwrap().what;
+        let held = event(r#"{"at":1,"what":{"held":{"job":7,"held":true}}}"#);
+        assert_eq!(held, Happening::Held { job: 7, held: true, by: None });
+        let ending =
+            event(r#"{"at":1,"what":{"ending":{"job":7,"why":"cancelled","forced":false}}}"#);
+        let expected = Happening::Ending { job: 7, why: Why::Cancelled, forced: false, by: None };
+        assert_eq!(ending, expected);
+        let outcome =
+            r#"{"start":null,"end":5,"how":null,"why":"cancelled","energy":0,"nodes":[]}"#;
+        let outcome: Outcome = serde_json::from_str(outcome).unwrap();
+        assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), None));
+        // And what nobody wanted is written as it was.
+        let text = serde_json::to_string(&Event { at: Instant::from_millis(1), what: held });
+        assert_eq!(text.unwrap(), r#"{"at":1,"what":{"held":{"job":7,"held":true}}}"#);
+    }
 }

@@ -244,6 +244,9 @@ pub struct JobDetails {
     /// Why, if it did not end by itself.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub why: Option<Why>,
+    /// The user who cancelled it, if somebody did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by: Option<u32>,
     /// When it was over: seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<i64>,

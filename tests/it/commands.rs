@@ -104,6 +104,11 @@ fn people_get_tables() {
 2026-01-02 03:04:09  job 7 now runs on nodes 0-1 with 150.0 W at 71.2 % of its speed (a lower budget)
 2026-01-02 03:04:10  job 7 is asked to end: its time was over
 2026-01-02 03:04:11  job 7 is over: its time was over, ended by signal 15
+2026-01-02 03:04:12  job 8 is held by root
+2026-01-02 03:04:13  job 8 is released by 4000000000
+2026-01-02 03:04:14  job 8 is held
+2026-01-02 03:04:15  job 8 is over: cancelled by root
+2026-01-02 03:04:16  job 9 is asked to end: cancelled by root
 ",
     );
     assert_prints(
@@ -333,7 +338,7 @@ fn waiting_ends_as_the_job_does() {
             1,
             "job 12 timed out: its time was over",
         ),
-        (State::Cancelled, None, Some(Why::Cancelled), 1, "job 12 cancelled"),
+        (State::Cancelled, None, Some(Why::Cancelled), 1, "job 12 cancelled: by root"),
         (
             State::Failed,
             Some(End::Failed("no such file".to_owned())),
@@ -374,7 +379,7 @@ fn history_can_be_followed() {
     let daemon = Daemon::new(|request| match request {
         Request::History { after: None, .. } => Reply::History(history()[..2].to_vec()),
         Request::History { after: Some(1), .. } => Reply::History(history()[2..].to_vec()),
-        Request::History { after: Some(6), .. } => {
+        Request::History { after: Some(11), .. } => {
             Reply::Error(refusal(RefusalKind::Stopping, "enough"))
         }
         other => panic!("{other:?}"),

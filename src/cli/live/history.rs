@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::print;
 use crate::live::Allotment;
@@ -41,6 +42,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let users = Users::of_this_machine();
     let ask = |after: Option<u64>| -> anyhow::Result<Vec<HistoryLine>> {
         let limit = Some(arguments.lines);
         match arguments.daemon.ask(&Request::History { job: arguments.job, after, limit })? {
@@ -50,14 +52,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let mut lines = ask(None)?;
     if !arguments.follow {
-        return arguments.daemon.show(&lines, |lines| lines.iter().map(describe).collect());
+        return arguments
+            .daemon
+            .show(&lines, |lines| lines.iter().map(|line| describe(line, &users)).collect());
     }
     let mut last = None;
     loop {
         for line in &lines {
             match arguments.daemon.json {
                 true => print(&(serde_json::to_string(line)? + "\n"))?,
-                false => print(&describe(line))?,
+                false => print(&describe(line, &users))?,
             }
         }
         last = lines.last().map(|line| line.line).or(last);
@@ -69,13 +73,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-fn describe(line: &HistoryLine) -> String {
+fn describe(line: &HistoryLine, users: &Users) -> String {
     let time = words::local_time(line.wall.div_euclid(1000));
-    format!("{time}  {}\n", happening(&line.event.what))
+    format!("{time}  {}\n", happening(&line.event.what, users))
 }
 
 /// What happened, in a sentence.
-fn happening(what: &Happening) -> String {
+fn happening(what: &Happening, users: &Users) -> String {
+    let by_whom =
+        |by: Option<u32>| by.map(|user| format!(" by {}", users.name(user))).unwrap_or_default();
     let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
     match what {
         Happening::Began { version, policy } => {
@@ -91,8 +97,10 @@ fn happening(what: &Happening) -> String {
             )
         }
         Happening::Submitted { job } => format!("job {job} was submitted"),
-        Happening::Held { job, held: true } => format!("job {job} is held"),
-        Happening::Held { job, held: false } => format!("job {job} is released"),
+        Happening::Held { job, held, by } => {
+            let what = if *held { "held" } else { "released" };
+            format!("job {job} is {what}{}", by_whom(*by))
+        }
         Happening::Started { job, attempt, allotment } => {
             let again = match attempt {
                 0 | 1 => String::new(),
@@ -113,12 +121,12 @@ fn happening(what: &Happening) -> String {
         }
         Happening::Suspended { job } => format!("job {job} is suspended"),
         Happening::Resumed { job } => format!("job {job} goes on as before"),
-        Happening::Ending { job, why, forced } => {
+        Happening::Ending { job, why, forced, by } => {
             let how = if *forced { "is ended by force" } else { "is asked to end" };
-            format!("job {job} {how}: {}", words::why(*why))
+            format!("job {job} {how}: {}{}", words::why(*why), by_whom(*by))
         }
         Happening::Ended { job, outcome } => {
-            let why = outcome.why.map(|why| words::why(why).to_owned());
+            let why = outcome.why.map(|why| words::why(why).to_owned() + &by_whom(outcome.by));
             let how = outcome.how.as_ref().map(words::end);
             let reasons: Vec<String> = why.into_iter().chain(how).collect();
             match reasons.is_empty() {

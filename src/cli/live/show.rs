@@ -38,6 +38,7 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     let state = words::state(line.state);
     let reason = line.reason.as_deref().filter(|reason| *reason != state).map(words::visible);
     rows.push(("state", reason.map_or(state.to_owned(), |reason| format!("{state}: {reason}"))));
+    rows.extend(details.by.map(|user| ("ended by", users.name(user))));
     rows.extend(details.end.as_ref().map(|end| ("end", words::end(end))));
     rows.push(("submitted", words::local_time(line.submitted)));
     rows.extend(line.started.map(|started| ("started", words::local_time(started))));

@@ -4,6 +4,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant as Clock};
 
+use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::live::End;
 use crate::live::socket::ClientError;
@@ -49,8 +50,9 @@ fn may_come_back(error: &anyhow::Error) -> bool {
 pub(super) fn outcome(details: &JobDetails) -> String {
     let state = words::state(details.line.state);
     let end = details.end.as_ref().filter(|end| **end != End::Exited(0)).map(words::end);
-    let why = details.why.map(|why| words::why(why).to_owned());
-    let reasons: Vec<String> = why.filter(|why| why != state).into_iter().chain(end).collect();
+    let why = details.why.map(|why| words::why(why).to_owned()).filter(|why| why != state);
+    let by = details.by.map(|user| format!("by {}", Users::of_this_machine().name(user)));
+    let reasons: Vec<String> = why.into_iter().chain(by).chain(end).collect();
     let job = details.line.job;
     match reasons.is_empty() {
         true => format!("job {job} {state}\n"),

@@ -71,6 +71,7 @@ impl Controller {
                 why: Some(ending.why),
                 energy: Joules::ZERO,
                 nodes: Vec::new(),
+                by: ending.by,
             };
             self.running.remove(&attempt.job);
             self.finish(now, attempt.job, outcome);
@@ -82,7 +83,7 @@ impl Controller {
         let reason = reason.to_owned();
         self.note(now, Happening::Withdrawn { job: attempt.job, reason });
         if hold {
-            self.set_held(now, attempt.job, true);
+            self.set_held(now, attempt.job, true, None);
         }
         self.unwritten.acts.push(Act::Forget { attempt });
     }

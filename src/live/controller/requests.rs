@@ -151,8 +151,8 @@ impl Controller {
     /// Ends a job, or lets it never start.
     pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         match self.touched(who, number)?.phase {
-            Phase::Running(_) => self.ask_to_end(now, number, Why::Cancelled),
-            Phase::Waiting => self.give_up(now, number, Why::Cancelled),
+            Phase::Running(_) => self.ask_to_end(now, number, Why::Cancelled, Some(who.user)),
+            Phase::Waiting => self.give_up(now, number, Why::Cancelled, Some(who.user)),
             Phase::Over(_) => (),
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Controller {
             let message = format!("job {number} runs already; only who waits can be held");
             return refuse(RefusalKind::Impossible, message);
         }
-        self.set_held(now, number, true);
+        self.set_held(now, number, true, Some(who.user));
         Ok(())
     }
 
@@ -174,18 +174,19 @@ impl Controller {
             let message = format!("job {number} is not held");
             return refuse(RefusalKind::Impossible, message);
         }
-        self.set_held(now, number, false);
+        self.set_held(now, number, false, Some(who.user));
         Ok(())
     }
 
-    pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool) {
+    /// Holds or releases a job, perhaps because somebody wants that.
+    pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         if entry.wish.held == held {
             return;
         }
         entry.wish.held = held;
         self.unwritten.changed.insert(number);
-        self.note(now, Happening::Held { job: number, held });
+        self.note(now, Happening::Held { job: number, held, by });
         match held {
             true => self.withdraw(number),
             false => self.line_up(number),

@@ -148,7 +148,7 @@ impl Controller {
                 while leaving < excess {
                     let Some((_, number)) = running.pop() else { break };
                     leaving += self.pliable(number).map_or(Watts::ZERO, |c| c.allotment.power);
-                    self.ask_to_end(now, number, Why::Budget);
+                    self.ask_to_end(now, number, Why::Budget, None);
                 }
                 "the youngest jobs are ended"
             }

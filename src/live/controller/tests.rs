@@ -203,6 +203,48 @@ fn nobody_has_more_jobs_than_one_user_may() {
 }
 
 #[test]
+fn who_cancels_holds_and_releases_is_written_down() {
+    let mut world = World::new(setup("easy"), Budget::unlimited());
+    let (runs, waits) =
+        (world.submit(at(0), submission(4, 60)), world.submit(at(0), submission(4, 60)));
+    let late = world.submit(at(0), submission(4, 60));
+    world.cycle(at(0));
+    world.controller.hold(at(1), ALICE, waits).unwrap();
+    world.controller.release(at(2), ROOT, waits).unwrap();
+    world.controller.cancel(at(3), ROOT, waits).unwrap();
+    world.controller.cancel(at(3), ALICE, runs).unwrap();
+    world.cycle(at(3));
+    // Who asks again, and a restart, change nothing.
+    world.restart(at(40));
+    world.controller.cancel(at(40), ROOT, runs).unwrap();
+    world.end(at(41), first(runs), End::Signalled(9));
+    world.cycle(at(41));
+    world.controller.turn(at(110)).unwrap();
+    world.end(at(110), first(late), End::Signalled(15));
+    world.cycle(at(110));
+    let by = |what: &Happening| match what {
+        Happening::Held { job, by, .. } | Happening::Ending { job, by, .. } => Some((*job, *by)),
+        Happening::Ended { job, outcome } => Some((*job, outcome.by)),
+        _ => None,
+    };
+    let (alice, root) = (Some(ALICE.user), Some(ROOT.user));
+    let expected = [
+        (waits, alice),
+        (waits, root),
+        (waits, root),
+        (runs, alice),
+        (runs, alice),
+        (runs, alice),
+        // Its time was over.
+        (late, None),
+        (late, None),
+    ];
+    assert_eq!(world.events.iter().filter_map(by).collect::<Vec<_>>(), expected);
+    let Phase::Over(outcome) = &world.file[&runs].phase else { panic!() };
+    assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), alice));
+}
+
+#[test]
 fn a_job_is_written_down_before_it_starts_and_ends_well() {
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let job = world.submit(at(1), submission(2, 60));
@@ -718,7 +760,7 @@ proptest! {
                     (2, Some(job)) => world.controller.cancel(now, ALICE, job).unwrap(),
                     (3, Some(job)) => {
                         let held = world.controller.jobs[&job].wish.held;
-                        world.controller.set_held(now, job, !held);
+                        world.controller.set_held(now, job, !held, None);
                     }
                     _ => {
                         if let Some(first) = world.controller.attempts().first() {

@@ -41,6 +41,7 @@ pub(super) fn over(entry: &Entry, end: Instant) -> Entry {
         why: Some(Why::Cancelled),
         energy: Joules::ZERO,
         nodes: Vec::new(),
+        by: None,
     };
     Entry { phase: Phase::Over(outcome), ..entry.clone() }
 }

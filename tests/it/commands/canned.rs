@@ -146,6 +146,7 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<Why>) -> JobDe
         end,
         why,
         ended: None,
+        by: (why == Some(Why::Cancelled)).then_some(0),
         energy: Some(Joules::from_joules(1500)),
     }
 }
@@ -180,15 +181,23 @@ pub(super) fn history() -> Vec<HistoryLine> {
         why: Some(Why::TimeLimit),
         energy: Joules::ZERO,
         nodes: vec![0, 1],
+        by: None,
     };
+    let cancelled =
+        Outcome { why: Some(Why::Cancelled), how: None, by: Some(0), ..outcome.clone() };
     let happenings = [
         Happening::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
         Happening::Limit { power: Some(1_000_000), base: 100_000 },
         Happening::Submitted { job: 7 },
         Happening::Started { job: 7, attempt: 1, allotment },
         Happening::Changed { job: 7, allotment: slower, because: Because::Squeezed },
-        Happening::Ending { job: 7, why: Why::TimeLimit, forced: false },
+        Happening::Ending { job: 7, why: Why::TimeLimit, forced: false, by: None },
         Happening::Ended { job: 7, outcome },
+        Happening::Held { job: 8, held: true, by: Some(0) },
+        Happening::Held { job: 8, held: false, by: Some(4_000_000_000) },
+        Happening::Held { job: 8, held: true, by: None },
+        Happening::Ended { job: 8, outcome: cancelled },
+        Happening::Ending { job: 9, why: Why::Cancelled, forced: false, by: Some(0) },
     ];
     let line = |(line, what): (u64, Happening)| {
         let event = Event { at: Instant::from_secs(line as u32), what };

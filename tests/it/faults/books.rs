@@ -187,6 +187,7 @@ mod tests {
             why: None,
             energy: Joules::ZERO,
             nodes: Vec::new(),
+            by: None,
         };
         Happening::Ended { job, outcome }
     }

@@ -51,7 +51,7 @@ fn figures() {
     timed("500 jobs submitted in one batch, of 10 000", || store.commit(&batch).unwrap());
     timed("one job changed, 200 times", || {
         for place in 1..=200 {
-            let what = Happening::Held { job: place, held: false };
+            let what = Happening::Held { job: place, held: false, by: None };
             let events = vec![Event { at: Instant::ZERO, what }];
             let batch = Batch { changed: vec![waiting(place)], events, ..Batch::default() };
             store.commit(&batch).unwrap();

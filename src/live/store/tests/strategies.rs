@@ -199,11 +199,8 @@ fn allotment() -> impl Strategy<Value = Allotment> {
 }
 
 fn course() -> impl Strategy<Value = Course> {
-    let asked = (why(), instant(), any::<bool>()).prop_map(|(why, asked, forced)| Asked {
-        why,
-        asked,
-        forced,
-    });
+    let asked = (why(), instant(), any::<bool>(), any::<Option<u32>>());
+    let asked = asked.prop_map(|(why, asked, forced, by)| Asked { why, asked, forced, by });
     (
         allotment(),
         (instant(), instant(), instant(), instant(), option::of(instant())),
@@ -256,14 +253,16 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         option::of(why()),
         joules(),
         vec(any::<u32>(), 0..4),
+        any::<Option<u32>>(),
     )
-        .prop_map(|(start, end, how, why, energy, nodes)| Outcome {
+        .prop_map(|(start, end, how, why, energy, nodes, by)| Outcome {
             start,
             end,
             how,
             why,
             energy,
             nodes,
+            by,
         })
 }
 
@@ -279,7 +278,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         Just(Happening::Stopped),
         any::<(Option<u64>, u64)>().prop_map(|(power, base)| Happening::Limit { power, base }),
         Just(Happening::Submitted { job: 0 }),
-        any::<bool>().prop_map(|held| Happening::Held { job: 0, held }),
+        any::<(bool, Option<u32>)>().prop_map(|(held, by)| Happening::Held { job: 0, held, by }),
         (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| Happening::Started {
             job: 0,
             attempt,
@@ -293,7 +292,12 @@ fn happening() -> impl Strategy<Value = Happening> {
         }),
         Just(Happening::Suspended { job: 0 }),
         Just(Happening::Resumed { job: 0 }),
-        (why(), any::<bool>()).prop_map(|(why, forced)| Happening::Ending { job: 0, why, forced }),
+        (why(), any::<(bool, Option<u32>)>()).prop_map(|(why, (forced, by))| Happening::Ending {
+            job: 0,
+            why,
+            forced,
+            by
+        }),
         outcome().prop_map(|outcome| Happening::Ended { job: 0, outcome }),
         text().prop_map(|text| Happening::Notice { text }),
     ]
