@@ -74,6 +74,8 @@ mod rows;
 pub mod scenario;
 pub mod sim;
 pub mod solve;
+#[cfg(feature = "live")]
+mod spelling;
 pub mod stage;
 pub mod units;
 pub mod utility;

@@ -13,6 +13,7 @@ use crate::model::pass::Application;
 use crate::model::{Beliefs, Model, Profiled, ProfiledError};
 use crate::policy::{Policy, PolicySpec, Setting};
 use crate::profile::Profile;
+use crate::spelling::closest;
 use crate::units::Span;
 
 /// The machine, the policy, and the rules of the house.
@@ -124,6 +125,32 @@ impl Setup {
             application,
             ..Job::new(entry.number, entry.submit, entry.wish.nodes, entry.wish.time)
         }
+    }
+
+    /// Whether the application that a job names is one of those of which something is known. A policy
+    /// that makes no difference between applications knows none, and takes any name.
+    pub fn check_application(&self, wish: &Wish) -> Result<(), Refusal> {
+        let known = self.applications();
+        let Some(name) = wish.application.as_deref() else { return Ok(()) };
+        if known.is_empty() || known.contains(&name) {
+            return Ok(());
+        }
+        let meant = closest(name, known.iter().copied());
+        let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
+        let meant = meant.unwrap_or_else(|| ".".to_owned());
+        let (policy, known) = (self.policy.name(), known.join(", "));
+        let message =
+            format!("--app '{name}': {policy} knows no such application{meant} Known are: {known}");
+        Err(Refusal { kind: RefusalKind::Impossible, message })
+    }
+
+    /// That it makes no difference which application a job names, if that is so.
+    pub fn ignores_application(&self, wish: &Wish) -> Option<String> {
+        let name = wish.application.as_deref().filter(|_| self.applications().is_empty())?;
+        let policy = self.policy.name();
+        Some(format!(
+            "names the application '{name}', which makes no difference to policy {policy}"
+        ))
     }
 
     /// The number of an application. Where the policy has to know it, it must be one of those of which

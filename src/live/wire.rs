@@ -86,7 +86,8 @@ pub enum Reply {
     Submitted {
         /// The job's number.
         job: u64,
-        /// Why it will not start as things are, if that is so.
+        /// What its user may want to know, to be read after the job's number: why it will not start as
+        /// things are, or that something it asks for makes no difference.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         remark: Option<String>,
     },

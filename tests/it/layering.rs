@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("call", &[]),
     ("rows", &[]),
     ("parallel", &[]),
+    ("spelling", &[]),
     ("variation", &["units", "rows"]),
     ("solve", &["units", "model", "variation"]),
     ("utility", &["units", "rows"]),
@@ -47,8 +48,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "live",
         &[
-            "units", "rows", "job", "machine", "budget", "profile", "model", "ledger", "policy",
-            "dispatch", "sim", "workload",
+            "units", "rows", "spelling", "job", "machine", "budget", "profile", "model", "ledger",
+            "policy", "dispatch", "sim", "workload",
         ],
     ),
     (

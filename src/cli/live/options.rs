@@ -30,7 +30,7 @@ pub(super) struct JobOptions {
     #[arg(short = 'J', long, value_name = "NAME")]
     pub(super) name: Option<String>,
 
-    /// Which application it is, if the daemon has a profile of it
+    /// Which application it is, if the daemon's policy makes a difference between applications
     #[arg(long = "app", value_name = "APP")]
     pub(super) application: Option<String>,
 

@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         reply => return Err(unexpected(&reply)),
     };
     if let Some(remark) = &remark {
-        warn(&format!("job {job} {remark}, and waits until that is otherwise"));
+        warn(&format!("job {job} {remark}"));
     }
     if !arguments.wait {
         let answer = match &remark {

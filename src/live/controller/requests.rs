@@ -67,6 +67,14 @@ impl Controller {
         self.stuck.get(&number).copied()
     }
 
+    /// What whoever submitted a job may want to know of it, to be read after its number.
+    pub fn advice(&self, number: u64) -> Option<String> {
+        let waits = self.remark(number);
+        let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
+        let entry = self.jobs.get(&number);
+        waits.or_else(|| self.setup.ignores_application(&entry?.wish))
+    }
+
     /// Whether a job may ask for this.
     pub fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
@@ -99,7 +107,7 @@ impl Controller {
             let message = format!("-N {}: the machine has {all} nodes", wish.nodes);
             return refuse(RefusalKind::Impossible, message);
         }
-        Ok(())
+        self.setup.check_application(wish)
     }
 
     /// Whether everybody exists that a job waits for, and may still end well.

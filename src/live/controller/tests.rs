@@ -244,6 +244,46 @@ fn who_cancels_holds_and_releases_is_written_down() {
     assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), alice));
 }
 
+/// A name that the policy does not know is a typing mistake, if it knows any.
+#[test]
+fn an_application_that_is_not_known_is_refused() {
+    let named = |name: &str| {
+        let mut job = submission(1, 60);
+        job.wish.application = Some(name.to_owned());
+        job
+    };
+    for policy in ["parm", "ppartition", "rmap-adaptive"] {
+        let mut world = World::new(setup(policy), Budget::unlimited());
+        let known = world.controller.setup.applications()[0].to_owned();
+        let typed = format!("{known}x");
+        let refusal = world.controller.submit(at(0), ALICE, named(&typed), &|_| None).unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::Impossible);
+        let meant = format!("did you mean '{known}'?");
+        assert!(refusal.message.contains(&meant), "{}", refusal.message);
+        assert!(refusal.message.contains("Known are: "), "{}", refusal.message);
+        let far =
+            world.controller.submit(at(0), ALICE, named("zzzzzzzzzz"), &|_| None).unwrap_err();
+        assert!(!far.message.contains("did you mean"), "{}", far.message);
+        let wish = named(&typed).wish;
+        assert!(world.controller.check_wish(&wish).is_err(), "nor can it be foreseen");
+    }
+    // Without --app the worst is assumed, and a known one is fine.
+    let mut world = World::new(setup("parm"), Budget::unlimited());
+    world.submit(at(0), submission(1, 60));
+    let known = world.controller.setup.applications()[0].to_owned();
+    let job = world.submit(at(0), named(&known));
+    assert_eq!(world.controller.advice(job), None);
+    // Where it makes no difference, that is said.
+    let mut world = World::new(setup("easy"), Budget::unlimited());
+    let job = world.submit(at(0), named("CoMDD"));
+    let advice = world.controller.advice(job).unwrap();
+    assert_eq!(advice, "names the application 'CoMDD', which makes no difference to policy easy");
+    // Another policy takes over who was accepted.
+    let budget = Budget::unlimited();
+    world.controller.set_up(setup("parm"), budget, at(1)).unwrap();
+    assert_eq!(world.controller.remark(job), None);
+}
+
 #[test]
 fn a_job_is_written_down_before_it_starts_and_ends_well() {
     let mut world = World::new(setup("easy"), Budget::unlimited());

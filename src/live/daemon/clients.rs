@@ -47,7 +47,7 @@ impl Daemon {
                 };
                 let answer = match controller.submit(now, peer, *submission, &over) {
                     Ok(job) => {
-                        let remark = controller.remark(job).map(str::to_owned);
+                        let remark = controller.advice(job);
                         Reply::Submitted { job, remark }
                     }
                     Err(refusal) => Reply::Error(refusal),
