@@ -13,6 +13,7 @@ use crate::live::config::{Config, Surroundings};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 
+mod again;
 mod budget;
 mod change;
 mod forecast;
@@ -84,13 +85,13 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Asks, on a connection of its own. A refusal is an error.
+    /// Asks, on a connection of its own, as soon as the daemon is not too busy. A refusal is an error.
     fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
         let path = self.socket.clone().unwrap_or_else(default_socket);
-        match Client::connect(&path)?.ask(request)? {
+        again::while_busy(|| match Client::connect(&path)?.ask(request)? {
             Reply::Error(refusal) => Err(refusal.into()),
             reply => Ok(reply),
-        }
+        })
     }
 
     /// Prints an answer: as it came for programs, in words for people.

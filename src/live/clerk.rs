@@ -44,7 +44,7 @@ impl Clerk {
             | Errand::Forecast { reply, .. }) = errand;
             let message = "too many ask for such things at the same time; try again".to_owned();
             // Who does not wait for the answer need not get it.
-            let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::TooMuch, message }));
+            let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
         }
     }
 

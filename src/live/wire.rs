@@ -131,6 +131,8 @@ pub enum RefusalKind {
     Malformed,
     /// It is too large, or took too long.
     TooMuch,
+    /// Too many ask at the same time. Nothing was done: the same request may be sent again.
+    Busy,
     /// There is no such job.
     Unknown,
     /// It is somebody else's.

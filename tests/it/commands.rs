@@ -4,13 +4,15 @@
 mod canned;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
 use busbar::live::End;
 use busbar::live::job::{After, Why, Wish};
+use busbar::live::socket::Limits;
 use busbar::live::wire::{HistoryLine, Question, RefusalKind, Reply, Request, State};
 use busbar::units::Span;
 use serde_json::Value;
@@ -373,21 +375,143 @@ fn waiting_ends_as_the_job_does() {
     }
 }
 
-/// What comes is shown as it comes, each line once.
+/// What comes is shown as it comes, each line once, whatever becomes of the daemon meanwhile: it says that
+/// it stops, goes away without a word, and is back.
 #[test]
-fn history_can_be_followed() {
-    let daemon = Daemon::new(|request| match request {
+fn history_can_be_followed_through_a_restart() {
+    let looks = Mutex::new(0);
+    let daemon = Daemon::new(move |request| match request {
         Request::History { after: None, .. } => Reply::History(history()[..2].to_vec()),
-        Request::History { after: Some(1), .. } => Reply::History(history()[2..].to_vec()),
+        Request::History { after: Some(1), .. } => {
+            let mut looks = looks.lock().unwrap();
+            *looks += 1;
+            match *looks {
+                1..=2 => Reply::Error(refusal(RefusalKind::Stopping, "about to stop")),
+                _ => Reply::History(history()[2..].to_vec()),
+            }
+        }
         Request::History { after: Some(11), .. } => {
-            Reply::Error(refusal(RefusalKind::Stopping, "enough"))
+            Reply::Error(refusal(RefusalKind::Unwritten, "enough"))
         }
         other => panic!("{other:?}"),
     });
-    let output = daemon.run(&["history", "--follow", "--json"]);
+    let output = daemon.run(&["history", "--follow", "--json", "-n", "2"]);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<HistoryLine> =
         printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines, history());
-    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!(said[0], "warning: about to stop; waiting for the daemon");
+    assert_eq!(said[1], "warning: the daemon is back");
+    // What is no restart ends it.
+    assert_eq!((said.len(), output.status.code()), (3, Some(2)), "{said:?}");
+}
+
+/// Two daemons one after the other on one socket, with nobody there in between.
+#[test]
+fn the_queue_can_be_watched_through_a_restart() {
+    let first = Daemon::new(canned);
+    let mut command = first.command(&["queue", "--watch", "1", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap());
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut table = || {
+        let mut text = String::new();
+        while !text.ends_with("\n]\n") && !text.ends_with("[]\n") {
+            assert_ne!(printed.read_line(&mut text).unwrap(), 0, "it ended: {text}");
+        }
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    assert_eq!(table().as_array().unwrap().len(), 2);
+    let folder = first.stop();
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(
+        line.starts_with("warning: ") && line.ends_with("; waiting for the daemon\n"),
+        "{line}"
+    );
+    let _second = Daemon::at(folder, Limits::default(), |_| Reply::Queue(Vec::new()));
+    // What was asked before it went away may still be shown.
+    while !table().as_array().unwrap().is_empty() {}
+    line.clear();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "warning: the daemon is back\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Nobody waits for a daemon that was never there.
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("none");
+    let output = Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .args(["queue", "--watch", "--socket"])
+        .arg(socket)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// A daemon tells only so many lines at once; whoever asked for more is told that, and how to get the rest.
+#[test]
+fn a_history_that_is_cut_says_so() {
+    let daemon = Daemon::new(|request| {
+        let Request::History { after, limit, .. } = request else { panic!("{request:?}") };
+        let most = limit.unwrap().min(3) as usize;
+        let all: Vec<HistoryLine> =
+            history().into_iter().map(|line| HistoryLine { line: line.line + 1, ..line }).collect();
+        Reply::History(match after {
+            Some(after) => all.into_iter().filter(|line| line.line > *after).take(most).collect(),
+            None => all[all.len() - most..].to_vec(),
+        })
+    });
+    let run = |arguments: &[&str]| {
+        let output = daemon.run(&[&["history"], arguments].concat());
+        assert!(output.status.success());
+        let (printed, said) = (output.stdout, output.stderr);
+        let count = String::from_utf8(printed).unwrap().lines().count();
+        (count, String::from_utf8(said).unwrap())
+    };
+    let (count, said) = run(&["-n", "20000"]);
+    assert_eq!(count, 3);
+    assert_eq!(
+        said,
+        "warning: the history is cut: these are its last 3 lines, from line 10 on; 'busbar history \
+         --after 0 -n 3' shows the first ones, and so on\n"
+    );
+    assert_eq!(run(&["-n", "3"]), (3, String::new()));
+    assert_eq!(run(&["--after", "0", "-n", "3"]), (3, String::new()));
+    let more = "warning: the history is cut; --after 3 goes on\n".to_owned();
+    assert_eq!(run(&["--after", "0", "-n", "4"]), (3, more));
+    assert_eq!(run(&["--after", "10", "-n", "10"]), (2, String::new()));
+}
+
+/// More submit at once than a daemon has connections for: all of them get in, each of them once.
+#[test]
+fn many_submit_at_the_same_time() {
+    const MANY: usize = 60;
+    let next = Mutex::new(0);
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let daemon = Daemon::with(limits, move |_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let mut next = next.lock().unwrap();
+        *next += 1;
+        Reply::Submitted { job: *next, remark: None }
+    });
+    let submit = |_| {
+        let mut command = daemon.command(&["submit", "--", "true"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<Child> = (0..MANY).map(submit).collect();
+    let mut printed: Vec<String> = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        printed.push(String::from_utf8(output.stdout).unwrap());
+    }
+    let mut expected: Vec<String> =
+        (1..=MANY).map(|job| format!("submitted job {job}\n")).collect();
+    printed.sort();
+    expected.sort();
+    assert_eq!(printed, expected);
+    assert_eq!(daemon.asked.lock().unwrap().len(), MANY);
 }

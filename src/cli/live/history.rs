@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::Watcher;
 use super::users::Users;
 use super::{Daemon, unexpected, words};
-use crate::cli::print;
+use crate::cli::{print, warn};
 use crate::live::Allotment;
 use crate::live::job::{Because, Happening};
 use crate::live::wire::{HistoryLine, Reply, Request};
@@ -22,18 +23,23 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[command(after_help = "Examples:
   busbar history
   busbar history --job 12
+  busbar history --after 0 -n 10000 --json    from the first line on
   busbar history --follow")]
 pub(in crate::cli) struct Arguments {
     /// What concerns this job alone
     #[arg(long, value_name = "JOB")]
     job: Option<u64>,
 
-    /// The last so many lines
+    /// At most so many lines: the last ones, or the first ones after the line that --after names
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(1..))]
     lines: u32,
 
-    /// And whatever comes; with --json, a line of JSON for each
+    /// Lines that come after this one; --json shows the numbers of lines
+    #[arg(long, value_name = "LINE")]
+    after: Option<u64>,
+
+    /// And whatever comes, also when the daemon was started anew; with --json, a line of JSON for each
     #[arg(short, long)]
     follow: bool,
 
@@ -43,20 +49,44 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let users = Users::of_this_machine();
-    let ask = |after: Option<u64>| -> anyhow::Result<Vec<HistoryLine>> {
-        let limit = Some(arguments.lines);
-        match arguments.daemon.ask(&Request::History { job: arguments.job, after, limit })? {
+    let mut watcher = Watcher::of(&arguments.daemon);
+    let mut ask = |after: Option<u64>, limit: u32| -> anyhow::Result<Vec<HistoryLine>> {
+        let (job, limit) = (arguments.job, Some(limit));
+        match watcher.ask(&Request::History { job, after, limit })? {
             Reply::History(lines) => Ok(lines),
             reply => Err(unexpected(&reply)),
         }
     };
-    let mut lines = ask(None)?;
-    if !arguments.follow {
-        return arguments
-            .daemon
-            .show(&lines, |lines| lines.iter().map(|line| describe(line, &users)).collect());
+    let mut lines = ask(arguments.after, arguments.lines)?;
+    let is_short = lines.len() < arguments.lines as usize;
+    let first =
+        lines.first().map(|line| line.line).filter(|_| is_short && arguments.after.is_none());
+    if let Some(first) = first {
+        // A daemon tells only so many lines at once.
+        let earliest = ask(Some(0), 1)?.first().map_or(first, |line| line.line);
+        if earliest < first {
+            let shown = lines.len();
+            warn(&format!(
+                "the history is cut: these are its last {shown} lines, from line {first} on; \
+                 'busbar history --after {} -n {shown}' shows the first ones, and so on",
+                earliest - 1
+            ));
+        }
     }
-    let mut last = None;
+    if !arguments.follow {
+        arguments
+            .daemon
+            .show(&lines, |lines| lines.iter().map(|line| describe(line, &users)).collect())?;
+        let last = lines.last().map(|line| line.line).filter(|_| is_short);
+        if let Some(last) = last.filter(|_| arguments.after.is_some())
+            && !ask(Some(last), 1)?.is_empty()
+        {
+            warn(&format!("the history is cut; --after {last} goes on"));
+        }
+        return Ok(());
+    }
+    // Of a history without lines, whatever comes is new.
+    let mut last = arguments.after.unwrap_or(0);
     loop {
         for line in &lines {
             match arguments.daemon.json {
@@ -64,12 +94,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 false => print(&describe(line, &users))?,
             }
         }
-        last = lines.last().map(|line| line.line).or(last);
+        last = lines.last().map_or(last, |line| line.line);
         // There may be more than were shown at once.
         if lines.is_empty() {
             sleep(PAUSE);
         }
-        lines = ask(last)?;
+        lines = ask(Some(last), arguments.lines)?;
     }
 }
 

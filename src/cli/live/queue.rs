@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::again::Watcher;
 use super::table::{fitted, terminal_width};
 use super::users::Users;
 use super::{Daemon, unexpected, words};
@@ -31,7 +32,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Again every so many seconds
+    /// Again every so many seconds, and also when the daemon was started anew
     #[arg(short, long, value_name = "S", num_args = 0..=1, default_missing_value = "2",
           value_parser = clap::value_parser!(u64).range(1..))]
     watch: Option<u64>,
@@ -44,8 +45,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let users = Users::of_this_machine();
     let only = arguments.user.as_deref().map(|name| users.number(name)).transpose()?;
     let most = (!arguments.all && stdout().is_terminal()).then_some(WAITING_SHOWN);
+    let mut watcher = Watcher::of(&arguments.daemon);
     loop {
-        let mut jobs = match arguments.daemon.ask(&Request::Queue)? {
+        let mut jobs = match watcher.ask(&Request::Queue)? {
             Reply::Queue(jobs) => jobs,
             reply => return Err(unexpected(&reply)),
         };

@@ -4,11 +4,11 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant as Clock};
 
+use super::again::may_come_back;
 use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::live::End;
-use crate::live::socket::ClientError;
-use crate::live::wire::{JobDetails, Refusal, RefusalKind, Reply, Request};
+use crate::live::wire::{JobDetails, Reply, Request};
 
 /// Between two questions: first and last.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -31,18 +31,6 @@ pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<JobDetails
         }
         sleep(pause);
         pause = (pause * 3 / 2).min(LONGEST);
-    }
-}
-
-/// Whether a daemon that says this, or nothing, may answer later.
-fn may_come_back(error: &anyhow::Error) -> bool {
-    if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return matches!(refusal.kind, RefusalKind::Stopping | RefusalKind::TooMuch);
-    }
-    use ClientError::{NoDaemon, Silent, Socket, Unreadable};
-    match error.downcast_ref::<ClientError>() {
-        Some(NoDaemon { .. } | Silent { .. }) => true,
-        Some(Socket { .. } | Unreadable { .. }) | None => false,
     }
 }
 

@@ -326,7 +326,7 @@ fn short(error: io::Error) -> String {
 
 /// Says why, if that can be said without waiting.
 fn turn_away(mut stream: UnixStream, message: &str) {
-    let line = line_of(&refuse(RefusalKind::TooMuch, message));
+    let line = line_of(&refuse(RefusalKind::Busy, message));
     let _ = stream.set_nonblocking(true).and_then(|()| stream.write_all(&line));
 }
 

@@ -265,13 +265,13 @@ fn of_200_connections_64_come_in() {
         let _ = client.0.get_mut().write_all(b"{\"show\":{\"job\":5}}\n");
         match client.hear() {
             Some(Reply::Submitted { job: 5, .. }) => served += 1,
-            Some(Reply::Error(refusal)) if refusal.kind == RefusalKind::TooMuch => turned_away += 1,
+            Some(Reply::Error(refusal)) if refusal.kind == RefusalKind::Busy => turned_away += 1,
             other => panic!("{other:?}"),
         }
     }
     assert_eq!((served, turned_away), (64, 136));
     let refusal = Client::connect(&fake.path()).unwrap().ask(&Request::Queue).unwrap();
-    assert!(matches!(refusal, Reply::Error(refusal) if refusal.kind == RefusalKind::TooMuch));
+    assert!(matches!(refusal, Reply::Error(refusal) if refusal.kind == RefusalKind::Busy));
     drop(clients);
     fake.until_open(0);
     fake.connect().is_served(1);
@@ -372,7 +372,7 @@ fn a_siege_costs_a_bounded_number_of_threads_and_bytes() {
         let mut clients: Vec<Raw> = (0..64).map(|_| fake.connect()).collect();
         clients.iter_mut().for_each(|client| client.send(&vec![b' '; 1 << 20]));
         for _ in 0..300 {
-            assert_eq!(fake.connect().hear_refusal(), RefusalKind::TooMuch);
+            assert_eq!(fake.connect().hear_refusal(), RefusalKind::Busy);
         }
         let (more_threads, more) = (figure("Threads:") - threads, figure("VmRSS:") - kilobytes);
         println!("{more_threads} more threads, {} MiB more", more >> 10);

@@ -21,15 +21,30 @@ const THEN: i64 = 1_767_323_045;
 pub(super) struct Daemon {
     pub(super) folder: TempDir,
     pub(super) asked: Arc<Mutex<Vec<Request>>>,
-    _server: Server,
+    server: Server,
 }
 
 impl Daemon {
     pub(super) fn new(answer: impl Fn(&Request) -> Reply + Send + 'static) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Daemon::with(Limits::default(), answer)
+    }
+
+    /// One that bears so much.
+    pub(super) fn with(
+        limits: Limits,
+        answer: impl Fn(&Request) -> Reply + Send + 'static,
+    ) -> Self {
+        Daemon::at(tempfile::tempdir().unwrap(), limits, answer)
+    }
+
+    /// One in this folder.
+    pub(super) fn at(
+        folder: TempDir,
+        limits: Limits,
+        answer: impl Fn(&Request) -> Reply + Send + 'static,
+    ) -> Self {
         let (sender, messages) = mpsc::channel::<Message>();
-        let server =
-            Server::bind(&folder.path().join("socket"), Limits::default(), sender).unwrap();
+        let server = Server::bind(&folder.path().join("socket"), limits, sender).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let remembered = Arc::clone(&asked);
         std::thread::spawn(move || {
@@ -39,7 +54,13 @@ impl Daemon {
                 let _ = message.reply.send(answer(&message.request));
             }
         });
-        Daemon { folder, asked, _server: server }
+        Daemon { folder, asked, server }
+    }
+
+    /// It is gone, and leaves its folder.
+    pub(super) fn stop(self) -> TempDir {
+        self.server.stop();
+        self.folder
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -47,14 +68,19 @@ impl Daemon {
     }
 
     pub(super) fn run(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_busbar"))
+        self.command(arguments).output().unwrap()
+    }
+
+    /// A command that speaks to this daemon.
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        command
             .args(arguments)
             .current_dir(self.folder.path())
             .env("BUSBAR_SOCKET", self.path("socket"))
             .env("TZ", "UTC")
-            .env("ONE_VARIABLE", "of many")
-            .output()
-            .unwrap()
+            .env("ONE_VARIABLE", "of many");
+        command
     }
 
     /// What a command prints that ends well.
