@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use failure::Audience;
 
 #[cfg(feature = "live")]
 use crate::live::local::{stage, warden};
@@ -16,6 +17,7 @@ mod compare;
 mod config;
 mod curves;
 mod energy;
+mod failure;
 mod keeping;
 #[cfg(feature = "live")]
 mod live;
@@ -42,7 +44,8 @@ mod workload;
   busbar simulate --budget 80%    one run in full
 
 Exit codes: 0 all went well; 1 something could not be read or written, or no daemon was reached;
-2 what was asked, or what a file holds, cannot be used. NO_COLOR switches colours off.")]
+2 what was asked, or what a file holds, cannot be used. With --json, errors are JSON, too.
+NO_COLOR switches colours off.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -90,16 +93,20 @@ enum Command {
 /// something could not be read or written, and 2 if what was asked makes no sense. A command that waits
 /// for a job has the job's.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let line = || std::env::args_os().skip(1);
+    let matches = match Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return failure::report_usage(&error, Audience::guess(line())),
+    };
+    let audience = Audience::of(&matches);
+    let command = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli.command,
+        Err(error) => return failure::report_usage(&error, audience),
+    };
+    match run(command) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            // With the reasons behind the error; that it cannot be told changes nothing.
-            let _ = writeln!(io::stderr(), "error: {error:#}");
-            let cannot =
-                error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<rusqlite::Error>());
-            ExitCode::from(if cannot { 1 } else { 2 })
-        }
+        Err(error) => failure::report(&error, audience),
     }
 }
 

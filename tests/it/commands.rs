@@ -15,7 +15,7 @@ use busbar::live::job::{After, Why, Wish};
 use busbar::live::socket::Limits;
 use busbar::live::wire::{HistoryLine, Question, RefusalKind, Reply, Request, State};
 use busbar::units::Span;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use canned::{Daemon, canned, details, history, refusal};
 
@@ -514,4 +514,54 @@ fn many_submit_at_the_same_time() {
     expected.sort();
     assert_eq!(printed, expected);
     assert_eq!(daemon.asked.lock().unwrap().len(), MANY);
+}
+
+/// Whoever asks for JSON gets errors as JSON, too: one line on standard error, and nothing else.
+#[test]
+fn programs_get_errors_as_json() {
+    let daemon = Daemon::new(canned);
+    let fails = |arguments: &[&str]| {
+        let output = daemon.run(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let error = said["error"].clone();
+        assert_eq!(error["exit_code"].as_i64(), output.status.code().map(i64::from), "{error}");
+        (String::from_utf8(output.stdout).unwrap(), error)
+    };
+    let (printed, error) = fails(&["show", "8", "--json"]);
+    assert_eq!(printed, "");
+    let expected = json!({
+        "message": "there is no job 8", "causes": [], "kind": "unknown", "exit_code": 2
+    });
+    assert_eq!(error, expected);
+    let (printed, error) = fails(&["queue", "--json", "--socket", "nowhere"]);
+    assert_eq!((printed.as_str(), error["exit_code"].as_i64()), ("", Some(1)));
+    assert!(error["message"].as_str().unwrap().starts_with("no daemon listens on nowhere"));
+    assert_eq!(error["causes"].as_array().unwrap().len(), 1, "{error}");
+    // What was typed wrongly, to any command.
+    for wrong in [
+        &["queue", "--json", "--wach"][..],
+        &["simulate", "--json", "--budget"],
+        &["simulate", "--budget", "lots", "--json"],
+        &["compare", "--json", "--policy", "eazy"],
+        &["simulate", "--json", "--workload", "none.swf"],
+        &["config", "check", "none.toml", "--json"],
+        &["tune", "--json", "--machine", "none.csv"],
+    ] {
+        let (printed, error) = fails(wrong);
+        assert_eq!(printed, "", "{wrong:?}");
+        let message = error["message"].as_str().unwrap();
+        assert!(!message.is_empty() && !message.contains("Usage:"), "{message}");
+        assert!(!message.starts_with("error"), "{message}");
+    }
+    // What was done is on standard output, and what was not is an error.
+    let (printed, error) = fails(&["cancel", "--json", "7", "9"]);
+    assert_eq!(serde_json::from_str::<Value>(&printed).unwrap().as_array().unwrap().len(), 2);
+    assert_eq!(error["message"], "1 of 2 jobs could not be cancelled");
+    assert_eq!(error["causes"], json!(["job 9: it is somebody else's"]));
+    // What is for the job is not for busbar; and help is no error.
+    let output = daemon.run(&["submit", "none.sh", "--json"]);
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot read the script"));
+    assert!(daemon.prints(&["queue", "--json", "--help"]).starts_with("List the jobs"));
 }

@@ -1,11 +1,11 @@
 //! `busbar cancel`, `hold` and `release`: the same thing to each of several jobs.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::{Daemon, unexpected};
+use crate::cli::failure::{self, Audience};
 use crate::live::wire::{Answer, Reply, Request};
 
 /// End jobs, or never start them
@@ -65,12 +65,13 @@ fn apply(
         let well = answers.iter().filter(|answer| answer.refusal.is_none());
         well.map(|answer| format!("{done} job {}\n", answer.job)).collect()
     })?;
-    let refused = |answer: &Answer| Some((answer.job, answer.refusal.clone()?));
-    let mut code = ExitCode::SUCCESS;
-    for (job, refusal) in answers.iter().filter_map(refused) {
-        // That it cannot be told changes nothing.
-        let _ = writeln!(io::stderr(), "error: job {job}: {refusal}");
-        code = ExitCode::from(2);
+    let refused =
+        |answer: &Answer| Some(format!("job {}: {}", answer.job, answer.refusal.clone()?));
+    let refused: Vec<String> = answers.iter().filter_map(refused).collect();
+    if refused.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(code)
+    let message = format!("{} of {} jobs could not be {done}", refused.len(), answers.len());
+    let audience = if change.daemon.json { Audience::Programs } else { Audience::People };
+    Ok(failure::report_part(message, refused, audience))
 }

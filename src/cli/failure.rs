@@ -1,0 +1,128 @@
+//! How a command that failed says so: in words, or as JSON where `--json` asks for it.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use serde::Serialize;
+
+#[cfg(feature = "live")]
+use crate::live::wire::{Refusal, RefusalKind};
+
+/// For whom errors are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    People,
+    Programs,
+}
+
+impl Audience {
+    /// Whether the command that was understood has `--json`.
+    pub(super) fn of(matches: &ArgMatches) -> Self {
+        let has_flag =
+            |matches: &ArgMatches| matches!(matches.try_get_one::<bool>("json"), Ok(Some(true)));
+        let mut matches = Some(matches);
+        while let Some(here) = matches {
+            if has_flag(here) {
+                return Audience::Programs;
+            }
+            matches = here.subcommand().map(|(_, below)| below);
+        }
+        Audience::People
+    }
+
+    /// Whether a command line that was not understood has `--json`. What comes after `--` is for others.
+    pub(super) fn guess(line: impl Iterator<Item = OsString>) -> Self {
+        match line.take_while(|word| word != "--").any(|word| word == "--json") {
+            true => Audience::Programs,
+            false => Audience::People,
+        }
+    }
+}
+
+/// An error as programs read it: one line of JSON.
+#[derive(Serialize)]
+struct Failure {
+    error: Details,
+}
+
+#[derive(Serialize)]
+struct Details {
+    message: String,
+    causes: Vec<String>,
+    /// What the daemon calls this kind of refusal, if it was one.
+    #[cfg(feature = "live")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<RefusalKind>,
+    exit_code: u8,
+}
+
+/// Says why a command failed, on standard error, and returns its exit code.
+pub(super) fn report(error: &anyhow::Error, audience: Audience) -> ExitCode {
+    let cannot =
+        error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<rusqlite::Error>());
+    let exit_code = if cannot { 1 } else { 2 };
+    say(
+        audience,
+        exit_code,
+        || format!("{error:#}"),
+        || Details {
+            message: error.to_string(),
+            causes: error.chain().skip(1).map(ToString::to_string).collect(),
+            #[cfg(feature = "live")]
+            kind: error.downcast_ref::<Refusal>().map(|refusal| refusal.kind),
+            exit_code,
+        },
+    )
+}
+
+/// Says that a command did only a part of what it was asked for: the reason for each part that it did not
+/// do. The exit code is 2.
+#[cfg(feature = "live")]
+pub(super) fn report_part(message: String, reasons: Vec<String>, audience: Audience) -> ExitCode {
+    let words = || reasons.join("\nerror: ");
+    let details =
+        || Details { message: message.clone(), causes: reasons.clone(), kind: None, exit_code: 2 };
+    say(audience, 2, words, details)
+}
+
+/// Says what is wrong with a command line. Help and the version are no errors.
+pub(super) fn report_usage(error: &clap::Error, audience: Audience) -> ExitCode {
+    if audience == Audience::People || !error.use_stderr() {
+        // That it cannot be told changes nothing.
+        let _ = error.print();
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    let text = error.render().to_string();
+    // How the command is used is for people.
+    let what = text.split("\n\nUsage:").next().unwrap_or(&text);
+    let message = what.strip_prefix("error: ").unwrap_or(what).trim().to_owned();
+    let exit_code = error.exit_code() as u8;
+    say(audience, exit_code, String::new, || Details {
+        message,
+        causes: Vec::new(),
+        #[cfg(feature = "live")]
+        kind: None,
+        exit_code,
+    })
+}
+
+fn say(
+    audience: Audience,
+    exit_code: u8,
+    words: impl FnOnce() -> String,
+    details: impl FnOnce() -> Details,
+) -> ExitCode {
+    let text = match audience {
+        Audience::People => format!("error: {}", words()),
+        Audience::Programs => {
+            let failure = Failure { error: details() };
+            // Texts and numbers can be written as JSON.
+            serde_json::to_string(&failure).unwrap_or_default()
+        }
+    };
+    // That it cannot be told changes nothing.
+    let _ = writeln!(io::stderr(), "{text}");
+    ExitCode::from(exit_code)
+}
