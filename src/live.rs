@@ -5,12 +5,13 @@
 //! [`Engine`] acts. [`local`] runs jobs as processes of this machine, [`replay`] plays a simulation's.
 //! Nothing but an engine touches a process.
 //!
-//! [`job`] is what is kept of each job, [`wire`] what clients say over the [`socket`], [`answers`] and
+//! [`job`] is what is kept of each job, [`array`](mod@array) how one submission becomes many, [`wire`] what clients say over the [`socket`], [`answers`] and
 //! [`forecast`] what they are told. [`config`] says how a daemon is to work, [`setup`] is what comes of
 //! that, [`schedule`] what may be drawn by the clock on the wall, [`feed`] what may be drawn now;
 //! [`clock`] is the daemon's own, and [`log`] what it says. [`serve`] puts it all together.
 
 pub mod answers;
+pub mod array;
 mod clerk;
 pub mod clock;
 pub mod config;

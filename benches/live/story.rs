@@ -69,5 +69,6 @@ pub(crate) fn submission(nodes: u32, time: Span, application: Option<String>) ->
             output: "/dev/null".into(),
             errors: None,
         },
+        array: None,
     }
 }

@@ -18,6 +18,7 @@ mod budget;
 mod change;
 mod forecast;
 mod history;
+mod names;
 mod nodes;
 mod options;
 mod queue;

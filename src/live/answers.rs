@@ -35,9 +35,13 @@ impl Controller {
         if entry.wish.held {
             return (State::Held, "until it is released".to_owned());
         }
-        let before = entry.wish.after.iter().find(|after| self.jobs().contains_key(&after.job));
+        let before = entry.wish.after.iter().find(|after| self.is_present(after.job));
         if let Some(after) = before {
             return (State::Blocked, format!("after {}", after.job));
+        }
+        if self.waits_for_place(entry) {
+            let most = entry.array.and_then(|element| element.at_once).unwrap_or_default();
+            return (State::Blocked, format!("at most {most} of its array at once"));
         }
         if let Some(reason) = self.remark(entry.number) {
             return (State::Waiting, reason.to_owned());
@@ -105,6 +109,7 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         started: None,
         ran: None,
         time: entry.wish.time,
+        array: entry.array,
     };
     match &entry.phase {
         Phase::Waiting => (),
@@ -155,7 +160,7 @@ pub fn details(
         Phase::Over(outcome) => Some(outcome.energy),
         Phase::Waiting => None,
     };
-    let (output, errors) = program.files(entry.number);
+    let (output, errors) = program.files(entry);
     JobDetails {
         line,
         owner: entry.owner,

@@ -1,21 +1,24 @@
 //! The clerk: answers what needs the file or takes long, in a thread of its own, so that the daemon's
 //! loop does not wait for it.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use super::answers;
 use super::forecast::Outlook;
-use super::store::{Query, Reader};
-use super::wire::{Question, Refusal, RefusalKind, Reply};
+use super::job::{Entry, Phase};
+use super::store::{Kept, Query, Reader, StoreError, Walls};
+use super::wire::{ArrayDetails, JobLine, Question, Refusal, RefusalKind, Reply};
+use crate::units::Instant;
 
 /// How many errands may wait.
 const MOST_WAITING: usize = 32;
 
 /// Something that takes a while.
 pub(super) enum Errand {
-    /// A job that is over.
-    Show { job: u64, reply: Sender<Reply> },
+    /// A job that is over, or an array: of whose elements these are present, and others may be over.
+    Show { job: u64, present: Vec<JobLine>, reply: Sender<Reply> },
     /// What happened.
     History { query: Query, reply: Sender<Reply> },
     /// What will happen.
@@ -59,7 +62,7 @@ impl Clerk {
 fn work(reader: &Reader, inbox: &Receiver<Errand>) {
     while let Ok(errand) = inbox.recv() {
         let (answer, reply) = match errand {
-            Errand::Show { job, reply } => (show(reader, job), reply),
+            Errand::Show { job, present, reply } => (show(reader, job, present), reply),
             Errand::History { query, reply } => {
                 let lines = reader.history(query).map(Reply::History);
                 (lines.unwrap_or_else(|error| unreadable(&error)), reply)
@@ -74,23 +77,49 @@ fn work(reader: &Reader, inbox: &Receiver<Errand>) {
     }
 }
 
-fn show(reader: &Reader, job: u64) -> Reply {
-    let kept = match reader.job(job) {
-        Ok(Some(kept)) => kept,
-        Ok(None) => {
-            let message = format!("there is no job {job}");
-            return Reply::Error(Refusal { kind: RefusalKind::Unknown, message });
-        }
-        Err(error) => return unreadable(&error),
-    };
-    let walls = kept.walls;
-    let entry = &kept.entry;
+fn show(reader: &Reader, job: u64, present: Vec<JobLine>) -> Reply {
+    let answer = reader.job(job).and_then(|kept| match kept {
+        Some(kept) => Ok(Some(details(kept))),
+        None => array(reader, job, present),
+    });
+    answer.map_or_else(
+        |error| unreadable(&error),
+        |answer| {
+            answer.unwrap_or_else(|| {
+                let message = format!("there is no job {job}");
+                Reply::Error(Refusal { kind: RefusalKind::Unknown, message })
+            })
+        },
+    )
+}
+
+/// An array, if there is one with this number.
+fn array(reader: &Reader, array: u64, present: Vec<JobLine>) -> Result<Option<Reply>, StoreError> {
+    let mut lines: BTreeMap<u64, JobLine> = BTreeMap::new();
+    for (entry, walls) in reader.elements(array)? {
+        lines.insert(entry.number, line(&entry, walls).0);
+    }
+    // What is known of them here is newer.
+    lines.extend(present.into_iter().map(|line| (line.job, line)));
+    let elements: Vec<JobLine> = lines.into_values().collect();
+    Ok((!elements.is_empty()).then_some(Reply::Array(ArrayDetails { array, elements })))
+}
+
+/// All that is known of a job that is over.
+fn details(kept: Kept) -> Reply {
+    let Kept { entry, program, walls } = kept;
+    let (line, now, wall) = line(&entry, walls);
+    Reply::Show(Box::new(answers::details(&entry, line, program, now, &wall)))
+}
+
+/// What a list says of a job that is over, when that was, and each of its times as it was on the wall then.
+fn line(entry: &Entry, walls: Walls) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
     let (start, end) = match &entry.phase {
-        super::job::Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
+        Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         _ => (None, None),
     };
-    // Each of its times as it was on the wall then.
-    let wall = |at| {
+    let now = end.unwrap_or(entry.submit);
+    let wall = move |at| {
         let millis = if Some(at) == end {
             walls.end
         } else if Some(at) == start {
@@ -100,9 +129,7 @@ fn show(reader: &Reader, job: u64) -> Reply {
         };
         millis.unwrap_or(walls.submit).div_euclid(1000)
     };
-    let line = answers::line(entry, end.unwrap_or(entry.submit), &wall);
-    let now = end.unwrap_or(entry.submit);
-    Reply::Show(Box::new(answers::details(entry, line, kept.program, now, &wall)))
+    (answers::line(entry, now, &wall), now, wall)
 }
 
 fn unreadable(error: &dyn std::error::Error) -> Reply {

@@ -97,6 +97,8 @@ pub struct Limits {
     pub jobs: u32,
     /// Jobs of one user that wait or run.
     pub jobs_per_user: u32,
+    /// Elements of one array.
+    pub array: u32,
     /// Bytes of one request.
     pub request_bytes: u32,
     /// Clients at the same time.
@@ -105,7 +107,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { jobs: 100_000, jobs_per_user: 20_000, request_bytes: 1 << 20, connections: 64 }
+        Limits {
+            jobs: 100_000,
+            jobs_per_user: 20_000,
+            array: 1000,
+            request_bytes: 1 << 20,
+            connections: 64,
+        }
     }
 }
 

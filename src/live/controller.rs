@@ -22,6 +22,7 @@ use crate::model::ProfiledError;
 use crate::policy::DropReason;
 use crate::units::{Instant, Joules, Watts};
 
+mod arrays;
 mod outcome;
 mod recovery;
 mod requests;
@@ -29,6 +30,7 @@ mod squeeze;
 #[cfg(test)]
 mod tests;
 
+use arrays::Arrays;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
 pub use requests::WasGood;
@@ -46,7 +48,9 @@ pub struct Controller {
     /// How many of them each user has.
     of_user: HashMap<u32, usize>,
     next: u64,
-    /// Who waits for the end of whom.
+    /// Arrays of which elements are not over.
+    arrays: Arrays,
+    /// Who waits for the end of whom, or of which array.
     followers: BTreeMap<u64, BTreeSet<u64>>,
     /// Jobs that have to wait although they are not in the queue, and why.
     stuck: BTreeMap<u64, &'static str>,
@@ -101,6 +105,7 @@ impl Controller {
             running: BTreeSet::new(),
             of_user: HashMap::new(),
             next: saved.next.max(1),
+            arrays: Arrays::default(),
             followers: BTreeMap::new(),
             stuck: BTreeMap::new(),
             strangers: BTreeSet::new(),
@@ -122,6 +127,7 @@ impl Controller {
     /// Makes the roster anew from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
         let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now)?;
+        self.arrays = Arrays::of(self.jobs.values());
         self.followers.clear();
         self.stuck.clear();
         self.strangers.clear();
@@ -169,21 +175,27 @@ impl Controller {
         let Some(entry) = self.jobs.get(&number) else { return };
         let mut is_free = !entry.wish.held && !self.stuck.contains_key(&number);
         for after in &entry.wish.after {
-            if self.jobs.contains_key(&after.job) {
+            if self.is_present(after.job) {
                 self.followers.entry(after.job).or_default().insert(number);
                 is_free = false;
             }
         }
-        if is_free && !self.roster.waits(number) {
-            match self.roster.arrive(number) {
-                Ok(()) => self.must_ask = true,
-                Err(Rejection::TooManyNodes) => {
-                    self.stuck.insert(number, "needs more nodes than the machine has");
-                }
-                Err(Rejection::TooMuchPower) => {
-                    self.stuck.insert(number, "needs more power than the budget allows");
-                }
+        let element = entry.array;
+        if !is_free || self.roster.waits(number) || !self.arrays.place(element, number) {
+            return;
+        }
+        let why = match self.roster.arrive(number) {
+            Ok(()) => {
+                self.must_ask = true;
+                return;
             }
+            Err(Rejection::TooManyNodes) => "needs more nodes than the machine has",
+            Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
+        };
+        self.stuck.insert(number, why);
+        // Who cannot get into the queue is in nobody's way.
+        if let Some(element) = element {
+            self.arrays.leave(element, number);
         }
     }
 
@@ -225,14 +237,32 @@ impl Controller {
         let is_good = outcome.is_good();
         self.note(now, Happening::Ended { job: number, outcome: outcome.clone() });
         entry.phase = Phase::Over(outcome);
+        let element = entry.array;
         self.unwritten.over.push(entry);
-        for follower in self.followers.remove(&number).unwrap_or_default() {
+        self.tell_followers(now, number, is_good);
+        if let Some(element) = element {
+            self.arrays.remove(element, number);
+            self.fill_places(element.array);
+            self.tell_followers(now, element.array, is_good);
+        }
+    }
+
+    /// A job is over, or an element of an array: whoever waits for it goes on, if nothing of it is left, or
+    /// is dropped.
+    fn tell_followers(&mut self, now: Instant, needed: u64, is_good: bool) {
+        let is_over = !self.is_present(needed);
+        let followers = match (is_over, is_good) {
+            (true, _) => self.followers.remove(&needed),
+            (false, true) => None,
+            (false, false) => self.followers.get(&needed).cloned(),
+        };
+        for follower in followers.unwrap_or_default() {
             let Some(entry) = self.jobs.get(&follower) else { continue };
-            let mut needs = entry.wish.after.iter().filter(|after| after.job == number);
-            if is_good || needs.all(|after| after.any) {
-                self.line_up(follower);
-            } else {
+            let mut needs = entry.wish.after.iter().filter(|after| after.job == needed);
+            if !is_good && !needs.all(|after| after.any) {
                 self.give_up(now, follower, Why::Dependency, None);
+            } else if is_over {
+                self.line_up(follower);
             }
         }
     }
@@ -241,6 +271,7 @@ impl Controller {
     fn withdraw(&mut self, number: u64) {
         self.must_rebuild |= !self.roster.withdraw(number);
         self.must_ask = true;
+        self.leave_place(number);
     }
 
     /// A job that waits never runs, perhaps because somebody wants that.
@@ -407,6 +438,7 @@ impl Controller {
                 }
                 Done::Dropped { number, reason: DropReason::NeverFed } => {
                     self.stuck.insert(number, "needs more power than the budget allows");
+                    self.leave_place(number);
                 }
                 Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped, None),
             }

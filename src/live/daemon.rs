@@ -235,11 +235,13 @@ impl Daemon {
                     Reply::Error(refusal.clone())
                 }
                 (Pending::Written(answer), Ok(())) => answer,
-                // It has ended in this very cycle, and is in the file now.
+                // It has ended in this very cycle, and is in the file now; or it is an array, of which
+                // some are there.
                 (Pending::Seen(Request::Show { job }), _)
                     if !self.controller.jobs().contains_key(&job) =>
                 {
-                    self.clerk.run(Errand::Show { job, reply });
+                    let present = self.present_elements(job);
+                    self.clerk.run(Errand::Show { job, present, reply });
                     continue;
                 }
                 (Pending::WrittenAndSeen(request), Ok(())) | (Pending::Seen(request), _) => {

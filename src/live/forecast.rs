@@ -58,7 +58,8 @@ impl Outlook {
         if let Some(wish) = &question.job {
             let owner = Owner { user: 0, group: 0 };
             let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
-            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase };
+            let array = None;
+            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase, array };
             // What could not be submitted is not foreseen either.
             self.setup.job(&entry)?;
             self.entries.push(entry);
@@ -120,6 +121,7 @@ impl Outlook {
             nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
             power: fate.map(|fate| fate.power),
             reason: reason.or_else(|| fate.and_then(|fate| fate.reason.clone())),
+            array: entry.array,
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::array::{ArraySpec, Element};
 use super::engine::{Allotment, End};
 use crate::model::Work;
 use crate::units::{Instant, Joules, Span, Watts};
@@ -28,6 +29,9 @@ pub struct Submission {
     pub wish: Wish,
     /// What it is to do.
     pub program: Program,
+    /// The indices of an array, if it is to become many jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<ArraySpec>,
 }
 
 /// What a job is to have.
@@ -79,7 +83,7 @@ pub struct Program {
     pub folder: PathBuf,
     /// Its environment; the daemon adds variables of its own.
     pub environment: Vec<(String, String)>,
-    /// Where its output goes; `%j` is the job's number.
+    /// Where its output goes; `%j` is the job's number, `%A` that of its array, and `%a` its index.
     pub output: PathBuf,
     /// Where its errors go; the same place if that is not said.
     #[serde(default)]
@@ -87,10 +91,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Where output and errors go of the job with this number.
-    pub fn files(&self, number: u64) -> (PathBuf, PathBuf) {
+    /// Where output and errors of a job go.
+    pub fn files(&self, entry: &Entry) -> (PathBuf, PathBuf) {
         let place = |pattern: &PathBuf| {
-            let name = pattern.to_string_lossy().replace("%j", &number.to_string());
+            let mut name = pattern.to_string_lossy().replace("%j", &entry.number.to_string());
+            if let Some(Element { array, index, .. }) = entry.array {
+                name = name.replace("%A", &array.to_string()).replace("%a", &index.to_string());
+            }
             self.folder.join(name)
         };
         let output = place(&self.output);
@@ -115,6 +122,9 @@ pub struct Entry {
     pub attempts: u32,
     /// How far it has got.
     pub phase: Phase,
+    /// Which element of an array it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Element>,
 }
 
 /// How far a job has got.
@@ -325,6 +335,9 @@ pub enum Happening {
     Submitted {
         /// Which.
         job: u64,
+        /// Which element of which array, if it is one: the number of the array, and the index.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        element: Option<(u64, u32)>,
     },
     /// A job was held, or released.
     Held {
@@ -401,7 +414,7 @@ impl Happening {
     /// The job that this is about.
     pub fn job(&self) -> Option<u64> {
         match self {
-            Happening::Submitted { job }
+            Happening::Submitted { job, .. }
             | Happening::Held { job, .. }
             | Happening::Started { job, .. }
             | Happening::Withdrawn { job, .. }

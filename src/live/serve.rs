@@ -78,6 +78,7 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
         operators,
         most_jobs: config.limits.jobs as usize,
         most_jobs_per_user: config.limits.jobs_per_user as usize,
+        most_elements: config.limits.array as usize,
         machine: Arc::new(prepared.machine.clone()),
         policy: config.policy,
     }

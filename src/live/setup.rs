@@ -38,6 +38,8 @@ pub struct Setup {
     pub most_jobs: usize,
     /// The most of them that one user may have.
     pub most_jobs_per_user: usize,
+    /// The most elements of an array.
+    pub most_elements: usize,
 }
 
 impl Setup {
@@ -53,6 +55,7 @@ impl Setup {
             operators: vec![0],
             most_jobs: 100_000,
             most_jobs_per_user: 100_000,
+            most_elements: 1000,
         }
     }
 

@@ -9,8 +9,8 @@
 //! |---|---|---|
 //! | `state` | the only one | `next_number`, `next_line`; `budget` as an operator wrote it; the last stamp: `now_ms`, `wall_ms`, `boot`, `origin_ms` |
 //! | `job` | a job | `number`, `user`, `name`, `state` (`waiting`, `running`, `over`), `submit_ms`, `start_ms`, `end_ms` and the same by the clock on the wall (`submit_wall_ms`, …); `entry`: all of it, as JSON |
-//! | `program` | what a job does | `job`, `program` as JSON |
-//! | `dependency` | a job that another one waits for | `job`, `needs` |
+//! | `program` | what a job does; for an array, that of its first element alone | `job`, `program` as JSON |
+//! | `dependency` | a job that another one waits for, or whose program it has | `job`, `needs` |
 //! | `event` | a line of the history | `line`, `at_ms`, `wall_ms`, `job` if it is about one, `event` as JSON |
 //!
 //! What the daemon reads is sealed: in `seal`, a row carries a checksum of itself. SQLite alone would not
@@ -56,6 +56,9 @@ pub struct Store {
 pub struct Batch {
     /// Jobs that are new, with what they are to do.
     pub submitted: Vec<(Entry, Program)>,
+    /// Elements of arrays that are new; what they are to do is what the first one does, which is in
+    /// `submitted`.
+    pub elements: Vec<Entry>,
     /// Jobs that are as follows from now on.
     pub changed: Vec<Entry>,
     /// What happened, in order. A job that is named must be in the file, or in `submitted`.
@@ -131,7 +134,7 @@ pub struct Kept {
 /// What is asked of the history.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query {
-    /// Of this job alone.
+    /// Of this job alone, or of the elements of this array.
     pub job: Option<u64>,
     /// After this line. Otherwise the last lines are meant.
     pub after: Option<u64>,
@@ -201,6 +204,11 @@ impl Store {
     /// How a job ended; nothing if it is not over, or not known.
     pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
         self.file.outcome(number)
+    }
+
+    /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
+    pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
+        self.file.ended_well(number)
     }
 
     /// Lines of the history, in order.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::array::Element;
 use super::engine::End;
 use super::job::{Event, Owner, Submission, Why, Wish};
 use crate::units::{Instant, Joules, Span, Watts};
@@ -17,24 +18,24 @@ pub enum Request {
     Submit(Box<Submission>),
     /// Who waits and who runs?
     Queue,
-    /// What of this job?
+    /// What of this job, or of this array?
     Show {
         /// Its number.
         job: u64,
     },
     /// End these jobs, or never start them.
     Cancel {
-        /// Their numbers.
+        /// Their numbers; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
     /// Do not start these jobs until they are released.
     Hold {
-        /// Their numbers.
+        /// Their numbers; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
     /// Start them when there is room.
     Release {
-        /// Their numbers.
+        /// Their numbers; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
     /// What of the nodes?
@@ -48,7 +49,7 @@ pub enum Request {
     },
     /// What has happened?
     History {
-        /// To this job alone.
+        /// To this job alone, or to the elements of this array.
         #[serde(default)]
         job: Option<u64>,
         /// After this line.
@@ -84,7 +85,7 @@ pub struct Question {
 pub enum Reply {
     /// It was accepted, and is written down.
     Submitted {
-        /// The job's number.
+        /// The job's number, or that of the array.
         job: u64,
         /// What its user may want to know, to be read after the job's number: why it will not start as
         /// things are, or that something it asks for makes no difference.
@@ -95,6 +96,8 @@ pub enum Reply {
     Queue(Vec<JobLine>),
     /// All that is known of a job.
     Show(Box<JobDetails>),
+    /// An array: what a list says of its elements.
+    Array(ArrayDetails),
     /// What became of each job that was to be cancelled, held or released.
     Done(Vec<Answer>),
     /// The nodes.
@@ -219,6 +222,18 @@ pub struct JobLine {
     pub ran: Option<Span>,
     /// How long it may run.
     pub time: Span,
+    /// Which element of which array it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub array: Option<Element>,
+}
+
+/// An array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArrayDetails {
+    /// Its number.
+    pub array: u64,
+    /// Its elements, in the order of their indices; those that were over long ago may be missing.
+    pub elements: Vec<JobLine>,
 }
 
 /// All that is known of a job.
@@ -333,6 +348,9 @@ pub struct ForecastLine {
     pub power: Option<Watts>,
     /// Why it never starts.
     pub reason: Option<String>,
+    /// Which element of which array it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub array: Option<Element>,
 }
 
 /// How the daemon is.

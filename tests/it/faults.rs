@@ -1,7 +1,7 @@
 //! The daemon and all that may happen to it: killed at any moment, a full disk, clocks that are set, a
 //! machine that goes down, a file that is damaged, another daemon, and a long day.
 //!
-//! `killed` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
+//! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk` and `clock` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `refused` is about daemons that must not begin.
 //!
@@ -13,6 +13,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+mod arrays;
 mod books;
 mod by_hand;
 mod clock;

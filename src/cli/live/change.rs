@@ -1,9 +1,11 @@
 //! `busbar cancel`, `hold` and `release`: the same thing to each of several jobs.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::names::JobName;
 use super::{Daemon, unexpected};
 use crate::cli::failure::{self, Audience};
 use crate::live::wire::{Answer, Reply, Request};
@@ -32,9 +34,9 @@ pub(in crate::cli) struct Release {
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Change {
-    /// Their numbers
+    /// Their numbers; that of an array means all of it, and 12_3 is element 3 of array 12
     #[arg(value_name = "JOB", required = true)]
-    jobs: Vec<u64>,
+    jobs: Vec<JobName>,
 
     #[command(flatten)]
     daemon: Daemon,
@@ -57,16 +59,21 @@ fn apply(
     done: &str,
     request: impl FnOnce(Vec<u64>) -> Request,
 ) -> anyhow::Result<ExitCode> {
-    let answers = match change.daemon.ask(&request(change.jobs.clone()))? {
+    let number = |name: &JobName| Ok((change.daemon.number_of(*name)?, name.to_string()));
+    let named = change.jobs.iter().map(number).collect::<anyhow::Result<Vec<(u64, String)>>>()?;
+    let numbers = named.iter().map(|(number, _)| *number).collect();
+    let named: BTreeMap<u64, String> = named.into_iter().collect();
+    let name = |answer: &Answer| named.get(&answer.job).cloned().unwrap_or_default();
+    let answers = match change.daemon.ask(&request(numbers))? {
         Reply::Done(answers) => answers,
         reply => return Err(unexpected(&reply)),
     };
     change.daemon.show(&answers, |answers| {
         let well = answers.iter().filter(|answer| answer.refusal.is_none());
-        well.map(|answer| format!("{done} job {}\n", answer.job)).collect()
+        well.map(|answer| format!("{done} job {}\n", name(answer))).collect()
     })?;
     let refused =
-        |answer: &Answer| Some(format!("job {}: {}", answer.job, answer.refusal.clone()?));
+        |answer: &Answer| Some(format!("job {}: {}", name(answer), answer.refusal.clone()?));
     let refused: Vec<String> = answers.iter().filter_map(refused).collect();
     if refused.is_empty() {
         return Ok(ExitCode::SUCCESS);

@@ -52,7 +52,10 @@ fn parse_change(text: &str) -> Result<(Span, String), String> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let question = Question {
         budget: arguments.budget.clone(),
-        job: arguments.job.were_given().then(|| arguments.job.wish("this job")),
+        job: match arguments.job.were_given() {
+            true => Some(arguments.job.wish("this job", |name| arguments.daemon.number_of(name))?),
+            false => None,
+        },
         percent: arguments.percent,
     };
     match arguments.daemon.ask(&Request::Forecast(Box::new(question)))? {
@@ -76,7 +79,11 @@ fn describe(forecast: &Forecast, width: Option<usize>) -> String {
     let time = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), words::local_time);
     let row = |line: &ForecastLine| {
         vec![
-            line.job.map_or_else(|| "new".to_owned(), |job| job.to_string()),
+            match (line.array, line.job) {
+                (Some(element), _) => element.to_string(),
+                (None, Some(job)) => job.to_string(),
+                (None, None) => "new".to_owned(),
+            },
             words::visible(&line.name),
             time(line.start),
             time(line.end),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::again::Watcher;
+use super::names::JobName;
 use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
@@ -26,9 +27,9 @@ const PAUSE: Duration = Duration::from_secs(1);
   busbar history --after 0 -n 10000 --json    from the first line on
   busbar history --follow")]
 pub(in crate::cli) struct Arguments {
-    /// What concerns this job alone
+    /// What concerns this job alone, or the elements of this array
     #[arg(long, value_name = "JOB")]
-    job: Option<u64>,
+    job: Option<JobName>,
 
     /// At most so many lines: the last ones, or the first ones after the line that --after names
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
@@ -49,10 +50,10 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let users = Users::of_this_machine();
+    let job = arguments.job.map(|name| arguments.daemon.number_of(name)).transpose()?;
     let mut watcher = Watcher::of(&arguments.daemon);
     let mut ask = |after: Option<u64>, limit: u32| -> anyhow::Result<Vec<HistoryLine>> {
-        let (job, limit) = (arguments.job, Some(limit));
-        match watcher.ask(&Request::History { job, after, limit })? {
+        match watcher.ask(&Request::History { job, after, limit: Some(limit) })? {
             Reply::History(lines) => Ok(lines),
             reply => Err(unexpected(&reply)),
         }
@@ -126,7 +127,10 @@ fn happening(what: &Happening, users: &Users) -> String {
                 power(*base)
             )
         }
-        Happening::Submitted { job } => format!("job {job} was submitted"),
+        Happening::Submitted { job, element: None } => format!("job {job} was submitted"),
+        Happening::Submitted { job, element: Some((array, index)) } => {
+            format!("job {job} was submitted, which is {array}_{index}")
+        }
         Happening::Held { job, held, by } => {
             let what = if *held { "held" } else { "released" };
             format!("job {job} is {what}{}", by_whom(*by))

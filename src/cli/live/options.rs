@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::names::JobName;
 use super::span;
 use crate::job::Tolerance;
 use crate::live::job::{After, Wish};
@@ -42,13 +43,14 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "MIN-MAX", value_parser = parse_range)]
     pub(super) moldable: Option<(u32, u32)>,
 
-    /// Start after this job has ended well, and never if it does not; may be repeated
+    /// Start after this job, or all of this array, has ended well, and never if it does not; may be
+    /// repeated
     #[arg(long, value_name = "JOB")]
-    pub(super) after: Vec<u64>,
+    pub(super) after: Vec<JobName>,
 
-    /// Start after this job has ended, however it did; may be repeated
+    /// Start after this job, or all of this array, has ended, however it did; may be repeated
     #[arg(long, value_name = "JOB")]
-    pub(super) after_any: Vec<u64>,
+    pub(super) after_any: Vec<JobName>,
 
     /// Do not start until 'busbar release'
     #[arg(long)]
@@ -59,8 +61,8 @@ pub(super) struct JobOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[group(skip)]
 pub(super) struct Places {
-    /// Where its output goes, from the folder it runs in; %j is the job's number [default:
-    /// busbar-%j.out]
+    /// Where its output goes, from the folder it runs in; %j is the job's number, %A that of its array
+    /// and %a its index in it [default: busbar-%j.out, or busbar-%A_%a.out for an array]
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
@@ -86,7 +88,7 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
 impl JobOptions {
     /// These options, and where they say nothing, others.
     pub(super) fn over(self, others: JobOptions) -> JobOptions {
-        let list = |own: Vec<u64>, other| if own.is_empty() { other } else { own };
+        let list = |own: Vec<JobName>, other| if own.is_empty() { other } else { own };
         JobOptions {
             nodes: self.nodes.or(others.nodes),
             time: self.time.or(others.time),
@@ -105,20 +107,26 @@ impl JobOptions {
         *self != JobOptions::default()
     }
 
-    /// What the job is to have, with what is usual where nothing was said.
-    pub(super) fn wish(&self, usual_name: &str) -> Wish {
-        let after = self.after.iter().map(|&job| After { job, any: false });
-        let after_any = self.after_any.iter().map(|&job| After { job, any: true });
-        Wish {
+    /// What the job is to have, with what is usual where nothing was said. `number` is that of a job that
+    /// was named.
+    pub(super) fn wish(
+        &self,
+        usual_name: &str,
+        number: impl Fn(JobName) -> anyhow::Result<u64>,
+    ) -> anyhow::Result<Wish> {
+        let after = self.after.iter().map(|job| (job, false));
+        let after = after.chain(self.after_any.iter().map(|job| (job, true)));
+        let after = after.map(|(job, any)| Ok(After { job: number(*job)?, any }));
+        Ok(Wish {
             name: self.name.clone().unwrap_or_else(|| usual_name.to_owned()),
             nodes: self.nodes.or(self.moldable.map(|range| range.0)).unwrap_or(1),
             moldable: self.moldable,
             time: self.time.unwrap_or(USUAL_TIME),
             application: self.application.clone(),
             slowdown: self.slowdown.map(|slowdown| slowdown.to_string()),
-            after: after.chain(after_any).collect(),
+            after: after.collect::<anyhow::Result<_>>()?,
             held: self.hold,
-        }
+        })
     }
 }
 
@@ -148,14 +156,17 @@ mod tests {
 
     #[test]
     fn a_wish_has_what_was_said_and_else_what_is_usual() {
-        let usual = JobOptions::default().wish("sleep");
+        let wish = |options: &JobOptions, name| options.wish(name, |_| Ok(9)).unwrap();
+        let usual = wish(&JobOptions::default(), "sleep");
         assert_eq!((usual.name.as_str(), usual.nodes, usual.time), ("sleep", 1, USUAL_TIME));
         let moldable = JobOptions { moldable: Some((2, 8)), ..JobOptions::default() };
-        assert_eq!(moldable.wish("x").nodes, 2);
+        assert_eq!(wish(&moldable, "x").nodes, 2);
         let both = JobOptions { nodes: Some(4), ..moldable };
-        assert_eq!((both.wish("x").nodes, both.wish("x").moldable), (4, Some((2, 8))));
-        let options = JobOptions { after: vec![3], after_any: vec![1], ..JobOptions::default() };
-        let expected = [After { job: 3, any: false }, After { job: 1, any: true }];
-        assert_eq!(options.wish("x").after, expected);
+        assert_eq!((wish(&both, "x").nodes, wish(&both, "x").moldable), (4, Some((2, 8))));
+        let (after, after_any) = (vec![3.into()], vec![1.into()]);
+        let options = JobOptions { after, after_any, ..JobOptions::default() };
+        let expected = [After { job: 9, any: false }, After { job: 9, any: true }];
+        assert_eq!(wish(&options, "x").after, expected);
+        assert!(options.wish("x", |job| anyhow::bail!("there is no {job}")).is_err());
     }
 }

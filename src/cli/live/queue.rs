@@ -11,6 +11,7 @@ use super::table::{fitted, terminal_width};
 use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::print;
+use crate::live::array::Element;
 use crate::live::wire::{JobLine, Reply, Request, State};
 use crate::report::{Side, human_power};
 
@@ -65,9 +66,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<usize>) -> String {
-    if jobs.is_empty() {
-        return "no jobs\n".to_owned();
+    match jobs.is_empty() {
+        true => "no jobs\n".to_owned(),
+        false => table(jobs, users, most, width),
     }
+}
+
+/// Jobs in a table, with at most so many of those that wait. Elements of an array that wait for the same
+/// share a row.
+pub(super) fn table(
+    jobs: &[JobLine],
+    users: &Users,
+    most: Option<usize>,
+    width: Option<usize>,
+) -> String {
     let headings = [
         ("JOB", Side::Right),
         ("NAME", Side::Left),
@@ -83,13 +95,19 @@ fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<
         |job: &JobLine| matches!(job.state, State::Waiting | State::Blocked | State::Held);
     let mut room = most.unwrap_or(usize::MAX);
     let (mut rows, mut left_out) = (Vec::new(), 0);
-    for job in jobs {
+    let are_alike = |one: &JobLine, other: &JobLine| {
+        let array = |job: &JobLine| job.array.map(|element| element.array);
+        let waits = is_waiting(one) && one.state == other.state && one.reason == other.reason;
+        waits && array(one).is_some() && array(one) == array(other)
+    };
+    for alike in jobs.chunk_by(are_alike) {
+        let Some(job) = alike.first() else { continue };
         if is_waiting(job) && room == 0 {
-            left_out += 1;
+            left_out += alike.len();
             continue;
         }
         room -= usize::from(is_waiting(job));
-        rows.push(row(job, users));
+        rows.push(row(job, &name(alike), users));
     }
     let mut text = fitted(&headings, rows, width);
     if left_out > 0 {
@@ -98,12 +116,26 @@ fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<
     text
 }
 
-fn row(job: &JobLine, users: &Users) -> Vec<String> {
+/// What jobs are called that share a row: `7`, `12_3`, `12_[4-50]`.
+fn name(jobs: &[JobLine]) -> String {
+    let elements: Vec<&Element> = jobs.iter().filter_map(|job| job.array.as_ref()).collect();
+    match (jobs, elements.as_slice()) {
+        (_, [element]) => element.to_string(),
+        (_, [first, ..]) => {
+            let indices: Vec<u32> = elements.iter().map(|element| element.index).collect();
+            format!("{}_[{}]", first.array, words::node_list(&indices))
+        }
+        ([job, ..], []) => job.job.to_string(),
+        ([], []) => String::new(),
+    }
+}
+
+fn row(job: &JobLine, name: &str, users: &Users) -> Vec<String> {
     let limit = words::clock(job.time);
     let speed = job.speed.filter(|speed| *speed != 1_000_000);
     let slowed = speed.map(|speed| format!("at {:.0} % of its speed", f64::from(speed) / 1e4));
     vec![
-        job.job.to_string(),
+        name.to_owned(),
         words::visible(&job.name),
         users.name(job.user),
         words::state(job.state).to_owned(),

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::Parser;
 
 use super::options::{JobOptions, Places};
+use crate::live::array::ArraySpec;
 
 const MARK: &str = "#BUSBAR";
 
@@ -22,6 +23,8 @@ pub(super) struct Script {
     pub(super) job: JobOptions,
     /// What it says of files and folders.
     pub(super) places: Places,
+    /// The indices of an array, if it is to be one.
+    pub(super) array: Option<ArraySpec>,
     /// What runs it, and the script itself.
     pub(super) command: Vec<String>,
     /// What its author may want to know.
@@ -36,6 +39,8 @@ struct Line {
     job: JobOptions,
     #[command(flatten)]
     places: Places,
+    #[arg(long)]
+    array: Option<ArraySpec>,
 }
 
 /// Reads a script.
@@ -65,12 +70,13 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
         }
         let command = vec![whole.to_owned()];
         let (job, places) = Default::default();
-        return Ok(Script { job, places, command, warnings: Vec::new() });
+        return Ok(Script { job, places, array: None, command, warnings: Vec::new() });
     }
     let text = String::from_utf8_lossy(&bytes);
     let (line, warnings) = parse(&text, path)?;
     let command = command(&text, whole, is_executable);
-    Ok(Script { job: line.job, places: line.places, command, warnings })
+    let Line { job, places, array } = line;
+    Ok(Script { job, places, array, command, warnings })
 }
 
 /// What runs a script: itself, if it may and says by what; what it says; or the shell.
@@ -115,6 +121,7 @@ fn parse(text: &str, path: &Path) -> anyhow::Result<(Line, Vec<String>)> {
         let after_any = [all.job.after_any.clone(), line.job.after_any.clone()].concat();
         all.job = JobOptions { after, after_any, ..line.job.over(all.job) };
         all.places = line.places.over(all.places);
+        all.array = line.array.or(all.array);
     }
     Ok((all, warnings))
 }
@@ -200,7 +207,7 @@ mod tests {
     #[test]
     fn lines_before_the_first_command_count() {
         let text = "#!/bin/sh\n# what it is\n#BUSBAR -N 2 -t 10m --after 3 # and why\n\n\
-                    #BUSBAR -t 20m -J 'a job' --slowdown 10% --after 4 -o out/%j\n#BUSBARK -N 7\n\
+                    #BUSBAR -t 20m -J 'a job' --slowdown 10% --after 4 -o out/%j --array 1-9%2\n#BUSBARK -N 7\n\
                     cd /\n#BUSBAR -N 9\n";
         let (line, warnings) = parsed(text).unwrap();
         assert_eq!(
@@ -210,11 +217,12 @@ mod tests {
                 time: Some(Span::from_secs(1200)),
                 name: Some("a job".to_owned()),
                 slowdown: Some(Tolerance::Slowdown(Share::percent(10))),
-                after: vec![3, 4],
+                after: vec![3.into(), 4.into()],
                 ..JobOptions::default()
             }
         );
         assert_eq!(line.places.output, Some("out/%j".into()));
+        assert_eq!(line.array, Some("1-9%2".parse().unwrap()));
         assert_eq!(
             warnings,
             ["job.sh, line 8: this line is not read: it comes after the first command"]
@@ -231,6 +239,7 @@ mod tests {
             ("#BUSBAR -N 0", "job.sh, line 1: invalid value '0' for '--nodes <N>'"),
             ("\n\n#BUSBAR --fly", "job.sh, line 3: unexpected argument '--fly' found"),
             ("#BUSBAR -t soon", "job.sh, line 1: invalid value 'soon' for '--time <TIME>'"),
+            ("#BUSBAR --array 9-1", "job.sh, line 1: invalid value '9-1' for '--array <ARRAY>'"),
             ("#BUSBAR -- sh", "job.sh, line 1: unexpected argument"),
             ("#BUSBAR -h", "job.sh, line 1: unexpected argument '-h' found"),
             ("#BUSBAR -J 'x", "job.sh, line 1: the quote ' is not closed"),
@@ -254,9 +263,9 @@ mod tests {
     #[test]
     fn what_is_typed_wins_over_the_script() {
         let (line, _) = parsed("#BUSBAR -N 2 -t 10m --after 3 --hold").unwrap();
-        let typed = JobOptions { nodes: Some(5), after: vec![9], ..JobOptions::default() };
+        let typed = JobOptions { nodes: Some(5), after: vec![9.into()], ..JobOptions::default() };
         let both = typed.over(line.job);
         assert_eq!((both.nodes, both.time), (Some(5), Some(Span::from_secs(600))));
-        assert_eq!((both.after, both.hold), (vec![9], true));
+        assert_eq!((both.after, both.hold), (vec![9.into()], true));
     }
 }

@@ -2,36 +2,45 @@
 
 use clap::Args;
 
+use super::names::JobName;
+use super::table::terminal_width;
 use super::users::Users;
-use super::{Daemon, unexpected, words};
+use super::{Daemon, queue, unexpected, words};
 use crate::live::job::After;
 use crate::live::wire::{JobDetails, Reply, Request};
 use crate::report::{human_energy, human_power};
 
-/// Show all that is known of a job
+/// Show all that is known of a job, or list the elements of an array
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Its number
-    job: u64,
+    /// Its number; 12_3 is element 3 of array 12
+    job: JobName,
 
     #[command(flatten)]
     daemon: Daemon,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    match arguments.daemon.ask(&Request::Show { job: arguments.job })? {
+    let job = arguments.daemon.number_of(arguments.job)?;
+    let users = Users::of_this_machine();
+    match arguments.daemon.ask(&Request::Show { job })? {
         Reply::Show(details) => {
-            let users = Users::of_this_machine();
             arguments.daemon.show(&details, |details| describe(details, &users))
         }
+        Reply::Array(array) => arguments.daemon.show(&array, |array| {
+            let states = words::states(&array.elements);
+            let table = queue::table(&array.elements, &users, None, terminal_width());
+            format!("array {}: {states}\n{table}", array.array)
+        }),
         reply => Err(unexpected(&reply)),
     }
 }
 
 fn describe(details: &JobDetails, users: &Users) -> String {
     let JobDetails { line, wish, .. } = details;
+    let (number, element) = (line.job.to_string(), line.array);
     let mut rows = vec![
-        ("job", line.job.to_string()),
+        ("job", element.map_or(number.clone(), |element| format!("{number}, which is {element}"))),
         ("name", words::visible(&line.name)),
         ("user", users.name(line.user)),
     ];

@@ -9,8 +9,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::{JobOptions, Places};
+use super::wait::Ended;
 use super::{Daemon, script, unexpected, wait};
 use crate::cli::{print, warn};
+use crate::live::array::ArraySpec;
 use crate::live::job::{Program, Submission};
 use crate::live::socket::Limits;
 use crate::live::wire::{Reply, Request};
@@ -24,7 +26,8 @@ use crate::live::wire::{Reply, Request};
 #[command(after_help = "Examples:
   busbar submit -N 2 -t 10m -- ./solve input.dat
   busbar submit -J sweep --moldable 2-8 --slowdown 10% --wait -- make run
-  busbar submit --after 12 script.sh argument")]
+  busbar submit --after 12 script.sh argument
+  busbar submit --array 1-50%4 -- ./sweep    50 jobs, four at once; each has $BUSBAR_ARRAY_INDEX")]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     job: JobOptions,
@@ -32,7 +35,11 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     places: Places,
 
-    /// Wait for its end, and exit as it does
+    /// As many jobs as there are indices: 1-50, 1,3,7-9 or 0-20:5; with %4 at most four run at once
+    #[arg(long, value_name = "INDICES")]
+    array: Option<ArraySpec>,
+
+    /// Wait for its end, and exit as it does; for an array with 0 if all elements ended well, and else 1
     #[arg(long)]
     wait: bool,
 
@@ -46,6 +53,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let submission = submission(arguments)?;
+    let elements = submission.array.as_ref().map(|array| array.indices().len());
     let request = Request::Submit(Box::new(submission));
     let written = serde_json::to_vec(&request).context("the job cannot be sent")?;
     let (size, most) = (written.len(), Limits::default().request);
@@ -63,20 +71,31 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(remark) = &remark {
         warn(&format!("job {job} {remark}"));
     }
+    let submitted = match elements {
+        Some(count) => format!("submitted array {job} of {count} jobs\n"),
+        None => format!("submitted job {job}\n"),
+    };
     if !arguments.wait {
         let answer = match &remark {
             Some(remark) => json!({ "job": job, "remark": remark }),
             None => json!({ "job": job }),
         };
-        daemon.show(&answer, |_| format!("submitted job {job}\n"))?;
+        daemon.show(&answer, |_| submitted)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !daemon.json {
-        print(&format!("submitted job {job}\n"))?;
+        print(&submitted)?;
     }
-    let details = wait::until_over(daemon, job)?;
-    daemon.show(&details, wait::outcome)?;
-    Ok(ExitCode::from(wait::exit_code(&details)))
+    Ok(ExitCode::from(match wait::until_over(daemon, job)? {
+        Ended::Job(details) => {
+            daemon.show(&details, |details| wait::outcome(details))?;
+            wait::exit_code(&details)
+        }
+        Ended::Array(array) => {
+            daemon.show(&array, wait::outcomes)?;
+            u8::from(!wait::all_completed(&array))
+        }
+    }))
 }
 
 fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
@@ -84,6 +103,7 @@ fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
         bail!("there is nothing to submit; name a script, or a command after --");
     };
     let (mut job, mut places) = (arguments.job.clone(), arguments.places.clone());
+    let mut array = arguments.array.clone();
     let mut command = match is_after_dashes(arguments.words.len(), std::env::args_os()) {
         true => vec![first.clone()],
         false => {
@@ -91,20 +111,33 @@ fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
             script.warnings.iter().for_each(|text| warn(text));
             job = job.over(script.job);
             places = places.over(script.places);
+            array = array.or(script.array);
             script.command
         }
     };
     command.extend_from_slice(others);
     let here = std::env::current_dir().context("cannot find out the current folder")?;
     let folder = places.folder.map_or_else(|| here.clone(), |folder| here.join(folder));
+    let usual = if array.is_some() { "busbar-%A_%a.out" } else { "busbar-%j.out" };
+    let output = places.output.unwrap_or_else(|| usual.into());
+    if array.is_some() && !tells_elements_apart(&output) {
+        warn("all elements of the array write to the same file; %a in its name is the index");
+    }
     let program = Program {
         command,
         environment: environment(),
-        output: folder.join(places.output.unwrap_or_else(|| "busbar-%j.out".into())),
+        output: folder.join(output),
         errors: places.errors.map(|errors| folder.join(errors)),
         folder,
     };
-    Ok(Submission { wish: job.wish(&script::base_name(first)), program })
+    let wish = job.wish(&script::base_name(first), |name| arguments.daemon.number_of(name))?;
+    Ok(Submission { wish, program, array })
+}
+
+/// Whether the name of a file is another for each element of an array.
+fn tells_elements_apart(name: &Path) -> bool {
+    let name = name.to_string_lossy();
+    name.contains("%a") || name.contains("%j") || name == "/dev/null"
 }
 
 /// Whether the last so many words of a command line come after `--`: then they are a command, and no

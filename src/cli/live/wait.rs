@@ -8,7 +8,7 @@ use super::again::may_come_back;
 use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::live::End;
-use crate::live::wire::{JobDetails, Reply, Request};
+use crate::live::wire::{ArrayDetails, JobDetails, JobLine, Reply, Request, State};
 
 /// Between two questions: first and last.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -17,14 +17,24 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// How long a daemon may be away.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks about a job, less and less often, until it is over.
-pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<JobDetails> {
+/// What is over.
+pub(super) enum Ended {
+    Job(Box<JobDetails>),
+    Array(ArrayDetails),
+}
+
+/// Asks about a job or an array, less and less often, until it is over.
+pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<Ended> {
+    let is_over = |line: &JobLine| words::is_over(line.state);
     let mut pause = SHORTEST;
     let mut heard = Clock::now();
     loop {
         match daemon.ask(&Request::Show { job }) {
-            Ok(Reply::Show(details)) if words::is_over(details.line.state) => return Ok(*details),
-            Ok(Reply::Show(_)) => heard = Clock::now(),
+            Ok(Reply::Show(details)) if is_over(&details.line) => return Ok(Ended::Job(details)),
+            Ok(Reply::Array(array)) if array.elements.iter().all(is_over) => {
+                return Ok(Ended::Array(array));
+            }
+            Ok(Reply::Show(_) | Reply::Array(_)) => heard = Clock::now(),
             Ok(reply) => return Err(unexpected(&reply)),
             Err(error) if may_come_back(&error) && heard.elapsed() < PATIENCE => {}
             Err(error) => return Err(error),
@@ -46,6 +56,16 @@ pub(super) fn outcome(details: &JobDetails) -> String {
         true => format!("job {job} {state}\n"),
         false => format!("job {job} {state}: {}\n", reasons.join(", ")),
     }
+}
+
+/// How an array ended, in a line.
+pub(super) fn outcomes(array: &ArrayDetails) -> String {
+    format!("array {}: {}\n", array.array, words::states(&array.elements))
+}
+
+/// Whether all elements of an array ended well.
+pub(super) fn all_completed(array: &ArrayDetails) -> bool {
+    array.elements.iter().all(|line| line.state == State::Completed)
 }
 
 /// The exit code of a job, as a shell would have it. One that did not end by itself has not ended well,

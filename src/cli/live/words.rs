@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::live::End;
 use crate::live::job::Why;
-use crate::live::wire::State;
+use crate::live::wire::{JobLine, State};
 use crate::units::Span;
 
 /// A time on the wall, here: seconds since 1970.
@@ -59,6 +59,19 @@ pub(super) fn state(state: State) -> &'static str {
         State::Cancelled => "cancelled",
         State::Lost => "lost",
     }
+}
+
+/// How many jobs are in which state, in the order in which states come up: `3 completed, 1 running`.
+pub(super) fn states(lines: &[JobLine]) -> String {
+    let mut counts: Vec<(State, usize)> = Vec::new();
+    for line in lines {
+        match counts.iter_mut().find(|(state, _)| *state == line.state) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((line.state, 1)),
+        }
+    }
+    let text = |(counted, count): &(State, usize)| format!("{count} {}", state(*counted));
+    counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a job is over.

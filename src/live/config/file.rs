@@ -51,6 +51,7 @@ struct Step {
 struct LimitsTable {
     jobs: Option<u32>,
     jobs_per_user: Option<u32>,
+    array: Option<u32>,
     request_bytes: Option<u32>,
     connections: Option<u32>,
 }
@@ -239,6 +240,7 @@ impl Reader<'_> {
                 1,
                 1_000_000,
             )?,
+            array: within("array", written.array, usual.array, 1, 100_000)?,
             // Less than a request of any use takes, more than any takes.
             request_bytes: within(
                 "request_bytes",

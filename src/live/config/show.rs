@@ -41,8 +41,12 @@ impl Config {
         let limits = &self.limits;
         let _ = write!(
             text,
-            "\n[limits]\njobs = {}\njobs_per_user = {}\nrequest_bytes = {}\nconnections = {}\n",
-            limits.jobs, limits.jobs_per_user, limits.request_bytes, limits.connections
+            "\n[limits]\njobs = {}\njobs_per_user = {}\narray = {}\nrequest_bytes = {}\nconnections = {}\n",
+            limits.jobs,
+            limits.jobs_per_user,
+            limits.array,
+            limits.request_bytes,
+            limits.connections
         );
         let (level, format) = (self.log.level.to_string(), self.log.format.to_string());
         let (level, format) = (quoted(&level), quoted(&format));

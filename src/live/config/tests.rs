@@ -119,6 +119,7 @@ operators = ['root', 1234]
 [limits]
 jobs = 5
 jobs_per_user = 4
+array = 6
 request_bytes = 5000
 connections = 3
 [log]
@@ -142,7 +143,8 @@ cpus = ['0-2,9', '4']
     );
     assert_eq!(config.operators, [0, 1234]);
     assert!(config.is_operator(0) && config.is_operator(1234) && !config.is_operator(4321));
-    let limits = Limits { jobs: 5, jobs_per_user: 4, request_bytes: 5000, connections: 3 };
+    let limits =
+        Limits { jobs: 5, jobs_per_user: 4, array: 6, request_bytes: 5000, connections: 3 };
     assert_eq!(config.limits, limits);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);

@@ -12,6 +12,7 @@ use crate::units::{Instant, Span};
 #[derive(Default)]
 pub(super) struct Unwritten {
     pub(super) submitted: Vec<(Entry, Program)>,
+    pub(super) elements: Vec<Entry>,
     pub(super) changed: BTreeSet<u64>,
     pub(super) over: Vec<Entry>,
     pub(super) events: Vec<Event>,
@@ -123,24 +124,29 @@ impl Controller {
 
     /// What is to be written down and then done.
     pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
-        let Unwritten { submitted, changed, over, events, budget, acts } =
+        let Unwritten { submitted, elements, changed, over, events, budget, acts } =
             std::mem::take(&mut self.unwritten);
         let as_it_is = |entry: Entry| self.jobs.get(&entry.number).cloned().unwrap_or(entry);
         let submitted: Vec<_> =
             submitted.into_iter().map(|(entry, program)| (as_it_is(entry), program)).collect();
-        let new: BTreeSet<u64> = submitted.iter().map(|(entry, _)| entry.number).collect();
+        let elements: Vec<Entry> = elements.into_iter().map(as_it_is).collect();
+        let new = submitted.iter().map(|(entry, _)| entry).chain(&elements);
+        let new: BTreeSet<u64> = new.map(|entry| entry.number).collect();
         let alive = changed.iter().filter(|number| !new.contains(number));
         let mut changed: Vec<Entry> =
             alive.filter_map(|number| self.jobs.get(number).cloned()).collect();
         changed.extend(over);
-        let batch = Batch { submitted, changed, events, budget, now: (now, wall), boot: None };
+        let (now, boot) = ((now, wall), None);
+        let batch = Batch { submitted, elements, changed, events, budget, now, boot };
         Turn { batch, acts }
     }
 
     /// Whether there is nothing to be written down.
     pub fn is_clean(&self) -> bool {
-        let Unwritten { submitted, changed, over, events, budget, acts } = &self.unwritten;
+        let Unwritten { submitted, elements, changed, over, events, budget, acts } =
+            &self.unwritten;
         submitted.is_empty()
+            && elements.is_empty()
             && changed.is_empty()
             && over.is_empty()
             && events.is_empty()

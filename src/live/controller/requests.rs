@@ -1,6 +1,7 @@
 //! What clients ask a daemon to do with jobs.
 
 use super::Controller;
+use crate::live::array::{ArraySpec, Element};
 use crate::live::job::{Entry, Happening, Owner, Phase, Program, Submission, Why, Wish};
 use crate::live::wire::{Refusal, RefusalKind};
 use crate::units::{Instant, Span};
@@ -14,7 +15,10 @@ const MOST_BEFORE: usize = 1000;
 /// The longest time a job may ask for: a year. Whoever means 'for ever' means less.
 const LONGEST_TIME: Span = Span::from_secs(366 * 24 * 3600);
 
-/// How a job that is over ended.
+/// A number, and those of the jobs that it stands for.
+type Numbered = (u64, Vec<(u64, Option<Element>)>);
+
+/// How a job that is over ended; or of an array, all that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WasGood(pub bool);
 
@@ -23,7 +27,8 @@ fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal
 }
 
 impl Controller {
-    /// Takes a job in and says its number. `over` tells how jobs ended that are over.
+    /// Takes a job in, or an array of them, and says its number. `over` tells how jobs and arrays ended of
+    /// which something is over.
     pub fn submit(
         &mut self,
         now: Instant,
@@ -31,7 +36,7 @@ impl Controller {
         submission: Submission,
         over: &dyn Fn(u64) -> Option<WasGood>,
     ) -> Result<u64, Refusal> {
-        let Submission { wish, program } = submission;
+        let Submission { wish, program, array } = submission;
         if self.setup.only_user.is_some_and(|user| user != owner.user) {
             let message =
                 "this daemon does not run as root, and runs nobody's jobs but its own user's";
@@ -40,26 +45,69 @@ impl Controller {
         self.check_wish(&wish)?;
         check_program(&program)?;
         self.check_after(&wish, over)?;
-        if self.jobs.len() >= self.setup.most_jobs {
-            let most = self.setup.most_jobs;
-            return refuse(RefusalKind::Full, format!("there are {most} jobs already; try later"));
+        let (number, elements) = self.numbered(array.as_ref())?;
+        self.check_quotas(owner, elements.len())?;
+        let (submit, phase) = (now, Phase::Waiting);
+        let entry = |(number, array)| {
+            let (wish, phase) = (wish.clone(), phase.clone());
+            Entry { number, owner, wish, submit, attempts: 0, phase, array }
+        };
+        let entries: Vec<Entry> = elements.into_iter().map(entry).collect();
+        let jobs = entries.iter().map(|entry| self.setup.job(entry));
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let mut program = Some(program);
+        for (entry, job) in entries.iter().zip(jobs) {
+            self.next = entry.number + 1;
+            self.roster.add(job);
+            self.jobs.insert(entry.number, entry.clone());
+            self.arrays.add(entry);
+            // What all of them do is kept once.
+            match program.take() {
+                Some(program) => self.unwritten.submitted.push((entry.clone(), program)),
+                None => self.unwritten.elements.push(entry.clone()),
+            }
+            let element = entry.array.map(|element| (element.array, element.index));
+            self.note(now, Happening::Submitted { job: entry.number, element });
         }
-        let own = self.of_user.get(&owner.user).copied().unwrap_or(0);
-        if own >= self.setup.most_jobs_per_user {
-            let most = self.setup.most_jobs_per_user;
-            return refuse(RefusalKind::Full, format!("you have {most} jobs already; try later"));
+        *self.of_user.entry(owner.user).or_default() += entries.len();
+        for entry in &entries {
+            self.line_up(entry.number);
         }
-        let number = self.next;
-        let entry = Entry { number, owner, wish, submit: now, attempts: 0, phase: Phase::Waiting };
-        let job = self.setup.job(&entry)?;
-        self.next += 1;
-        self.roster.add(job);
-        self.jobs.insert(number, entry.clone());
-        *self.of_user.entry(owner.user).or_default() += 1;
-        self.unwritten.submitted.push((entry, program));
-        self.note(now, Happening::Submitted { job: number });
-        self.line_up(number);
         Ok(number)
+    }
+
+    /// The number of the next job or array, and the numbers of the jobs that it will be.
+    fn numbered(&self, array: Option<&ArraySpec>) -> Result<Numbered, Refusal> {
+        let Some(spec) = array else { return Ok((self.next, vec![(self.next, None)])) };
+        let elements = Element::all(self.next, spec);
+        let (count, most) = (elements.len(), self.setup.most_elements);
+        if count > most {
+            let message = format!(
+                "--array {spec} has {count} elements, and an array may have {most} \
+                 ('limits.array' in the configuration)"
+            );
+            return refuse(RefusalKind::TooMuch, message);
+        }
+        let numbers = Element::first(self.next)..;
+        Ok((self.next, numbers.zip(elements.into_iter().map(Some)).collect()))
+    }
+
+    /// Whether there is room for so many more jobs.
+    fn check_quotas(&self, owner: Owner, more: usize) -> Result<(), Refusal> {
+        let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
+            true => Ok(()),
+            false if more == 1 => {
+                refuse(RefusalKind::Full, format!("{whose} {most} jobs already; try later"))
+            }
+            false => {
+                let message =
+                    format!("{whose} {count} jobs, and {more} more are over {most}; try later");
+                refuse(RefusalKind::Full, message)
+            }
+        };
+        more_than(self.setup.most_jobs, "there are", self.jobs.len())?;
+        let own = self.of_user.get(&owner.user).copied().unwrap_or(0);
+        more_than(self.setup.most_jobs_per_user, "you have", own)
     }
 
     /// Why a job that was accepted will not start as things are, if that is so.
@@ -69,6 +117,8 @@ impl Controller {
 
     /// What whoever submitted a job may want to know of it, to be read after its number.
     pub fn advice(&self, number: u64) -> Option<String> {
+        // All elements of an array are alike.
+        let number = self.arrays.present(number).next().unwrap_or(number);
         let waits = self.remark(number);
         let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
         let entry = self.jobs.get(&number);
@@ -121,12 +171,16 @@ impl Controller {
             if self.jobs.contains_key(&job) {
                 continue;
             }
-            let just_ended = self.unwritten.over.iter().find(|entry| entry.number == job);
-            let ended = just_ended.map(|entry| match &entry.phase {
-                Phase::Over(outcome) => WasGood(outcome.is_good()),
-                _ => WasGood(false),
+            let is_meant = |entry: &&Entry| {
+                entry.number == job || entry.array.is_some_and(|element| element.array == job)
+            };
+            let just_ended = self.unwritten.over.iter().filter(is_meant).map(|entry| {
+                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.is_good()))
             });
-            match ended.or_else(|| over(job)) {
+            // Of an array, all that is over counts.
+            let ended = just_ended.chain(over(job)).reduce(|one, other| WasGood(one.0 && other.0));
+            match ended {
+                None if self.is_present(job) => (),
                 None => {
                     return refuse(RefusalKind::Unknown, format!("--after {job}: no such job"));
                 }
@@ -156,34 +210,63 @@ impl Controller {
         Ok(entry)
     }
 
-    /// Ends a job, or lets it never start.
+    /// Does something to a job, or to all elements of an array: then it is done if it could be done to any.
+    fn each_of(
+        &mut self,
+        number: u64,
+        mut does: impl FnMut(&mut Self, u64) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        // The last first, so that nobody gets a place who is next.
+        let elements: Vec<u64> = self.arrays.present(number).rev().collect();
+        if elements.is_empty() {
+            return does(self, number);
+        }
+        let mut refused = Ok(());
+        let mut is_done = false;
+        for element in elements {
+            match does(self, element) {
+                Ok(()) => is_done = true,
+                refusal => refused = refusal,
+            }
+        }
+        if is_done { Ok(()) } else { refused }
+    }
+
+    /// Ends a job or an array, or lets it never start.
     pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
-        match self.touched(who, number)?.phase {
-            Phase::Running(_) => self.ask_to_end(now, number, Why::Cancelled, Some(who.user)),
-            Phase::Waiting => self.give_up(now, number, Why::Cancelled, Some(who.user)),
-            Phase::Over(_) => (),
-        }
-        Ok(())
+        self.each_of(number, |controller, number| {
+            let by = Some(who.user);
+            match controller.touched(who, number)?.phase {
+                Phase::Running(_) => controller.ask_to_end(now, number, Why::Cancelled, by),
+                Phase::Waiting => controller.give_up(now, number, Why::Cancelled, by),
+                Phase::Over(_) => (),
+            }
+            Ok(())
+        })
     }
 
-    /// Lets a job wait until it is released.
+    /// Lets a job wait until it is released; of an array, all who wait.
     pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
-        if !matches!(self.touched(who, number)?.phase, Phase::Waiting) {
-            let message = format!("job {number} runs already; only who waits can be held");
-            return refuse(RefusalKind::Impossible, message);
-        }
-        self.set_held(now, number, true, Some(who.user));
-        Ok(())
+        self.each_of(number, |controller, number| {
+            if !matches!(controller.touched(who, number)?.phase, Phase::Waiting) {
+                let message = format!("job {number} runs already; only who waits can be held");
+                return refuse(RefusalKind::Impossible, message);
+            }
+            controller.set_held(now, number, true, Some(who.user));
+            Ok(())
+        })
     }
 
-    /// Lets a job start that was held.
+    /// Lets a job start that was held; of an array, all who are.
     pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
-        if !self.touched(who, number)?.wish.held {
-            let message = format!("job {number} is not held");
-            return refuse(RefusalKind::Impossible, message);
-        }
-        self.set_held(now, number, false, Some(who.user));
-        Ok(())
+        self.each_of(number, |controller, number| {
+            if !controller.touched(who, number)?.wish.held {
+                let message = format!("job {number} is not held");
+                return refuse(RefusalKind::Impossible, message);
+            }
+            controller.set_held(now, number, false, Some(who.user));
+            Ok(())
+        })
     }
 
     /// Holds or releases a job, perhaps because somebody wants that.

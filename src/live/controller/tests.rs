@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+mod arrays;
+
 use super::*;
 use crate::live::config::LastResort;
 use crate::live::engine::Found;
@@ -46,6 +48,7 @@ fn submission(nodes: u32, seconds: u32) -> Submission {
             output: "out".into(),
             errors: None,
         },
+        array: None,
     }
 }
 
@@ -95,6 +98,11 @@ impl World {
 
     fn write(&mut self, batch: Batch) {
         for (entry, _) in batch.submitted {
+            assert!(!self.file.contains_key(&entry.number), "a number is used once");
+            self.next = self.next.max(entry.number + 1);
+            self.file.insert(entry.number, entry);
+        }
+        for entry in batch.elements {
             assert!(!self.file.contains_key(&entry.number), "a number is used once");
             self.next = self.next.max(entry.number + 1);
             self.file.insert(entry.number, entry);

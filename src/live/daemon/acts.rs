@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use super::Daemon;
+use crate::live::array;
 use crate::live::controller::Act;
 use crate::live::engine::{Allotment, Attempt, EngineError, Launch, Signal};
 use crate::units::Instant;
@@ -90,15 +91,20 @@ impl Daemon {
     fn launch(&self, attempt: Attempt, allotment: Allotment) -> Result<Launch, String> {
         let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
         let program = program.ok_or_else(|| "nobody knows what it is to do".to_owned())?;
-        let owner = self.controller.jobs().get(&attempt.job).map(|entry| entry.owner);
+        let entry = self.controller.jobs().get(&attempt.job);
+        let entry = entry.ok_or_else(|| "it is over already".to_owned())?;
         // Only root can be somebody else.
-        let owner = owner.filter(|_| self.controller.setup().only_user.is_none());
-        let (output, errors) = program.files(attempt.job);
+        let owner = Some(entry.owner).filter(|_| self.controller.setup().only_user.is_none());
+        let (output, errors) = program.files(entry);
+        let mut environment = program.environment;
+        // Whoever submits from within an element does not submit elements.
+        environment.retain(|(name, _)| !name.starts_with(array::VARIABLES));
+        environment.extend(entry.array.iter().flat_map(|element| element.variables()));
         Ok(Launch {
             attempt,
             command: program.command,
             folder: program.folder,
-            environment: program.environment,
+            environment,
             output,
             errors,
             owner: owner.map(|owner| (owner.user, owner.group)),

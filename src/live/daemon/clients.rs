@@ -9,7 +9,7 @@ use crate::live::controller::WasGood;
 use crate::live::forecast::Outlook;
 use crate::live::job::Owner;
 use crate::live::store::Query;
-use crate::live::wire::{Answer, Refusal, RefusalKind, Reply, Request, Status};
+use crate::live::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
 use crate::units::Instant;
 
 /// The most lines of history that are told at once.
@@ -42,9 +42,7 @@ impl Daemon {
         match request {
             Request::Submit(submission) => {
                 let store = &self.store;
-                let over = |job| {
-                    store.outcome(job).ok().flatten().map(|outcome| WasGood(outcome.is_good()))
-                };
+                let over = |job| store.ended_well(job).ok().flatten().map(WasGood);
                 let answer = match controller.submit(now, peer, *submission, &over) {
                     Ok(job) => {
                         let remark = controller.advice(job);
@@ -65,8 +63,9 @@ impl Daemon {
                 Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }),
                 Err(refusal) => Pending::Written(Reply::Error(refusal)),
             }),
-            Request::Show { job } if !controller.jobs().contains_key(&job) => {
-                self.clerk.run(Errand::Show { job, reply: reply.clone() });
+            Request::Show { job } if !controller.is_present(job) => {
+                let present = Vec::new();
+                self.clerk.run(Errand::Show { job, present, reply: reply.clone() });
                 None
             }
             Request::History { job, after, limit } => {
@@ -122,6 +121,14 @@ impl Daemon {
             Request::Show { job } => self.show(*job, now, &wall),
             _ => Reply::Status(Box::new(self.status(now, &wall))),
         }
+    }
+
+    /// What a list says of the elements of an array that are not over.
+    pub(super) fn present_elements(&self, array: u64) -> Vec<JobLine> {
+        let (now, millis) = (self.clock.now(), self.clock.walls());
+        let wall = |at: Instant| millis(at).div_euclid(1000);
+        let line = |entry| self.controller.line(entry, now, &wall);
+        self.controller.elements(array).map(line).collect()
     }
 
     fn show(&self, job: u64, now: Instant, wall: answers::Wall<'_>) -> Reply {

@@ -41,7 +41,7 @@ fn controller(policy: &str, limit: u32, wishes: &[Wish]) -> Controller {
             output: "out".into(),
             errors: None,
         };
-        let submission = Submission { wish: wish.clone(), program };
+        let submission = Submission { wish: wish.clone(), program, array: None };
         let owner = Owner { user: 0, group: 0 };
         controller.submit(at(0), owner, submission, &|_| Some(WasGood(true))).unwrap();
     }
@@ -131,4 +131,30 @@ fn who_never_starts_says_why() {
         ["until it is released", "after 1", "needs more power than the budget allows"]
     );
     assert_eq!(told(&forecast), [(None, None); 3]);
+}
+
+/// Of an array of six jobs of ten seconds two may run at once, and whoever waits for it waits for all.
+#[test]
+fn the_bound_of_an_array_is_foreseen() {
+    let mut live = controller("easy", 400, &[]);
+    let program = Program {
+        command: vec!["true".to_owned()],
+        folder: "/".into(),
+        environment: Vec::new(),
+        output: "out".into(),
+        errors: None,
+    };
+    let owner = Owner { user: 0, group: 0 };
+    let array = Some("1-6%2".parse().unwrap());
+    let submission = Submission { wish: wish(1, 10, &[]), program: program.clone(), array };
+    let number = live.submit(at(0), owner, submission, &|_| None).unwrap();
+    let submission = Submission { wish: wish(1, 5, &[number]), program, array: None };
+    live.submit(at(0), owner, submission, &|_| None).unwrap();
+    live.turn(at(0)).unwrap();
+    live.take(at(0), 0);
+    let forecast = Outlook::of(&live, at(0), 0).forecast(&Question::default()).unwrap();
+    let expected = [(0, 10), (0, 10), (10, 20), (10, 20), (20, 30), (20, 30), (30, 35)];
+    assert_eq!(told(&forecast), expected.map(|(start, end)| some(start, end)));
+    let indices = forecast.jobs.iter().filter_map(|line| Some(line.array?.index));
+    assert_eq!(indices.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
 }

@@ -152,6 +152,7 @@ mod tests {
                 output: "busbar-%j.out".into(),
                 errors: None,
             },
+            array: None,
         }))
     }
 

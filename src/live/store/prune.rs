@@ -27,7 +27,10 @@ pub(super) fn prune(
             "SELECT number FROM job
              WHERE state = 'over' AND end_ms < ?1 AND NOT EXISTS
                 (SELECT 1 FROM dependency JOIN job AS other ON other.number = dependency.job
-                 WHERE dependency.needs = job.number AND other.state <> 'over')
+                 WHERE dependency.needs = job.number AND (other.state <> 'over'
+                    -- An element of an array has its program from the first one.
+                    OR other.end_ms >= ?1 AND NOT EXISTS
+                        (SELECT 1 FROM program WHERE program.job = other.number)))
              ORDER BY end_ms, number LIMIT ?2",
         )?
         .query_map(params![before, room.0], |row| row.get(0))?

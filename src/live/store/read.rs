@@ -9,6 +9,7 @@ use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
 use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
+use crate::live::array::Element;
 use crate::live::job::{Entry, Outcome, Phase, Program};
 use crate::live::wire::HistoryLine;
 
@@ -40,8 +41,19 @@ impl Reader {
         Ok(self.program(number)?.map(|program| Kept { entry, program, walls }))
     }
 
-    /// What a job is to do.
+    /// What a job is to do. An element of an array does what the first one does.
     pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
+        if let Some(program) = self.own_program(number)? {
+            return Ok(Some(program));
+        }
+        let first = match self.entry(number)? {
+            Some((Entry { array: Some(element), .. }, _)) => Element::first(element.array),
+            _ => return Ok(None),
+        };
+        if first == number { Ok(None) } else { self.own_program(first) }
+    }
+
+    fn own_program(&self, number: u64) -> Result<Option<Program>, StoreError> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
@@ -59,9 +71,45 @@ impl Reader {
         })
     }
 
+    /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
+    pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
+        if let Some(outcome) = self.outcome(number)? {
+            return Ok(Some(outcome.is_good()));
+        }
+        let over = self.elements(number)?.into_iter().filter_map(|(entry, _)| match entry.phase {
+            Phase::Over(outcome) => Some(outcome.is_good()),
+            _ => None,
+        });
+        Ok(over.reduce(|one, other| one && other))
+    }
+
+    /// The elements of an array that are kept, in order; none if there is no such array.
+    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, Walls)>, StoreError> {
+        let Some((first, last)) = self.numbers(array)? else { return Ok(Vec::new()) };
+        let which = "WHERE number BETWEEN ?1 AND ?2 ORDER BY number";
+        let found = JOB.rows(&self.connection, which, (first, last), job);
+        found.map_err(|fault| fault.at(&self.path))
+    }
+
+    /// The first and the last number of an array's elements, if any of them is kept.
+    fn numbers(&self, array: u64) -> Result<Option<(i64, i64)>, StoreError> {
+        let Ok(number) = i64::try_from(array) else { return Ok(None) };
+        // The next job is an element, or there is none.
+        let which = "WHERE number > ?1 ORDER BY number LIMIT 1";
+        let found = JOB.rows(&self.connection, which, (number,), job);
+        let next = found.map_err(|fault| fault.at(&self.path))?.pop();
+        let element = next.and_then(|(entry, _)| entry.array).filter(|next| next.array == array);
+        let last = element.and_then(|element| i64::try_from(element.numbers().end - 1).ok());
+        Ok(last.map(|last| (number.saturating_add(1), last)))
+    }
+
     /// Lines of the history, in order.
     pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
-        history(&self.connection, query).map_err(|fault| fault.at(&self.path))
+        let jobs = match query.job {
+            Some(job) => self.numbers(job)?,
+            None => None,
+        };
+        history(&self.connection, query, jobs).map_err(|fault| fault.at(&self.path))
     }
 
     fn entry(&self, number: u64) -> Result<Option<(Entry, Walls)>, StoreError> {
@@ -82,7 +130,12 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     Ok(Saved { jobs, walls, next: next_number, budget, last })
 }
 
-fn history(connection: &Connection, query: Query) -> Result<Lines, Fault> {
+/// Lines of the history; if a job is asked for that is an array, of the jobs with these numbers.
+fn history(
+    connection: &Connection,
+    query: Query,
+    elements: Option<(i64, i64)>,
+) -> Result<Lines, Fault> {
     let Query { job, after, limit } = query;
     let (Ok(job), Ok(after)) =
         (job.map(i64::try_from).transpose(), after.map(i64::try_from).transpose())
@@ -90,7 +143,11 @@ fn history(connection: &Connection, query: Query) -> Result<Lines, Fault> {
         // There are no such jobs and no such lines.
         return Ok(Vec::new());
     };
-    let of_whom = if job.is_some() { "job = ?1" } else { "?1 IS NULL" };
+    let of_whom = match (job, elements) {
+        (_, Some((first, last))) => format!("?1 > 0 AND job BETWEEN {first} AND {last}"),
+        (Some(_), None) => "job = ?1".to_owned(),
+        (None, None) => "?1 IS NULL".to_owned(),
+    };
     let which = match after {
         Some(_) => format!("WHERE {of_whom} AND line > ?2 ORDER BY line LIMIT ?3"),
         None => format!("WHERE {of_whom} AND ?2 IS NULL ORDER BY line DESC LIMIT ?3"),

@@ -4,6 +4,7 @@ use super::*;
 use crate::live::job::{Happening, Owner, Phase, Why, Wish};
 use crate::units::{Joules, Span};
 
+mod arrays;
 mod crash;
 mod damage;
 mod figures;
@@ -29,6 +30,7 @@ pub(super) fn waiting(number: u64) -> Entry {
         submit: Instant::from_millis(number),
         attempts: 0,
         phase: Phase::Waiting,
+        array: None,
     }
 }
 
@@ -63,7 +65,7 @@ pub(super) fn submission(numbers: impl Iterator<Item = u64>) -> Batch {
     for number in numbers {
         let at = Instant::from_millis(number);
         batch.submitted.push((waiting(number), program(number)));
-        batch.events.push(Event { at, what: Happening::Submitted { job: number } });
+        batch.events.push(Event { at, what: Happening::Submitted { job: number, element: None } });
         batch.now = (at, 1_000_000 + number as i64);
     }
     batch

@@ -10,6 +10,7 @@ use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::sealed;
 use super::state::State;
 use super::{Batch, Walls, wall_at};
+use crate::live::array::Element;
 use crate::live::job::{Entry, Phase};
 use crate::units::Instant;
 
@@ -21,7 +22,8 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), F
     submit(&transaction, batch)?;
     change(&transaction, batch)?;
     tell(&transaction, batch, &mut state.next_line)?;
-    let numbers = batch.submitted.iter().map(|(entry, _)| entry.number.saturating_add(1));
+    let new = batch.submitted.iter().map(|(entry, _)| entry).chain(&batch.elements);
+    let numbers = new.map(|entry| entry.number.saturating_add(1));
     state.next_number = numbers.fold(state.next_number, u64::max);
     state.take(batch);
     state.write(&transaction)?;
@@ -44,6 +46,17 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         programs.execute(params_from_iter(sealed([Value::Integer(number), program])))?;
         for after in &entry.wish.after {
             dependencies.execute((number, identity(after.job)?))?;
+        }
+    }
+    for entry in &batch.elements {
+        let times = Times::of(entry);
+        jobs.execute(params_from_iter(row(entry, times, times.walls(batch.now))?))?;
+        let number = identity(entry.number)?;
+        // The first one has the program of all.
+        let first = entry.array.map(|element| identity(Element::first(element.array)));
+        let others = entry.wish.after.iter().map(|after| identity(after.job));
+        for needed in first.into_iter().chain(others) {
+            dependencies.execute((number, needed?))?;
         }
     }
     Ok(())

@@ -129,6 +129,7 @@ fn running() -> JobLine {
         started: Some(THEN + 1),
         ran: Some(Span::from_millis(65_900)),
         time: Span::from_secs(3600),
+        array: None,
     }
 }
 
@@ -147,6 +148,7 @@ fn waiting() -> JobLine {
         started: None,
         ran: None,
         time: Span::from_secs(90_000),
+        array: None,
     }
 }
 
@@ -214,7 +216,7 @@ pub(super) fn history() -> Vec<HistoryLine> {
     let happenings = [
         Happening::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
         Happening::Limit { power: Some(1_000_000), base: 100_000 },
-        Happening::Submitted { job: 7 },
+        Happening::Submitted { job: 7, element: None },
         Happening::Started { job: 7, attempt: 1, allotment },
         Happening::Changed { job: 7, allotment: slower, because: Because::Squeezed },
         Happening::Ending { job: 7, why: Why::TimeLimit, forced: false, by: None },
@@ -241,6 +243,7 @@ fn forecast() -> Forecast {
         nodes: 2,
         power: Some(watts(200)),
         reason: None,
+        array: None,
     };
     let never = ForecastLine {
         power: None,

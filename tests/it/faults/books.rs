@@ -70,7 +70,7 @@ impl Books {
     }
 
     fn take(&mut self, what: &Happening) -> Result<(), String> {
-        if let Happening::Submitted { job } = what {
+        if let Happening::Submitted { job, .. } = what {
             return match self.jobs.insert(*job, Account::default()) {
                 None => Ok(()),
                 Some(_) => Err("a number is used twice".to_owned()),
@@ -195,7 +195,7 @@ mod tests {
     /// Two jobs of 100 W on two nodes, and then this.
     fn books(more: &[Happening]) -> Result<Books, String> {
         let mut story = vec![limit(200)];
-        story.extend((1..=3).map(|job| Happening::Submitted { job }));
+        story.extend((1..=3).map(|job| Happening::Submitted { job, element: None }));
         story.extend([started(1, 0, 100), started(2, 1, 100)]);
         story.extend_from_slice(more);
         let line = |(line, what): (u64, Happening)| HistoryLine {
@@ -232,7 +232,7 @@ mod tests {
             (vec![withdrawn(1), started(1, 0, 100)], "attempt 2 would be the next"),
             (vec![withdrawn(3)], "it has"),
             (vec![started(4, 2, 100)], "nobody submitted it"),
-            (vec![Happening::Submitted { job: 1 }], "a number is used twice"),
+            (vec![Happening::Submitted { job: 1, element: None }], "a number is used twice"),
         ] {
             let error = books(&more).unwrap_err();
             assert!(error.starts_with(why), "{error}");

@@ -147,6 +147,7 @@ pub(super) fn submission(nodes: u32, seconds: u32) -> Submission {
             output: "out".into(),
             errors: None,
         },
+        array: None,
     }
 }
 

@@ -149,7 +149,7 @@ impl Served {
             output: "/dev/null".into(),
             errors: None,
         };
-        Request::Submit(Box::new(Submission { wish, program }))
+        Request::Submit(Box::new(Submission { wish, program, array: None }))
     }
 
     pub(super) fn record(&self) -> PathBuf {

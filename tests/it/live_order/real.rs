@@ -111,7 +111,7 @@ fn seen(planned: &[Planned], history: &[HistoryLine]) -> Vec<Planned> {
     for HistoryLine { event, .. } in history {
         let place = |job: u64| job as usize - 1;
         match &event.what {
-            Happening::Submitted { job } => seen[place(*job)].submit = event.at,
+            Happening::Submitted { job, .. } => seen[place(*job)].submit = event.at,
             Happening::Started { job, .. } => {
                 starts.insert(*job, event.at);
             }

@@ -20,13 +20,14 @@ pub(super) struct Planned {
 
 impl Planned {
     pub(super) fn submission(&self, program: Program) -> Submission {
-        Submission { wish: self.wish.clone(), program }
+        Submission { wish: self.wish.clone(), program, array: None }
     }
 
     /// The job as a policy of this setup sees it.
     pub(super) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
         let Planned { submit, wish, .. } = self.clone();
-        let entry = Entry { number, owner, wish, submit, attempts: 0, phase: Phase::Waiting };
+        let entry =
+            Entry { number, owner, wish, submit, attempts: 0, phase: Phase::Waiting, array: None };
         setup.job(&entry).unwrap()
     }
 }

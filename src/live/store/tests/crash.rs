@@ -92,7 +92,8 @@ fn a_batch_is_there_as_a_whole_or_not_at_all() {
         let history = store.history(Query { limit: u32::MAX, ..Query::default() }).unwrap();
         assert_eq!(history.len() as u64, written);
         for line in history {
-            assert_eq!(line.event.what, Happening::Submitted { job: line.line });
+            let submitted = Happening::Submitted { job: line.line, element: None };
+            assert_eq!(line.event.what, submitted);
         }
         last = written;
     }

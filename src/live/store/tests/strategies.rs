@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::super::{Batch, Boot};
+use crate::live::array::Element;
 use crate::live::engine::{Allotment, End};
 use crate::live::job::{
     After, Because, Course, Ending as Asked, Entry, Event, Happening, Outcome, Owner, Phase,
@@ -60,14 +61,15 @@ impl Draft {
             })
             .collect();
         let boot = self.boot.clone().map(|(id, origin)| Boot { id, origin });
-        Batch { submitted, changed, events, budget: self.budget.clone(), now: self.now, boot }
+        let (elements, budget, now) = (Vec::new(), self.budget.clone(), self.now);
+        Batch { submitted, elements, changed, events, budget, now, boot }
     }
 }
 
 /// Lets an event be about a job, if it is about one at all.
 fn name(what: &mut Happening, number: u64) {
     match what {
-        Happening::Submitted { job }
+        Happening::Submitted { job, .. }
         | Happening::Held { job, .. }
         | Happening::Started { job, .. }
         | Happening::Withdrawn { job, .. }
@@ -130,16 +132,26 @@ fn joules() -> impl Strategy<Value = Joules> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    (any::<(u32, u32)>(), wish(), instant(), any::<u32>(), phase()).prop_map(
-        |((user, group), wish, submit, attempts, phase)| Entry {
+    (any::<(u32, u32)>(), wish(), instant(), any::<u32>(), phase(), option::of(element())).prop_map(
+        |((user, group), wish, submit, attempts, phase, array)| Entry {
             number: 0,
             owner: Owner { user, group },
             wish,
             submit,
             attempts,
             phase,
+            array,
         },
     )
+}
+
+/// An element whose array has a number that no job here gets to.
+fn element() -> impl Strategy<Value = Element> {
+    let array = 1_000_000_u64..=u64::from(u32::MAX);
+    (array, any::<[u32; 4]>(), any::<Option<u32>>()).prop_map(|(array, numbers, at_once)| {
+        let [index, count, least, most] = numbers;
+        Element { array, index, count, least, most, at_once }
+    })
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
@@ -277,7 +289,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         (text(), text()).prop_map(|(version, policy)| Happening::Began { version, policy }),
         Just(Happening::Stopped),
         any::<(Option<u64>, u64)>().prop_map(|(power, base)| Happening::Limit { power, base }),
-        Just(Happening::Submitted { job: 0 }),
+        Just(Happening::Submitted { job: 0, element: None }),
         any::<(bool, Option<u32>)>().prop_map(|(held, by)| Happening::Held { job: 0, held, by }),
         (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| Happening::Started {
             job: 0,
