@@ -8,7 +8,7 @@
 //! [`job`] is what is kept of each job, [`array`](mod@array) how one submission becomes many, [`wire`] what clients say over the [`socket`], [`answers`] and
 //! [`forecast`] what they are told. [`config`] says how a daemon is to work, [`setup`] is what comes of
 //! that, [`schedule`] what may be drawn by the clock on the wall, [`feed`] what may be drawn now;
-//! [`clock`] is the daemon's own, and [`log`] what it says. [`serve`] puts it all together.
+//! [`clock`] is the daemon's own, and [`log`] what it says. [`custody`] is which folders it relies on. [`serve`] puts it all together.
 
 pub mod answers;
 pub mod array;
@@ -16,6 +16,7 @@ mod clerk;
 pub mod clock;
 pub mod config;
 pub mod controller;
+pub mod custody;
 pub mod daemon;
 pub mod engine;
 pub mod feed;

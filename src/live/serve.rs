@@ -1,8 +1,7 @@
 //! A daemon put together from its configuration: file, engine, socket and signals around the loop.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -13,6 +12,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use super::clock::Clock;
 use super::config::{Config, ConfigError, Prepared};
+use super::custody::{Custody, CustodyError};
 use super::daemon::{Daemon, DaemonError, Rules, Wake};
 use super::engine::Attempt;
 use super::feed::Feed;
@@ -27,6 +27,9 @@ pub enum ServeError {
     /// The configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A folder that somebody else could change.
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
     /// A folder.
     #[error("cannot use the folder {}", path.display())]
     Folder {
@@ -65,6 +68,9 @@ pub enum ServeError {
     Daemon(#[from] DaemonError),
 }
 
+/// The folder in the state in which attempts have theirs.
+const ATTEMPTS: &str = "jobs";
+
 /// The rules of the house, as configured.
 fn setup(config: &Config, prepared: &Prepared) -> Setup {
     let mut operators = config.operators.clone();
@@ -84,20 +90,11 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
     }
 }
 
-/// Makes the folder in which state is kept, with those above it, if it is not there.
-pub fn make_state_folder(path: &Path) -> Result<(), ServeError> {
+/// The folder in which state is kept; it is made, with those above it, if it is not there.
+pub fn state_folder(path: &Path) -> Result<Custody, ServeError> {
     // Users' jobs find the file with their speed below root's; what is in it they may not read.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    let made = match path.is_dir() {
-        true => Ok(()),
-        // Whatever the umask says.
-        false => DirBuilder::new()
-            .recursive(true)
-            .mode(mode)
-            .create(path)
-            .and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode))),
-    };
-    made.map_err(|source| ServeError::Folder { path: path.to_owned(), source })
+    Ok(Custody::of(path, mode)?)
 }
 
 /// Runs a daemon until it is told to stop. `again` reads the configuration again.
@@ -109,13 +106,16 @@ pub fn serve(
     for remark in &prepared.remarks {
         tracing::warn!("{remark}");
     }
-    make_state_folder(&config.state)?;
-    let store = Store::open(&config.state)?;
+    let state = state_folder(&config.state)?;
+    state.check(ATTEMPTS)?;
+    let store = Store::open_in(&state)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
     let program =
         std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
-    let attempts = config.state.join("jobs");
+    let attempts = state.folder(ATTEMPTS, 0o711)?;
+    attempts.check_all()?;
+    let attempts = attempts.path().to_owned();
     let cpus = prepared.cpus.clone().unwrap_or_default();
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
     let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;

@@ -22,6 +22,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::custody::Custody;
 use super::job::{Entry, Event, Outcome, Program};
 use super::wire::HistoryLine;
 use crate::units::Instant;
@@ -42,6 +43,9 @@ mod write;
 
 pub use error::StoreError;
 pub use read::Reader;
+
+/// What the file is called.
+const DATABASE: &str = "busbar.db";
 
 /// The file, for the one who writes to it.
 #[derive(Debug)]
@@ -149,10 +153,16 @@ impl Store {
     /// Opens the state in a folder, or makes an empty one if there is none. Until it is dropped nobody
     /// else can open it.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| StoreError::Unwritable { path: folder.to_owned(), source })?;
+        Store::open_in(&Custody::of(folder, 0o700)?)
+    }
+
+    /// The same in a folder that is known to be the daemon's.
+    pub fn open_in(folder: &Custody) -> Result<Self, StoreError> {
+        let path = Store::path_in(folder.path());
+        for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
+            folder.check(&format!("{DATABASE}{ending}"))?;
+        }
         let lock = lock::Lock::take(folder)?;
-        let path = Store::path_in(folder);
         let connection = match path.symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path)?,
             _ => file::open(&path)?,
@@ -162,7 +172,7 @@ impl Store {
 
     /// The file of a state in a folder.
     pub fn path_in(folder: &Path) -> PathBuf {
-        folder.join("busbar.db")
+        folder.join(DATABASE)
     }
 
     /// A connection for those who only read, in a thread of their own: they never keep the one who

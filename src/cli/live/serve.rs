@@ -1,7 +1,6 @@
 //! `busbar serve`: the daemon.
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use rustix::fs::OFlags;
 
 use crate::cli::{print, warn};
 use crate::live::config::Config;
 use crate::live::log;
-use crate::live::serve::{make_state_folder, serve};
+use crate::live::serve::{serve, state_folder};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
@@ -123,10 +123,9 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
     if Client::connect(&config.socket).is_ok() {
         bail!("a daemon listens on {} already", config.socket.display());
     }
-    make_state_folder(&config.state)?;
-    let path = config.state.join("log");
-    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
-    let log = log.with_context(|| format!("cannot write to {}", path.display()))?;
+    let state = state_folder(&config.state)?;
+    let log = state.file("log", OFlags::WRONLY | OFlags::APPEND)?;
+    let path = state.path().join("log");
     let begun = log.metadata()?.len();
     let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
     let mut daemon = Command::new(std::env::current_exe()?)

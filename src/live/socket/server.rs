@@ -5,11 +5,10 @@
 //! request goes there as a [`Message`], and the answer comes back on the channel in it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -17,11 +16,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Clock};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
 
 use super::connection::{refuse, serve};
 use super::frame::line_of;
+use crate::live::custody::{Custody, CustodyError};
 use crate::live::job::Owner;
 use crate::live::wire::{RefusalKind, Reply, Request};
 
@@ -91,6 +91,9 @@ pub enum BindError {
         /// Which.
         path: PathBuf,
     },
+    /// Somebody else could put a socket in its place.
+    #[error(transparent)]
+    Custody(#[from] CustodyError),
     /// A file or folder cannot be used.
     #[error("cannot {what} {}", path.display())]
     File {
@@ -143,13 +146,9 @@ impl Server {
             let path = path.to_owned();
             move |source| BindError::File { what, path, source }
         };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            // Others have to get to the socket, and must not be able to put their own in its place.
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(0o755);
-            builder.create(folder).map_err(failed("make the folder", folder))?;
-        }
-        let lock = lock(path)?;
+        // Others have to get to the socket, and must not be able to put their own in its place.
+        let folder = Custody::around(folder_of(path), 0o755)?;
+        let lock = lock(path, &folder)?;
         make_way(path)?;
         let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
             io::ErrorKind::InvalidInput => BindError::TooLong { path: path.to_owned() },
@@ -215,15 +214,20 @@ impl Drop for Server {
     }
 }
 
+/// The folder of a socket.
+fn folder_of(path: &Path) -> &Path {
+    let named = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
+}
+
 /// Takes the lock beside the socket. It is never removed: whoever holds a lock of a file that is gone
 /// keeps nobody out.
-fn lock(path: &Path) -> Result<File, BindError> {
-    let mut name = OsString::from(path);
+fn lock(path: &Path, folder: &Custody) -> Result<File, BindError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
-    let name = PathBuf::from(name);
-    let failed = |source| BindError::File { what: "lock", path: name.clone(), source };
-    let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&name);
-    let file = open.map_err(failed)?;
+    let failed =
+        |source| BindError::File { what: "lock", path: folder.path().join(&name), source };
+    let file = folder.file(&name, OFlags::WRONLY)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(BindError::Another { path: path.to_owned() }),

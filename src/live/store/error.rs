@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use crate::live::custody::CustodyError;
+
 /// Why the state of a daemon cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -20,6 +22,9 @@ pub enum StoreError {
         /// The daemon's process, as far as is known.
         process: Option<u32>,
     },
+    /// Somebody else could change it.
+    #[error(transparent)]
+    Custody(CustodyError),
     /// The file is something else than a file.
     #[error(
         "{} is not a file; move it away, or name another folder for the state",
@@ -127,6 +132,15 @@ pub enum StoreError {
         /// What SQLite says.
         source: rusqlite::Error,
     },
+}
+
+impl From<CustodyError> for StoreError {
+    fn from(error: CustodyError) -> Self {
+        match error {
+            CustodyError::File { path, source, .. } => StoreError::Unwritable { path, source },
+            other => StoreError::Custody(other),
+        }
+    }
 }
 
 /// What went wrong, before it is said in which file.

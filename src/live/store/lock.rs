@@ -4,15 +4,17 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::StoreError;
+use crate::live::custody::Custody;
+
+/// What the file is called.
+const NAME: &str = "lock";
 
 /// How often one tries to take the lock, and how long one waits in between: whoever comes right after a
 /// daemon that was killed gets it.
@@ -27,18 +29,9 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of a folder, and leaves the number of this process there.
-    pub(super) fn take(folder: &Path) -> Result<Self, StoreError> {
-        let path = folder.join("lock");
-        let unwritable = |source| StoreError::Unwritable { path: path.clone(), source };
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            // Whoever may open it could lock it.
-            .mode(0o600)
-            .open(&path)
-            .map_err(unwritable)?;
+    pub(super) fn take(folder: &Custody) -> Result<Self, StoreError> {
+        // Whoever may open it could lock it, so nobody else may.
+        let mut file = folder.file(NAME, OFlags::RDWR)?;
         let mut locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
         for _ in 1..TRIES {
             if locked != Err(Errno::WOULDBLOCK) {
@@ -51,11 +44,14 @@ impl Lock {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
                 return Err(StoreError::InUse {
-                    folder: folder.to_owned(),
+                    folder: folder.path().to_owned(),
                     process: process(&mut file),
                 });
             }
-            Err(errno) => return Err(unwritable(errno.into())),
+            Err(errno) => {
+                let path = folder.path().join(NAME);
+                return Err(StoreError::Unwritable { path, source: errno.into() });
+            }
         }
         // A full disk is no reason not to hold a lock; the number is only for people.
         let _ = file

@@ -1,7 +1,8 @@
 //! Daemons that must not begin: the state is damaged, or is somebody else's.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use busbar::live::wire::{Reply, Request, State};
@@ -116,5 +117,112 @@ fn a_second_daemon() {
     served.drain();
     let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
     assert_eq!(shown.line.state, State::Completed);
+    served.stop();
+}
+
+/// A state folder that is not the daemon's work.
+struct Prepared {
+    outside: tempfile::TempDir,
+}
+
+impl Prepared {
+    fn new() -> Self {
+        let outside = tempfile::tempdir().unwrap();
+        let prepared = Prepared { outside };
+        fs::create_dir(prepared.state()).unwrap();
+        prepared.allow("state", 0o700);
+        prepared
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.outside.path().join(name)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    fn allow(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    /// What a daemon says that does not begin with it.
+    #[track_caller]
+    fn refused(&self, more: &[&str]) -> String {
+        let (state, socket) = (self.state(), self.path("socket"));
+        let places = ["--machine", "2", "--state", text(&state), "--socket", text(&socket)];
+        refused(&[&places, more].concat())
+    }
+}
+
+#[test]
+fn a_state_folder_that_others_can_write_to() {
+    let prepared = Prepared::new();
+    for mode in [0o777, 0o770] {
+        prepared.allow("state", mode);
+        let said = prepared.refused(&[]);
+        let in_background = prepared.refused(&["--background"]);
+        assert!(said.ends_with(&in_background), "{in_background}");
+        assert!(said.contains("can be written to by others"), "{said}");
+        assert!(said.contains(&format!("chmod go-w {}", prepared.state().display())), "{said}");
+    }
+    prepared.allow("state", 0o700);
+    prepared.allow("", 0o777);
+    let said = prepared.refused(&[]);
+    assert!(said.contains("could put something else in the place of"), "{said}");
+    assert_eq!(fs::read_dir(prepared.state()).unwrap().count(), 0, "nothing was made");
+}
+
+#[test]
+fn links_in_a_state_folder() {
+    let prepared = Prepared::new();
+    let (target, folder) = (prepared.path("target"), prepared.path("folder"));
+    fs::write(&target, "as it was").unwrap();
+    fs::create_dir(&folder).unwrap();
+    prepared.allow("folder", 0o750);
+    for (name, behind) in [("lock", &target), ("busbar.db", &target), ("jobs", &folder)] {
+        let link = prepared.state().join(name);
+        symlink(behind, &link).unwrap();
+        let said = prepared.refused(&[]);
+        assert!(said.contains(&format!("{} is a symbolic link", link.display())), "{said}");
+        fs::remove_file(link).unwrap();
+    }
+    // Where a daemon in the background writes.
+    let link = prepared.state().join("log");
+    symlink(&target, &link).unwrap();
+    let said = prepared.refused(&["--background"]);
+    assert!(said.contains(&format!("{} is a symbolic link", link.display())), "{said}");
+    assert_eq!(fs::read_to_string(&target).unwrap(), "as it was");
+    let mode = folder.metadata().unwrap().permissions().mode();
+    assert_eq!((mode & 0o777, fs::read_dir(&folder).unwrap().count()), (0o750, 0));
+}
+
+#[test]
+fn a_state_folder_of_somebody_else() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can give a folder to somebody else");
+        return;
+    }
+    // What a daemon that stopped properly has left, given to somebody else piece by piece.
+    let mut served = Served::new("easy", "");
+    served.begin_and_answer();
+    served.submit("exit 0");
+    served.drain();
+    served.stop();
+    let config = served.path("busbar.toml");
+    for name in ["", "busbar.db", "lock", "jobs"] {
+        let path = match name {
+            "" => served.state(),
+            name => served.state().join(name),
+        };
+        chown(&path, Some(65_533), None).unwrap();
+        let before = files(&served.state());
+        let said = refused(&["--config", text(&config)]);
+        assert!(said.contains(&format!("{} belongs to user 65533", path.display())), "{said}");
+        assert!(said.contains(&format!("chown -R 0 {}", path.display())), "{said}");
+        assert!(before == files(&served.state()), "it was touched");
+        chown(&path, Some(0), None).unwrap();
+    }
+    served.begin_and_answer();
     served.stop();
 }

@@ -35,6 +35,7 @@ fn files(folder: &Path) -> Files {
 fn put(files: &Files, folder: &Path) {
     for (name, bytes) in files {
         fs::write(folder.join(name), bytes).unwrap();
+        fs::set_permissions(folder.join(name), PermissionsExt::from_mode(0o600)).unwrap();
     }
 }
 
