@@ -284,7 +284,10 @@ impl Daemon {
                     self.unwritten_since = Some(now);
                 }
                 self.lower(&acts);
-                let message = format!("it could not be written down: {error}; try again later");
+                let message = match error {
+                    StoreError::Gone { .. } => format!("it could not be written down: {error}"),
+                    _ => format!("it could not be written down: {error}; try again later"),
+                };
                 self.start_over(now)?;
                 Ok(Err(Refusal { kind: RefusalKind::Unwritten, message }))
             }

@@ -32,6 +32,7 @@ mod file;
 mod inspection;
 mod lock;
 mod log;
+mod presence;
 mod prune;
 mod read;
 mod schema;
@@ -52,6 +53,7 @@ const DATABASE: &str = "busbar.db";
 pub struct Store {
     /// Closed before the lock is given up: fields are dropped in order.
     file: Reader,
+    presence: presence::Presence,
     _lock: lock::Lock,
 }
 
@@ -167,7 +169,8 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path)?,
             _ => file::open(&path)?,
         };
-        Ok(Store { file: Reader { path, connection }, _lock: lock })
+        let presence = presence::Presence::now(folder.path(), &path);
+        Ok(Store { file: Reader { path, connection }, presence, _lock: lock })
     }
 
     /// The file of a state in a folder.
@@ -184,14 +187,23 @@ impl Store {
     /// Writes a batch: all of it, or if there is an error nothing. When this returns it is on the disk.
     /// After an error the next batch can be tried.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
-        write::commit(connection, batch).map_err(|fault| fault.at(path))
+        write::commit(connection, batch).map_err(|fault| fault.at(path))?;
+        // What was written while the file was being removed is gone, too.
+        self.is_in_place()
+    }
+
+    /// An error if the folder or one of its files was removed or replaced: then nothing can be kept.
+    pub fn is_in_place(&self) -> Result<(), StoreError> {
+        self.presence.check()
     }
 
     /// Removes jobs that have been over since before an instant, with all that is kept of them, and
     /// other events from before: at most so many rows, the oldest first. Jobs that somebody waits for
     /// stay. Says how many rows were removed; if that is `at_most` there may be more.
     pub fn prune(&mut self, before: Instant, at_most: u32) -> Result<u32, StoreError> {
+        self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         prune::prune(connection, before, at_most).map_err(|fault| fault.at(path))
     }

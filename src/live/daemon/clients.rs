@@ -152,8 +152,12 @@ impl Daemon {
         let setup = self.controller.setup();
         let mut notices: Vec<String> =
             self.controller.shortage().map(str::to_owned).into_iter().collect();
-        if self.unwritten_since.is_some() {
-            notices.push("state cannot be written; nothing is started meanwhile".to_owned());
+        match self.store.is_in_place() {
+            Err(error) => notices.push(format!("nothing is started or accepted: {error}")),
+            Ok(()) if self.unwritten_since.is_some() => {
+                notices.push("state cannot be written; nothing is started meanwhile".to_owned());
+            }
+            Ok(()) => (),
         }
         for attempt in &self.unsure {
             notices

@@ -120,8 +120,11 @@ impl Watched {
                     self.revoked = Some(signal);
                 }
             }
-            // For a warden that is about to begin.
-            Signal::Suspend => self.folder.put(SUSPENDED)?,
+            // For a warden that is about to begin. Of one that has begun, the command is known.
+            Signal::Suspend => match self.folder.put(SUSPENDED) {
+                Err(error) if self.command.is_none() => return Err(error),
+                _ => {}
+            },
             Signal::Resume => {
                 self.folder.remove(SUSPENDED)?;
                 self.errand.signals.retain(|signal| *signal != Signal::Suspend);
@@ -174,11 +177,22 @@ impl Watched {
         result
     }
 
+    /// Whether the warden, which is no child of this process, has gone. Its lock says so; if somebody has
+    /// removed the folder with it, the kernel does.
+    fn is_abandoned(&mut self) -> io::Result<bool> {
+        // Without a warden that is known, the lock has to do.
+        let _ = self.meet();
+        match (self.warden, self.folder.path.try_exists()?) {
+            (Some(warden), false) => Ok(!warden.is_there()?),
+            _ => self.folder.is_over(),
+        }
+    }
+
     /// How it stands.
     pub(super) fn look(&mut self) -> io::Result<Stand> {
         let is_alone = match &mut self.child {
             Some(child) => child.try_wait()?.is_some(),
-            None => self.folder.is_over()?,
+            None => self.is_abandoned()?,
         };
         if !is_alone {
             return Ok(Stand::Watched);

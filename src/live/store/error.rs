@@ -73,6 +73,18 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
+    /// The folder or a file was removed or replaced while it was used.
+    #[error(
+        "{} was {what} while the daemon ran: what it would write down now would be lost. Put back what was \
+         there; or stop the daemon, and look after the jobs that run before you start it again",
+        path.display()
+    )]
+    Gone {
+        /// Which.
+        path: PathBuf,
+        /// What happened to it.
+        what: &'static str,
+    },
     /// There is no room on the disk.
     #[error(
         "the disk of {} is full; nothing was written: make room there, and try again",
