@@ -88,11 +88,19 @@ struct Daemon {
 impl Daemon {
     /// Asks, on a connection of its own, as soon as the daemon is not too busy. A refusal is an error.
     fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
-        let path = self.socket.clone().unwrap_or_else(default_socket);
-        again::while_busy(|| match Client::connect(&path)?.ask(request)? {
+        again::while_busy(|| self.ask_on(&mut self.connect()?, request))
+    }
+
+    fn connect(&self) -> anyhow::Result<Client> {
+        Ok(Client::connect(&self.socket.clone().unwrap_or_else(default_socket))?)
+    }
+
+    /// The same on a connection that is there.
+    fn ask_on(&self, client: &mut Client, request: &Request) -> anyhow::Result<Reply> {
+        match client.ask(request)? {
             Reply::Error(refusal) => Err(refusal.into()),
             reply => Ok(reply),
-        })
+        }
     }
 
     /// Prints an answer: as it came for programs, in words for people.

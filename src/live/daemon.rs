@@ -75,6 +75,17 @@ pub struct Daemon {
     is_stopping: bool,
     /// That nothing can be written, since when.
     unwritten_since: Option<Instant>,
+    /// That the state was removed or replaced, as far as was said.
+    is_gone: bool,
+}
+
+/// Why a daemon looks around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It does so now and then.
+    Usual,
+    /// An operator wants it to.
+    Asked,
 }
 
 /// What does not change while a daemon runs.
@@ -125,6 +136,7 @@ impl Daemon {
             clerk,
             is_stopping: false,
             unwritten_since: None,
+            is_gone: false,
         };
         daemon.controller.began(now);
         daemon.find_jobs(now);
@@ -158,10 +170,15 @@ impl Daemon {
         }
     }
 
-    /// Works until it is told to stop.
-    pub fn run(&mut self, inbox: &Receiver<Wake>) -> Result<(), DaemonError> {
+    /// Works until it is told to stop. `look` is called now and then, to see whether all is still there
+    /// that is around a daemon, and whenever an operator has the configuration read again.
+    pub fn run(
+        &mut self,
+        inbox: &Receiver<Wake>,
+        mut look: impl FnMut(Look),
+    ) -> Result<(), DaemonError> {
         while !self.is_stopping {
-            let (mut requests, mut lists) = (Vec::new(), 0);
+            let (mut requests, mut lists, mut is_asked) = (Vec::new(), 0, false);
             let mut next = match self.controller.is_clean() {
                 true => match inbox.recv_timeout(self.rest()) {
                     Ok(wake) => Some(wake),
@@ -178,7 +195,10 @@ impl Daemon {
                         requests.push(message);
                     }
                     Wake::Nudge => (),
-                    Wake::Reload => self.reload(),
+                    Wake::Reload => {
+                        self.reload();
+                        is_asked = true;
+                    }
                     Wake::Stop => self.is_stopping = true,
                 }
                 let has_room = requests.len() < MOST_REQUESTS && lists < MOST_LISTS;
@@ -188,8 +208,21 @@ impl Daemon {
                 };
             }
             self.cycle(requests)?;
+            if self.pace.is_time_to_look(self.clock.now()) || is_asked {
+                self.look_at_state();
+                look(if is_asked { Look::Asked } else { Look::Usual });
+            }
         }
         Ok(())
+    }
+
+    /// Says so if the state was removed, although there is nothing to be written at the moment.
+    fn look_at_state(&mut self) {
+        let gone = self.store.is_in_place().err();
+        if let Some(error) = gone.as_ref().filter(|_| !self.is_gone) {
+            tracing::error!(%error, "nothing is started or accepted");
+        }
+        self.is_gone = gone.is_some();
     }
 
     /// How long there is nothing to do, unless something happens.
@@ -231,6 +264,8 @@ impl Daemon {
         let written = self.write_and_act(now)?;
         for (reply, what) in pending {
             let answer = match (what, &written) {
+                // It does, although that could not be written down.
+                (Pending::Written(Reply::Stopping), _) => Reply::Stopping,
                 (Pending::Written(_) | Pending::WrittenAndSeen(_), Err(refusal)) => {
                     Reply::Error(refusal.clone())
                 }

@@ -13,7 +13,7 @@ use signal_hook::iterator::{Handle, Signals};
 use super::clock::Clock;
 use super::config::{Config, ConfigError, Prepared};
 use super::custody::{Custody, CustodyError};
-use super::daemon::{Daemon, DaemonError, Rules, Wake};
+use super::daemon::{Daemon, DaemonError, Look, Rules, Wake};
 use super::engine::Attempt;
 use super::feed::Feed;
 use super::local::Local;
@@ -147,21 +147,43 @@ pub fn serve(
         connections: config.limits.connections as usize,
         ..Limits::default()
     };
-    let server = Server::bind(&config.socket, limits, sender)?;
+    let mut server = Server::bind(&config.socket, limits, sender)?;
     tracing::info!(
         socket = %config.socket.display(),
         machine = %prepared.machine.name,
         policy = %config.policy,
         "busbar is at work"
     );
-    let result = daemon.run(&inbox);
+    let mut in_the_way = None;
+    let result = daemon.run(&inbox, |why| restore(&mut server, why, &mut in_the_way));
     signals.close();
     // Whoever still waits for an answer gets none.
     drop(inbox);
-    server.stop();
+    let parting = server.stop();
     daemon.close()?;
     tracing::info!("busbar has stopped; jobs run on");
+    // Whoever asked for this learns that it is done: another daemon can begin.
+    drop(parting);
     Ok(result?)
+}
+
+/// Sees to it that clients find the socket. What is in the way is said once.
+fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
+    let now = match server.restore(why == Look::Asked) {
+        Ok(false) => None,
+        Ok(true) => {
+            tracing::warn!("the socket was removed; it is there again");
+            None
+        }
+        Err(error) => {
+            let source = std::error::Error::source(&error);
+            Some(source.map_or(error.to_string(), |source| format!("{error}: {source}")))
+        }
+    };
+    if let Some(error) = now.as_ref().filter(|error| in_the_way.as_ref() != Some(*error)) {
+        tracing::error!(error, "clients cannot reach the daemon");
+    }
+    *in_the_way = now;
 }
 
 /// Tells the loop of signals.

@@ -15,4 +15,4 @@ pub mod server;
 mod tests;
 
 pub use client::{Client, ClientError};
-pub use server::{BindError, Limits, Message, Server};
+pub use server::{BindError, Limits, Message, Parting, Server};

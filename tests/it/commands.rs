@@ -147,7 +147,7 @@ assumed: jobs take all of the time they ask for
       notice  the disk is nearly full
 ",
     );
-    assert_prints(&daemon, &["stop"], "the daemon stops; jobs run on");
+    assert_prints(&daemon, &["stop"], "the daemon has stopped; jobs run on");
 }
 
 /// Whatever is shown in tables is given to programs as the daemon said it.
@@ -165,8 +165,8 @@ fn programs_get_what_the_daemon_said() {
         &["history"],
         &["forecast"],
         &["status"],
-        &["stop"],
         &["submit", "--", "true"],
+        &["stop"],
     ];
     for command in commands {
         let printed = daemon.prints(&[&command[..1], &["--json"], &command[1..]].concat());

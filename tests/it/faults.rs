@@ -4,7 +4,7 @@
 //! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk` and `clock` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `refused` is about daemons that must not begin,
-//! `vanished` about state that is removed under a daemon.
+//! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
 //! many jobs in one daemon's life. The figures in `docs/live-faults.md` are what it prints with
@@ -23,6 +23,7 @@ mod killed;
 mod refused;
 mod served;
 mod soak;
+mod stopped;
 mod vanished;
 
 /// Longer than anything here takes, on the slowest of machines.

@@ -12,7 +12,7 @@ pub(in crate::cli) struct Status {
     daemon: Daemon,
 }
 
-/// Stop the daemon; jobs run on, and are found again when it is started
+/// Stop the daemon, and wait until another one can be started; jobs run on, and are found again by that
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Stop {
     #[command(flatten)]
@@ -27,10 +27,13 @@ pub(super) fn run(arguments: &Status) -> anyhow::Result<()> {
 }
 
 pub(super) fn stop(arguments: &Stop) -> anyhow::Result<()> {
-    match arguments.daemon.ask(&Request::Stop)? {
-        Reply::Stopping => arguments
-            .daemon
-            .show(&Reply::Stopping, |_| "the daemon stops; jobs run on\n".to_owned()),
+    let daemon = &arguments.daemon;
+    let mut client = daemon.connect()?;
+    match daemon.ask_on(&mut client, &Request::Stop)? {
+        Reply::Stopping => {
+            client.wait_for_end()?;
+            daemon.show(&Reply::Stopping, |_| "the daemon has stopped; jobs run on\n".to_owned())
+        }
         reply => Err(unexpected(&reply)),
     }
 }

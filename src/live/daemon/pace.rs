@@ -11,18 +11,23 @@ const REMEMBERED: usize = 1000;
 /// How long the daemon waits before it looks for old jobs again.
 const BETWEEN_PRUNINGS: Span = Span::from_secs(60);
 
+/// How long it waits before it looks again whether its files are where they were.
+const BETWEEN_LOOKS: Span = Span::from_secs(1);
+
 pub(super) struct Pace {
     since: i64,
     cycles: u64,
     /// In microseconds.
     latest: VecDeque<u64>,
     next_pruning: Instant,
+    next_look: Instant,
 }
 
 impl Pace {
     /// From this moment on, by the clock on the wall.
     pub(super) fn new(since: i64) -> Self {
-        Pace { since, cycles: 0, latest: VecDeque::new(), next_pruning: Instant::ZERO }
+        let latest = VecDeque::new();
+        Pace { since, cycles: 0, latest, next_pruning: Instant::ZERO, next_look: Instant::ZERO }
     }
 
     pub(super) fn note(&mut self, took: Duration) {
@@ -50,6 +55,14 @@ impl Pace {
         let is_time = now >= self.next_pruning;
         if is_time {
             self.next_pruning = now + BETWEEN_PRUNINGS;
+        }
+        is_time
+    }
+
+    pub(super) fn is_time_to_look(&mut self, now: Instant) -> bool {
+        let is_time = now >= self.next_look;
+        if is_time {
+            self.next_look = now + BETWEEN_LOOKS;
         }
         is_time
     }

@@ -1,6 +1,6 @@
 //! The client's side of the socket: one question at a time.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,6 +97,29 @@ impl Client {
             (Ok(()), Ok(_)) => io::ErrorKind::UnexpectedEof.into(),
         };
         Err(ClientError::Silent { path: self.path.clone(), source: plain(cause) })
+    }
+}
+
+impl Client {
+    /// Waits until the daemon closes the connection. One that stops does so last, when its socket and its
+    /// state are free for the next.
+    pub fn wait_for_end(mut self) -> Result<(), ClientError> {
+        let mut unread = [0; 512];
+        loop {
+            match self.stream.read(&mut unread) {
+                Ok(0) => return Ok(()),
+                Ok(_) => continue,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        let text = format!("it has not stopped within {} s", PATIENCE.as_secs());
+                        let source = io::Error::new(io::ErrorKind::TimedOut, text);
+                        return Err(ClientError::Silent { path: self.path, source });
+                    }
+                    _ => return Ok(()),
+                },
+            }
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 //! request goes there as a [`Message`], and the answer comes back on the channel in it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -111,11 +112,23 @@ pub enum BindError {
 pub struct Server {
     path: PathBuf,
     listener: UnixListener,
+    /// Which file its name stands for.
+    identity: Identity,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
     /// Held as long as the server lives, so that two daemons that begin together do not take the socket
     /// from each other.
-    _lock: File,
+    lock: File,
+}
+
+/// The device of a file, and its number there.
+type Identity = (u64, u64);
+
+/// Connections that are over but for their end: clients see that they are closed when this is dropped.
+/// Whoever waits for a daemon to end waits for that.
+#[derive(Debug, Default)]
+pub struct Parting {
+    _streams: Vec<UnixStream>,
 }
 
 #[derive(Debug)]
@@ -131,6 +144,8 @@ struct Shared {
 struct Open {
     next: u64,
     streams: BTreeMap<u64, (Owner, UnixStream)>,
+    /// What is to be listened on from now on, when the one before it is shut down.
+    successor: Option<UnixListener>,
     is_stopping: bool,
 }
 
@@ -149,13 +164,7 @@ impl Server {
         // Others have to get to the socket, and must not be able to put their own in its place.
         let folder = Custody::around(folder_of(path), 0o755)?;
         let lock = lock(path, &folder)?;
-        make_way(path)?;
-        let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
-            io::ErrorKind::InvalidInput => BindError::TooLong { path: path.to_owned() },
-            _ => failed("listen on", path)(source),
-        })?;
-        fs::set_permissions(path, Permissions::from_mode(0o666))
-            .map_err(failed("let others use", path))?;
+        let (listener, identity) = listen(path)?;
         let shared =
             Arc::new(Shared { limits, open: Mutex::default(), closed: Condvar::default() });
         let own = listener.try_clone().map_err(failed("listen on", path))?;
@@ -163,11 +172,36 @@ impl Server {
             .name("accept".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || shared.accept(&own, &loop_end)
+                move || shared.accept(own, &loop_end)
             })
             .map_err(failed("listen on", path))?;
         let path = path.to_owned();
-        Ok(Server { path, listener, shared, accepting: Some(accepting), _lock: lock })
+        Ok(Server { path, listener, identity, shared, accepting: Some(accepting), lock })
+    }
+
+    /// Listens under its name again if somebody has removed its file; says whether that was so. The
+    /// folder is made again only if that is wanted. Connections that are open are not affected.
+    pub fn restore(&mut self, may_make_folder: bool) -> Result<bool, BindError> {
+        if identity(&self.path) == Some(self.identity) {
+            return Ok(false);
+        }
+        let failed =
+            |source| BindError::File { what: "listen again on", path: self.path.clone(), source };
+        let folder = folder_of(&self.path);
+        if !may_make_folder && !folder.exists() {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "its folder is gone")));
+        }
+        let folder = Custody::around(folder, 0o755)?;
+        let held = self.lock.metadata().map_err(failed)?;
+        if identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino())) {
+            self.lock = lock(&self.path, &folder)?;
+        }
+        let (listener, identity) = listen(&self.path)?;
+        self.shared.open().successor = Some(listener.try_clone().map_err(failed)?);
+        let before = std::mem::replace(&mut self.listener, listener);
+        self.identity = identity;
+        let _ = rustix::net::shutdown(&before, rustix::net::Shutdown::Both);
+        Ok(true)
     }
 
     /// How many connections are open.
@@ -177,20 +211,25 @@ impl Server {
 
     /// Lets nobody in any more, and waits until those who are here have read their answers, but not
     /// longer than they may take. Requests that the loop has not answered are answered only when it drops
-    /// them, so its end of the channel should be gone by now. Dropping the server does the same.
-    pub fn stop(mut self) {
-        self.close();
+    /// them, so its end of the channel should be gone by now. Clients see that they are disconnected when
+    /// what is returned is dropped. Dropping the server does the same.
+    pub fn stop(mut self) -> Parting {
+        self.close()
     }
 
-    fn close(&mut self) {
-        let Some(accepting) = self.accepting.take() else { return };
+    fn close(&mut self) -> Parting {
+        let Some(accepting) = self.accepting.take() else { return Parting::default() };
         self.shared.open().is_stopping = true;
         // The file goes first: who looks for a daemon from now on finds none.
-        let _ = fs::remove_file(&self.path);
+        if identity(&self.path) == Some(self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         let _ = accepting.join();
         let until = Clock::now() + self.shared.limits.answer;
         let mut open = self.shared.open();
+        let streams = open.streams.values();
+        let parting = streams.filter_map(|(_, stream)| stream.try_clone().ok()).collect();
         for (_, stream) in open.streams.values() {
             let _ = stream.shutdown(Shutdown::Read);
         }
@@ -205,6 +244,7 @@ impl Server {
         for (_, stream) in open.streams.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
+        Parting { _streams: parting }
     }
 }
 
@@ -220,13 +260,36 @@ fn folder_of(path: &Path) -> &Path {
     named.unwrap_or(Path::new("."))
 }
 
+fn identity(path: &Path) -> Option<Identity> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Makes a socket of this name, for everybody to use.
+fn listen(path: &Path) -> Result<(UnixListener, Identity), BindError> {
+    let failed = |what| move |source| BindError::File { what, path: path.to_owned(), source };
+    make_way(path)?;
+    let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
+        io::ErrorKind::InvalidInput => BindError::TooLong { path: path.to_owned() },
+        _ => failed("listen on")(source),
+    })?;
+    fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(failed("let others use"))?;
+    let gone = || failed("listen on")(io::ErrorKind::NotFound.into());
+    let identity = identity(path).ok_or_else(gone)?;
+    Ok((listener, identity))
+}
+
+/// The name of the lock beside a socket.
+fn lock_of(path: &Path) -> OsString {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    name
+}
+
 /// Takes the lock beside the socket. It is never removed: whoever holds a lock of a file that is gone
 /// keeps nobody out.
 fn lock(path: &Path, folder: &Custody) -> Result<File, BindError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".lock");
-    let failed =
-        |source| BindError::File { what: "lock", path: folder.path().join(&name), source };
+    let name = lock_of(path);
+    let failed = |source| BindError::File { what: "lock", path: folder.path().join(&name), source };
     let file = folder.file(&name, OFlags::WRONLY)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
@@ -258,18 +321,28 @@ impl Shared {
 
     fn accept<T: From<Message> + Send + 'static>(
         self: Arc<Self>,
-        listener: &UnixListener,
+        mut listener: UnixListener,
         loop_end: &Sender<T>,
     ) {
         loop {
-            match listener.accept() {
-                Ok((stream, _)) => self.admit(stream, loop_end),
-                Err(_) if self.open().is_stopping => return,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    thread::sleep(PAUSE);
+            let error = match listener.accept() {
+                Ok((stream, _)) => {
+                    self.admit(stream, loop_end);
+                    continue;
                 }
+                Err(error) => error,
+            };
+            let mut open = self.open();
+            if open.is_stopping {
+                return;
             }
+            if let Some(successor) = open.successor.take() {
+                listener = successor;
+                continue;
+            }
+            drop(open);
+            tracing::warn!(%error, "cannot accept a connection");
+            thread::sleep(PAUSE);
         }
     }
 

@@ -21,7 +21,8 @@ const THEN: i64 = 1_767_323_045;
 pub(super) struct Daemon {
     pub(super) folder: TempDir,
     pub(super) asked: Arc<Mutex<Vec<Request>>>,
-    server: Server,
+    /// Until it is asked to stop.
+    server: Arc<Mutex<Option<Server>>>,
 }
 
 impl Daemon {
@@ -46,12 +47,18 @@ impl Daemon {
         let (sender, messages) = mpsc::channel::<Message>();
         let server = Server::bind(&folder.path().join("socket"), limits, sender).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let remembered = Arc::clone(&asked);
+        let server = Arc::new(Mutex::new(Some(server)));
+        let (remembered, running) = (Arc::clone(&asked), Arc::clone(&server));
         std::thread::spawn(move || {
             for message in messages {
                 remembered.lock().unwrap().push(message.request.clone());
+                let answer = answer(&message.request);
+                let is_last = answer == Reply::Stopping;
                 // Whoever asked may have gone.
-                let _ = message.reply.send(answer(&message.request));
+                let _ = message.reply.send(answer);
+                if is_last {
+                    drop(running.lock().unwrap().take().map(Server::stop));
+                }
             }
         });
         Daemon { folder, asked, server }
@@ -59,7 +66,7 @@ impl Daemon {
 
     /// It is gone, and leaves its folder.
     pub(super) fn stop(self) -> TempDir {
-        self.server.stop();
+        drop(self.server.lock().unwrap().take().map(Server::stop));
         self.folder
     }
 
