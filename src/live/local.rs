@@ -73,7 +73,7 @@ impl Local {
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name();
             let attempt = name.to_str().and_then(|name| {
-                let (job, number) = name.trim_end_matches(".speed").split_once('.')?;
+                let (job, number) = speed::folder_of(name).split_once('.')?;
                 Some(Attempt { job: job.parse().ok()?, number: number.parse().ok()? })
             });
             if let Some(attempt) = attempt

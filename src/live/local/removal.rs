@@ -45,7 +45,7 @@ impl Drop for Removal {
 
 /// What cannot be removed takes room and does no harm.
 fn remove(folder: &Path) {
-    let _ = fs::remove_file(speed::file_of(folder));
+    speed::remove(&speed::file_of(folder));
     let _ = fs::remove_dir_all(folder);
 }
 
@@ -62,6 +62,8 @@ mod tests {
             fs::create_dir(&folder).unwrap();
             fs::write(folder.join("ended.json"), "").unwrap();
             speed::write(&speed::file_of(&folder), speed::FULL).unwrap();
+            // A daemon was killed while it wrote another.
+            fs::write(place.path().join(format!("{number}.1.speed.unfinished")), "0.").unwrap();
             removal.remove(folder);
         }
         removal.remove(place.path().join("never there"));

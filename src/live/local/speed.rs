@@ -20,20 +20,45 @@ pub const VARIABLE: &str = "BUSBAR_SPEED_FILE";
 /// As fast as without a cap.
 pub const FULL: u32 = 1_000_000;
 
+/// How the names of the file and of one that is being written end.
+const ENDING: &str = ".speed";
+const UNFINISHED: &str = ".unfinished";
+
 /// The file that belongs to the folder of an attempt.
 pub(super) fn file_of(folder: &Path) -> PathBuf {
-    let mut path = OsString::from(folder);
-    path.push(".speed");
+    with(folder, ENDING)
+}
+
+/// The name of the folder that a file like this belongs to, whether or not it was finished; any other
+/// name as it is.
+pub(super) fn folder_of(name: &str) -> &str {
+    let finished = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    finished.strip_suffix(ENDING).unwrap_or(name)
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(path);
+    path.push(ending);
     path.into()
 }
 
 /// Writes a speed, in millionths; whoever reads meanwhile sees the old one or the new one.
 pub(super) fn write(path: &Path, millionths: u32) -> io::Result<()> {
-    let mut beside = OsString::from(path);
-    beside.push(".unfinished");
-    fs::write(&beside, format!("{}.{:06}\n", millionths / FULL, millionths % FULL))?;
-    fs::set_permissions(&beside, Permissions::from_mode(0o644))?;
-    fs::rename(&beside, path)
+    let beside = with(path, UNFINISHED);
+    let written = fs::write(&beside, format!("{}.{:06}\n", millionths / FULL, millionths % FULL))
+        .and_then(|()| fs::set_permissions(&beside, Permissions::from_mode(0o644)))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // What is left of it says nothing.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Removes the file, and what is left of one that was not finished.
+pub(super) fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_file(with(path, UNFINISHED));
 }
 
 /// Reads a speed, in millionths.
@@ -49,6 +74,20 @@ pub fn read(path: &Path) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_that_is_not_finished_belongs_to_its_folder() {
+        for name in ["7.1", "7.1.speed", "7.1.speed.unfinished"] {
+            assert_eq!(folder_of(name), "7.1");
+        }
+        assert_eq!(folder_of("7.1.unfinished"), "7.1.unfinished");
+        let folder = tempfile::tempdir().unwrap();
+        let path = file_of(&folder.path().join("7.1"));
+        // What it would be renamed to is in the way.
+        fs::create_dir(&path).unwrap();
+        write(&path, FULL).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
+    }
 
     #[test]
     fn speeds_are_read_as_they_were_written() {
