@@ -104,8 +104,11 @@ const MOST_REQUESTS: usize = 250;
 /// and the most of them that ask for all jobs, which takes longer than anything else.
 const MOST_LISTS: usize = 4;
 
-/// How many old jobs are removed at once.
+/// How many rows of old jobs are removed at once,
 const MOST_PRUNED: u32 = 200;
+
+/// and how many pages of 4 KiB are given back to the disk at once.
+const MOST_PAGES: u32 = 256;
 
 impl Daemon {
     /// A daemon that goes on with what was written down.
@@ -372,8 +375,17 @@ impl Daemon {
             Instant::from_millis(now.millis().saturating_sub(self.rules.retention.millis()));
         match self.store.prune(before, MOST_PRUNED) {
             Ok(removed) if removed == MOST_PRUNED => self.pace.prune_again(),
-            Ok(_) => (),
+            Ok(_) => self.shrink(),
             Err(error) => tracing::warn!(%error, "old jobs cannot be removed"),
+        }
+    }
+
+    /// Gives back some of the room that old jobs took.
+    fn shrink(&mut self) {
+        match self.store.shrink(MOST_PAGES) {
+            Ok(true) => self.pace.prune_again(),
+            Ok(false) => (),
+            Err(error) => tracing::warn!(%error, "the state cannot be made smaller"),
         }
     }
 

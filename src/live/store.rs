@@ -17,8 +17,8 @@
 //! notice a byte that changed inside a value. A file that is damaged is refused, and nothing of it is
 //! touched. What cannot be told is a log whose end is missing: it looks like one that was never written.
 //!
-//! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, so the file
-//! is as large as the most that was ever kept at once.
+//! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, and if there
+//! are many of them [given back](Store::shrink).
 
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,7 @@ mod prune;
 mod read;
 mod schema;
 mod seal;
+mod shrink;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -206,6 +207,14 @@ impl Store {
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         prune::prune(connection, before, at_most).map_err(|fault| fault.at(path))
+    }
+
+    /// Gives pages back to the disk that nothing is in any more, if there are many: at most so many. Says
+    /// whether there are more. The file is smaller when the log is next taken into it.
+    pub fn shrink(&mut self, at_most: u32) -> Result<bool, StoreError> {
+        self.is_in_place()?;
+        let Reader { path, connection } = &self.file;
+        shrink::shrink(connection, at_most).map_err(|source| error::Fault::Sqlite(source).at(path))
     }
 
     /// What a daemon has to know when it begins.

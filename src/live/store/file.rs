@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::StoreError;
 use super::error::Fault;
 use super::inspection::inspect;
 use super::schema::{STEPS, migrate};
+use super::{StoreError, shrink};
 
 /// How long somebody else's hold on the file is waited for, such as that of a shell of SQLite.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,6 +62,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let fail = |source| Fault::Sqlite(source).at(path);
     let mut connection = connect(path).map_err(fail)?;
     migrate(&mut connection, STEPS).map_err(fail)?;
+    // One that is too large for its disk cannot be made to shrink, and can be used all the same.
+    let _ = shrink::enable(&connection);
     // So that the log holds nothing but what this daemon writes. On a full disk it stays as it is, and
     // the first who wants to write will be told.
     let _ = empty_log(&connection);
@@ -80,6 +82,8 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(plain(path), flags)?;
     connection.busy_timeout(PATIENCE)?;
+    // Before anything is in the file; later it only says what `VACUUM` is to do.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // A commit is on the disk when it is said to be done.
     connection.pragma_update(None, "synchronous", "FULL")?;

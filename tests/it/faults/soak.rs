@@ -116,3 +116,35 @@ fn old_jobs_make_room() {
     println!("1440 jobs by hand: {after_a_third} bytes after a third, {last} in the end");
     assert!(last <= after_a_third * 5 / 4, "{after_a_third}, {last}");
 }
+
+/// A day with many large jobs, and quiet ones after it: the room that they took is given back, a little in
+/// each cycle.
+#[test]
+fn a_great_day_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut day = ByHand::new(folder.path(), "easy", &daily(&[(0, "400W")]));
+    day.retention = Span::from_secs(60);
+    day.begin();
+    for _ in 0..10 {
+        let (reply, _answers) = channel();
+        let message = |_| {
+            let mut job = submission(1, 60);
+            job.wish.held = true;
+            job.program.environment.push(("LARGE".to_owned(), "x".repeat(50_000)));
+            Message { request: Request::Submit(Box::new(job)), peer: ROOT, reply: reply.clone() }
+        };
+        day.daemon.as_mut().unwrap().cycle((0..20).map(message).collect()).unwrap();
+    }
+    day.ask(Request::Cancel { jobs: (1..=200).collect() });
+    day.end();
+    day.begin();
+    let database = folder.path().join("busbar.db");
+    let large = fs::metadata(&database).unwrap().len();
+    for _ in 0..60 {
+        day.pass(10);
+    }
+    day.end();
+    let small = fs::metadata(&database).unwrap().len();
+    println!("200 jobs of 50 kB: {large} bytes, and {small} when they are forgotten");
+    assert!(large > 8 << 20 && small < 2 << 20, "{large}, {small}");
+}

@@ -97,3 +97,68 @@ fn the_file_stays_as_large_as_what_is_kept() {
     store.close().unwrap();
     assert_eq!(sizes(folder.path()).1, 0);
 }
+
+/// Fills a store, removes nearly everything, and says how large the file was and is.
+fn filled_and_emptied(store: &mut Store, folder: &Path) -> (u64, u64) {
+    let mut batch = submission(1..=2000);
+    for (_, program) in &mut batch.submitted {
+        program.environment.push(("LARGE".to_owned(), "x".repeat(10_000)));
+    }
+    store.commit(&batch).unwrap();
+    let ends = (2..=2000).map(|job| over(&waiting(job), Instant::from_secs(1)));
+    store.commit(&Batch { changed: ends.collect(), ..Batch::default() }).unwrap();
+    let empty_log = |store: &Store| {
+        store.connection().query_row("PRAGMA wal_checkpoint", (), |_| Ok(())).unwrap();
+        sizes(folder).0
+    };
+    let full = empty_log(store);
+    while store.prune(Instant::NEVER, 1000).unwrap() == 1000 {}
+    let mut steps = 0;
+    while store.shrink(100).unwrap() {
+        steps += 1;
+        assert!(steps < 1000, "it comes to an end");
+    }
+    assert!(steps > 10, "a little at a time: {steps}");
+    (full, empty_log(store))
+}
+
+#[test]
+fn room_that_is_not_needed_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let (full, empty) = filled_and_emptied(&mut store, folder.path());
+    assert!(full > 20 << 20 && empty < 2 << 20, "{full}, {empty}");
+    assert!(store.job(1).unwrap().is_some());
+    store.close().unwrap();
+    assert_eq!(Store::open(folder.path()).unwrap().load().unwrap().next, 2001);
+}
+
+/// Files that were made before they could shrink learn it when they are opened.
+#[test]
+fn an_old_file_learns_to_shrink() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.commit(&submission(1..=1)).unwrap();
+    store.connection().execute_batch("PRAGMA auto_vacuum = NONE; VACUUM").unwrap();
+    store.prune(Instant::NEVER, 1000).unwrap();
+    let before = super::everything(&store);
+    store.close().unwrap();
+    let kind = |store: &Store| -> u32 {
+        store.connection().pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap()
+    };
+    let old = rusqlite::Connection::open(Store::path_in(folder.path())).unwrap();
+    let old_kind: u32 = old.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+    assert_eq!(old_kind, 0);
+    drop(old);
+    let mut store = Store::open(folder.path()).unwrap();
+    assert_eq!(kind(&store), 2);
+    assert_eq!(super::everything(&store), before);
+    store
+        .commit(&Batch { changed: vec![over(&waiting(1), Instant::ZERO)], ..Batch::default() })
+        .unwrap();
+    store.prune(Instant::NEVER, 1000).unwrap();
+    store.close().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.commit(&submission(2..=2)).unwrap();
+    assert_eq!(store.load().unwrap().jobs.len(), 1);
+}
