@@ -33,6 +33,7 @@ mod tests;
 use arrays::Arrays;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
+use recovery::Failure;
 pub use requests::WasGood;
 
 /// The jobs of a daemon, and who decides about them.
@@ -57,6 +58,8 @@ pub struct Controller {
     /// Jobs that run and that the policy knows nothing of, as another one started them: they keep what they
     /// have.
     strangers: BTreeSet<u64>,
+    /// Jobs whose last change failed.
+    failures: BTreeMap<u64, Failure>,
     roster: Roster,
     /// The roster does not fit the jobs any more.
     must_rebuild: bool,
@@ -109,6 +112,7 @@ impl Controller {
             followers: BTreeMap::new(),
             stuck: BTreeMap::new(),
             strangers: BTreeSet::new(),
+            failures: BTreeMap::new(),
             roster,
             must_rebuild: true,
             must_ask: true,
@@ -232,6 +236,7 @@ impl Controller {
             *own = own.saturating_sub(1);
         }
         self.unwritten.changed.remove(&number);
+        self.failures.remove(&number);
         self.stuck.remove(&number);
         self.strangers.remove(&number);
         let is_good = outcome.is_good();
@@ -323,7 +328,7 @@ impl Controller {
     }
 
     /// When there will be something to do although nothing happens: a limit comes into force, the time
-    /// of a job is over, or the policy wants to be asked.
+    /// of a job is over, what failed is tried again, or the policy wants to be asked.
     pub fn next_deadline(&self) -> Option<Instant> {
         let limit = self.roster.ledger().limits_to_come().first().map(|change| change.0);
         let running =
@@ -335,7 +340,8 @@ impl Controller {
             None => course.until,
             Some(ending) => ending.asked + self.setup.kill_after,
         });
-        limit.into_iter().chain(over).chain(self.roster.wake()).min()
+        let again = self.failures.values().filter_map(|failure| failure.again);
+        limit.into_iter().chain(over).chain(again).chain(self.roster.wake()).min()
     }
 
     /// It is so late. Whoever is submitted from now on meets the limits from now on.
@@ -352,14 +358,21 @@ impl Controller {
         self.note_limit(now);
         self.enforce_times(now);
         self.must_ask |= self.roster.wake().is_some_and(|at| at <= now);
+        self.try_again(now);
         self.give_back(now);
-        if self.is_short() && self.roster.adjusts() {
+        // It would decide once more what failed a moment ago.
+        let may_adjust = self.roster.adjusts() && !self.is_about_to_try_again();
+        if self.is_short() && may_adjust {
             // It knows best where to save.
             self.ask(now);
         }
         self.squeeze(now);
         // While somebody stands still for lack of power, nobody else gets it.
-        if self.must_ask && (self.roster.adjusts() || !self.roster.ledger().has_suspended()) {
+        let may_ask = match self.roster.adjusts() {
+            true => may_adjust,
+            false => !self.roster.ledger().has_suspended(),
+        };
+        if self.must_ask && may_ask {
             self.ask(now);
         }
         Ok(())

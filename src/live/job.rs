@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::array::{ArraySpec, Element};
 use super::engine::{Allotment, End};
 use crate::model::Work;
-use crate::units::{Instant, Joules, Span, Watts};
+use crate::units::{Instant, Joules, Span};
 
 /// Whose a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -158,8 +158,10 @@ pub struct Course {
     pub moved: Option<Instant>,
     /// When its time is over.
     pub until: Instant,
-    /// What it drew before its allotment last changed: a restart lowers before it raises.
-    pub previous_power: Watts,
+    /// What it had before its last change, as long as nobody has confirmed that change. Whoever begins
+    /// again says it again, and lowers before it raises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Box<Before>>,
     /// Whether it stands still because there is no power for it.
     pub suspended: bool,
     /// What its policy gave it, if a falling budget left it with less.
@@ -179,7 +181,7 @@ impl Course {
             moves_until: now,
             moved: None,
             until: now + allotment.time,
-            previous_power: Watts::ZERO,
+            before: None,
             suspended: false,
             squeezed_from: None,
             ending: None,
@@ -219,13 +221,21 @@ impl Course {
     /// It has something else from now on, after a pause in which it moves.
     pub fn change(&mut self, now: Instant, allotment: Allotment, pause: Span) {
         self.reckon(now);
-        self.previous_power = self.allotment.power;
+        if self.before.is_none() {
+            self.before = Some(Box::new(self.present()));
+        }
         if allotment.nodes.len() != self.allotment.nodes.len() {
             self.moved = Some(now);
         }
         self.moves_until = self.moves_until.max(now) + pause;
         self.until = self.moves_until + self.work().time(allotment.time);
         self.allotment = allotment;
+    }
+
+    /// What it has now.
+    pub fn present(&self) -> Before {
+        let (allotment, squeezed_from) = (self.allotment.clone(), self.squeezed_from.clone());
+        Before { allotment, squeezed_from }
     }
 
     /// It stands still from now on.
@@ -242,6 +252,15 @@ impl Course {
         self.moves_until = self.moves_until.max(now);
         self.until = self.moves_until + self.work().time(self.allotment.time);
     }
+}
+
+/// What a job had before a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// What it had.
+    pub allotment: Allotment,
+    /// What its policy had given it, if a falling budget had left it with that.
+    pub squeezed_from: Option<Allotment>,
 }
 
 /// That a job has been asked to end.

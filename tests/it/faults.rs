@@ -2,7 +2,7 @@
 //! machine that goes down, a file that is damaged, another daemon, and a long day.
 //!
 //! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
-//! up again, line by line ([`books`]). `disk` and `clock` drive a daemon by hand, cycle by cycle, with an
+//! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `refused` is about daemons that must not begin,
 //! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
@@ -24,6 +24,7 @@ mod refused;
 mod served;
 mod soak;
 mod stopped;
+mod unheeded;
 mod vanished;
 
 /// Longer than anything here takes, on the slowest of machines.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Controller;
 use crate::live::engine::{Allotment, Attempt, Signal};
-use crate::live::job::{Because, Course, Entry, Event, Happening, Phase, Program};
+use crate::live::job::{Because, Before, Course, Entry, Event, Happening, Phase, Program};
 use crate::live::store::Batch;
 use crate::units::{Instant, Span};
 
@@ -14,6 +14,9 @@ pub(super) struct Unwritten {
     pub(super) submitted: Vec<(Entry, Program)>,
     pub(super) elements: Vec<Entry>,
     pub(super) changed: BTreeSet<u64>,
+    /// Jobs whose last change was confirmed. That is written with whatever is written next: until then a
+    /// restart would only say it again.
+    pub(super) confirmed: BTreeSet<u64>,
     pub(super) over: Vec<Entry>,
     pub(super) events: Vec<Event>,
     pub(super) budget: Option<Option<String>>,
@@ -37,9 +40,11 @@ pub enum Act {
         /// What it has from now on.
         allotment: Allotment,
         /// What it had.
-        before: Allotment,
+        before: Before,
         /// For how long it stands still, because it has to move.
         pause: Span,
+        /// Whether it may have that already: nobody knows whether this was done before a restart.
+        again: bool,
     },
     /// Send a signal.
     Signal {
@@ -86,18 +91,18 @@ impl Controller {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = Attempt { job: number, number: entry.attempts };
         let Phase::Running(course) = &mut entry.phase else { return };
-        let before = course.allotment.clone();
+        let before = course.present();
+        course.change(now, allotment.clone(), pause);
         match because {
             Because::Squeezed if course.squeezed_from.is_none() => {
-                course.squeezed_from = Some(before.clone());
+                course.squeezed_from = Some(before.allotment.clone());
             }
             Because::Squeezed => (),
             Because::Policy | Because::Restored => course.squeezed_from = None,
         }
-        course.change(now, allotment.clone(), pause);
         self.unwritten.changed.insert(number);
-        let allotted = allotment.clone();
-        self.unwritten.acts.push(Act::Set { attempt, allotment: allotted, before, pause });
+        let set = Act::Set { attempt, allotment: allotment.clone(), before, pause, again: false };
+        self.unwritten.acts.push(set);
         self.note(now, Happening::Changed { job: number, allotment, because });
     }
 
@@ -124,8 +129,10 @@ impl Controller {
 
     /// What is to be written down and then done.
     pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
-        let Unwritten { submitted, elements, changed, over, events, budget, acts } =
-            std::mem::take(&mut self.unwritten);
+        let unwritten = std::mem::take(&mut self.unwritten);
+        let Unwritten { submitted, elements, mut changed, mut confirmed, .. } = unwritten;
+        let Unwritten { over, events, budget, acts, .. } = unwritten;
+        changed.append(&mut confirmed);
         let as_it_is = |entry: Entry| self.jobs.get(&entry.number).cloned().unwrap_or(entry);
         let submitted: Vec<_> =
             submitted.into_iter().map(|(entry, program)| (as_it_is(entry), program)).collect();
@@ -143,7 +150,7 @@ impl Controller {
 
     /// Whether there is nothing to be written down.
     pub fn is_clean(&self) -> bool {
-        let Unwritten { submitted, elements, changed, over, events, budget, acts } =
+        let Unwritten { submitted, elements, changed, over, events, budget, acts, confirmed: _ } =
             &self.unwritten;
         submitted.is_empty()
             && elements.is_empty()

@@ -2,8 +2,23 @@
 
 use super::{Act, Controller};
 use crate::live::engine::{Allotment, Attempt, End, Found, Signal};
-use crate::live::job::{Because, Course, Happening, Outcome, Phase};
+use crate::live::job::{Because, Before, Course, Happening, Outcome, Phase};
 use crate::units::{Instant, Joules, Span};
+
+/// How long one waits before what failed is tried again,
+const BETWEEN_TRIES: Span = Span::from_secs(1);
+
+/// and how often, before it counts as what cannot be done.
+const MOST_TRIES: u32 = 3;
+
+/// That changes of a job failed.
+#[derive(Debug, Default)]
+pub(super) struct Failure {
+    /// How many in a row.
+    tries: u32,
+    /// When the next may be tried, if that is to come.
+    pub(super) again: Option<Instant>,
+}
 
 impl Controller {
     /// The attempts that are under way, as far as was written down.
@@ -27,9 +42,9 @@ impl Controller {
     }
 
     /// Tells the engine again what every running job has: a daemon may have died between writing that
-    /// down and doing it. What becomes less comes first.
+    /// down and doing it. What becomes less comes first, then what was confirmed.
     pub fn say_again(&mut self) {
-        let (mut less, mut more) = (Vec::new(), Vec::new());
+        let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
@@ -43,13 +58,69 @@ impl Controller {
                 let signal = if ending.forced { Signal::Kill } else { Signal::Terminate };
                 asked.push(Act::Signal { attempt, signal });
             }
-            let allotment = course.allotment.clone();
-            let is_more = allotment.power > course.previous_power;
-            let (before, pause) = (allotment.clone(), Span::ZERO);
-            let set = Act::Set { attempt, allotment, before, pause };
-            if is_more { &mut more } else { &mut less }.push(set);
+            let order = match &course.before {
+                None => &mut same,
+                Some(before) if course.allotment.power > before.allotment.power => &mut more,
+                Some(_) => &mut less,
+            };
+            order.push(set_again(attempt, course));
         }
-        self.unwritten.acts.extend([stops, less, asked, more, goes_on].into_iter().flatten());
+        self.unwritten.acts.extend([stops, less, same, asked, more, goes_on].into_iter().flatten());
+    }
+
+    /// An engine has done what was last asked of it, or the attempt is over.
+    pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
+        let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
+        let Phase::Running(course) = &mut entry.phase else { return };
+        if entry.attempts != attempt.number || course.allotment != *allotment {
+            return;
+        }
+        self.failures.remove(&attempt.job);
+        if course.before.take().is_some() {
+            self.unwritten.confirmed.insert(attempt.job);
+        }
+    }
+
+    /// A change of a job failed. It is not tried again at once, nor for ever before the last resort acts.
+    pub fn failed(&mut self, now: Instant, attempt: Attempt) {
+        let failure = self.failures.entry(attempt.job).or_default();
+        failure.tries += 1;
+        failure.again = Some(now + BETWEEN_TRIES);
+    }
+
+    /// Whether a change of this job failed a moment ago.
+    pub(super) fn has_just_failed(&self, number: u64) -> bool {
+        self.failures.get(&number).is_some_and(|failure| failure.again.is_some())
+    }
+
+    /// Whether somebody's change failed a moment ago.
+    pub(super) fn is_about_to_try_again(&self) -> bool {
+        self.failures.values().any(|failure| failure.again.is_some())
+    }
+
+    /// Whether it is too early to say that jobs cannot be changed.
+    pub(super) fn may_still_succeed(&self) -> bool {
+        let may = |failure: &Failure| failure.again.is_some() && failure.tries < MOST_TRIES;
+        self.failures.values().any(may)
+    }
+
+    /// What failed may be tried again when its time has come. What is not confirmed is said again;
+    /// everything else is decided anew.
+    pub(super) fn try_again(&mut self, now: Instant) {
+        for (number, failure) in &mut self.failures {
+            if failure.again.is_none_or(|again| again > now) {
+                continue;
+            }
+            failure.again = None;
+            self.must_ask = true;
+            let Some(entry) = self.jobs.get(number) else { continue };
+            if let Phase::Running(course) = &entry.phase
+                && course.before.is_some()
+            {
+                let attempt = Attempt { job: *number, number: entry.attempts };
+                self.unwritten.acts.push(set_again(attempt, course));
+            }
+        }
     }
 
     /// An attempt did not begin and never will: the job waits again, or is held if it is to be looked at
@@ -90,7 +161,7 @@ impl Controller {
 
     /// Acts that were not carried out, because one before them, which was to free power, failed: what
     /// they would have changed is as it was.
-    pub fn undo(&mut self, now: Instant, undone: &[Act], reason: &str) {
+    pub fn undo(&mut self, now: Instant, undone: &[&Act], reason: &str) {
         // The last first: one job may have been changed twice.
         for act in undone.iter().rev() {
             match act {
@@ -103,12 +174,24 @@ impl Controller {
         self.must_rebuild = true;
     }
 
-    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Allotment) {
+    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Before) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Phase::Running(course) = &mut entry.phase else { return };
-        course.change(now, before.clone(), Span::ZERO);
+        let Before { allotment, squeezed_from } = before.clone();
+        if course.allotment == allotment {
+            return;
+        }
+        course.change(now, allotment.clone(), Span::ZERO);
+        (course.squeezed_from, course.before) = (squeezed_from, None);
         self.unwritten.changed.insert(attempt.job);
-        let (allotment, because) = (before.clone(), Because::Policy);
+        let because = Because::Policy;
         self.note(now, Happening::Changed { job: attempt.job, allotment, because });
     }
+}
+
+/// Tells an engine what a job has, once more.
+fn set_again(attempt: Attempt, course: &Course) -> Act {
+    let before = course.before.as_deref().cloned().unwrap_or_else(|| course.present());
+    let allotment = course.allotment.clone();
+    Act::Set { attempt, allotment, before, pause: Span::ZERO, again: true }
 }

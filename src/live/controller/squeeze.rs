@@ -54,10 +54,10 @@ impl Controller {
                 break;
             }
         }
-        if self.is_short() {
-            self.last_resort(now);
-        } else {
+        if !self.is_short() {
             self.shortage = None;
+        } else if !self.may_still_succeed() {
+            self.last_resort(now);
         }
         self.must_ask = true;
     }
@@ -84,7 +84,7 @@ impl Controller {
 
     /// The way in which a job saves power that loses least for each watt.
     fn best_saving(&self, number: u64) -> Option<Saving> {
-        let course = self.pliable(number)?;
+        let course = self.pliable(number).filter(|_| !self.has_just_failed(number))?;
         let allotment = &course.allotment;
         let savings = self.roster.ways(number, allotment).into_iter().filter_map(|to| {
             let saved = allotment.power.saturating_sub(to.point.power);
@@ -227,7 +227,8 @@ impl Controller {
 
     /// Gives a squeezed job back what it had, or as much of it as there is; says whether it was all.
     fn restore(&mut self, now: Instant, number: u64) -> bool {
-        let Some(course) = self.pliable(number) else { return true };
+        let course = self.pliable(number).filter(|_| !self.has_just_failed(number));
+        let Some(course) = course else { return true };
         let Some(wanted) = &course.squeezed_from else { return true };
         let all = Way::of(wanted, self.roster.names_nodes());
         let (has, most) = (course.allotment.power, wanted.power);

@@ -26,27 +26,59 @@ impl Daemon {
                         }
                     }
                 }
-                Act::Set { attempt, allotment, before, pause } => {
+                Act::Set { attempt, allotment, before, pause, .. } => {
                     self.engine.expect_pause(*attempt, *pause);
-                    if let Err(error) = self.engine.set(*attempt, allotment)
-                        && !matches!(error, EngineError::Unknown { .. })
-                    {
-                        let reason = error_text(&error);
-                        tracing::error!(%attempt, error = reason, "cannot be changed");
-                        let frees = allotment.power < before.power
-                            || allotment.nodes.len() < before.nodes.len();
-                        let undone = if frees { &acts[place..] } else { &acts[place..=place] };
-                        self.controller.undo(now, undone, &reason);
-                        if frees {
-                            self.finish_safe(&acts[place + 1..]);
-                            return;
-                        }
+                    let Err(error) = self.set(*attempt, allotment) else {
+                        self.controller.confirmed(*attempt, allotment);
+                        continue;
+                    };
+                    let reason = error_text(&error);
+                    tracing::error!(%attempt, error = reason, "cannot be changed");
+                    self.controller.failed(now, *attempt);
+                    let before = &before.allotment;
+                    let frees = allotment.power < before.power
+                        || allotment.nodes.len() < before.nodes.len();
+                    let undone = if frees { &acts[place..] } else { &acts[place..=place] };
+                    self.undo(now, undone, &reason);
+                    if frees {
+                        self.finish_safe(&acts[place + 1..]);
+                        return;
                     }
                 }
                 Act::Signal { attempt, signal } => self.signal(*attempt, *signal),
                 Act::Forget { attempt } => self.engine.forget(*attempt),
             }
         }
+    }
+
+    /// Gives a job something else. One that is over has it.
+    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+        match self.engine.set(attempt, allotment) {
+            // Nobody knows whether this one is over.
+            Err(EngineError::Unknown { .. }) if !self.unsure.contains(&attempt) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// What acts would have changed is as it was. Of a raise that may have been done before a restart that
+    /// is so only if it can be taken back; otherwise it counts, and is tried again.
+    fn undo(&mut self, now: Instant, acts: &[Act], reason: &str) {
+        let mut undone = Vec::new();
+        for (place, act) in acts.iter().enumerate() {
+            match act {
+                Act::Set { attempt, allotment, before, again: true, .. }
+                    if allotment.power > before.allotment.power
+                        && self.set(*attempt, &before.allotment).is_err() =>
+                {
+                    // Of the first one that is known.
+                    if place > 0 {
+                        self.controller.failed(now, *attempt);
+                    }
+                }
+                _ => undone.push(act),
+            }
+        }
+        self.controller.undo(now, &undone, reason);
     }
 
     /// Of acts that are not carried out, those that can do no harm are.
@@ -67,7 +99,9 @@ impl Daemon {
     pub(super) fn lower(&mut self, acts: &[Act]) {
         for act in acts {
             match act {
-                Act::Set { attempt, allotment, before, .. } if allotment.power < before.power => {
+                Act::Set { attempt, allotment, before, .. }
+                    if allotment.power < before.allotment.power =>
+                {
                     if let Err(error) = self.engine.set(*attempt, allotment) {
                         tracing::error!(%attempt, %error, "cannot be changed");
                     }

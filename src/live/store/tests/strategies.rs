@@ -11,8 +11,8 @@ use super::super::{Batch, Boot};
 use crate::live::array::Element;
 use crate::live::engine::{Allotment, End};
 use crate::live::job::{
-    After, Because, Course, Ending as Asked, Entry, Event, Happening, Outcome, Owner, Phase,
-    Program, Why, Wish,
+    After, Because, Before, Course, Ending as Asked, Entry, Event, Happening, Outcome, Owner,
+    Phase, Program, Why, Wish,
 };
 use crate::units::{Instant, Joules, Span, Watts};
 
@@ -217,12 +217,12 @@ fn course() -> impl Strategy<Value = Course> {
         allotment(),
         (instant(), instant(), instant(), instant(), option::of(instant())),
         any::<u64>(),
-        (joules(), any::<u64>()),
+        joules(),
         any::<bool>(),
-        option::of(allotment()),
+        (option::of(allotment()), option::of((allotment(), option::of(allotment())))),
         option::of(asked),
     )
-        .prop_map(|(allotment, times, work, power, suspended, squeezed_from, ending)| Course {
+        .prop_map(|(allotment, times, work, energy, suspended, had, ending)| Course {
             start: times.0,
             since: times.1,
             until: times.2,
@@ -230,10 +230,12 @@ fn course() -> impl Strategy<Value = Course> {
             moved: times.4,
             allotment,
             work,
-            energy: power.0,
-            previous_power: Watts::from_milliwatts(power.1),
+            energy,
+            before: had
+                .1
+                .map(|(allotment, squeezed_from)| Box::new(Before { allotment, squeezed_from })),
             suspended,
-            squeezed_from,
+            squeezed_from: had.0,
             ending,
         })
 }

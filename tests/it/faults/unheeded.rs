@@ -1,0 +1,105 @@
+//! Changes of running jobs that the engine cannot carry out.
+
+use busbar::units::Watts;
+
+use super::by_hand::{ByHand, Done, daily, first, o_clock};
+
+fn powers(day: &mut ByHand) -> Vec<Option<Watts>> {
+    day.queue().iter().map(|line| line.power).collect()
+}
+
+/// A job that was slowed by a falling budget gets back what it had, also if the first try fails.
+#[test]
+fn a_raise_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut day = ByHand::new(
+        folder.path(),
+        "easy-power",
+        &daily(&[(0, "400W"), (12, "300W"), (18, "400W")]),
+    );
+    day.hand.set_wall(o_clock(6));
+    day.begin();
+    day.submit(2, 7200).unwrap();
+    day.submit(2, 7200).unwrap();
+    let all = Some(Watts::from_watts(200));
+    assert_eq!(powers(&mut day), [all, all]);
+    // Nobody can know beforehand that the clock on the wall will be set.
+    day.hand.set_wall(o_clock(13));
+    day.pass(1);
+    let squeezed = powers(&mut day);
+    assert!(squeezed.iter().flatten().copied().sum::<Watts>() <= Watts::from_watts(300));
+    for _ in 0..4 {
+        day.engine.fail_set("no hand to turn it up");
+    }
+    day.hand.set_wall(o_clock(19));
+    day.pass(1);
+    assert_eq!(powers(&mut day), squeezed, "it is known to have what it had");
+    for _ in 0..10 {
+        day.pass(1);
+    }
+    assert_eq!(powers(&mut day), [all, all]);
+    // The same if the daemon dies before it is done: the next one is told again, in vain at first.
+    day.hand.set_wall(o_clock(13));
+    day.pass(1);
+    day.hand.set_wall(o_clock(19));
+    day.pass(1);
+    day.daemon = None;
+    for _ in 0..8 {
+        day.engine.fail_set("no hand to turn it up");
+    }
+    day.begin();
+    for _ in 0..20 {
+        day.pass(1);
+    }
+    assert_eq!(powers(&mut day), [all, all]);
+    let mut done = Done::default();
+    done.take(&day.engine);
+    assert_eq!(done.drawn(&day.engine), Watts::from_watts(400));
+    day.end();
+}
+
+/// A daemon dies after it has written down that jobs have less, and the next one cannot make it so: they
+/// are known to draw what they drew, and nobody gets what they did not give back.
+#[test]
+fn a_lowering_that_fails_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut day = ByHand::new(
+        folder.path(),
+        "easy-power",
+        &daily(&[(0, "400W"), (12, "230W"), (18, "330W")]),
+    );
+    day.hand.set_wall(o_clock(6));
+    day.begin();
+    day.submit(2, 7200).unwrap();
+    day.submit(1, 7200).unwrap();
+    let mut done = Done::default();
+    done.take(&day.engine);
+    assert_eq!(done.drawn(&day.engine), Watts::from_watts(300));
+    day.hand.set_wall(o_clock(13));
+    let waiting = day.submit(1, 7200).unwrap();
+    assert!(!day.engine.running().contains(&first(waiting)), "there is no power for it");
+    let lowered: Watts = powers(&mut day).into_iter().flatten().sum();
+    assert!(lowered <= Watts::from_watts(230), "{lowered}");
+    // That it was done would be written with what is written next, and nothing is.
+    day.daemon = None;
+    done.take(&day.engine);
+    // There is power for it now if the others really have less.
+    day.hand.set_wall(o_clock(19));
+    for _ in 0..2 {
+        day.engine.fail_set("no hand to turn it down");
+    }
+    day.begin();
+    done.take(&day.engine);
+    assert_eq!(done.starts, 0, "{done:?}");
+    let held: Watts = powers(&mut day).into_iter().flatten().sum();
+    assert_eq!(held, Watts::from_watts(300), "what was not confirmed counts as before");
+    // It is tried again, and then all goes its way within the limit.
+    for _ in 0..10 {
+        day.pass(1);
+        let held: Watts = powers(&mut day).into_iter().flatten().sum();
+        assert!(held <= Watts::from_watts(330), "{held}");
+    }
+    done.take(&day.engine);
+    assert!(done.drawn(&day.engine) <= Watts::from_watts(330), "{done:?}");
+    day.end();
+}
