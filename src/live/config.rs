@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::local::inheritance::{Bounds, Inheritance, Ulimit, Umask};
 use super::log::{Format, Level};
 use super::schedule::{Allowance, ScheduleSpec};
 use crate::policy::PolicySpec;
@@ -59,6 +60,8 @@ pub struct Config {
     pub operators: Vec<u32>,
     /// How much of anything there may be.
     pub limits: Limits,
+    /// What jobs begin with.
+    pub jobs: Jobs,
     /// What is said on standard error.
     pub log: Log,
     /// The engine of this machine.
@@ -114,6 +117,22 @@ impl Default for Limits {
             request_bytes: 1 << 20,
             connections: 64,
         }
+    }
+}
+
+/// What jobs begin with, whoever started the daemon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Jobs {
+    /// Permissions that new files do not get.
+    pub umask: Umask,
+    /// Resource limits that are not the usual ones.
+    pub ulimits: BTreeMap<Ulimit, Bounds>,
+}
+
+impl Jobs {
+    /// All of it, with the usual limits.
+    pub fn inheritance(&self) -> Inheritance {
+        Inheritance::new(self.umask, &self.ulimits)
     }
 }
 
@@ -242,6 +261,7 @@ impl Config {
             retention: Span::from_secs(30 * 24 * 3600),
             operators: Vec::new(),
             limits: Limits::default(),
+            jobs: Jobs::default(),
             log: Log::default(),
             local: Local::default(),
             said: Said::default(),

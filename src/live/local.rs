@@ -11,6 +11,7 @@
 
 mod cpus;
 mod folder;
+pub mod inheritance;
 pub mod process;
 mod removal;
 pub mod speed;
@@ -28,7 +29,8 @@ use std::process::{Command, Stdio};
 
 use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 use cpus::Cpus;
-use folder::{CLAIMED, CPUS, Folder, REVOKED, TICKET};
+use folder::{CLAIMED, CPUS, Folder, REVOKED, TICKET, Ticket};
+use inheritance::Inheritance;
 use removal::Removal;
 use tree::Processes;
 use watched::{Stand, Watched};
@@ -40,6 +42,7 @@ pub struct Local {
     /// The program that is its own warden.
     program: PathBuf,
     cpus: Cpus,
+    inheritance: Inheritance,
     notices: Vec<String>,
     running: BTreeMap<Attempt, Watched>,
     removal: Removal,
@@ -58,7 +61,13 @@ impl Local {
         let folder = folder.canonicalize()?;
         let (cpus, notices) = Cpus::new(cpus)?;
         let (running, removal) = (BTreeMap::new(), Removal::default());
-        Ok(Local { folder, program, cpus, notices, running, removal })
+        let inheritance = Inheritance::default();
+        Ok(Local { folder, program, cpus, inheritance, notices, running, removal })
+    }
+
+    /// Jobs begin with this instead of what is usual.
+    pub fn hand_down(&mut self, inheritance: Inheritance) {
+        self.inheritance = inheritance;
     }
 
     /// What an operator should know: processors that are not there.
@@ -106,7 +115,8 @@ impl Local {
         if !cpus.is_empty() {
             folder.write(CPUS, &cpus)?;
         }
-        folder.write(TICKET, &launch)?;
+        let inheritance = self.inheritance.clone();
+        folder.write(TICKET, &Ticket { launch, inheritance })?;
         let child = Command::new(&self.program)
             .arg("warden")
             .arg(&folder.path)

@@ -119,6 +119,7 @@ pub fn serve(
     let cpus = prepared.cpus.clone().unwrap_or_default();
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
     let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
+    engine.hand_down(config.jobs.inheritance());
     for notice in engine.notices() {
         tracing::warn!("{notice}");
     }

@@ -3,7 +3,8 @@
 //!
 //! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
-//! engine that runs nothing ([`by_hand`]). `refused` is about daemons that must not begin,
+//! engine that runs nothing ([`by_hand`]). `inherited` is about what a job gets from whoever started the
+//! daemon, `refused` is about daemons that must not begin,
 //! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
@@ -19,6 +20,7 @@ mod books;
 mod by_hand;
 mod clock;
 mod disk;
+mod inherited;
 mod killed;
 mod refused;
 mod served;

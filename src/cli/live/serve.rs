@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 
 use crate::cli::{print, warn};
 use crate::live::config::Config;
+use crate::live::local::inheritance::close_descriptors;
 use crate::live::log;
 use crate::live::serve::{serve, state_folder};
 use crate::live::socket::Client;
@@ -106,6 +107,8 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    // Nothing was opened yet: whatever is open belongs to whoever started this, and is no daemon's.
+    close_descriptors()?;
     let config = arguments.configuration()?;
     if arguments.background {
         return in_background(&config);

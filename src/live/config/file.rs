@@ -1,13 +1,16 @@
 //! A configuration as it is written, read so that every mistake has its file, line and field.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
-    Config, ConfigError, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings, users,
+    Config, ConfigError, Jobs, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings,
+    users,
 };
+use crate::live::local::inheritance::{Ulimit, Umask};
 use crate::live::log::{Format, Level};
 use crate::live::schedule::{Allowance, ScheduleSpec};
 use crate::policy::PolicySpec;
@@ -33,6 +36,8 @@ struct File {
     #[serde(default)]
     limits: LimitsTable,
     #[serde(default)]
+    jobs: JobsTable,
+    #[serde(default)]
     log: LogTable,
     #[serde(default)]
     local: LocalTable,
@@ -54,6 +59,14 @@ struct LimitsTable {
     array: Option<u32>,
     request_bytes: Option<u32>,
     connections: Option<u32>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobsTable {
+    umask: Option<Text<Umask>>,
+    #[serde(default)]
+    ulimits: BTreeMap<Ulimit, Name>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -131,6 +144,7 @@ impl Reader<'_> {
             )?,
             operators: self.operators(file.operators.unwrap_or_default())?,
             limits: self.limits(&file.limits)?,
+            jobs: self.jobs(file.jobs)?,
             log: Log {
                 level: file.log.level.unwrap_or(usual.log.level),
                 format: file.log.format.unwrap_or(usual.log.format),
@@ -250,6 +264,17 @@ impl Reader<'_> {
                 1 << 26,
             )?,
             connections: within("connections", written.connections, usual.connections, 1, 1024)?,
+        })
+    }
+
+    fn jobs(&self, written: JobsTable) -> Result<Jobs, ConfigError> {
+        let bounds = |(ulimit, Name(text)): (Ulimit, Name)| match text.parse() {
+            Ok(bounds) => Ok((ulimit, bounds)),
+            Err(why) => Err(self.said.error(&format!("jobs.ulimits.{ulimit}"), why)),
+        };
+        Ok(Jobs {
+            umask: written.umask.map_or(Umask::default(), |umask| umask.0),
+            ulimits: written.ulimits.into_iter().map(bounds).collect::<Result<_, _>>()?,
         })
     }
 

@@ -48,6 +48,16 @@ impl Config {
             limits.request_bytes,
             limits.connections
         );
+        let _ = write!(text, "\n[jobs]\numask = {}\n", quoted(&self.jobs.umask.to_string()));
+        let ulimits: Vec<String> = self
+            .jobs
+            .ulimits
+            .iter()
+            .map(|(ulimit, bounds)| format!("{ulimit} = {}", quoted(&bounds.to_string())))
+            .collect();
+        if !ulimits.is_empty() {
+            let _ = writeln!(text, "ulimits = {{ {} }}", ulimits.join(", "));
+        }
         let (level, format) = (self.log.level.to_string(), self.log.format.to_string());
         let (level, format) = (quoted(&level), quoted(&format));
         let _ = write!(text, "\n[log]\nlevel = {level}\nformat = {format}\n");

@@ -48,6 +48,7 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
     for (table, wrong) in [
         (None, "no_such_key = 1"),
         (Some("limits"), "[limits]\nno_such_key = 1"),
+        (Some("jobs"), "[jobs]\nno_such_key = 1"),
         (Some("log"), "[log]\nno_such_key = 1"),
         (Some("local"), "[local]\nno_such_key = 1"),
         (Some("daily"), "[[daily]]\nno_such_key = 1"),
@@ -122,6 +123,9 @@ jobs_per_user = 4
 array = 6
 request_bytes = 5000
 connections = 3
+[jobs]
+umask = '027'
+ulimits = { nofile = 2048, core = '0:unlimited' }
 [log]
 level = 'debug'
 format = 'json'
@@ -146,6 +150,10 @@ cpus = ['0-2,9', '4']
     let limits =
         Limits { jobs: 5, jobs_per_user: 4, array: 6, request_bytes: 5000, connections: 3 };
     assert_eq!(config.limits, limits);
+    assert_eq!(config.jobs.umask.to_string(), "027");
+    let ulimits: Vec<String> =
+        config.jobs.ulimits.iter().map(|(ulimit, bounds)| format!("{ulimit} {bounds}")).collect();
+    assert_eq!(ulimits, ["core 0:unlimited", "nofile 2048"]);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
     assert_eq!(config.said.place("limits.jobs").line, Some(13));
@@ -193,6 +201,12 @@ fn mistakes_are_named_with_file_line_and_field() {
             "last_resort = 'pray'",
             "field 'last_resort': unknown variant `pray`, expected one of `hold`",
         ),
+        ("[jobs]\numask = '8'", "line 2, field 'jobs.umask': '8' is no umask; write three octal"),
+        (
+            "[jobs.ulimits]\nnofile = 'x'",
+            "line 2, field 'jobs.ulimits.nofile': 'x' is no limit; write a number or",
+        ),
+        ("[jobs.ulimits]\nfiles = 1", "unknown variant `files`, expected one of `as`, `core`"),
         (
             "operators = [\n'root',\n'n o'\n]",
             "line 3, field 'operators[1]': there is no user 'n o'",

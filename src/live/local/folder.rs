@@ -26,7 +26,9 @@ use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::inheritance::Inheritance;
 use super::process::{Process, boot};
+use crate::live::engine::Launch;
 
 pub(super) const CPUS: &str = "cpus.json";
 pub(super) const TICKET: &str = "ticket";
@@ -40,6 +42,15 @@ pub(super) const ENDED: &str = "ended.json";
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     pub(super) path: PathBuf,
+}
+
+/// What is to be run, and how it begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Ticket {
+    #[serde(flatten)]
+    pub(super) launch: Launch,
+    #[serde(default)]
+    pub(super) inheritance: Inheritance,
 }
 
 /// Who runs an attempt.

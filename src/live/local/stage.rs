@@ -1,7 +1,7 @@
 //! The last stage before a command: the process that becomes it.
 //!
-//! A warden may be root; the stage is already whoever the job belongs to. So what is opened, and where
-//! it goes, is what that user may open and enter. It is told on its input what to run. As long as its
+//! It is told on its input what to run, and becomes whoever the job belongs to before it does anything
+//! else. So what is opened, and where it goes, is what that user may open and enter. As long as its
 //! output is open it has not become the command; what it writes there is why it could not.
 
 use std::fs::{File, OpenOptions};
@@ -11,33 +11,54 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use super::folder::Ticket;
+use super::inheritance::{become_owner, close_descriptors};
 use crate::live::engine::Launch;
 
 /// Becomes the command that is described on standard input. Returns only if that fails.
 pub fn enter() -> io::Error {
+    let launch = match settle() {
+        Ok(launch) => launch,
+        Err(error) => {
+            // If it cannot be said, the warden sees that nothing ran.
+            let mut output = io::stdout();
+            let _ = output.write_all(error.to_string().as_bytes()).and_then(|()| output.flush());
+            return error;
+        }
+    };
     // Closed by the kernel at the moment at which this becomes the command.
     let said = match io::stdout().as_fd().try_clone_to_owned() {
         Ok(said) => said,
         Err(error) => return error,
     };
-    let error = become_command();
-    // If it cannot be said, the warden sees that nothing ran.
+    let error = become_command(&launch);
     let _ = File::from(said).write_all(error.to_string().as_bytes());
     error
 }
 
-fn become_command() -> io::Error {
-    match prepare() {
-        Ok((mut command, program)) => about("run", &program)(command.exec()),
+/// Takes on everything that the job has: limits first, since its owner may not raise them.
+fn settle() -> io::Result<Launch> {
+    let mut text = Vec::new();
+    io::stdin().read_to_end(&mut text)?;
+    // Nothing at all, or half of it: the warden is gone.
+    let Ticket { launch, inheritance } = serde_json::from_slice(&text)?;
+    inheritance.apply()?;
+    if let Some((user, group)) = launch.owner {
+        become_owner(user, group)?;
+    }
+    // Those that were handed down, and those that the name service has opened.
+    close_descriptors()?;
+    Ok(launch)
+}
+
+fn become_command(launch: &Launch) -> io::Error {
+    match prepare(launch) {
+        Ok((mut command, program)) => about("run", program)(command.exec()),
         Err(error) => error,
     }
 }
 
-fn prepare() -> io::Result<(Command, String)> {
-    let mut text = Vec::new();
-    io::stdin().read_to_end(&mut text)?;
-    // Nothing at all, or half of it: the warden is gone.
-    let launch: Launch = serde_json::from_slice(&text)?;
+fn prepare(launch: &Launch) -> io::Result<(Command, &str)> {
     let Some((program, arguments)) = launch.command.split_first() else {
         return Err(io::Error::other("there is no command"));
     };
@@ -56,7 +77,7 @@ fn prepare() -> io::Result<(Command, String)> {
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
-    Ok((command, program.clone()))
+    Ok((command, program))
 }
 
 /// Opens a file to write at its end.

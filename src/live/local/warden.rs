@@ -12,13 +12,16 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitOptions, getegid, geteuid, set_child_subreaper, setsid, wait};
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, setsid, wait};
 
-use super::folder::{CLAIMED, CPUS, ENDED, Folder, Lock, STARTED, SUSPENDED, Started, TICKET};
+use super::folder::{
+    CLAIMED, CPUS, ENDED, Folder, Lock, STARTED, SUSPENDED, Started, TICKET, Ticket,
+};
+use super::inheritance::close_descriptors;
 use super::process::{Process, boot};
 use super::tree::Processes;
 use super::{cpus, speed};
-use crate::live::engine::{End, Launch, Signal};
+use crate::live::engine::{End, Signal};
 
 /// How long what a command leaves behind may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -32,6 +35,7 @@ const LONGEST_REASON: u64 = 4096;
 /// Runs the attempt in this folder, unless somebody else does or it was revoked.
 pub fn watch(folder: &Path) -> io::Result<()> {
     let folder = Folder::at(folder);
+    close_descriptors()?;
     // A leader of a session already has what it wants.
     let _ = setsid();
     let Lock::Own(_held) = folder.lock(TICKET)? else { return Ok(()) };
@@ -54,14 +58,14 @@ fn run(folder: &Folder) -> io::Result<End> {
     folder.sync()?;
     set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
     let this = Process::this()?;
-    let Some(launch) = folder.read::<Launch>(CLAIMED)? else {
+    let Some(ticket) = folder.read::<Ticket>(CLAIMED)? else {
         return Ok(End::Failed("it does not say what is to be run".to_owned()));
     };
     if let Some(cpus) = folder.read::<Vec<u32>>(CPUS)? {
         cpus::pin(this, &cpus)?;
     }
-    let mut child = stage(folder, &launch)?;
-    let began = begin(folder, &launch, this, &mut child);
+    let mut child = stage(folder)?;
+    let began = begin(folder, &ticket, this, &mut child);
     if began.is_err() {
         // It may have begun all the same, and must not run on where nobody knows of it.
         child.kill()?;
@@ -77,31 +81,23 @@ fn run(folder: &Folder) -> io::Result<End> {
 }
 
 /// The process that will become the command, when it is told which.
-fn stage(folder: &Folder, launch: &Launch) -> io::Result<Child> {
+fn stage(folder: &Folder) -> io::Result<Child> {
     // By this name it is found whoever the process is, and though another version was installed since.
-    let mut command = Command::new("/proc/self/exe");
-    command
+    Command::new("/proc/self/exe")
         .arg("job-stage")
         .env_clear()
         .env(speed::VARIABLE, speed::file_of(&folder.path))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .process_group(0);
-    let own = (geteuid().as_raw(), getegid().as_raw());
-    match launch.owner.filter(|owner| *owner != own) {
-        None => command.spawn(),
-        Some((user, group)) => command.uid(user).gid(group).spawn().map_err(|error| {
-            let message = format!("cannot run as user {user}, group {group}: {error}");
-            io::Error::new(error.kind(), message)
-        }),
-    }
+        .process_group(0)
+        .spawn()
 }
 
 /// Lets the command begin, and waits until it has. Why it could not, if it could not.
 fn begin(
     folder: &Folder,
-    launch: &Launch,
+    ticket: &Ticket,
     warden: Process,
     child: &mut Child,
 ) -> io::Result<Option<String>> {
@@ -113,7 +109,7 @@ fn begin(
     catch_up(folder, warden, command)?;
     if let Some(mut input) = child.stdin.take() {
         // If it does not listen, it says why, or its end does.
-        let _ = input.write_all(&serde_json::to_vec(launch)?);
+        let _ = input.write_all(&serde_json::to_vec(ticket)?);
     }
     let mut reason = Vec::new();
     if let Some(output) = child.stdout.take() {

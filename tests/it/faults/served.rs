@@ -53,9 +53,21 @@ impl Served {
 
     /// A daemon begins. Nobody waits until it answers.
     pub(super) fn begin(&mut self) {
+        self.begin_by(Command::new(BUSBAR));
+    }
+
+    /// A daemon begins in a shell that has done this before.
+    pub(super) fn begin_after(&mut self, script: &str) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{script}\nexec \"$0\" \"$@\""), BUSBAR]);
+        self.begin_by(shell);
+    }
+
+    /// A daemon begins, by a command that takes the arguments of `busbar`.
+    pub(super) fn begin_by(&mut self, mut command: Command) {
         assert!(self.daemon.is_none(), "one at a time");
         let log = File::options().create(true).append(true).open(self.path("log")).unwrap();
-        let daemon = Command::new(BUSBAR)
+        let daemon = command
             .args(["serve", "--config"])
             .arg(self.path("busbar.toml"))
             .current_dir("/")
@@ -71,13 +83,18 @@ impl Served {
     pub(super) fn begin_and_answer(&mut self) -> Duration {
         let began = Instant::now();
         self.begin();
+        self.wait_for_answer();
+        began.elapsed()
+    }
+
+    /// Waits until the daemon that has begun answers.
+    pub(super) fn wait_for_answer(&mut self) {
         wait_for("a daemon that answers", || {
             let ended = self.daemon.as_mut().and_then(|daemon| daemon.try_wait().unwrap());
             assert!(ended.is_none(), "it did not begin: {ended:?}");
             let mut client = Client::connect(&self.socket()).ok()?;
             client.ask(&Request::Status).ok()
         });
-        began.elapsed()
     }
 
     /// The daemon is killed by the kernel, without a word.
