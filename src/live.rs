@@ -28,6 +28,7 @@ pub mod replay;
 mod roster;
 pub mod schedule;
 pub mod serve;
+pub mod service;
 pub mod setup;
 pub mod socket;
 pub mod store;

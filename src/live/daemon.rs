@@ -13,6 +13,7 @@ use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
 use super::engine::{Attempt, Engine, Found};
 use super::feed::Feed;
+use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
 use super::store::{Boot, Store, StoreError};
@@ -72,6 +73,7 @@ pub struct Daemon {
     unsure: Vec<Attempt>,
     clerk: Clerk,
     pace: Pace,
+    service: Service,
     is_stopping: bool,
     /// That nothing can be written, since when.
     unwritten_since: Option<Instant>,
@@ -137,6 +139,7 @@ impl Daemon {
             rules,
             unsure: Vec::new(),
             clerk,
+            service: Service::nobody(),
             is_stopping: false,
             unwritten_since: None,
             is_gone: false,
@@ -171,6 +174,12 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// From now on a service manager is told how it is.
+    pub fn announce_to(&mut self, service: Service) {
+        self.service = service;
+        self.service.ready();
     }
 
     /// Works until it is told to stop. `look` is called now and then, to see whether all is still there
@@ -215,7 +224,10 @@ impl Daemon {
                 self.look_at_state();
                 look(if is_asked { Look::Asked } else { Look::Usual });
             }
+            let (running, waiting) = (self.controller.running(), self.controller.waiting());
+            self.service.turned(|| format!("{running} jobs run, {waiting} wait"));
         }
+        self.service.stopping();
         Ok(())
     }
 
@@ -232,7 +244,8 @@ impl Daemon {
     fn rest(&self) -> Duration {
         let now = self.clock.now();
         let rest = self.controller.next_deadline().map_or(self.rules.period, |at| at.since(now));
-        Duration::from_millis(rest.min(self.rules.period).millis().max(1))
+        let rest = Duration::from_millis(rest.min(self.rules.period).millis().max(1));
+        self.service.longest_rest().map_or(rest, |longest| rest.min(longest))
     }
 
     /// When there will be something to do although nothing happens: for whoever calls for each
@@ -347,6 +360,7 @@ impl Daemon {
 
     /// Reads the configuration again. What is wrong with it changes nothing.
     fn reload(&mut self) {
+        self.service.reloading();
         let now = self.clock.now();
         let done = (self.rules.reload)().and_then(|(setup, schedule)| {
             let mut feed = self.feed.with(schedule);
@@ -364,6 +378,7 @@ impl Daemon {
                 self.controller.notice(now, format!("configuration not reloaded: {error}"));
             }
         }
+        self.service.ready();
     }
 
     /// Removes a few of the jobs that have been over for long.

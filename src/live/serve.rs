@@ -17,6 +17,7 @@ use super::daemon::{Daemon, DaemonError, Look, Rules, Wake};
 use super::engine::Attempt;
 use super::feed::Feed;
 use super::local::Local;
+use super::service::Service;
 use super::setup::Setup;
 use super::socket::{BindError, Limits, Server};
 use super::store::{Store, StoreError};
@@ -155,6 +156,7 @@ pub fn serve(
         policy = %config.policy,
         "busbar is at work"
     );
+    daemon.announce_to(Service::from_environment());
     let mut in_the_way = None;
     let result = daemon.run(&inbox, |why| restore(&mut server, why, &mut in_the_way));
     signals.close();
