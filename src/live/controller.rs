@@ -501,6 +501,11 @@ impl Controller {
         self.jobs.len().saturating_sub(self.running.len())
     }
 
+    /// Whether a job runs.
+    pub fn is_running(&self, number: u64) -> bool {
+        self.running.contains(&number)
+    }
+
     /// How many jobs run.
     pub fn running(&self) -> usize {
         self.running.len()

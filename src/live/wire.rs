@@ -157,6 +157,9 @@ pub struct Answer {
     pub job: u64,
     /// Why it could not be done, if it could not.
     pub refusal: Option<Refusal>,
+    /// Whether it was only asked for: a job that runs has not ended because it was asked to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
 }
 
 /// How far a job has got, for people.

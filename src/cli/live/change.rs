@@ -70,7 +70,11 @@ fn apply(
     };
     change.daemon.show(&answers, |answers| {
         let well = answers.iter().filter(|answer| answer.refusal.is_none());
-        well.map(|answer| format!("{done} job {}\n", name(answer))).collect()
+        let line = |answer: &Answer| match answer.asked {
+            true => format!("asked job {} to end\n", name(answer)),
+            false => format!("{done} job {}\n", name(answer)),
+        };
+        well.map(line).collect()
     })?;
     let refused =
         |answer: &Answer| Some(format!("job {}: {}", name(answer), answer.refusal.clone()?));

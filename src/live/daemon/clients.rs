@@ -36,7 +36,7 @@ impl Daemon {
     ) -> Option<Pending> {
         let controller = &mut self.controller;
         let each = |jobs: Vec<u64>, mut does: Box<dyn FnMut(u64) -> Result<(), Refusal> + '_>| {
-            let answer = |job| Answer { job, refusal: does(job).err() };
+            let answer = |job| Answer { job, refusal: does(job).err(), asked: false };
             Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
         };
         match request {
@@ -53,7 +53,12 @@ impl Daemon {
                 Some(Pending::Written(answer))
             }
             Request::Cancel { jobs } => {
-                each(jobs, Box::new(|job| controller.cancel(now, peer, job)))
+                let answer = |job| {
+                    let refusal = controller.cancel(now, peer, job).err();
+                    let asked = refusal.is_none() && controller.is_running(job);
+                    Answer { job, refusal, asked }
+                };
+                Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
             }
             Request::Hold { jobs } => each(jobs, Box::new(|job| controller.hold(now, peer, job))),
             Request::Release { jobs } => {

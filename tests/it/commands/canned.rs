@@ -287,6 +287,7 @@ pub(super) fn canned(request: &Request) -> Reply {
                 job,
                 refusal: (job != 7)
                     .then(|| refusal(RefusalKind::Forbidden, "it is somebody else's")),
+                asked: false,
             };
             Reply::Done(jobs.iter().map(answer).collect())
         }
