@@ -152,11 +152,13 @@ pub struct Local {
     pub pin: bool,
     /// The processors of each node; if none are named, the nodes have one each in turn.
     pub cpus: Vec<Vec<u32>>,
+    /// Whether jobs have control groups of their own, where that is possible.
+    pub cgroups: bool,
 }
 
 impl Default for Local {
     fn default() -> Self {
-        Local { pin: true, cpus: Vec::new() }
+        Local { pin: true, cpus: Vec::new(), cgroups: true }
     }
 }
 

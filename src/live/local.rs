@@ -11,6 +11,7 @@
 
 mod cpus;
 mod folder;
+pub mod group;
 pub mod inheritance;
 pub mod process;
 mod removal;
@@ -26,14 +27,22 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
 use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 use cpus::Cpus;
-use folder::{CLAIMED, CPUS, Folder, REVOKED, TICKET, Ticket};
+use folder::{CLAIMED, CPUS, Folder, GROUP, REVOKED, TICKET, Ticket};
+use group::Groups;
 use inheritance::Inheritance;
+use process::Process;
 use removal::Removal;
 use tree::Processes;
 use watched::{Stand, Watched};
+
+/// How often wardens are seen to.
+const BETWEEN_TENDING: Duration = Duration::from_secs(1);
 
 /// Jobs as processes.
 pub struct Local {
@@ -43,6 +52,12 @@ pub struct Local {
     program: PathBuf,
     cpus: Cpus,
     inheritance: Inheritance,
+    /// Where attempts have control groups of their own.
+    groups: Option<Groups>,
+    /// Whether orphans of wardens become children of this process.
+    is_reaper: bool,
+    /// When wardens were last seen to.
+    tended: Option<Instant>,
     notices: Vec<String>,
     running: BTreeMap<Attempt, Watched>,
     removal: Removal,
@@ -61,8 +76,31 @@ impl Local {
         let folder = folder.canonicalize()?;
         let (cpus, notices) = Cpus::new(cpus)?;
         let (running, removal) = (BTreeMap::new(), Removal::default());
-        let inheritance = Inheritance::default();
-        Ok(Local { folder, program, cpus, inheritance, notices, running, removal })
+        Ok(Local {
+            folder,
+            program,
+            cpus,
+            inheritance: Inheritance::default(),
+            groups: None,
+            is_reaper: false,
+            tended: None,
+            notices,
+            running,
+            removal,
+        })
+    }
+
+    /// Attempts that are started from now on have control groups of their own.
+    pub fn use_groups(&mut self, groups: Groups) {
+        self.groups = Some(groups);
+    }
+
+    /// Who loses a warden that this process has started becomes a child of this process, and is ended. Only
+    /// for a process that has no other children.
+    pub fn adopt_orphans(&mut self) -> io::Result<()> {
+        set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
+        self.is_reaper = true;
+        Ok(())
     }
 
     /// Jobs begin with this instead of what is usual.
@@ -115,8 +153,15 @@ impl Local {
         if !cpus.is_empty() {
             folder.write(CPUS, &cpus)?;
         }
+        let group = self.groups.as_ref().and_then(|groups| {
+            let made = groups.make(launch.attempt);
+            made.inspect_err(|error| tracing::warn!(%error, "no control group for a job")).ok()
+        });
+        if let Some(group) = &group {
+            folder.write(GROUP, group)?;
+        }
         let inheritance = self.inheritance.clone();
-        folder.write(TICKET, &Ticket { launch, inheritance })?;
+        folder.write(TICKET, &Ticket { launch, inheritance, group: None })?;
         let child = Command::new(&self.program)
             .arg("warden")
             .arg(&folder.path)
@@ -127,17 +172,31 @@ impl Local {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Watched::started(folder.clone(), child, cpus, speed))
+        Ok(Watched::started(folder.clone(), group, child, cpus, speed))
     }
 
-    /// Looks at all processes once, for all who want something of them: those on errands, and attempts
-    /// that are alone. Which of these have ended now.
-    fn look_around(&mut self, alone: &[Attempt]) -> io::Result<Vec<(Attempt, End)>> {
-        let present = Processes::now()?;
-        for watched in self.running.values_mut().filter(|watched| watched.has_errand()) {
+    /// Looks at all processes once, if anybody wants something of them: those on errands, attempts that
+    /// are alone, and those that are to be tended. Which of the lone ones have ended now.
+    fn look_around(
+        &mut self,
+        alone: &[Attempt],
+        is_tending: bool,
+    ) -> io::Result<Vec<(Attempt, End)>> {
+        let must_look =
+            |watched: &Watched| watched.has_errand() || (is_tending && watched.is_ungrouped());
+        let must_look = !alone.is_empty() || self.running.values().any(must_look);
+        let present = must_look.then(Processes::now).transpose()?;
+        for watched in self.running.values_mut() {
             // Whoever could not be reached is tried again when somebody asks again.
-            let _ = watched.go_on_errand(&present);
+            if let Some(present) = present.as_ref().filter(|_| watched.has_errand()) {
+                let _ = watched.go_on_errand(present);
+            }
+            if is_tending && let Err(error) = watched.tend(present.as_ref()) {
+                tracing::debug!(%error, "a warden could not be seen to");
+            }
         }
+        let Some(present) = present else { return Ok(Vec::new()) };
+        let orphans = if self.is_reaper { self.end_orphans(&present) } else { Vec::new() };
         if alone.is_empty() {
             return Ok(Vec::new());
         }
@@ -146,11 +205,27 @@ impl Local {
         for attempt in alone {
             if let Some(watched) = self.running.get_mut(attempt) {
                 // What cannot be ended now is tried again.
-                let end = watched.bury(&present, &marks).unwrap_or(None);
+                let end = watched.bury(&present, &marks, &orphans).unwrap_or(None);
                 ended.extend(end.map(|end| (*attempt, end)));
             }
         }
         Ok(ended)
+    }
+
+    /// Ends the children of this process that are no wardens: each has lost its own.
+    fn end_orphans(&self, present: &Processes) -> Vec<Process> {
+        let wardens: BTreeSet<i32> = self.running.values().filter_map(Watched::child).collect();
+        let mut orphans = Vec::new();
+        for stat in present.own_children().filter(|stat| !wardens.contains(&stat.process.number)) {
+            if stat.is_over {
+                // Nobody else waits for it.
+                let _ = waitpid(Pid::from_raw(stat.process.number), WaitOptions::NOHANG);
+            } else {
+                let _ = stat.process.signal(Signal::Kill);
+                orphans.push(stat.process);
+            }
+        }
+        orphans
     }
 }
 
@@ -231,8 +306,13 @@ impl Engine for Local {
                 Err(_) => {}
             }
         }
-        if has_errands || !alone.is_empty() {
-            ended.extend(self.look_around(&alone).unwrap_or_default());
+        let is_tending = !self.running.is_empty()
+            && self.tended.is_none_or(|tended| tended.elapsed() >= BETWEEN_TENDING);
+        if is_tending {
+            self.tended = Some(Instant::now());
+        }
+        if has_errands || is_tending || !alone.is_empty() {
+            ended.extend(self.look_around(&alone, is_tending).unwrap_or_default());
         }
         for (attempt, _) in &ended {
             self.running.remove(attempt);
@@ -247,14 +327,20 @@ impl Engine for Local {
         let folder = Folder::at(&self.folder_of(attempt));
         let path = folder.path.clone();
         let failed = |source| EngineError::File { attempt, what: "look at", path, source };
-        let begun = || Ok(!folder.rename(TICKET, REVOKED)? && folder.has(CLAIMED)?);
-        let mut found = Watched::found(folder.clone());
-        match begun().and_then(|begun| begun.then(|| found.look()).transpose()) {
+        let look = || -> io::Result<Option<(Watched, Stand)>> {
+            if folder.rename(TICKET, REVOKED)? || !folder.has(CLAIMED)? {
+                return Ok(None);
+            }
+            let mut found = Watched::found(folder.clone())?;
+            let stand = found.look()?;
+            Ok(Some((found, stand)))
+        };
+        match look() {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
-            Ok(Some(Stand::Over(end))) => Ok(Found::Ended(end)),
+            Ok(Some((_, Stand::Over(end)))) => Ok(Found::Ended(end)),
             // Whoever is alone has ended when nobody is left, and not before.
-            Ok(Some(Stand::Watched | Stand::Alone)) => {
+            Ok(Some((found, Stand::Watched | Stand::Alone))) => {
                 self.running.insert(attempt, found);
                 Ok(Found::Running)
             }

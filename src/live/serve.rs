@@ -17,6 +17,7 @@ use super::daemon::{Daemon, DaemonError, Look, Rules, Wake};
 use super::engine::Attempt;
 use super::feed::Feed;
 use super::local::Local;
+use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::{BindError, Limits, Server};
@@ -121,6 +122,16 @@ pub fn serve(
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
     let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
     engine.hand_down(config.jobs.inheritance());
+    if let Err(error) = engine.adopt_orphans() {
+        tracing::warn!(%error, "who loses a warden cannot be adopted");
+    }
+    match config.local.cgroups.then(Groups::find).flatten() {
+        Some(groups) => {
+            tracing::info!(below = %groups.base().display(), "jobs have control groups");
+            engine.use_groups(groups);
+        }
+        None => tracing::info!("jobs have no control groups; their processes are found one by one"),
+    }
     for notice in engine.notices() {
         tracing::warn!("{notice}");
     }

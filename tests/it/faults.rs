@@ -4,7 +4,7 @@
 //! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `inherited` is about what a job gets from whoever started the
-//! daemon, `refused` is about daemons that must not begin,
+//! daemon, `managed` about service managers and control groups, `refused` about daemons that must not begin,
 //! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
@@ -22,6 +22,7 @@ mod clock;
 mod disk;
 mod inherited;
 mod killed;
+mod managed;
 mod refused;
 mod served;
 mod soak;

@@ -2,7 +2,7 @@
 //! are found again by a daemon that comes back.
 //!
 //! `begin` is about how jobs begin, `load` about many at once, `steer` about what can be done to them while they run, `restart`
-//! about daemons and wardens that die.
+//! about daemons and wardens that die, `wardens` about those that others kill or stop.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use busbar::live::local::Local;
 use busbar::live::local::process::Process;
-use busbar::live::{Allotment, Attempt, End, Engine, Launch, Signal};
+use busbar::live::{Allotment, Attempt, End, Engine, Found, Launch, Signal};
 use busbar::units::{Span, Watts};
 use rustix::process::{Pid, Signal as Raw, kill_process};
 use tempfile::TempDir;
@@ -20,6 +20,7 @@ mod begin;
 mod load;
 mod restart;
 mod steer;
+mod wardens;
 
 /// Longer than anything here takes, on the slowest of machines.
 const LONG: Duration = Duration::from_secs(60);
@@ -161,4 +162,10 @@ fn number(path: &Path) -> i32 {
 /// The process whose number a script wrote into a file.
 fn process(path: &Path) -> Process {
     Process::of(number(path)).unwrap().expect("it is there")
+}
+
+/// Whether a process has ended and is not waited for; whoever inherits orphans here may be slow.
+fn is_zombie(process: Process) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.number)).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }

@@ -81,6 +81,7 @@ struct LogTable {
 struct LocalTable {
     pin: Option<bool>,
     cpus: Option<Vec<Text<CpuList>>>,
+    cgroups: Option<bool>,
 }
 
 /// Reads a configuration; `path` is where it is from.
@@ -286,6 +287,7 @@ impl Reader<'_> {
             let why = "'local.pin' is false, so that no job is kept on these; keep one of them";
             return Err(self.said.error("local.cpus", why));
         }
-        Ok(Local { pin, cpus })
+        let cgroups = written.cgroups.unwrap_or(Local::default().cgroups);
+        Ok(Local { pin, cpus, cgroups })
     }
 }

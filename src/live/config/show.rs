@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Config, Length};
+use super::{Config, Length, Local};
 use crate::live::schedule::{ScheduleSpec, clock_face};
 
 impl Config {
@@ -61,7 +61,8 @@ impl Config {
         let (level, format) = (self.log.level.to_string(), self.log.format.to_string());
         let (level, format) = (quoted(&level), quoted(&format));
         let _ = write!(text, "\n[log]\nlevel = {level}\nformat = {format}\n");
-        let _ = write!(text, "\n[local]\npin = {}\n", self.local.pin);
+        let Local { pin, cgroups, .. } = self.local;
+        let _ = write!(text, "\n[local]\npin = {pin}\ncgroups = {cgroups}\n");
         if !self.local.cpus.is_empty() {
             let list = |cpus: &Vec<u32>| {
                 let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();

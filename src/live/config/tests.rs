@@ -132,6 +132,7 @@ format = 'json'
 [local]
 pin = true
 cpus = ['0-2,9', '4']
+cgroups = false
 ";
     let config = read(text).unwrap();
     let here = std::env::current_dir().unwrap().join("here");
@@ -154,6 +155,7 @@ cpus = ['0-2,9', '4']
     let ulimits: Vec<String> =
         config.jobs.ulimits.iter().map(|(ulimit, bounds)| format!("{ulimit} {bounds}")).collect();
     assert_eq!(ulimits, ["core 0:unlimited", "nofile 2048"]);
+    assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
     assert_eq!(config.said.place("limits.jobs").line, Some(13));

@@ -2,12 +2,14 @@
 //!
 //! | file | written by | means |
 //! |---|---|---|
+//! | `group.json` | daemon | which control group it is to run in, if in one of its own |
 //! | `cpus.json` | daemon | on which processors it is to run, if it is kept to any |
 //! | `ticket` | daemon | what is to be run, and that it may begin; whoever renames it decides |
 //! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives |
 //! | `revoked` | daemon | the ticket: it has not begun and never will |
 //! | `suspended` | daemon | it is to stand still, even if it has not begun yet |
 //! | `started.json` | warden | who the warden and the command are |
+//! | `seen.json` | daemon | which processes it had, where no control group knows that |
 //! | `ended.json` | warden | how it ended |
 //!
 //! A ticket can be renamed once, so an attempt runs once or never. Nobody but the daemon's user can look
@@ -26,16 +28,19 @@ use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::group::Group;
 use super::inheritance::Inheritance;
 use super::process::{Process, boot};
 use crate::live::engine::Launch;
 
+pub(super) const GROUP: &str = "group.json";
 pub(super) const CPUS: &str = "cpus.json";
 pub(super) const TICKET: &str = "ticket";
 pub(super) const CLAIMED: &str = "claimed";
 pub(super) const REVOKED: &str = "revoked";
 pub(super) const SUSPENDED: &str = "suspended";
 pub(super) const STARTED: &str = "started.json";
+pub(super) const SEEN: &str = "seen.json";
 pub(super) const ENDED: &str = "ended.json";
 
 /// The folder of an attempt.
@@ -51,6 +56,9 @@ pub(super) struct Ticket {
     pub(super) launch: Launch,
     #[serde(default)]
     pub(super) inheritance: Inheritance,
+    /// The control group that its warden is in, once there is one.
+    #[serde(default)]
+    pub(super) group: Option<Group>,
 }
 
 /// Who runs an attempt.
@@ -128,6 +136,14 @@ impl Folder {
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The same, but what is garbled is not there: a machine that went down may have left half of it.
+    pub(super) fn read_whole<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
+        match self.read(name) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+            read => read,
         }
     }
 

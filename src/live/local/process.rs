@@ -92,6 +92,8 @@ pub(super) struct Stat {
     pub(super) group: i32,
     /// Whether it has ended, and only waits to be waited for.
     pub(super) is_over: bool,
+    /// Whether it stands still until it is told to go on.
+    pub(super) is_stopped: bool,
 }
 
 impl Stat {
@@ -112,12 +114,13 @@ impl Stat {
         let end = line.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(&line[end + 1..]).ok()?;
         let mut fields = rest.split_ascii_whitespace();
-        let is_over = matches!(fields.next()?, "Z" | "X");
+        let state = fields.next()?;
+        let (is_over, is_stopped) = (matches!(state, "Z" | "X"), matches!(state, "T" | "t"));
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         // From the sixth field to the 22nd.
         let began = fields.nth(22 - 6)?.parse().ok()?;
-        Some(Stat { process: Process { number, began }, parent, group, is_over })
+        Some(Stat { process: Process { number, began }, parent, group, is_over, is_stopped })
     }
 }
 
@@ -136,10 +139,13 @@ mod tests {
         let process = Process { number: 7, began: 4711 };
         assert_eq!(
             Stat::read(7, line),
-            Some(Stat { process, parent: 5, group: 6, is_over: false })
+            Some(Stat { process, parent: 5, group: 6, is_over: false, is_stopped: false })
         );
         let line = b"7 (sh) Z 5 6 7 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
-        assert_eq!(Stat::read(7, line), Some(Stat { process, parent: 5, group: 6, is_over: true }));
+        assert_eq!(
+            Stat::read(7, line),
+            Some(Stat { process, parent: 5, group: 6, is_over: true, is_stopped: false })
+        );
         assert_eq!(Stat::read(7, b"7 (sh) S 1"), None);
         assert_eq!(Stat::read(7, b""), None);
     }

@@ -4,8 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::Duration;
 
+use super::folder::{Folder, GROUP};
+use super::group::Group;
 use super::speed;
 
 /// Removes folders of attempts. Those that were given to it are removed when it is dropped.
@@ -43,8 +46,23 @@ impl Drop for Removal {
     }
 }
 
-/// What cannot be removed takes room and does no harm.
+/// How often one tries to remove a control group whose warden is about to end.
+const TRIES: u32 = 200;
+
+/// What cannot be removed takes room and does no harm; the next daemon tries again.
 fn remove(folder: &Path) {
+    if let Ok(Some(group)) = Folder::at(folder).read_whole::<Group>(GROUP) {
+        let is_gone = (0..TRIES).any(|_| {
+            let removed = group.remove();
+            removed.is_ok() || {
+                sleep(Duration::from_millis(10));
+                false
+            }
+        });
+        if !is_gone {
+            return;
+        }
+    }
     speed::remove(&speed::file_of(folder));
     let _ = fs::remove_dir_all(folder);
 }

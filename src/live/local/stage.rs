@@ -41,7 +41,10 @@ fn settle() -> io::Result<Launch> {
     let mut text = Vec::new();
     io::stdin().read_to_end(&mut text)?;
     // Nothing at all, or half of it: the warden is gone.
-    let Ticket { launch, inheritance } = serde_json::from_slice(&text)?;
+    let Ticket { launch, inheritance, group } = serde_json::from_slice(&text)?;
+    if let Some(group) = group {
+        group.enter_job().map_err(about("enter", "its control group"))?;
+    }
     inheritance.apply()?;
     if let Some((user, group)) = launch.owner {
         become_owner(user, group)?;

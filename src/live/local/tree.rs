@@ -2,7 +2,8 @@
 //!
 //! What a job starts is below its [warden](super::warden): a process that loses its parent becomes the
 //! warden's child, in whatever session or process group it is. If the warden itself is gone, that is
-//! gone too; then processes are known by a variable in the environment they began with.
+//! gone too; then processes are known by a variable in the environment they began with, and those that
+//! have none because they were seen below the warden before.
 //!
 //! To look at all processes takes some tens of microseconds for each, so a daemon does it once for all
 //! jobs of which it wants something.
@@ -78,16 +79,22 @@ impl Processes {
         Marks(marks)
     }
 
-    /// What is left of an attempt without a warden: whoever has its mark, its command if that is known,
-    /// and those below them; without those that have ended and only wait to be waited for.
+    /// The children of this process, also those that have ended and wait to be waited for.
+    pub(super) fn own_children(&self) -> impl Iterator<Item = &Stat> {
+        let own = std::process::id() as i32;
+        self.children.get(&own).into_iter().flatten().map(|place| &self.all[*place])
+    }
+
+    /// What is left of an attempt without a warden: whoever has its mark or is known to belong to it, and
+    /// those below them; without those that have ended and only wait to be waited for.
     pub(super) fn left(
         &self,
         marks: &Marks,
         mark: &OsStr,
-        command: Option<Process>,
+        known: impl IntoIterator<Item = Process>,
     ) -> Vec<Process> {
         let marked = marks.0.get(mark).into_iter().flatten().copied();
-        let roots: BTreeSet<Process> = marked.chain(command).collect();
+        let roots: BTreeSet<Process> = marked.chain(known).collect();
         let known = self.all.iter().filter(|stat| roots.contains(&stat.process)).copied();
         let known: Vec<Stat> = known.collect();
         let below = self.below_numbers(known.iter().map(|stat| stat.process.number).collect());
@@ -126,7 +133,7 @@ mod tests {
     fn family(parents: &[(i32, i32)]) -> Processes {
         let stat = |&(number, parent)| {
             let process = Process { number, began: 10 * number as u64 };
-            Stat { process, parent, group: 1, is_over: number == 8 }
+            Stat { process, parent, group: 1, is_over: number == 8, is_stopped: false }
         };
         Processes::from(parents.iter().map(stat).collect())
     }

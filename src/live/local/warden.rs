@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, setsid, wait};
 
 use super::folder::{
-    CLAIMED, CPUS, ENDED, Folder, Lock, STARTED, SUSPENDED, Started, TICKET, Ticket,
+    CLAIMED, CPUS, ENDED, Folder, GROUP, Lock, STARTED, SUSPENDED, Started, TICKET, Ticket,
 };
+use super::group::Group;
 use super::inheritance::close_descriptors;
 use super::process::{Process, boot};
 use super::tree::Processes;
@@ -58,9 +59,15 @@ fn run(folder: &Folder) -> io::Result<End> {
     folder.sync()?;
     set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
     let this = Process::this()?;
-    let Some(ticket) = folder.read::<Ticket>(CLAIMED)? else {
+    let Some(mut ticket) = folder.read::<Ticket>(CLAIMED)? else {
         return Ok(End::Failed("it does not say what is to be run".to_owned()));
     };
+    ticket.group = folder.read_whole::<Group>(GROUP)?;
+    if let Some(group) = ticket.group.take_if(|group| group.enter().is_err()) {
+        // Then its processes are found one by one.
+        folder.remove(GROUP)?;
+        let _ = group.remove();
+    }
     if let Some(cpus) = folder.read::<Vec<u32>>(CPUS)? {
         cpus::pin(this, &cpus)?;
     }

@@ -4,16 +4,25 @@
 //! have left the group are met on an errand: at the next look at all processes, and again until
 //! nobody new is met. So the cost of a look does not grow with the number of jobs of which something
 //! is wanted.
+//!
+//! Somebody has to see to the warden, too: it may be told to stand still, or be killed. So every now and
+//! then a daemon [tends](Watched::tend) an attempt, lets its warden go on, and notes who is below it. What
+//! is left without a warden is then known by that, or by its control group.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::process::Child;
+use std::time::{Duration, Instant};
 
-use super::folder::{CPUS, ENDED, Folder, REVOKED, SUSPENDED, Started, TICKET};
-use super::process::Process;
+use super::folder::{CPUS, ENDED, Folder, GROUP, REVOKED, SEEN, SUSPENDED, Started, TICKET};
+use super::group::Group;
+use super::process::{Process, Stat};
 use super::tree::{Marks, Processes};
 use super::{cpus, speed};
 use crate::live::engine::{End, Signal};
+
+/// How long a warden may take to say that a job has ended that was ended by force.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// An attempt that is under way.
 pub(super) struct Watched {
@@ -23,6 +32,13 @@ pub(super) struct Watched {
     /// The process that all others of the job are below, once it is known.
     warden: Option<Process>,
     command: Option<Process>,
+    /// Its control group, if it has one of its own.
+    group: Option<Group>,
+    /// Who was below its warden at the last look, and whether that is in its folder.
+    seen: BTreeSet<Process>,
+    is_noted: bool,
+    /// Since when it is to be ended by force.
+    is_to_die: Option<Instant>,
     /// By what its ticket was revoked.
     revoked: Option<Signal>,
     /// What it is known to have.
@@ -60,17 +76,32 @@ pub(super) enum Stand {
 
 impl Watched {
     /// One that this process has started.
-    pub(super) fn started(folder: Folder, child: Child, cpus: Vec<u32>, speed: u32) -> Self {
+    pub(super) fn started(
+        folder: Folder,
+        group: Option<Group>,
+        child: Child,
+        cpus: Vec<u32>,
+        speed: u32,
+    ) -> Self {
         // It is not waited for yet, so it is there, if only to be waited for.
         let warden = Process::of(child.id() as i32).unwrap_or_default();
-        let found = Watched::found(folder);
-        Watched { child: Some(child), warden, cpus: Some(cpus), speed: Some(speed), ..found }
+        let (child, cpus, speed) = (Some(child), Some(cpus), Some(speed));
+        Watched { child, warden, cpus, speed, ..Watched::with(folder, group) }
     }
 
     /// One that another has.
-    pub(super) fn found(folder: Folder) -> Self {
+    pub(super) fn found(folder: Folder) -> io::Result<Self> {
+        let group = folder.read_whole(GROUP)?;
+        Ok(Watched::with(folder, group))
+    }
+
+    fn with(folder: Folder, group: Option<Group>) -> Self {
         Watched {
             folder,
+            group,
+            seen: BTreeSet::new(),
+            is_noted: false,
+            is_to_die: None,
             child: None,
             warden: None,
             command: None,
@@ -88,6 +119,11 @@ impl Watched {
             && let Some(Started { warden, command, .. }) = self.folder.started()?
         {
             (self.warden, self.command) = (Some(warden), Some(command));
+            // Unless its warden could not enter it.
+            self.group = self.folder.read_whole(GROUP)?;
+            // Another daemon may have seen some.
+            let seen = self.folder.read_whole::<Vec<Process>>(SEEN)?;
+            self.seen.extend(seen.unwrap_or_default());
         }
         Ok(())
     }
@@ -134,7 +170,62 @@ impl Watched {
         self.errand.signals.retain(|earlier| *earlier != signal);
         self.errand.signals.push(signal);
         self.errand.met.clear();
-        self.command.map_or(Ok(()), |command| command.signal_group(signal))
+        let mut sent = self.command.map_or(Ok(()), |command| command.signal_group(signal));
+        if signal == Signal::Kill {
+            self.is_to_die.get_or_insert_with(Instant::now);
+            sent = sent.and(self.group.as_ref().map_or(Ok(()), Group::kill_job));
+        }
+        sent
+    }
+
+    /// The warden's number, if it is a child of this process.
+    pub(super) fn child(&self) -> Option<i32> {
+        self.child.as_ref().map(|child| child.id() as i32)
+    }
+
+    /// Whether nobody but who looks at all processes knows which of them belong to it.
+    pub(super) fn is_ungrouped(&self) -> bool {
+        self.group.is_none()
+    }
+
+    /// Lets a warden go on that stands still, notes who is below it, and ends it if the job was ended by
+    /// force and it does not say so.
+    pub(super) fn tend(&mut self, present: Option<&Processes>) -> io::Result<()> {
+        self.meet()?;
+        let Some(warden) = self.warden else { return Ok(()) };
+        let stat = Stat::of(warden.number)?.filter(|stat| stat.process == warden && !stat.is_over);
+        let Some(stat) = stat else { return Ok(()) };
+        if stat.is_stopped {
+            tracing::warn!(warden = warden.number, "a warden was stopped; it is told to go on");
+            warden.signal(Signal::Resume)?;
+        }
+        if let Some(present) = present.filter(|_| self.is_ungrouped()) {
+            self.note(present.below(warden))?;
+        }
+        let is_overdue = self.is_to_die.is_some_and(|since| since.elapsed() > GRACE);
+        if is_overdue && !self.has_job()? {
+            tracing::warn!(warden = warden.number, "a warden does not answer; it is ended");
+            warden.signal(Signal::Kill)?;
+        }
+        Ok(())
+    }
+
+    /// Whether anything of the job was alive when somebody looked.
+    fn has_job(&self) -> io::Result<bool> {
+        self.group.as_ref().map_or(Ok(!self.seen.is_empty()), Group::has_job)
+    }
+
+    /// Notes who is below the warden, also for daemons to come.
+    fn note(&mut self, below: Vec<Stat>) -> io::Result<()> {
+        let alive = below.iter().filter(|stat| !stat.is_over).map(|stat| stat.process);
+        let seen: BTreeSet<Process> = alive.collect();
+        if seen != self.seen || !self.is_noted {
+            self.seen = seen;
+            self.is_noted = false;
+            self.folder.write(SEEN, &self.seen)?;
+            self.is_noted = true;
+        }
+        Ok(())
     }
 
     /// Whether something is still to be done to processes that have left the group.
@@ -201,12 +292,8 @@ impl Watched {
             let number = rustix::process::Signal::from(signal).as_raw();
             return Ok(Stand::Over(End::Signalled(number)));
         }
-        match self.folder.read(ENDED) {
-            Ok(Some(end)) => return Ok(Stand::Over(end)),
-            Ok(None) => {}
-            // A machine that went down may have left half of it.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
-            Err(error) => return Err(error),
+        if let Some(end) = self.folder.read_whole(ENDED)? {
+            return Ok(Stand::Over(end));
         }
         Ok(match self.folder.rename(TICKET, REVOKED)? {
             true => {
@@ -217,16 +304,37 @@ impl Watched {
         })
     }
 
-    /// Ends what is left of it without its warden. It is lost when nobody is left, twice: a process
-    /// that is just becoming another program has no environment for a moment.
-    pub(super) fn bury(&mut self, present: &Processes, marks: &Marks) -> io::Result<Option<End>> {
+    /// Ends what is left of it without its warden, and those of whom nobody knows whose they are. It is
+    /// over when nobody is left, twice: a process that is just becoming another program has no environment
+    /// for a moment. Until then it holds what it has.
+    pub(super) fn bury(
+        &mut self,
+        present: &Processes,
+        marks: &Marks,
+        orphans: &[Process],
+    ) -> io::Result<Option<End>> {
         self.meet()?;
         let mark = speed::file_of(&self.folder.path);
-        let left = present.left(marks, mark.as_os_str(), self.command);
+        let known = self.command.into_iter().chain(self.seen.iter().copied());
+        let mut left = present.left(marks, mark.as_os_str(), known.collect::<Vec<_>>());
+        left.extend(orphans);
+        let mut result = Ok(());
         for process in &left {
-            process.signal(Signal::Kill)?;
+            result = result.and(process.signal(Signal::Kill));
         }
-        let was_quiet = std::mem::replace(&mut self.is_quiet, left.is_empty());
-        Ok((was_quiet && left.is_empty()).then_some(End::Lost))
+        let mut is_quiet = left.is_empty();
+        // Their children are known even if they end first.
+        self.seen.extend(left);
+        if let Some(group) = &self.group {
+            result = result.and(group.kill_all());
+            is_quiet &= !group.has_anybody()?;
+        }
+        let was_quiet = std::mem::replace(&mut self.is_quiet, is_quiet);
+        result?;
+        let end = match self.is_to_die {
+            Some(_) => End::Signalled(rustix::process::Signal::KILL.as_raw()),
+            None => End::Lost,
+        };
+        Ok((was_quiet && is_quiet).then_some(end))
     }
 }

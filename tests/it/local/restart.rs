@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use busbar::live::Found;
-
 use super::*;
 
 /// A daemon that is gone without a word, and another that comes: one job runs on, one has ended
@@ -190,12 +188,6 @@ fn a_job_without_its_warden_is_lost() {
         }
         place.assert_nobody_is_left();
     }
-}
-
-/// Whether a process has ended and is not waited for; whoever inherits orphans here may be slow.
-fn is_zombie(process: Process) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.number)).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
 /// A warden that is killed at any moment after it was started: the job is ended, lost or never began, and

@@ -1,0 +1,262 @@
+//! A daemon under a service manager, and jobs in control groups.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use busbar::live::End;
+use busbar::live::job::Why;
+use busbar::live::wire::{Reply, Request, State};
+use rustix::fs::XattrFlags;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::books::Books;
+use super::served::{BUSBAR, Served, kill};
+use super::{LONG, wait_for};
+
+/// What the manager hears next that has a line which begins like this.
+fn heard(manager: &UnixDatagram, wanted: &str) -> String {
+    loop {
+        let mut buffer = [0; 1024];
+        let length = manager.recv(&mut buffer).unwrap_or_else(|_| panic!("in vain: {wanted}"));
+        let text = String::from_utf8(buffer[..length].to_vec()).unwrap();
+        if text.lines().any(|line| line.starts_with(wanted)) {
+            return text;
+        }
+    }
+}
+
+/// The manager hears when the daemon is ready, that it turns, that it reads its configuration, and that it
+/// stops.
+#[test]
+fn a_service_manager_is_told() {
+    let mut served = Served::new("easy", "period = \"1min\"");
+    let path = served.path("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(LONG)).unwrap();
+    let mut command = Command::new(BUSBAR);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
+    served.begin_by(command);
+    heard(&manager, "READY=1");
+    // From now on clients are served.
+    assert!(served.socket().exists());
+    // More often than twice in two seconds, though nothing happens for a minute.
+    for _ in 0..3 {
+        assert!(heard(&manager, "WATCHDOG=1").contains("STATUS=0 jobs run, 0 wait"));
+    }
+    let process = Pid::from_raw(served.process() as i32).unwrap();
+    kill_process(process, Signal::HUP).unwrap();
+    assert!(heard(&manager, "RELOADING=1").contains("\nMONOTONIC_USEC="));
+    heard(&manager, "READY=1");
+    served.stop();
+    heard(&manager, "STOPPING=1");
+}
+
+/// A control group for a test, as a service manager makes one for a service. What is left in it is ended
+/// with the test.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None`, and why, if there can be none.
+    fn new(name: &str) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "));
+        let top = mount.and_then(|line| line.split(' ').nth(4));
+        if Path::new("/run/systemd/system").exists() || top.is_none() {
+            eprintln!("skipped: needs control groups of the second version, and no systemd");
+            return None;
+        }
+        let path = Path::new(top?).join(format!("busbar-test-{}-{name}", std::process::id()));
+        match fs::create_dir(&path) {
+            Ok(()) => Some(Group(path)),
+            Err(error) => {
+                eprintln!("skipped: no control group can be made: {error}");
+                None
+            }
+        }
+    }
+
+    /// What a shell does to enter it.
+    fn enter(&self) -> String {
+        format!("echo $$ > '{}/cgroup.procs'", self.0.display())
+    }
+
+    fn kill(&self) {
+        fs::write(self.0.join("cgroup.kill"), "1").unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        fn remove(path: &Path) -> std::io::Result<()> {
+            for entry in fs::read_dir(path)?.flatten().filter(|entry| entry.path().is_dir()) {
+                remove(&entry.path())?;
+            }
+            fs::remove_dir(path)
+        }
+        self.kill();
+        let path = &self.0;
+        wait_for("an empty control group", || remove(path).ok());
+    }
+}
+
+/// The groups of attempts of this daemon that are there.
+fn groups_of_attempts(below: &Path, daemons: &[u32]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(below).unwrap().flatten().map(|entry| entry.path());
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        daemons.iter().any(|daemon| name.starts_with(&format!("busbar-{daemon}-")))
+    };
+    entries.filter(is_ours).collect()
+}
+
+/// The state of a job, when it is not `Running`.
+fn outcome(served: &Served, job: u64) -> (State, Option<End>, Option<Why>) {
+    let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
+    (shown.line.state, shown.end, shown.why)
+}
+
+/// A service manager ends everything in the daemon's control group when it stops the service. Jobs run on:
+/// they are not in it.
+#[test]
+fn jobs_outlive_the_control_group_of_the_daemon() {
+    let Some(group) = Group::new("outlived") else { return };
+    let mut served = Served::new("easy", "");
+    served.begin_after(&group.enter());
+    served.wait_for_answer();
+    let first = served.process();
+    let job = served.submit("echo $$ > $RECORD; sleep 600");
+    wait_for("that it runs", || {
+        fs::read_to_string(served.record()).ok()?.trim().parse::<i32>().ok()
+    });
+    served.stop();
+    group.kill();
+    sleep(Duration::from_millis(200));
+    served.begin_after(&group.enter());
+    served.wait_for_answer();
+    assert_eq!(outcome(&served, job).0, State::Running, "it was ended with the daemon");
+    let second = served.process();
+    served.ask(&Request::Cancel { jobs: vec![job] });
+    served.drain();
+    assert_eq!(outcome(&served, job).0, State::Cancelled);
+    served.assert_nothing_is_left();
+    let beside = group.0.parent().unwrap();
+    wait_for("that no group is left", || {
+        groups_of_attempts(beside, &[first, second]).is_empty().then_some(())
+    });
+    served.stop();
+}
+
+/// The daemon and the warden of a job are killed at once, and the job has left a process behind that has a
+/// session of its own and no environment. The next daemon ends it, and until then the node is taken.
+fn killed_with_a_stray(more: &str, group: Option<&Group>) {
+    let mut served = Served::new("easy", more);
+    let enter = group.map_or(String::new(), Group::enter);
+    served.begin_after(&enter);
+    served.wait_for_answer();
+    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep 600' &)
+                  echo $PPID > warden; sleep 600";
+    let job = served.submit(script);
+    let number = |name: &str| {
+        let read = || fs::read_to_string(served.path(name)).ok()?.trim().parse::<i32>().ok();
+        wait_for("a number", read)
+    };
+    let (stray, warden) = (number("stray"), number("warden"));
+    if let Some(Group(path)) = group {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let own = fs::read_to_string(format!("/proc/{stray}/cgroup")).unwrap();
+        assert!(
+            own.contains(&format!("/{name}/busbar-")),
+            "it is not in what was delegated: {own}"
+        );
+    }
+    // Where there are no groups it has to be seen once.
+    sleep(Duration::from_millis(2500));
+    served.kill();
+    kill(warden);
+    served.begin_after(&enter);
+    served.wait_for_answer();
+    served.drain();
+    let is_left = is_sleeping(stray);
+    kill(stray);
+    assert!(!is_left, "it is still there, and nobody counts it");
+    assert_eq!(outcome(&served, job), (State::Lost, Some(End::Lost), None));
+    served.assert_nothing_is_left();
+    Books::add_up(&served.history(), 8).unwrap();
+    served.stop();
+}
+
+/// Whether a process runs `sleep`.
+fn is_sleeping(number: i32) -> bool {
+    super::served::words(number).first().is_some_and(|word| word == "sleep")
+}
+
+#[test]
+fn killed_with_a_stray_that_was_seen() {
+    killed_with_a_stray("[local]\ncgroups = false", None);
+}
+
+#[test]
+fn killed_with_a_stray_in_a_delegated_group() {
+    let Some(group) = Group::new("delegated") else { return };
+    let set = rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty());
+    if let Err(error) = set {
+        eprintln!("skipped: a group cannot be marked: {error}");
+        return;
+    }
+    killed_with_a_stray("", Some(&group));
+}
+
+/// A job that leaves such a process behind and kills its own warden in the same moment: nobody has seen it,
+/// but it becomes a child of the daemon, or is in the job's group.
+fn kills_its_own_warden(more: &str) {
+    let mut served = Served::new("easy", more);
+    served.begin_and_answer();
+    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep 600' &)
+                  while [ ! -s stray ]; do :; done; kill -9 $PPID; sleep 600";
+    let job = served.submit(script);
+    served.drain();
+    let stray = fs::read_to_string(served.path("stray")).unwrap().trim().parse().unwrap();
+    let is_left = is_sleeping(stray);
+    kill(stray);
+    assert!(!is_left, "it is still there, and nobody counts it");
+    assert_eq!(outcome(&served, job).0, State::Lost);
+    served.assert_nothing_is_left();
+    served.stop();
+}
+
+#[test]
+fn a_job_that_kills_its_own_warden() {
+    kills_its_own_warden("");
+}
+
+#[test]
+fn a_job_that_kills_its_own_warden_without_groups() {
+    kills_its_own_warden("[local]\ncgroups = false");
+}
+
+/// A job that stops its warden can be cancelled, and the client is told what is so: that the job was asked.
+#[test]
+fn cancelled_with_a_stopped_warden() {
+    for more in ["", "[local]\ncgroups = false"] {
+        let mut served = Served::new("easy", more);
+        served.begin_and_answer();
+        let job = served.submit("kill -STOP $PPID; echo > $RECORD; sleep 600");
+        wait_for("that it runs", || served.record().exists().then_some(()));
+        let cancel = |job: u64| {
+            let socket = served.socket();
+            let mut command = Command::new(BUSBAR);
+            let done = command.args(["cancel", &job.to_string(), "--socket"]).arg(socket).output();
+            String::from_utf8(done.unwrap().stdout).unwrap()
+        };
+        assert_eq!(cancel(job), format!("asked job {job} to end\n"));
+        served.drain();
+        let (state, _, why) = outcome(&served, job);
+        assert_eq!((state, why), (State::Cancelled, Some(Why::Cancelled)));
+        served.assert_nothing_is_left();
+        served.stop();
+    }
+}
