@@ -600,9 +600,9 @@ fn with_array(request: &Request) -> Reply {
             Reply::Show(Box::new(details))
         }
         Request::Queue => Reply::Queue(elements[1..].to_vec()),
-        Request::Cancel { jobs } => {
-            Reply::Done(jobs.iter().map(|job| Answer { job: *job, refusal: None }).collect())
-        }
+        Request::Cancel { jobs } => Reply::Done(
+            jobs.iter().map(|job| Answer { job: *job, refusal: None, asked: false }).collect(),
+        ),
         other => canned(other),
     }
 }
