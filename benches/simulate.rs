@@ -507,6 +507,7 @@ impl Bench {
         let mut turns = 0;
         let runs = self.repeat(|| {
             let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
+            let simulated = simulated.expect("a policy with its model");
             turns = simulated.run.turns;
             [seconds]
         });

@@ -17,7 +17,7 @@
 //! let machine = Machine::of_processors(256)?;
 //! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
 //! let scenario = Scenario { budget, ..Scenario::new(&machine, &workload, "easy".parse()?) };
-//! let summary = scenario.run().summary;
+//! let summary = scenario.run()?.summary;
 //!
 //! assert_eq!(summary.completed + summary.rejected, 2000);
 //! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);

@@ -10,7 +10,7 @@ use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
 use crate::model::{Heterogeneous, Model};
-use crate::policy::{Easy, PolicySpec, Setting};
+use crate::policy::{Easy, ModelError, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
 use crate::workload::Workload;
@@ -26,7 +26,8 @@ pub struct Scenario<'a> {
     pub workload: &'a Workload,
     /// The policy.
     pub policy: PolicySpec,
-    /// What is believed about how jobs run; what suits the policy if it is not given.
+    /// What is believed about how jobs run; what suits the policy if it is not given. Policies that
+    /// pick configurations from profiles have to be given one.
     pub model: Option<&'a dyn Model>,
     /// How jobs really run; as believed if it is not given.
     pub truth: Option<&'a dyn Model>,
@@ -90,13 +91,26 @@ impl<'a> Scenario<'a> {
     }
 
     /// Runs it and works out its figures.
-    pub fn run(&self) -> Trial {
-        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {});
-        Trial { summary: self.summary(&run), run, plain_bsld }
+    pub fn run(&self) -> Result<Trial, ModelError> {
+        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {})?;
+        Ok(Trial { summary: self.summary(&run), run, plain_bsld })
     }
 
-    /// Runs it, reporting now and then how many jobs have ended or were turned away.
-    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Simulated {
+    /// Runs it, reporting now and then how many jobs have ended or were turned away. It is an error if
+    /// the policy needs a model that was not given.
+    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Result<Simulated, ModelError> {
+        let fitting: Box<dyn Model>;
+        let model = match (self.model, self.site.filter(|_| self.policy.maps_tasks())) {
+            (Some(model), _) => model,
+            (None, Some(site)) => {
+                fitting = Box::new(Heterogeneous::new(site.tables.clone()));
+                fitting.as_ref()
+            }
+            (None, None) => {
+                fitting = self.policy.model(self.machine, self.workload.jobs(), self.seed)?;
+                fitting.as_ref()
+            }
+        };
         let measured = Cell::new(None);
         let plain_bsld = || {
             let bsld = self.plain_bsld();
@@ -109,11 +123,6 @@ impl<'a> Scenario<'a> {
             site: self.site,
         };
         let mut policy = self.policy.build(&setting);
-        let fitting: Box<dyn Model> = match self.site.filter(|_| self.policy.maps_tasks()) {
-            Some(site) => Box::new(Heterogeneous::new(site.tables.clone())),
-            None => self.policy.model(self.machine, self.workload.jobs(), self.seed),
-        };
-        let model = self.model.unwrap_or(fitting.as_ref());
         let guard = self.policy.guard();
         let mut simulation = self.simulation_on(self.machine).budget(self.budget.lowered(guard));
         if guard != Share::percent(0) {
@@ -124,7 +133,7 @@ impl<'a> Scenario<'a> {
             .truth(self.truth.unwrap_or(model))
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
-        Simulated { run, plain_bsld: measured.get() }
+        Ok(Simulated { run, plain_bsld: measured.get() })
     }
 
     /// The figures of a run.
@@ -181,13 +190,30 @@ mod tests {
     fn auto_measures_plain_easy_first() {
         let machine = Machine::of_processors(256).unwrap();
         let workload = demo();
-        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy).run();
+        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy).run().unwrap();
         assert_eq!(plain.plain_bsld, None);
         let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
         let budget = Budget::constant(Share::percent(50).of(machine.max_power()));
-        let guided = Scenario { budget, ..Scenario::new(&machine, &workload, policy) }.run();
+        let scenario = Scenario { budget, ..Scenario::new(&machine, &workload, policy) };
+        let guided = scenario.run().unwrap();
         assert_eq!(guided.plain_bsld, plain.summary.mean_bsld);
         assert!(guided.summary.energy_vs_nominal.unwrap() < 1.0);
         assert_eq!(guided.summary.violations, 0);
+    }
+
+    /// RMAP without profiles, or utility without tables, would be another experiment than the one that
+    /// was asked for.
+    #[test]
+    fn a_policy_that_lacks_its_model_does_not_run() {
+        let (machine, workload) = (Machine::of_processors(256).unwrap(), demo());
+        for policy in PolicySpec::all() {
+            let expected = match policy {
+                policy if policy.uses_profiles() => ModelError::NoProfiles(policy),
+                policy if policy.maps_tasks() => ModelError::NoTables(policy),
+                _ => continue,
+            };
+            let ran = Scenario::new(&machine, &workload, policy).run();
+            assert_eq!(ran.err(), Some(expected), "{policy}");
+        }
     }
 }

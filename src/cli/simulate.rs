@@ -15,7 +15,7 @@ use crate::cli::{belief, energy, load, print, tables, warn};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::Heterogeneous;
-use crate::policy::PolicySpec;
+use crate::policy::{ModelError, PolicySpec};
 use crate::report::digest::Digest;
 use crate::report::{
     Format, human_time, make_folder, summary_table, write_folder, write_pictures, write_tasks,
@@ -266,7 +266,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let started = Clock::now();
-    let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
+    let Simulated { run, plain_bsld } = with_progress_bar(&scenario)?;
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
 
@@ -306,7 +306,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Runs the scenario with a progress bar, if a person is watching.
-fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
+fn with_progress_bar(scenario: &Scenario<'_>) -> Result<Simulated, ModelError> {
     if !std::io::stderr().is_terminal() {
         return scenario.simulate(&mut |_| {});
     }

@@ -243,7 +243,7 @@ mod tests {
     fn tried(policy: usize, seed: u64, completed: u64, turnaround: f64, energy: f64) -> Tried {
         let machine = Machine::of_processors(1).unwrap();
         let nothing = Workload::default();
-        let empty = Scenario::new(&machine, &nothing, PolicySpec::Easy).run().summary;
+        let empty = Scenario::new(&machine, &nothing, PolicySpec::Easy).run().unwrap().summary;
         let summary = Summary {
             jobs: 10,
             completed,

@@ -216,7 +216,10 @@ impl Ready<'_> {
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
             return done(Outcome::Ran(known), true);
         }
-        let trial = scenario.run();
+        let trial = match scenario.run() {
+            Ok(trial) => trial,
+            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
+        };
         let finished = match pictures {
             true => {
                 let subject = scenario.subject(&trial.summary.policy);

@@ -66,7 +66,8 @@ impl Setup {
                 let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
                 Ok(Box::new(Profiled::of_all(&self.machine, &self.profiles, beliefs)?))
             }
-            policy => Ok(policy.model(&self.machine, &[], 1)),
+            // Only `utility` has no model without more, and no configuration can name it.
+            policy => policy.model(&self.machine, &[], 1).map_err(|_| ProfiledError::None),
         }
     }
 

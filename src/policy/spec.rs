@@ -59,6 +59,20 @@ impl Default for Setting<'_> {
     }
 }
 
+/// What a policy has to be told of jobs before it can run, and was not.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// It picks configurations from profiles.
+    #[error(
+        "{0} picks the configuration of a job from the profile of its application, and no profiles \
+         were given"
+    )]
+    NoProfiles(PolicySpec),
+    /// It maps tasks to machines.
+    #[error("{0} maps tasks to machines of several types, and no tables of them were given")]
+    NoTables(PolicySpec),
+}
+
 /// Why text does not name a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
@@ -133,15 +147,21 @@ impl PolicySpec {
     }
 
     /// How jobs run under the policy, on this machine, as far as that needs nothing else: rigid, or
-    /// with gears. What is random about them starts at the seed. Policies that [choose
-    /// configurations](PolicySpec::uses_profiles) are to be given profiles instead.
-    pub fn model(&self, machine: &Machine, jobs: &[Job], seed: u64) -> Box<dyn Model> {
-        match *self {
-            PolicySpec::Fcfs
-            | PolicySpec::Easy
-            | PolicySpec::Conservative
-            | PolicySpec::Rmap(_)
-            | PolicySpec::Utility(_) => Box::new(Rigid::on(machine)),
+    /// with gears. What is random about them starts at the seed. Policies that need
+    /// [profiles](PolicySpec::uses_profiles) or [tables](PolicySpec::maps_tasks) have no model without
+    /// them.
+    pub fn model(
+        &self,
+        machine: &Machine,
+        jobs: &[Job],
+        seed: u64,
+    ) -> Result<Box<dyn Model>, ModelError> {
+        Ok(match *self {
+            PolicySpec::Rmap(_) => return Err(ModelError::NoProfiles(*self)),
+            PolicySpec::Utility(_) => return Err(ModelError::NoTables(*self)),
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+                Box::new(Rigid::on(machine))
+            }
             PolicySpec::EasyPower(oversized) => {
                 Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
             }
@@ -159,7 +179,7 @@ impl PolicySpec {
             PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
                 Box::new(Varied::on(machine, jobs, seed))
             }
-        }
+        })
     }
 
     /// The share of every limit that is kept back from the policy, because jobs may draw more than

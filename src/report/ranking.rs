@@ -55,7 +55,7 @@ mod tests {
         let mut workload = demo();
         workload.slice(0..10);
         let scenario = Scenario::new(&machine, &workload, "easy".parse().unwrap());
-        let plain = scenario.run().summary;
+        let plain = scenario.run().unwrap().summary;
         let with = |completed, mean_turnaround_s| Summary {
             completed,
             mean_turnaround_s,

@@ -13,8 +13,8 @@ use crate::budget::Budget;
 use crate::machine::{Machine, MachineError};
 use crate::metrics::Summary;
 use crate::model::{Knowledge, Oversized};
-use crate::policy::PolicySpec;
 use crate::policy::pb_guided::{BsldLower, PbGuidedSpec};
+use crate::policy::{ModelError, PolicySpec};
 use crate::reproduce::{Finding, Reproduction};
 use crate::scenario::Scenario;
 use crate::sim::Run;
@@ -200,6 +200,9 @@ pub enum ReproduceError {
     /// A machine cannot be made.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A policy lacks its model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// A stand-in cannot be made.
     #[error(transparent)]
     Lublin(#[from] LublinError),
@@ -357,19 +360,20 @@ impl<'p> Experiments<'p> {
         name: String,
         workload: &Workload,
         seed: u64,
-    ) -> Result<Self, MachineError> {
+    ) -> Result<Self, ReproduceError> {
         let machine = Machine::of_processors(published.processors)?;
         let larger = ENLARGEMENTS.map(|percent| machine.enlarged(Share::percent(percent)));
         let larger = larger.into_iter().collect::<Result<Vec<Machine>, _>>()?;
         let limit = BUDGET.of(machine.max_power());
         let plain = Scenario { seed, ..Scenario::new(&machine, workload, PolicySpec::Easy) };
-        let easy = Scenario { keep_power: true, ..plain.clone() }.run();
+        let easy = Scenario { keep_power: true, ..plain.clone() }.run()?;
         let over_budget = 100.0 * share_of_time_above(limit, &easy.run);
         let limited = |machine, policy| {
             let budget = Budget::constant(limit);
-            Scenario { machine, budget, policy, ..plain.clone() }.run().summary
+            let trial = Scenario { machine, budget, policy, ..plain.clone() }.run()?;
+            Ok::<Summary, ModelError>(trial.summary)
         };
-        let baseline = limited(&machine, PolicySpec::EasyPower(Oversized::Slow));
+        let baseline = limited(&machine, PolicySpec::EasyPower(Oversized::Slow))?;
         let mut guided = Vec::new();
         for (percent, machine) in ENLARGEMENTS.into_iter().zip(&larger) {
             for beta in [Knowledge::Unknown, Knowledge::Known] {
@@ -377,7 +381,7 @@ impl<'p> Experiments<'p> {
                 let bsld_lower = easy.summary.mean_bsld.map_or(BsldLower::Auto, BsldLower::Fixed);
                 let spec = PbGuidedSpec { beta, bsld_lower, ..Default::default() };
                 let policy = PolicySpec::PbGuided(spec);
-                guided.push((percent, beta, limited(machine, policy)));
+                guided.push((percent, beta, limited(machine, policy)?));
             }
         }
         Ok(Experiments { published, name, easy: easy.summary, over_budget, baseline, guided })

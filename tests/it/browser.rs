@@ -24,7 +24,7 @@ fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> 
     let digest = |policy: &&str| {
         let new = Scenario::new(&machine, workload, policy.parse().unwrap());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate(&mut |_| {}).unwrap().run;
         let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };

@@ -193,6 +193,7 @@ fn a_job_that_comes_back_too_large_is_accounted_for() {
             ..Scenario::new(&machine, &workload, policy.parse().unwrap())
         }
         .run()
+        .unwrap()
         .summary;
         assert_eq!((summary.completed, summary.rejected), (completed, rejected), "{policy}");
     }
@@ -209,7 +210,7 @@ fn a_short_peak_of_the_budget_is_of_no_use_to_a_long_job() {
     let budget = Budget::from_steps(steps).unwrap();
     for policy in ["easy-power", "pb-guided"] {
         let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-        let trial = Scenario { budget: budget.clone(), ..scenario }.run();
+        let trial = Scenario { budget: budget.clone(), ..scenario }.run().unwrap();
         assert_eq!(trial.run.records[0].start, Instant::ZERO, "{policy}");
         assert_eq!(trial.summary.oversized, 1, "{policy}");
     }

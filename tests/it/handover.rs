@@ -110,7 +110,7 @@ fn learned(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Mode
         PolicySpec::Rmap(_) => {
             Box::new(Profiled::of_all(machine, &profiles(), Beliefs::default()).unwrap())
         }
-        policy => policy.model(machine, &[], 1),
+        policy => policy.model(machine, &[], 1).unwrap(),
     };
     for (id, job) in (0..).map(JobId).zip(jobs) {
         model.learn(id, job);

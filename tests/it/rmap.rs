@@ -533,6 +533,7 @@ fn under_predicted_power_is_what_the_guard_is_for() {
                 ..Scenario::new(&machine, &workload, PolicySpec::Rmap(spec))
             }
             .run()
+            .unwrap()
             .run;
             let first = run.records.iter().filter(|record| record.start == Instant::ZERO);
             assert_eq!(first.count(), at_once, "{spec:?}");

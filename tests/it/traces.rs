@@ -1,14 +1,21 @@
 //! Whole logs of the Parallel Workloads Archive, where `BUSBAR_TRACES` says they are.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use busbar::budget::Budget;
+use busbar::job::{ApplicationId, Job};
 use busbar::machine::Machine;
+use busbar::model::{Beliefs, Profiled};
 use busbar::policy::PolicySpec;
+use busbar::profile::Row;
+use busbar::profile::cab::{self, Preset};
 use busbar::reproduce::pb_guided::{Options, ReproduceError, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::State;
 use busbar::units::Share;
+use busbar::workload::Workload;
+use busbar::workload::lublin::Lublin;
 use busbar::workload::swf::{self, BadRecords};
 
 /// The logs, or nothing and a word about it.
@@ -27,9 +34,22 @@ fn logs() -> Vec<PathBuf> {
     logs
 }
 
+/// A log that is always there: generated, and written and read like any other.
+fn generated() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("generated.swf");
+    let workload = Lublin { jobs: 400, ..Lublin::default() }.generate().unwrap();
+    let jobs = workload.jobs().iter().zip(workload.run_times());
+    let records = jobs.map(|(job, run_time)| swf::Record::new(job, *run_time));
+    let mut out = std::fs::File::create(&path).unwrap();
+    swf::write(&mut out, &swf::describe(&workload), records).unwrap();
+    (folder, path)
+}
+
 #[test]
 fn every_record_is_accounted_for() {
-    for path in logs() {
+    let (_folder, generated) = generated();
+    for path in logs().into_iter().chain([generated]) {
         let mut log = swf::read_path(&path, BadRecords::Stop).unwrap();
         let lines = swf::load(&path).unwrap();
         let lines = String::from_utf8_lossy(&lines).into_owned();
@@ -39,12 +59,16 @@ fn every_record_is_accounted_for() {
         log.workload.raise_estimates();
         let machine = Machine::of_processors(log.workload.processors().unwrap()).unwrap();
         // PARM solves a program at every turn, and others tune processors one by one; they have tests of
-        // their own on less. A log has no tasks with machines of their own.
+        // their own on less. RMAP needs profiles, and has the next test. A log has no tasks with machines
+        // of their own.
         let is_quick = |policy: &PolicySpec| {
-            !matches!(policy, PolicySpec::Parm(_)) && !policy.uses_curves() && !policy.maps_tasks()
+            !matches!(policy, PolicySpec::Parm(_))
+                && !policy.uses_curves()
+                && !policy.uses_profiles()
+                && !policy.maps_tasks()
         };
         for policy in PolicySpec::all().into_iter().filter(is_quick) {
-            let run = Scenario::new(&machine, &log.workload, policy).run().run;
+            let run = Scenario::new(&machine, &log.workload, policy).run().unwrap().run;
             let count = |wanted: fn(&State) -> bool| {
                 run.records.iter().filter(|record| wanted(&record.state)).count() as u64
             };
@@ -62,6 +86,52 @@ fn every_record_is_accounted_for() {
     }
 }
 
+/// The jobs of each log, which run the applications of Cab by turns, under RMAP's policies at 80 % of the
+/// power: every job completes in a configuration of its application's profile, in the time and with the
+/// power that the profile says.
+#[test]
+fn moldable_jobs_run_as_their_profiles_say() {
+    let profiles = cab::generate(Preset::Cab, 1);
+    let (_folder, generated) = generated();
+    for path in logs().into_iter().chain([generated]) {
+        let log = swf::read_path(&path, BadRecords::Stop).unwrap().workload;
+        let nodes = log.processors().unwrap();
+        let machine = Machine { nodes, ..Machine::cab() };
+        let jobs = log.jobs().iter().zip(log.run_times()).zip((1..=profiles.len() as u32).cycle());
+        let jobs = jobs.map(|((job, run_time), number)| {
+            let application = NonZeroU32::new(number).map(ApplicationId);
+            (Job { application, ..*job }, *run_time)
+        });
+        let workload = Workload::new(log.name(), jobs);
+        let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default());
+        let model = model.unwrap();
+        let limit = Share::percent(80).of(machine.max_power());
+        for policy in PolicySpec::all().into_iter().filter(PolicySpec::uses_profiles) {
+            let scenario = Scenario {
+                model: Some(&model),
+                budget: Budget::constant(limit),
+                ..Scenario::new(&machine, &workload, policy)
+            };
+            let run = scenario.run().unwrap().run;
+            let place = format!("{policy} on {}", path.display());
+            assert_eq!(run.violations, 0, "{place}");
+            assert!(run.peak <= limit, "{place}");
+            for (job, record) in workload.jobs().iter().zip(&run.records) {
+                assert_eq!(record.state, State::Completed, "{place}: job {}", job.number);
+                let application = job.application.unwrap().0.get() as usize - 1;
+                let is_it = |row: &Row| {
+                    row.configuration.nodes == record.nodes
+                        && row.configuration.cores == record.cores
+                        && row.power == record.power
+                        && row.time == record.end.since(record.start)
+                };
+                let rows = &profiles[application].rows;
+                assert!(rows.iter().any(is_it), "{place}: job {} as {record:?}", job.number);
+            }
+        }
+    }
+}
+
 /// The first 2000 jobs of each log under PARM at 80 % of the power: every job is accounted for, and the
 /// power handed out and drawn stays within the budget although jobs change all the time.
 #[test]
@@ -75,7 +145,7 @@ fn malleable_jobs_stay_within_the_budget() {
         for policy in ["parm(flex=none)", "parm(flex=moldable)", "parm"] {
             let budget = Budget::constant(limit);
             let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-            let trial = Scenario { budget, ..scenario }.run();
+            let trial = Scenario { budget, ..scenario }.run().unwrap();
             let summary = &trial.summary;
             let place = format!("{policy} on {}", path.display());
             assert_eq!(summary.completed + summary.rejected, summary.jobs, "{place}");
@@ -100,7 +170,7 @@ fn processors_with_caps_of_their_own_stay_within_the_budget() {
         for policy in ["ppartition", "ppartition(fewest=50%)", "uniform(cap=75W)"] {
             let budget = Budget::constant(limit);
             let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-            let trial = Scenario { budget, ..scenario }.run();
+            let trial = Scenario { budget, ..scenario }.run().unwrap();
             let summary = &trial.summary;
             let place = format!("{policy} on {}", path.display());
             let over = summary.completed + summary.rejected + summary.dropped;
@@ -126,7 +196,8 @@ fn power_stays_within_the_budget() {
                 keep_power: true,
                 ..Scenario::new(&machine, &workload, policy.parse().unwrap())
             }
-            .run();
+            .run()
+            .unwrap();
             let whom = format!("{policy} on {}", path.display());
             assert!(trial.run.power.iter().all(|sample| sample.power <= limit), "{whom}");
             assert!(trial.run.peak <= limit, "{whom}");

@@ -65,7 +65,7 @@ fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     let policy = policy.parse().unwrap();
     let scenario =
         Scenario { budget, keep_power: true, ..Scenario::new(&machine, &workload, policy) };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate(&mut |_| {}).unwrap().run;
     let name = policy.to_string();
     (Digest::of(&scenario.subject(&name), &run, &scenario.summary(&run)), run)
 }

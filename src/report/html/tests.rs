@@ -13,7 +13,7 @@ fn digests(workload: &Workload, policies: &[&str], budget: &str) -> Vec<Digest> 
     let digest = |policy: &&str| {
         let new = Scenario::new(&machine, workload, policy.parse().unwrap());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate(&mut |_| {}).unwrap().run;
         let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };

@@ -55,7 +55,7 @@ fn caps_are_the_same_too() {
     let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let new = Scenario::new(&machine, &workload, "ppartition".parse().unwrap());
     let scenario = Scenario { budget, keep_power: true, ..new };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate(&mut |_| {}).unwrap().run;
     assert!(!run.cappings.is_empty());
     let subject = scenario.subject("ppartition");
     let mut csv = Vec::new();
@@ -73,7 +73,7 @@ fn parquet_has_what_csv_has() {
     for policy in ["easy", "pb-guided", "parm"] {
         let new = Scenario::new(&machine, &workload, policy.parse().unwrap());
         let scenario = Scenario { budget: budget.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate(&mut |_| {}).unwrap().run;
         let subject = scenario.subject(policy);
         let mut csv = [const { Vec::new() }; 3];
         write_jobs(&mut csv[0], &subject, &run).unwrap();

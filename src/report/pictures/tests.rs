@@ -12,7 +12,7 @@ fn digest(workload: &Workload, policy: &str, keep_power: bool) -> Digest {
     let budget = "80%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let new = Scenario::new(&machine, workload, policy.parse().unwrap());
     let scenario = Scenario { budget, keep_power, ..new };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate(&mut |_| {}).unwrap().run;
     Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run))
 }
 

@@ -163,7 +163,7 @@ pub(super) fn field(
                     keep_power: true,
                     ..Scenario::new(&machine, &workload, policy)
                 };
-                let run = scenario.run().run;
+                let run = scenario.run().expect("the model is given").run;
                 let standing = standing(&run);
                 let asked = standing.keys().map(|job| workload.jobs()[job.index()].nodes).sum();
                 let granted = standing.values().map(|caps| caps.count()).sum();

@@ -217,7 +217,7 @@ impl Trial<'_> {
             budget: Budget::constant(Watts::from_watts(bound)),
             ..Scenario::new(self.machine, self.workload, PolicySpec::Rmap(contender.policy()))
         };
-        scenario.simulate(&mut |_| {}).run
+        scenario.simulate(&mut |_| {}).expect("the model is given").run
     }
 
     fn turnarounds(&self, run: &Run) -> Vec<Span> {
