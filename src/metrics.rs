@@ -6,6 +6,7 @@ use crate::budget::Budget;
 use crate::dispatch::Rejection;
 use crate::job::Job;
 use crate::machine::Machine;
+use crate::policy::DropReason;
 use crate::sim::{Record, Run, State};
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
@@ -71,6 +72,9 @@ pub struct Summary {
     pub rejected_power: u64,
     /// Jobs the policy gave up.
     pub dropped: u64,
+    /// Of those, jobs that the budget never feeds, even alone.
+    #[serde(default)]
+    pub dropped_power: u64,
     /// Jobs that still waited when nothing could happen any more.
     pub unfinished: u64,
     /// How often a failing node threw a job out.
@@ -214,6 +218,7 @@ impl Summary {
             rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
             dropped: count(|state| matches!(state, State::Dropped(_))),
+            dropped_power: count(|state| *state == State::Dropped(DropReason::NeverFed)),
             unfinished: run.unfinished,
             changes: run.changes.len() as u64,
             moves: run.changes.iter().filter(|change| change.pause > Span::ZERO).count() as u64,

@@ -18,7 +18,7 @@ use crate::ledger::Violation;
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
-use crate::units::{Instant, JobId, Joules, Watts};
+use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 
 mod course;
@@ -72,10 +72,10 @@ pub struct Run {
     pub begin: Instant,
     /// When the last job ended, or was thrown out by a failing node.
     pub end: Instant,
-    /// The most power that was ever drawn.
+    /// The most power that was ever drawn for any time.
     pub peak: Watts,
-    /// The most power that was ever handed out, the machine's own draw included: what was
-    /// believed to be drawn.
+    /// The most power that was ever handed out, be it between two decisions of one instant, the
+    /// machine's own draw included: what was believed to be drawn.
     pub peak_held: Watts,
     /// The energy drawn from begin to end.
     pub energy: Joules,
@@ -97,6 +97,9 @@ pub struct Run {
     pub consumed: Option<Joules>,
     /// How jobs changed while they ran, in order.
     pub changes: Vec<Change>,
+    /// What jobs started with, in order, each with the number of changes before it; empty unless the
+    /// policy changes jobs while they run.
+    pub starts: Vec<(usize, Change)>,
     /// What jobs had in all that changed while they ran.
     pub totals: HashMap<JobId, Total>,
     /// The caps of nodes that were given by name, whenever they were set; kept with the power.
@@ -110,6 +113,20 @@ impl Run {
         if self.first_violations.len() < VIOLATIONS_KEPT {
             self.first_violations.push((now, violation));
         }
+    }
+
+    /// What jobs had that may change while they run: what they started with and each change, in order.
+    /// Says of each whether it is a start.
+    pub fn steps(&self) -> impl Iterator<Item = (bool, &Change)> {
+        let mut starts = self.starts.iter().peekable();
+        let mut changes = self.changes.iter().enumerate().peekable();
+        std::iter::from_fn(move || {
+            let place = changes.peek().map(|(place, _)| *place);
+            match starts.next_if(|(before, _)| place.is_none_or(|place| *before <= place)) {
+                Some((_, start)) => Some((true, start)),
+                None => changes.next().map(|(_, change)| (false, change)),
+            }
+        })
     }
 
     /// What a job that has run had in all.
@@ -386,6 +403,7 @@ impl<'a> World<'a> {
                 unfinished: 0,
                 consumed: None,
                 changes: Vec::new(),
+                starts: Vec::new(),
                 totals: HashMap::new(),
                 cappings: Vec::new(),
             },
@@ -601,6 +619,9 @@ impl<'a> World<'a> {
                     records[job.index()] = record;
                     if adjusts {
                         courses.start(job, now, &point, outcome);
+                        let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
+                        let start = Change { at: now, job, nodes, cap, power, pause: Span::ZERO };
+                        run.starts.push((run.changes.len(), start));
                     }
                     let kept = caps.filter(|_| keeps).map(|caps| Capping { at: now, job, caps });
                     run.cappings.extend(kept);

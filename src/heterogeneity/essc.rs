@@ -108,7 +108,8 @@ impl Essc {
         wrong.map(|(key, value, most)| (key, format!("{value} is not from 0 to {most}")))
     }
 
-    /// Draws the tables. The first [`GENERAL_TASKS`] task types are the general ones.
+    /// Draws the tables. The first [`GENERAL_TASKS`] task types are the general ones. Machine types that
+    /// have no machine are left out.
     pub fn draw(&self, seed: u64) -> Result<Tables, NotTables> {
         let mut rng = Pcg64Dxsm::seed_from_u64(seed);
         let machine_types = self.machine_types();
@@ -121,6 +122,8 @@ impl Essc {
             .iter()
             .map(|_| self.static_watts * (1.0 + self.static_spread * rng.random_range(-1.0..=1.0)))
             .collect();
+        // Where there are few machines, there are none of some types.
+        let present: Vec<bool> = machine_types.iter().map(|kind| kind.machines > 0).collect();
         let mut states = Vec::new();
         for task in 0..GENERAL_TASKS + SPECIAL_TASKS {
             let minutes = gamma(&mut rng, self.general_minutes, self.time_variation[0]);
@@ -139,12 +142,15 @@ impl Essc {
                     Purpose::General => true,
                     Purpose::Special => speciality == Some(place),
                 };
-                states.push(match runs_here {
-                    true => p_states(time * factor, *fixed, dynamic, slower),
-                    false => Vec::new(),
-                });
+                if present[place] {
+                    states.push(match runs_here {
+                        true => p_states(time * factor, *fixed, dynamic, slower),
+                        false => Vec::new(),
+                    });
+                }
             }
         }
+        let machine_types = machine_types.into_iter().filter(|kind| kind.machines > 0).collect();
         Tables::new(machine_types, task_types, states)
     }
 

@@ -70,13 +70,14 @@ pub fn summary_table(summary: &Summary) -> String {
     let drops = s.tasks.as_ref().map_or((0, 0, 0), |tasks| {
         (tasks.dropped_utility, tasks.dropped_machine, tasks.dropped_energy)
     });
-    let known_drops = drops.0 + drops.1 + drops.2;
+    let known_drops = s.dropped_power + drops.0 + drops.1 + drops.2;
     let left = s.tasks.as_ref().map_or((0, 0), |tasks| (tasks.left_running, tasks.left_waiting));
     let others = [
         (s.killed, "killed at their limit"),
         (s.rejected_nodes, "rejected: larger than the machine"),
         (s.rejected_power, "rejected: more power than the budget allows"),
         (s.dropped - known_drops, DropReason::Unsaid.reason()),
+        (s.dropped_power, DropReason::NeverFed.reason()),
         (drops.0, DropReason::LowUtility.reason()),
         (drops.1, DropReason::NoMachine.reason()),
         (drops.2, DropReason::NoEnergy.reason()),

@@ -43,12 +43,13 @@ impl Meter {
     }
 
     /// Moves the clock: what was drawn until now is charged. The limit is the one in force from
-    /// now on.
+    /// now on. What is drawn only within one instant, between two decisions, does not count as drawn.
     #[inline]
     pub(super) fn advance(&mut self, now: Instant, limit: Watts) {
         let elapsed = now.since(self.now);
         if elapsed > Span::ZERO {
             self.energy += self.power.over(elapsed);
+            self.peak = self.peak.max(self.power);
             if self.power > self.limit {
                 self.note_excursion(elapsed);
             } else {
@@ -59,7 +60,6 @@ impl Meter {
         self.limit = limit;
     }
 
-    /// What is drawn only within one instant does not count as drawn.
     #[cold]
     fn note_excursion(&mut self, elapsed: Span) {
         let excursions = &mut self.excursions;
@@ -73,7 +73,6 @@ impl Meter {
     #[inline]
     pub(super) fn add(&mut self, power: Watts) {
         self.power += power;
-        self.peak = self.peak.max(self.power);
     }
 
     /// A job stops.
@@ -125,5 +124,23 @@ mod tests {
         assert_eq!(excursions.time, Span::from_secs(7));
         assert_eq!(excursions.worst, watts(50));
         assert_eq!(excursions.count, 1);
+    }
+
+    /// A job starts before another one ends at the same instant: for no time at all both are there.
+    #[test]
+    fn what_lasts_for_no_time_is_no_peak() {
+        let (watts, at) = (Watts::from_watts, Instant::from_secs);
+        let mut meter = Meter::new(watts(50), at(0), watts(1000));
+        meter.add(watts(100));
+        meter.advance(at(10), watts(1000));
+        meter.add(watts(300));
+        meter.remove(watts(100));
+        meter.advance(at(10), watts(1000));
+        meter.remove(watts(200));
+        meter.advance(at(20), watts(1000));
+        meter.add(watts(900));
+        assert_eq!(meter.peak(), watts(150));
+        meter.advance(at(21), watts(1000));
+        assert_eq!(meter.peak(), watts(1050));
     }
 }

@@ -1,8 +1,7 @@
 //! How many nodes each job had, and from when until when.
 //!
 //! Most jobs have one stretch: from start to end on the nodes of their record. A job that changed
-//! while it ran has one for each number of nodes. What it had first is nowhere written down, but what it
-//! had in all is, and so is what it had later.
+//! while it ran has one for each number of nodes.
 
 use std::collections::HashMap;
 
@@ -21,45 +20,33 @@ pub(super) struct Stretch {
 /// The stretches of all jobs that have run, in the order of jobs, each job's in order of time. None is
 /// empty.
 pub(super) fn stretches(run: &Run) -> Vec<Stretch> {
-    let mut changes: HashMap<JobId, Vec<(Instant, u32)>> = HashMap::new();
-    for change in &run.changes {
-        let steps = changes.entry(change.job).or_default();
+    let mut steps: HashMap<JobId, Vec<(Instant, u32)>> = HashMap::new();
+    for (_, step) in run.steps() {
+        let of_job = steps.entry(step.job).or_default();
         // Of several steps at one instant the last one holds.
-        if steps.last().is_some_and(|last| last.0 == change.at) {
-            steps.pop();
+        if of_job.last().is_some_and(|last| last.0 == step.at) {
+            of_job.pop();
         }
-        steps.push((change.at, change.nodes));
+        of_job.push((step.at, step.nodes));
     }
     let mut stretches = Vec::with_capacity(run.records.len());
     for (job, record) in (0..).map(JobId).zip(&run.records) {
         if !record.state.has_run() || record.start >= record.end {
             continue;
         }
-        let whole = Stretch { job, from: record.start, until: record.end, nodes: record.nodes };
-        // A job that a failing node threw out has changes from before its last start.
-        let later = changes.get(&job).map_or(&[][..], |steps| {
-            &steps[steps.partition_point(|step| step.0 <= record.start)..]
+        // A job that a failing node threw out has steps from before its last start.
+        let had = steps.get(&job).map_or(&[][..], |of_job| {
+            &of_job[of_job.partition_point(|step| step.0 < record.start)..]
         });
-        let Some(&(first_change, _)) = later.first() else {
-            stretches.push(whole);
+        if had.is_empty() {
+            let (from, until, nodes) = (record.start, record.end, record.nodes);
+            stretches.push(Stretch { job, from, until, nodes });
             continue;
-        };
-        let ends = later.iter().skip(1).map(|step| step.0).chain([record.end]);
-        let rest: Vec<Stretch> = later
-            .iter()
-            .zip(ends)
-            .map(|(&(from, nodes), until)| Stretch { job, from, until, nodes })
-            .filter(|stretch| stretch.from < stretch.until)
-            .collect();
-        let node_millis = |stretch: &Stretch| {
-            u128::from(stretch.nodes) * u128::from(stretch.until.since(stretch.from).millis())
-        };
-        let later_nodes: u128 = rest.iter().map(node_millis).sum();
-        let before = run.total(job).node_millis.saturating_sub(later_nodes);
-        let nodes = before / u128::from(first_change.since(record.start).millis().max(1));
-        let nodes = u32::try_from(nodes).unwrap_or(record.nodes);
-        stretches.push(Stretch { until: first_change, nodes, ..whole });
-        stretches.extend(rest);
+        }
+        let ends = had.iter().skip(1).map(|step| step.0).chain([record.end]);
+        let of_job = had.iter().zip(ends);
+        let of_job = of_job.map(|(&(from, nodes), until)| Stretch { job, from, until, nodes });
+        stretches.extend(of_job.filter(|stretch| stretch.from < stretch.until));
     }
     stretches
 }

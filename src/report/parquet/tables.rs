@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::job::Job;
 use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::report::changes::event;
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::report::parquet::Cells;
 use crate::sim::{Capping, Record, Run};
@@ -111,7 +112,8 @@ pub fn power_table(run: &Run) -> Table<'static> {
 /// The columns of `changes.csv`.
 pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
     let number = |job: JobId| subject.workload.jobs()[job.index()].number;
-    let changes = || run.changes.iter();
+    let changes = || run.steps().map(|(_, change)| change);
+    let word = |is_start| Some(Cow::from(event(is_start)));
     let columns = vec![
         ("time", Cells::Number(changes().map(|change| Some(seconds_at(change.at))).collect())),
         ("job", Cells::Whole(changes().map(|change| Some(number(change.job))).collect())),
@@ -119,6 +121,7 @@ pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
         ("cap", Cells::Number(changes().map(|change| Some(watts(change.cap))).collect())),
         ("power", Cells::Number(changes().map(|change| Some(watts(change.power))).collect())),
         ("pause", Cells::Number(changes().map(|change| Some(seconds(change.pause))).collect())),
+        ("event", Cells::Word(run.steps().map(|(is_start, _)| word(is_start)).collect())),
     ];
     Table { columns }
 }
