@@ -98,6 +98,8 @@ impl Models {
 /// The machine a workload comes from; if it does not say, one its largest job just fits on.
 pub fn machine_of(workload: &Workload) -> Result<Machine, MachineError> {
     match workload.processors() {
+        // The machine of traces of applications, which logs of them name.
+        _ if workload.computer() == Some("cab") => Ok(Machine::cab()),
         Some(processors) => Machine::of_processors(processors),
         None => {
             let mut machine =

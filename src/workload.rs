@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::job::Job;
-use crate::units::{JobId, Span};
+use crate::units::{Instant, JobId, Span};
 
 pub mod demo;
 pub mod essc;
@@ -30,6 +30,7 @@ pub struct Workload {
     jobs: Vec<Job>,
     run_times: Vec<Span>,
     processors: Option<u32>,
+    computer: Option<String>,
 }
 
 impl Workload {
@@ -51,12 +52,30 @@ impl Workload {
             jobs = order.iter().map(|&i| jobs[i as usize]).collect();
             run_times = order.iter().map(|&i| run_times[i as usize]).collect();
         }
-        Workload { name, jobs, run_times, processors: None }
+        Workload { name, jobs, run_times, processors: None, computer: None }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
     pub fn on_processors(mut self, processors: Option<u32>) -> Self {
         self.processors = processors;
+        self
+    }
+
+    /// The same workload, knowing what the machine it comes from is called.
+    pub fn on_computer(mut self, computer: Option<String>) -> Self {
+        self.computer = computer;
+        self
+    }
+
+    /// The same workload in whole seconds, as a log counts them: requested times rounded up, the others to
+    /// the nearest. So it stays the same when it is written and read again.
+    pub fn in_whole_seconds(mut self) -> Self {
+        let nearest = |millis: u64| millis.saturating_add(500) / 1000 * 1000;
+        for (job, run_time) in self.jobs.iter_mut().zip(&mut self.run_times) {
+            job.submit = Instant::from_millis(nearest(job.submit.millis()));
+            job.requested = Span::from_millis(job.requested.millis().div_ceil(1000) * 1000);
+            *run_time = Span::from_millis(nearest(run_time.millis()));
+        }
         self
     }
 
@@ -85,6 +104,11 @@ impl Workload {
         self.processors
     }
 
+    /// What the machine the workload comes from is called, if it says so.
+    pub fn computer(&self) -> Option<&str> {
+        self.computer.as_deref()
+    }
+
     /// Nodes the largest job asks for.
     pub fn largest_job(&self) -> u32 {
         self.jobs.iter().map(|job| job.nodes).max().unwrap_or(0)
@@ -102,9 +126,9 @@ impl Workload {
 
     /// The same workload with only the jobs that are wanted.
     pub fn keep(self, wanted: impl Fn(&Job) -> bool) -> Self {
-        let Workload { name, jobs, run_times, processors } = self;
+        let Workload { name, jobs, run_times, processors, computer } = self;
         let kept = jobs.into_iter().zip(run_times).filter(|(job, _)| wanted(job));
-        Workload::new(name, kept).on_processors(processors)
+        Workload::new(name, kept).on_processors(processors).on_computer(computer)
     }
 
     /// Raises every requested time that is below the real run time to it, and says how many were.

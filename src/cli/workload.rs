@@ -10,8 +10,10 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use crate::cli::{load, print, tables};
+use crate::job::Job;
 use crate::machine::Machine;
 use crate::report::{human_time, make_folder, write_whole};
+use crate::units::Span;
 use crate::workload::essc::Tasks;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{self, Intake};
@@ -92,8 +94,16 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
         bail!("{} is a log, not a generator; see 'busbar workload convert'", path.display());
     }
     let usual = usual(&source, &arguments.tables)?;
-    let given = Given { seed: arguments.seed, usual: usual.as_ref(), ..Given::default() };
+    let home = home(&source);
+    let given = Given {
+        processors: home.as_ref().map(Machine::processors),
+        processors_per_node: home.as_ref().map_or(1, |machine| machine.processors_per_node),
+        seed: arguments.seed,
+        usual: usual.as_ref(),
+        ..Given::default()
+    };
     let Loaded { workload, site, period, .. } = source.load(&given)?;
+    let workload = workload.on_computer(home.map(|machine| machine.name));
     match site {
         None => write_log(&workload, arguments.out.as_deref()),
         Some(site) => write_site(&Tasks { workload, site, period }, arguments.out.as_deref()),
@@ -123,12 +133,20 @@ fn usual(source: &Source, tables: &tables::Arguments) -> anyhow::Result<Option<U
     }
 }
 
+/// The machine that a trace of applications is made for. A log of it names the machine, and counts its
+/// processors.
+fn home(source: &Source) -> Option<Machine> {
+    source.needs_applications().then(Machine::cab)
+}
+
 fn convert(arguments: &Convert) -> anyhow::Result<()> {
     let source = arguments.load.source("demo")?;
     let Source::Log(path) = source else {
         let usual = usual(&source, &arguments.tables)?;
-        let loaded = arguments.load.load(&source, None, usual.as_ref(), false)?;
-        return write_log(&loaded.workload, arguments.out.as_deref());
+        let home = home(&source);
+        let loaded = arguments.load.load(&source, home.as_ref(), usual.as_ref(), false)?;
+        let workload = loaded.workload.on_computer(home.map(|machine| machine.name));
+        return write_log(&workload, arguments.out.as_deref());
     };
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
     let log = swf::clean_path(&path, arguments.load.bad_records())?;
@@ -154,7 +172,13 @@ fn convert(arguments: &Convert) -> anyhow::Result<()> {
 /// Writes a workload as a log, to a file or to standard output.
 fn write_log(workload: &Workload, path: Option<&Path>) -> anyhow::Result<()> {
     let jobs = || workload.jobs().iter().zip(workload.run_times());
-    let records = || jobs().map(|(job, run_time)| swf::Record::new(job, *run_time));
+    let record = |(job, run_time): (&Job, &Span)| {
+        let processors = i64::from(job.processors);
+        let (allocated_processors, requested_processors) = (processors, processors);
+        let record = swf::Record::new(job, *run_time);
+        swf::Record { allocated_processors, requested_processors, ..record }
+    };
+    let records = || jobs().map(record);
     write_records(&swf::describe(workload), &records, path)
 }
 

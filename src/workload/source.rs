@@ -294,7 +294,11 @@ impl Source {
                 let lublin = call.complete(given.processors, given.seed);
                 lublin.generate().map(made).map_err(SourceError::Lublin)
             }
-            Source::Rmap(call) => call.draw(given).map(made),
+            Source::Rmap(call) => {
+                // A trace may be written as a log, and is then to be read as what it was.
+                let trace = call.draw(given)?.in_whole_seconds();
+                Ok(made(trace.on_processors(given.processors)))
+            }
             Source::Log(path) => {
                 let log = swf::read_path(path, given.bad)?;
                 Ok(Loaded { intake: Some(log.intake), ..made(log.workload) })

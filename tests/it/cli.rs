@@ -106,3 +106,49 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("cannot write file/run"), "{error}");
 }
+
+/// The figures of a trace that was written as a log are those of the trace, whatever the policy.
+#[test]
+fn an_exported_trace_is_the_same_workload() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = "rmap(trace=random, jobs=40, seed=3)";
+    let output = busbar(&["workload", "generate", trace, "--out", "r.swf.gz"], folder.path());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for policy in ["rmap-traditional", "rmap-naive", "rmap-adaptive(slowdown=10%)", "easy"] {
+        let figures = |source: &str| {
+            let arguments = ["simulate", "-w", source, "-p", policy, "-b", "8kW", "--json"];
+            let output = busbar(&arguments, folder.path());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let mut answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            for other in ["simulate_s", "wall_s", "jobs_per_s", "workload", "intake"] {
+                answer.as_object_mut().unwrap().remove(other);
+            }
+            answer
+        };
+        assert_eq!(figures(trace), figures("r.swf.gz"), "{policy}");
+    }
+}
+
+/// A folder of tasks with their machines can be read again, however few machines there are: of some types
+/// there are none then.
+#[test]
+fn a_small_site_can_be_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for machines in [1, 10, 13, 25, 30] {
+        let generator = format!("essc(tasks=200, machines={machines}, hours=4)");
+        let output = busbar(&["workload", "generate", &generator, "--out", "site"], folder.path());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let completed = |source: &str| {
+            let arguments = [
+                "simulate", "-p", "utility", "-w", source, "--period", "2..4", "--energy", "1GJ",
+                "--json",
+            ];
+            let output = busbar(&arguments, folder.path());
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(answer["nodes"], machines);
+            (answer["completed"].clone(), answer["energy_j"].clone(), answer["tasks"].clone())
+        };
+        assert_eq!(completed(&generator), completed("site"), "{machines} machines");
+    }
+}

@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
     }
     let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times);
     let processors = header.processors(workload.largest_job());
-    let workload = workload.on_processors(processors);
+    let workload = workload.on_processors(processors).on_computer(header.computer.clone());
     Ok(Log { workload, header, intake })
 }
 

@@ -66,15 +66,16 @@ pub fn write<C: AsRef<str>>(
 }
 
 /// Header comments for a workload: the standard's version, how many jobs there are, the
-/// processors if they are known, and the workload's name.
+/// machine and its processors if they are known, and the workload's name.
 pub fn describe(workload: &Workload) -> Vec<String> {
     let jobs = workload.jobs().len();
-    let mut comments = vec![
-        "Version: 2.2".to_owned(),
+    let mut comments = vec!["Version: 2.2".to_owned()];
+    comments.extend(workload.computer().map(|computer| format!("Computer: {computer}")));
+    comments.extend([
         format!("Note: {}", workload.name()),
         format!("MaxJobs: {jobs}"),
         format!("MaxRecords: {jobs}"),
-    ];
+    ]);
     comments.extend(workload.processors().map(|processors| format!("MaxProcs: {processors}")));
     comments
 }
