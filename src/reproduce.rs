@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use crate::parallel;
 
@@ -17,7 +17,7 @@ mod sample;
 pub mod utility;
 
 /// One number of a paper, and ours.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Finding {
     /// Which experiment: a table or a section of the paper.
     pub experiment: &'static str,
@@ -32,12 +32,23 @@ pub struct Finding {
     /// The unit of both; empty for plain numbers.
     pub unit: &'static str,
     /// How our number varies, where it is the mean of many draws.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "both_or_null")]
     pub variation: Option<Variation>,
 }
 
+/// The keys of a variation, which every finding has.
+fn both_or_null<S: Serializer>(
+    variation: &Option<Variation>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("deviation", &variation.map(|variation| variation.deviation))?;
+    map.serialize_entry("agreeing", &variation.and_then(|variation| variation.agreeing))?;
+    map.end()
+}
+
 /// How a number varies over repeated draws.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Variation {
     /// The standard deviation, in the unit of the number.
     pub deviation: f64,
@@ -47,7 +58,7 @@ pub struct Variation {
 }
 
 /// What came of repeating a paper's experiments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct Reproduction {
     /// The numbers, in the order of the paper.
     pub findings: Vec<Finding>,

@@ -6,6 +6,7 @@ use std::time::Instant as Clock;
 
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
+use serde::Serialize;
 
 use crate::cli::print;
 use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, utility};
@@ -34,7 +35,7 @@ pub(super) struct Utility {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// One JSON object on standard output
+    /// One JSON object on standard output: {paper, findings, notes}, and the whole grid
     #[arg(long)]
     json: bool,
 }
@@ -60,8 +61,7 @@ pub(super) struct Parm {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// A JSON list of {experiment, workload, metric, published, measured, unit, deviation,
-    /// agreeing}
+    /// One JSON object on standard output: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
@@ -77,8 +77,7 @@ pub(super) struct Rmap {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// A JSON list of {experiment, workload, metric, published, measured, unit, deviation,
-    /// agreeing}
+    /// One JSON object on standard output: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
@@ -96,8 +95,7 @@ pub(super) struct Ptune {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// A JSON list of {experiment, workload, metric, published, measured, unit, deviation,
-    /// agreeing}
+    /// One JSON object on standard output: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
@@ -125,7 +123,7 @@ pub(super) struct PbGuided {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// A JSON list of {experiment, workload, metric, published, measured, unit}
+    /// One JSON object on standard output: {paper, findings, notes}
     #[arg(long)]
     json: bool,
 }
@@ -158,6 +156,7 @@ fn bar() -> ProgressBar {
 
 /// Runs experiments with a progress bar, if a person is watching, and tells what came of them.
 fn watched<E: Into<anyhow::Error>>(
+    paper: &str,
     json: bool,
     reproduce: impl FnOnce(&(dyn Fn(u64, u64) + Sync)) -> Result<Reproduction, E>,
 ) -> anyhow::Result<()> {
@@ -167,7 +166,7 @@ fn watched<E: Into<anyhow::Error>>(
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    tell(&reproduction.map_err(Into::into)?, json)
+    tell(paper, &reproduction.map_err(Into::into)?, json)
 }
 
 fn utility(arguments: &Utility) -> anyhow::Result<()> {
@@ -189,10 +188,11 @@ fn utility(arguments: &Utility) -> anyhow::Result<()> {
     );
     bar.finish_and_clear();
     let report = report?;
-    match arguments.json {
-        true => print(&(serde_json::to_string_pretty(&report)? + "\n")),
-        false => print(&utility::describe(&report)),
+    if !arguments.json {
+        return print(&utility::describe(&report));
     }
+    let (findings, notes) = (report.findings(), Vec::new());
+    show("utility", &Reproduction { findings, notes }, serde_json::to_value(&report)?)
 }
 
 fn parm(arguments: &Parm) -> anyhow::Result<()> {
@@ -202,17 +202,17 @@ fn parm(arguments: &Parm) -> anyhow::Result<()> {
         seeds: arguments.seeds,
         first_seed: arguments.seed,
     };
-    watched(arguments.json, |progress| parm::reproduce(&options, progress))
+    watched("parm", arguments.json, |progress| parm::reproduce(&options, progress))
 }
 
 fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
     let options = rmap::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    watched(arguments.json, |progress| rmap::reproduce(&options, progress))
+    watched("rmap", arguments.json, |progress| rmap::reproduce(&options, progress))
 }
 
 fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
     let options = ptune::Options { seeds: arguments.seeds, first_seed: arguments.seed };
-    watched(arguments.json, |progress| ptune::reproduce(&options, progress))
+    watched("ptune", arguments.json, |progress| ptune::reproduce(&options, progress))
 }
 
 fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
@@ -235,18 +235,72 @@ fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
             let _ = writeln!(io::stderr(), "simulating {workload} ...");
         }
     })?;
-    tell(&reproduction, arguments.json)
+    tell("pb-guided", &reproduction, arguments.json)
 }
 
-/// The findings for people, or for scripts with the notes on the side.
-fn tell(reproduction: &Reproduction, json: bool) -> anyhow::Result<()> {
-    if json {
-        for note in &reproduction.notes {
-            // That nobody may read this changes nothing.
-            let _ = writeln!(io::stderr(), "note: {note}");
+/// The findings for people, or for scripts.
+fn tell(paper: &str, reproduction: &Reproduction, json: bool) -> anyhow::Result<()> {
+    match json {
+        true => show(paper, reproduction, serde_json::json!({})),
+        false => print(&describe(reproduction)),
+    }
+}
+
+/// Prints what scripts are told.
+fn show(paper: &str, reproduction: &Reproduction, more: serde_json::Value) -> anyhow::Result<()> {
+    let answer = Answer { paper, reproduction, more };
+    print(&(serde_json::to_string_pretty(&answer)? + "\n"))
+}
+
+/// The object that all reproductions print: which paper, the findings and the notes; and beside them
+/// whatever else a paper has.
+#[derive(Serialize)]
+struct Answer<'a> {
+    paper: &'a str,
+    #[serde(flatten)]
+    reproduction: &'a Reproduction,
+    #[serde(flatten)]
+    more: serde_json::Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Finding, Variation};
+    use crate::workload::essc::Essc;
+
+    fn keys(value: &serde_json::Value) -> Vec<&str> {
+        let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// A paper with draws, one without, and the one that has a grid of its own: the same object.
+    #[test]
+    fn all_reproductions_have_one_shape() {
+        let mut essc = Essc { tasks: 1600, hours: 3, warm_up: 1, ..Essc::default() };
+        essc.machines.machines = 10;
+        let options = utility::Options { trials: 1, first_seed: 1, essc };
+        let report = utility::reproduce(&options, &|_, _| {}, &|| 0).unwrap();
+        let variation = Some(Variation { deviation: 1.5, agreeing: None });
+        let plain = Finding { published: Some(1.0), ..report.findings()[0].clone() };
+        let findings = vec![Finding { variation, ..plain.clone() }, plain];
+        let few = Reproduction { findings, notes: vec!["stand-ins".to_owned()] };
+        let many = Reproduction { findings: report.findings(), notes: Vec::new() };
+        let grid = serde_json::to_value(&report).unwrap();
+        let none = serde_json::json!({});
+        for (reproduction, more) in [(&few, none), (&many, grid.clone())] {
+            let answer = Answer { paper: "x", reproduction, more };
+            let answer = serde_json::to_value(&answer).unwrap();
+            assert_eq!(answer["paper"], "x");
+            assert!(answer["notes"].is_array());
+            let findings = answer["findings"].as_array().unwrap();
+            assert_eq!(findings.len(), reproduction.findings.len());
+            let expected = "agreeing deviation experiment measured metric published unit workload";
+            assert!(findings.iter().all(|finding| keys(finding).join(" ") == expected));
         }
-        print(&(serde_json::to_string_pretty(&reproduction.findings)? + "\n"))
-    } else {
-        print(&describe(reproduction))
+        let answer = Answer { paper: "x", reproduction: &many, more: grid.clone() };
+        let answer = serde_json::to_value(&answer).unwrap();
+        assert!(keys(&grid).into_iter().all(|key| answer[key] == grid[key]));
     }
 }

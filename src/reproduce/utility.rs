@@ -11,6 +11,7 @@
 use serde::Serialize;
 
 use crate::policy::utility::{Environment, Heuristic};
+use crate::reproduce::Finding;
 use crate::reproduce::parallel::in_parallel;
 use crate::units::Joules;
 use crate::workload::essc::{Essc, EsscError};
@@ -120,6 +121,26 @@ pub struct Report {
     pub statements: Vec<Statement>,
 }
 
+impl Report {
+    /// The comparisons behind the statements, in the form that all reproductions share. The paper says on
+    /// which side of zero a difference is, and no number.
+    pub fn findings(&self) -> Vec<Finding> {
+        let of = |statement: &Statement| {
+            let finding = |part: &Part| Finding {
+                experiment: statement.statement,
+                workload: format!("{} made-up days", self.trials),
+                metric: part.what.clone(),
+                published: None,
+                measured: Some(part.difference.mean),
+                unit: part.unit,
+                variation: None,
+            };
+            statement.parts.iter().map(finding).collect::<Vec<_>>()
+        };
+        self.statements.iter().flat_map(of).collect()
+    }
+}
+
 /// Runs the experiments. `progress` hears how much is done, of how much; `clock` is asked for
 /// nanoseconds around every turn of the policy.
 pub fn reproduce(
@@ -222,6 +243,8 @@ mod tests {
             assert!(figures.portions.iter().all(|portion| (0.0..=1.0).contains(&portion.mean)));
         }
         assert!((report.energy_gj - 0.7 * report.unlimited_gj.mean).abs() < 1e-6);
+        let parts: usize = report.statements.iter().map(|statement| statement.parts.len()).sum();
+        assert_eq!((report.findings().len(), parts > 20), (parts, true));
         let text = describe(&report);
         for heuristic in Heuristic::ALL {
             assert!(text.contains(heuristic.name()), "{text}");

@@ -60,13 +60,24 @@ fn a_reproduction_needs_no_logs() {
     let folder = tempfile::tempdir().unwrap();
     let output = busbar(&["reproduce", "pb-guided", "--json"], folder.path());
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = answer.as_array().unwrap();
+    assert_eq!(answer["paper"], "pb-guided");
+    assert!(answer["notes"][0].as_str().unwrap().starts_with("stand-ins"));
+    let findings = answer["findings"].as_array().unwrap();
     assert!(findings.len() > 100);
     for finding in findings {
         let keys: Vec<&String> = finding.as_object().unwrap().keys().collect();
         assert_eq!(
             keys,
-            ["experiment", "measured", "metric", "published", "unit", "workload"],
+            [
+                "agreeing",
+                "deviation",
+                "experiment",
+                "measured",
+                "metric",
+                "published",
+                "unit",
+                "workload"
+            ],
             "{finding}"
         );
         assert!(finding["workload"].as_str().unwrap().ends_with("(stand-in)"));
