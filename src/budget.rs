@@ -110,7 +110,7 @@ pub enum BudgetError {
     /// The text is none of the forms a budget may have.
     #[error(
         "budget '{0}': write watts (6500W, 4.2MW), a share of the machine's maximum (80%), \
-         or the path of a .csv file with time,budget rows"
+         the path of a .csv file with time,budget rows, or none"
     )]
     Unknown(String),
     /// The number or its unit is wrong.
@@ -197,6 +197,45 @@ impl Limit {
     }
 }
 
+/// A limit as it is written, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// The machine may draw what it likes.
+    Unlimited,
+    /// It may draw so much.
+    Limited(Limit),
+}
+
+impl FromStr for Allowance {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        match text.trim() {
+            "none" => Ok(Allowance::Unlimited),
+            limit => limit.parse().map(Allowance::Limited),
+        }
+    }
+}
+
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowance::Unlimited => f.write_str("none"),
+            Allowance::Limited(limit) => BudgetSpec::Limit(*limit).fmt(f),
+        }
+    }
+}
+
+impl Allowance {
+    /// How much that is on this machine.
+    pub fn on(self, machine: &Machine) -> Result<Watts, BudgetError> {
+        match self {
+            Allowance::Unlimited => Ok(Watts::UNLIMITED),
+            Allowance::Limited(limit) => limit.on(machine),
+        }
+    }
+}
+
 impl FromStr for BudgetSpec {
     type Err = BudgetError;
 
@@ -257,7 +296,7 @@ fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, Budge
             return Err(wrong("time", format!("{instant} does not come after {before}")));
         }
         let limit = limit
-            .parse::<Limit>()
+            .parse::<Allowance>()
             .map_err(|error| wrong("budget", error.to_string()))?
             .on(machine)
             .map_err(|error| wrong("budget", error.to_string()))?;
@@ -332,6 +371,8 @@ mod tests {
         assert!(error("0,1kW\nx,1kW").starts_with("feed.csv, line 2, field 'time'"));
         assert!(error("0 1kW").starts_with("feed.csv, line 1, field 'budget': '0 1kW'"));
         assert!(error("0,12").contains("valid units"));
+        let open = read("0,60%\n3600,none\n").unwrap();
+        assert_eq!(open.at(Instant::from_secs(3600)), Watts::UNLIMITED);
         assert!(error("").contains("feed.csv has no time,budget rows"));
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use crate::spelling::hint;
+
 /// A name with parameters, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -24,12 +26,14 @@ pub enum CallError {
         why: &'static str,
     },
     /// There is no such parameter.
-    #[error("'{name}' has no parameter '{key}'; it takes {valid}")]
+    #[error("'{name}' has no parameter '{key}'{hint} it takes {valid}")]
     UnknownParameter {
         /// Whose parameter.
         name: String,
         /// What was written.
         key: String,
+        /// What may have been meant, in words.
+        hint: String,
         /// What could have been.
         valid: String,
     },
@@ -93,9 +97,20 @@ impl Call {
             Some((key, _)) => Err(CallError::UnknownParameter {
                 name: self.name.clone(),
                 key: key.clone(),
+                hint: hint(key, valid.iter().copied()),
                 valid: if valid.is_empty() { "none".to_owned() } else { valid.join(", ") },
             }),
         }
+    }
+
+    /// The items of a list: what stands between commas, but for those within parentheses.
+    pub fn split_list(text: &str) -> Vec<&str> {
+        let mut depth = 0i32;
+        let items = text.split(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == ',' && depth <= 0
+        });
+        items.map(str::trim).collect()
     }
 
     /// Reads a number written in plain digits, or says what is wrong with it.
@@ -130,6 +145,14 @@ mod tests {
         assert_eq!(call.arguments, [owned("jobs", "100"), owned("load", "0.85")]);
         assert_eq!(call.value::<u32>("jobs", "100"), Ok(100));
         assert_eq!("easy".parse::<Call>().unwrap().arguments, []);
+    }
+
+    #[test]
+    fn lists_are_split_outside_of_calls() {
+        let items = Call::split_list("easy, pb-guided(lower=1%, upper=2%),parm()");
+        assert_eq!(items, ["easy", "pb-guided(lower=1%, upper=2%)", "parm()"]);
+        assert_eq!(Call::split_list("60%"), ["60%"]);
+        assert_eq!(Call::split_list("a,,b"), ["a", "", "b"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::budget::{BudgetError, BudgetSpec};
+use crate::budget::{Allowance, Budget, BudgetError, BudgetSpec};
 use crate::machine::Machine;
 use crate::metrics::BSLD_THRESHOLD;
 use crate::policy::PolicySpec;
@@ -135,9 +135,19 @@ impl FromStr for Feed {
     type Err = BudgetError;
 
     fn from_str(text: &str) -> Result<Self, BudgetError> {
-        match text {
-            "none" => Ok(Feed::Unlimited),
-            text => text.parse().map(Feed::Limited),
+        match text.parse() {
+            Ok(Allowance::Unlimited) => Ok(Feed::Unlimited),
+            _ => text.parse().map(Feed::Limited),
+        }
+    }
+}
+
+impl Feed {
+    /// What that is on this machine.
+    pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
+        match self {
+            Feed::Unlimited => Ok(Budget::unlimited()),
+            Feed::Limited(budget) => budget.resolve(machine),
         }
     }
 }

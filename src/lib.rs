@@ -74,7 +74,6 @@ mod rows;
 pub mod scenario;
 pub mod sim;
 pub mod solve;
-#[cfg(feature = "live")]
 mod spelling;
 pub mod stage;
 pub mod units;

@@ -13,9 +13,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 mod energy;
+mod length;
 mod share;
 
 pub use energy::Joules;
+pub(crate) use length::UNITS as TIME_UNITS;
+pub use length::{LengthError, parse_length, parse_micros};
 pub use share::Share;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.

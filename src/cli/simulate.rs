@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::budget::{Budget, BudgetSpec};
 use crate::cli::{belief, energy, load, print, tables, warn};
+use crate::experiment::{Feed, file};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::Heterogeneous;
@@ -24,7 +24,7 @@ use crate::report::{
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::stage::{Stage, machine_of};
-use crate::units::{Share, Span, parse_decimal};
+use crate::units::{Share, Span};
 use crate::workload::Source;
 use crate::workload::swf::Intake;
 
@@ -67,10 +67,10 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), or a .csv file of
-    /// time,budget rows [default: no limit]
-    #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
-    budget: Option<BudgetSpec>,
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
+    /// rows, or none
+    #[arg(short, long, value_name = "B", default_value = "none", allow_hyphen_values = true)]
+    budget: Feed,
 
     /// So many more nodes of the same kind under the same watts: 20%. A budget given as a share
     /// is a share of the machine without them
@@ -93,8 +93,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     enforce_limits: bool,
 
-    /// Threshold of the bounded slowdown, in seconds
-    #[arg(long, value_name = "S", default_value = "600", value_parser = parse_threshold,
+    /// Threshold of the bounded slowdown, in seconds or with its unit (10min)
+    #[arg(long, value_name = "S", default_value = "600", value_parser = file::parse_threshold,
           allow_hyphen_values = true)]
     bsld_threshold: Span,
 
@@ -141,14 +141,6 @@ impl From<TableFormat> for Format {
             TableFormat::Both => Format::Both,
         }
     }
-}
-
-fn parse_threshold(text: &str) -> anyhow::Result<Span> {
-    let millis = parse_decimal(text, 1000)?;
-    if millis == 0 {
-        bail!("the threshold must be above zero: jobs of no length would have no slowdown");
-    }
-    Ok(Span::from_millis(millis))
 }
 
 /// What the answer has beside the summary: where the jobs came from and how long it all took.
@@ -222,10 +214,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => original.with_made_up_curves(seed)?,
         false => original,
     };
-    let budget = match &arguments.budget {
-        Some(budget) => budget.resolve(&original)?,
-        None => Budget::unlimited(),
-    };
+    let budget = arguments.budget.resolve(&original)?;
     // Where profiles say how long jobs run, the log's run times are nobody's estimates.
     let raises = !arguments.enforce_limits && !policy.uses_profiles();
     let mut stage = Stage { site, ..Stage::new(original, workload, raises) };
@@ -273,7 +262,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.out.is_some() || arguments.plots.is_some() {
         let policy = arguments.policy.to_string();
         let subject = scenario.subject(&policy);
-        let asked = arguments.budget.as_ref().map(BudgetSpec::to_string).unwrap_or_default();
+        let asked = match &arguments.budget {
+            Feed::Unlimited => String::new(),
+            Feed::Limited(budget) => budget.to_string(),
+        };
         let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
         if let Some(folder) = &arguments.out {
             write_folder(folder, &subject, &run, &digest, arguments.format.into())?;

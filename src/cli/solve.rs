@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant as Clock};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::report::{Side, columns, human_power, write_whole};
 use crate::solve::file::{Program, lp};
 use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
 use crate::solve::random::Random;
-use crate::units::{Share, parse_decimal, split_unit};
+use crate::units::{Share, parse_micros};
 
 /// Choose nodes and a cap for each of many jobs, so that the total value is largest
 ///
@@ -60,13 +60,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn parse_time(text: &str) -> anyhow::Result<Duration> {
-    let (number, unit) = split_unit(text.trim());
-    let micros_per_unit = match unit {
-        "ms" => 1_000,
-        "s" => 1_000_000,
-        _ => bail!("'{text}' has no known unit of time; write 50ms or 1.5s"),
-    };
-    Ok(Duration::from_micros(parse_decimal(number, micros_per_unit)?))
+    Ok(Duration::from_micros(parse_micros(text)?))
 }
 
 /// The answer for programs.

@@ -20,7 +20,7 @@ use crate::experiment::ready::repeated;
 use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
-use crate::units::{Span, parse_decimal};
+use crate::units::{Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
 
 /// The file as written.
@@ -219,14 +219,17 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the threshold of the bounded slowdown, in seconds.
+/// Reads the threshold of the bounded slowdown: a number of seconds, or a length of time with its unit.
 pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
-    let seconds = text.strip_suffix('s').unwrap_or(text).trim();
-    match parse_decimal(seconds, 1000)? {
-        0 => {
+    let span = match parse_decimal(text.trim(), 1000) {
+        Ok(millis) => Span::from_millis(millis),
+        Err(_) => parse_length(text)?,
+    };
+    match span {
+        Span::ZERO => {
             Err("the threshold must be above zero: jobs of no length would have no slowdown".into())
         }
-        millis => Ok(Span::from_millis(millis)),
+        span => Ok(span),
     }
 }
 

@@ -137,10 +137,8 @@ impl<'a> Ready<'a> {
             [] => vec![machine.clone()],
             nodes => nodes.iter().map(sized).collect::<Result<_, _>>()?,
         };
-        let resolved = |feed: &Named<Feed>| match &feed.value {
-            Feed::Unlimited => Ok(Budget::unlimited()),
-            Feed::Limited(budget) => budget.resolve(&machine).map_err(|why| feed.place.error(why)),
-        };
+        let resolved =
+            |feed: &Named<Feed>| feed.value.resolve(&machine).map_err(|why| feed.place.error(why));
         let budgets = experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
         Ok(Ground { machine, sizes, budgets })
     }

@@ -29,7 +29,8 @@ mod tests;
 mod users;
 mod words;
 
-pub use length::{Length, LengthError};
+pub use crate::units::LengthError;
+pub use length::Length;
 pub use places::Surroundings;
 pub use prepare::Prepared;
 

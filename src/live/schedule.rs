@@ -9,7 +9,6 @@
 //! A profile of the day means what a clock on the wall shows, on days with a changed hour, too. Time that
 //! is skipped is over at once, and time that comes twice has its limits twice.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -18,50 +17,12 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::clock::Clock;
-use crate::budget::{Budget, BudgetError, BudgetSpec, Limit};
+pub use crate::budget::Allowance;
+use crate::budget::{Budget, BudgetError, BudgetSpec};
 use crate::machine::Machine;
-use crate::units::{Instant, QuantityError, Span, Watts};
+use crate::units::{Instant, Span, Watts};
 
 mod csv;
-
-/// A limit as it is written, or `none`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allowance {
-    /// The machine may draw what it likes.
-    Unlimited,
-    /// It may draw so much.
-    Limited(Limit),
-}
-
-impl FromStr for Allowance {
-    type Err = QuantityError;
-
-    fn from_str(text: &str) -> Result<Self, QuantityError> {
-        match text.trim() {
-            "none" => Ok(Allowance::Unlimited),
-            limit => limit.parse().map(Allowance::Limited),
-        }
-    }
-}
-
-impl fmt::Display for Allowance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Allowance::Unlimited => f.write_str("none"),
-            Allowance::Limited(limit) => BudgetSpec::Limit(*limit).fmt(f),
-        }
-    }
-}
-
-impl Allowance {
-    /// How much that is on this machine.
-    pub fn on(self, machine: &Machine) -> Result<Watts, BudgetError> {
-        match self {
-            Allowance::Unlimited => Ok(Watts::UNLIMITED),
-            Allowance::Limited(limit) => limit.on(machine),
-        }
-    }
-}
 
 /// A schedule as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]

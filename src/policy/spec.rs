@@ -14,6 +14,7 @@ use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
     Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper, UtilitySpec,
 };
+use crate::spelling::hint;
 use crate::units::{Share, Span};
 
 /// A policy as it is named on the command line.
@@ -77,10 +78,12 @@ pub enum ModelError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// There is no policy of this name.
-    #[error("unknown policy '{name}'; valid policies: {valid}")]
+    #[error("unknown policy '{name}'{hint} valid policies: {valid}")]
     Unknown {
         /// What was written.
         name: String,
+        /// What may have been meant, in words.
+        hint: String,
         /// What could have been.
         valid: String,
     },
@@ -255,8 +258,9 @@ impl FromStr for PolicySpec {
         let call: Call = text.parse().map_err(PolicyError::Call)?;
         let found = PolicySpec::all().into_iter().find(|policy| policy.name() == call.name);
         let Some(policy) = found else {
-            let valid = PolicySpec::all().map(|policy| policy.name()).join(", ");
-            return Err(PolicyError::Unknown { name: call.name, valid });
+            let names = PolicySpec::all().map(|policy| policy.name());
+            let (hint, valid) = (hint(&call.name, names), names.join(", "));
+            return Err(PolicyError::Unknown { name: call.name, hint, valid });
         };
         policy.with_parameters(&call).map_err(PolicyError::Call)
     }
@@ -321,9 +325,13 @@ mod tests {
         let error = |text: &str| text.parse::<PolicySpec>().unwrap_err().to_string();
         assert_eq!(
             error("eazy"),
-            "unknown policy 'eazy'; valid policies: fcfs, easy, conservative, easy-power, \
+            "unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs, easy, conservative, easy-power, \
              pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform, \
              utility"
+        );
+        assert!(error("backfill").starts_with("unknown policy 'backfill'; valid policies: fcfs"));
+        assert!(
+            error("pb-guided(uper=90%)").contains("did you mean 'upper'? it takes lower, upper")
         );
         assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
@@ -333,7 +341,7 @@ mod tests {
             ("filter=yes", "write on or off"),
             ("drop=-1", "parameter 'drop'"),
             ("every=0s", "at least a second apart"),
-            ("every=60", "such as 60s"),
+            ("every=60", "such as 500ms, 30s"),
             ("limit=1", "it takes heuristic, environment, filter, drop, every, seed"),
         ] {
             let error = error(&format!("utility({wrong})"));

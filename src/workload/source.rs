@@ -94,9 +94,14 @@ pub struct Loaded {
 pub enum SourceError {
     /// The text names no source.
     #[error(
-        "workload '{0}': no such file; valid: a log (.swf, .swf.gz), - for standard input, demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
+        "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
     )]
-    Unknown(String),
+    Unknown {
+        /// What was written.
+        text: String,
+        /// What may have been meant, in words.
+        hint: String,
+    },
     /// The generator's call is wrong.
     #[error("workload {0}")]
     Call(CallError),
@@ -168,7 +173,10 @@ impl FromStr for Source {
                 let call = text.parse().and_then(|call| EsscCall::from_call(&call));
                 call.map(Source::Essc).map_err(SourceError::Call)
             }
-            _ => Err(SourceError::Unknown(text.to_owned())),
+            name => {
+                let hint = hint(name.unwrap_or_default(), ["demo", "lublin", "rmap", "essc"]);
+                Err(SourceError::Unknown { text: text.to_owned(), hint })
+            }
         }
     }
 }
@@ -335,6 +343,9 @@ mod tests {
     fn mistakes_list_what_is_valid() {
         let error = |text: &str| text.parse::<Source>().unwrap_err().to_string();
         assert!(error("nothere.swf").contains("no such file; valid: a log"));
+        assert!(error("dmeo").contains("no such file; did you mean 'demo'? valid: a log"));
+        assert!(error("lubin(jobs=3)").contains("did you mean 'lublin'?"));
+        assert!(error("lublin(lod=3)").contains("did you mean 'load'? it takes jobs"));
         assert!(error("downey(jobs=3)").contains("lublin(jobs=10000, load=0.85)"));
         assert!(error("lublin(job=3)").contains("takes jobs, load, processors, seed"));
         assert!(error("lublin(jobs=-3)").contains("parameter 'jobs': '-3'"));

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("digits", &[]),
-    ("call", &[]),
+    ("spelling", &[]),
+    ("call", &["spelling"]),
     ("rows", &[]),
     ("parallel", &[]),
     ("spelling", &[]),
@@ -28,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "policy",
         &[
             "units",
+            "spelling",
             "call",
             "utility",
             "heterogeneity",
@@ -43,7 +45,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
-    ("workload", &["units", "call", "digits", "rows", "utility", "heterogeneity", "job"]),
+    (
+        "workload",
+        &["units", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
+    ),
     ("profile", &["units", "rows"]),
     (
         "live",

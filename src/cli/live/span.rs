@@ -1,6 +1,6 @@
 //! Times as people type them for jobs: `90s`, `30m`, `1.5h`, `1h30m`, and the forms of sbatch.
 
-use crate::units::{Span, parse_decimal};
+use crate::units::{Span, parse_length};
 
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
@@ -11,7 +11,7 @@ const DAY: u64 = 24 * HOUR;
 /// `D-HH:MM:SS`.
 pub(super) fn parse(text: &str) -> Result<Span, String> {
     let millis = match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
-        true => with_units(text),
+        true => parse_length(text).ok().map(Span::millis),
         false => as_sbatch(text),
     };
     match millis {
@@ -22,25 +22,6 @@ pub(super) fn parse(text: &str) -> Result<Span, String> {
              or D-HH:MM"
         )),
     }
-}
-
-/// Numbers with units, one after another.
-fn with_units(text: &str) -> Option<u64> {
-    let mut rest = text;
-    let mut total = 0u64;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
-        let unit = match rest.as_bytes()[end] {
-            b's' => SECOND,
-            b'm' => MINUTE,
-            b'h' => HOUR,
-            b'd' => DAY,
-            _ => return None,
-        };
-        total = total.checked_add(parse_decimal(&rest[..end], unit).ok()?)?;
-        rest = &rest[end + 1..];
-    }
-    Some(total)
 }
 
 /// Fields between colons, after days and a dash. Without days, a lone field is minutes, and two are

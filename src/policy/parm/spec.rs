@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::units::{Share, Span, parse_decimal};
+use crate::units::{Share, Span, parse_length};
 
 /// PARM with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,7 +95,9 @@ impl ParmSpec {
                 "flex" => spec.flexibility = call.value(key, value)?,
                 "alpha" => spec.alpha = call.number(key, value)?,
                 "levels" => spec.levels = call.number(key, value)?,
-                "guard" => spec.guard = seconds(value).map_err(|why| wrong(key, why))?,
+                "guard" => {
+                    spec.guard = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
+                }
                 "gap" => spec.gap = call.value(key, value)?,
                 _ => spec.effort = call.number(key, value)?,
             }
@@ -126,11 +128,4 @@ impl ParmSpec {
         ];
         all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
     }
-}
-
-/// Reads `600s` or `0.5s`.
-fn seconds(text: &str) -> Result<Span, String> {
-    let number = text.trim().strip_suffix('s').ok_or("write seconds, such as 600s")?;
-    let millis = parse_decimal(number.trim(), 1000).map_err(|error| error.to_string())?;
-    Ok(Span::from_millis(millis))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::units::{Span, parse_decimal};
+use crate::units::{Span, parse_length};
 use crate::utility::Utility;
 
 /// The utility policy with its parameters.
@@ -196,7 +196,9 @@ impl UtilitySpec {
                     }
                 }
                 "drop" => spec.drop = call.value(key, value)?,
-                "every" => spec.every = seconds(value).map_err(|why| wrong(key, why))?,
+                "every" => {
+                    spec.every = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
+                }
                 _ => spec.seed = call.number(key, value)?,
             }
         }
@@ -221,11 +223,4 @@ impl UtilitySpec {
         ];
         all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
     }
-}
-
-/// Reads `60s` or `0.5s`.
-fn seconds(text: &str) -> Result<Span, String> {
-    let number = text.trim().strip_suffix('s').ok_or("write seconds, such as 60s")?;
-    let millis = parse_decimal(number.trim(), 1000).map_err(|error| error.to_string())?;
-    Ok(Span::from_millis(millis))
 }
