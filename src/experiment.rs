@@ -281,9 +281,7 @@ impl Experiment {
 
     /// Whether a workload may say which applications its jobs run, so that profiles matter.
     pub fn may_name_applications(&self) -> bool {
-        let names =
-            |load: &Named<Load>| !matches!(load.value.source, Source::Demo | Source::Lublin(_));
-        self.workloads.iter().any(names)
+        self.workloads.iter().any(|load| load.value.source.may_name_applications())
     }
 
     /// Whether profiles are asked for at all.

@@ -12,6 +12,7 @@ pub mod curve;
 
 pub use curve::{Curve, CurveError, Ips, Knot};
 
+use crate::spelling::hint;
 use crate::units::Watts;
 
 /// The processors of a machine, with a curve for each application on each of them.
@@ -33,7 +34,7 @@ pub struct Application {
 
 /// There is no application of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no application '{asked}'; there are: {}", known.join(", "))]
+#[error("there is no application '{asked}'{} there are: {}", hint(asked, known.iter().map(String::as_str)), known.join(", "))]
 pub struct UnknownApplication {
     /// The name that was asked for.
     pub asked: String,

@@ -26,6 +26,22 @@ pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
+    for (place, load) in experiment.workloads.iter().enumerate() {
+        let (name, profiles) = (experiment.workload_name(place), ready.profiles_name());
+        if load.value.source.needs_applications() {
+            said.push(format!("the applications of {name} are those of {profiles}"));
+        }
+        let profiled = experiment.policies.iter().enumerate();
+        let profiled = profiled.filter(|(policy, _)| ready.is_profiled(place, *policy));
+        let policies: Vec<String> = profiled.map(|(_, policy)| policy.to_string()).collect();
+        if load.value.source.may_name_applications() && !policies.is_empty() {
+            said.push(format!(
+                "under {} the jobs of {name} have the nodes, times and watts of the profiles in \
+                 {profiles}, not those of the workload; see --profiles",
+                policies.join(", ")
+            ));
+        }
+    }
     let is_made_up = |source: &Source| !matches!(source, Source::Log(_));
     let made_up = experiment.workloads.iter().filter(|load| is_made_up(&load.value.source));
     let names: Vec<&str> = made_up.map(|load| load.value.text.as_str()).collect();

@@ -8,8 +8,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use crate::budget::Budget;
-use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place};
+use crate::experiment::ranking::{Ranking, rankings_apart};
+use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place, Tried};
 use crate::machine::Machine;
+use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::stage::{Stage, machine_of};
 use crate::units::{Instant, Watts};
@@ -119,6 +121,29 @@ impl<'a> Ready<'a> {
         let begin = Instant::ZERO;
         let is_one = budget.is_limited() && budget.changes_after(begin).is_empty();
         is_one.then(|| budget.at(begin))
+    }
+
+    /// Whether a run has other jobs than most of its table: its policy takes their nodes and times from
+    /// profiles, although the workload has its own. Where every policy does so, nobody stands apart.
+    pub fn stands_apart(&self, cell: &Cell) -> bool {
+        self.is_profiled(cell.workload, cell.policy)
+            && !self.experiment.policies.iter().all(PolicySpec::uses_profiles)
+    }
+
+    /// Whether a policy takes the nodes and times of jobs from profiles, and not from the workload.
+    pub(super) fn is_profiled(&self, workload: usize, policy: usize) -> bool {
+        let source = &self.experiment.workloads[workload].value.source;
+        self.experiment.policies[policy].uses_profiles() && !source.needs_applications()
+    }
+
+    /// The policies in order, for each workload, number of nodes and budget.
+    pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
+        rankings_apart(tried, self.experiment.rank_by, &|cell| self.stands_apart(cell))
+    }
+
+    /// What the profiles are called, if there are any.
+    pub(super) fn profiles_name(&self) -> &str {
+        self.experiment.profiles.as_deref().unwrap_or("profiles")
     }
 
     fn ground(&self, workload: usize) -> Result<Ground, ExperimentError> {

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::experiment::assumptions::assumptions;
 use crate::experiment::ranking::Ranking;
 use crate::experiment::{Figure, Outcome, Ready, Tried};
 
-/// All results as one object: the rankings and each run.
+/// All results as one object: the rankings, each run, and what they rest on.
 pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
     let experiment = ready.experiment;
     let rankings = rankings.iter().map(|ranking| ranking_of(ready, ranking)).collect();
@@ -18,6 +19,7 @@ pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value
     answer.insert("rank_by".to_owned(), experiment.rank_by.name().into());
     answer.insert("rankings".to_owned(), Value::Array(rankings));
     answer.insert("runs".to_owned(), Value::Array(runs));
+    answer.insert("assumptions".to_owned(), assumptions(ready).into());
     Value::Object(answer)
 }
 
@@ -53,6 +55,7 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         "budget": experiment.budget_name(cell.budget),
         "budget_w": limit.map(|limit| limit.as_f64()),
         "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
+        "apart": ranking.apart.iter().enumerate().map(row).collect::<Vec<_>>(),
         "cannot_run": cannot.collect::<Vec<_>>(),
     })
 }
@@ -89,6 +92,9 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
         reason,
     ];
     run.extend(FIRST.map(str::to_owned).into_iter().zip(first));
+    let is_profiled = ready.is_profiled(cell.workload, cell.policy);
+    let profiles = is_profiled.then(|| ready.profiles_name().to_owned());
+    run.insert("profiles".to_owned(), profiles.into());
     run
 }
 

@@ -110,7 +110,15 @@ impl Ready<'_> {
         let named = |tried: &Tried| {
             let Outcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = finished else { return None };
-            let (budget, variant) = self.told_apart(&tried.cell);
+            let (budget, mut variant) = self.told_apart(&tried.cell);
+            if self.stands_apart(&tried.cell) {
+                let profiled = format!("jobs as profiled in {}", self.profiles_name());
+                variant = [variant, profiled]
+                    .into_iter()
+                    .filter(|text| !text.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+            }
             Some(Digest { budget, variant, ..(**digest).clone() })
         };
         results.tried.iter().filter_map(named).collect()

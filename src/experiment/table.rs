@@ -20,7 +20,14 @@ pub fn tables(
     let mut text = String::new();
     for ranking in rankings {
         text += &heading(ready, ranking);
-        text += &table(ready, ranking, emphasis);
+        text += &table(ready, &ranking.rows, emphasis);
+        if !ranking.apart.is_empty() {
+            text += &format!(
+                "not ranked with these: nodes and times of jobs are those of the profiles in {}\n",
+                ready.profiles_name()
+            );
+            text += &table(ready, &ranking.apart, &str::to_owned);
+        }
         text.push('\n');
     }
     text += &reasons(ready, rankings);
@@ -40,14 +47,13 @@ fn heading(ready: &Ready<'_>, ranking: &Ranking) -> String {
     format!("{} on {}, {budget}\n", ready.experiment.workload_name(cell.workload), machine.name)
 }
 
-fn table(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
+fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> String {
     let by = ready.experiment.rank_by;
     let figures: Vec<Figure> =
         [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
     let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
     headings.extend(figures.iter().map(|figure| (figure.name(), Side::Right)));
-    let rows: Vec<Vec<String>> = ranking
-        .rows
+    let rows: Vec<Vec<String>> = rows
         .iter()
         .enumerate()
         .map(|(place, row)| {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::heterogeneity::Site;
+use crate::spelling::hint;
 use crate::units::Instant;
 use crate::workload::essc::{Essc, EsscError, Tasks};
 use crate::workload::lublin::{Lublin, LublinError};

@@ -163,3 +163,58 @@ fn a_small_site_can_be_read_again() {
         assert_eq!(completed(&generator), completed("site"), "{machines} machines");
     }
 }
+
+/// RMAP's policies take jobs from the profiles that lie in the folder. On a log these are other jobs than
+/// those of the other policies: that is said, and they are not ranked with them.
+#[test]
+fn jobs_from_profiles_are_not_ranked_with_those_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = busbar(arguments, folder.path());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["profile", "generate", "cab"]);
+    run(&["workload", "generate", "rmap(trace=random, jobs=20)", "--out", "log.swf"]);
+    let compare = ["compare", "-w", "log.swf", "-b", "8kW", "--no-cache"];
+    let both = [&compare[..], &["-p", "rmap-adaptive,easy,rmap-naive"]].concat();
+    let answer: serde_json::Value =
+        serde_json::from_str(&run(&[&both[..], &["--json", "--out", "out"]].concat())).unwrap();
+    let names = |rows: &serde_json::Value| -> Vec<String> {
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| row["policy"].as_str().unwrap().to_owned()).collect()
+    };
+    let ranking = &answer["rankings"][0];
+    assert_eq!(names(&ranking["rows"]), ["easy"]);
+    let mut apart = names(&ranking["apart"]);
+    apart.sort();
+    assert_eq!(apart, ["rmap-adaptive", "rmap-naive"]);
+    let profiles = |run: &serde_json::Value| run["profiles"].as_str().map(str::to_owned);
+    for run in answer["runs"].as_array().unwrap() {
+        let expected = (run["policy"] != "easy").then(|| "profiles.db".to_owned());
+        assert_eq!(profiles(run), expected, "{run}");
+    }
+    let said = "under rmap-adaptive, rmap-naive the jobs of log.swf have the nodes, times and watts of \
+                the profiles in profiles.db, not those of the workload";
+    let assumed = answer["assumptions"].as_array().unwrap();
+    assert!(assumed.iter().any(|line| line.as_str().unwrap().contains(said)), "{assumed:?}");
+    let text = run(&both);
+    let heading =
+        "not ranked with these: nodes and times of jobs are those of the profiles in profiles.db";
+    let (above, below) = text.split_once(heading).unwrap();
+    assert!(above.contains("easy") && !above.contains("rmap-"), "{text}");
+    assert!(below.contains("rmap-naive") && below.contains(said), "{text}");
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("jobs as profiled in profiles.db"));
+    // Where everybody takes them from there, and on a trace of applications, all are compared.
+    let alone = run(&[&compare[..], &["-p", "rmap-adaptive,rmap-naive"]].concat());
+    assert!(!alone.contains("not ranked") && alone.contains(said), "{alone}");
+    let trace =
+        ["compare", "-w", "rmap(jobs=20)", "-b", "8kW", "--no-cache", "-p", "easy,rmap-naive"];
+    let trace = run(&trace);
+    assert!(!trace.contains("not ranked"), "{trace}");
+    assert!(
+        trace.contains("the applications of rmap(jobs=20) are those of profiles.db"),
+        "{trace}"
+    );
+}

@@ -13,8 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("call", &["spelling"]),
     ("rows", &[]),
     ("parallel", &[]),
-    ("spelling", &[]),
-    ("variation", &["units", "rows"]),
+    ("variation", &["units", "spelling", "rows"]),
     ("solve", &["units", "model", "variation"]),
     ("utility", &["units", "rows"]),
     ("heterogeneity", &["units", "rows", "utility"]),
@@ -49,7 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "workload",
         &["units", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
     ),
-    ("profile", &["units", "rows"]),
+    ("profile", &["units", "spelling", "rows"]),
     (
         "live",
         &[

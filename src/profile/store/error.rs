@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::profile::Configuration;
+use crate::spelling::hint;
 
 /// Why profiles could not be kept or found.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,7 @@ pub enum StoreError {
         known: i32,
     },
     /// Nothing is known of an application.
-    #[error("{} has no profile of '{application}'; {}", path.display(), there_are(known))]
+    #[error("{} has no profile of '{application}'{} {}", path.display(), hint(application, known.iter().map(String::as_str)), there_are(known))]
     UnknownApplication {
         /// Which file.
         path: PathBuf,
