@@ -19,6 +19,7 @@ mod curves;
 mod energy;
 mod failure;
 mod keeping;
+mod listed;
 #[cfg(feature = "live")]
 mod live;
 mod load;

@@ -53,6 +53,8 @@ pub struct Experiment {
     pub nodes: Vec<Named<u32>>,
     /// The profiles of applications, by the name of a database or of what is made up.
     pub profiles: Option<String>,
+    /// Nodes that fail: a file of `node,down,up` rows.
+    pub outages: Option<Named<PathBuf>>,
     /// Only these jobs of each workload, by their place in submit order.
     pub jobs: Option<Range<usize>>,
     /// Whether jobs are ended at the time they asked for.
@@ -223,6 +225,7 @@ impl Default for Experiment {
             machine: None,
             nodes: Vec::new(),
             profiles: None,
+            outages: None,
             jobs: None,
             enforce_limits: false,
             bsld_threshold: BSLD_THRESHOLD,
@@ -281,7 +284,9 @@ impl Experiment {
 
     /// Whether a workload may say which applications its jobs run, so that profiles matter.
     pub fn may_name_applications(&self) -> bool {
-        self.workloads.iter().any(|load| load.value.source.may_name_applications())
+        let names =
+            |load: &Named<Load>| !matches!(load.value.source, Source::Demo | Source::Lublin(_));
+        self.workloads.iter().any(names)
     }
 
     /// Whether profiles are asked for at all.

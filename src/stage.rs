@@ -15,6 +15,10 @@ use crate::scenario::Scenario;
 use crate::units::{Instant, Span, Watts};
 use crate::workload::Workload;
 
+mod sanity;
+
+pub use sanity::Demand;
+
 /// A workload and its machine.
 #[derive(Clone, Debug)]
 pub struct Stage {

@@ -157,6 +157,23 @@ impl Workload {
         }
     }
 
+    /// The most nodes of `per_node` processors each that are busy at once if no job ever waits.
+    pub fn most_at_once(&self, per_node: u32) -> u64 {
+        let mut changes = Vec::with_capacity(2 * self.jobs.len());
+        for (job, &run_time) in self.jobs.iter().zip(&self.run_times) {
+            let nodes = i64::from(job.processors.div_ceil(per_node.max(1)));
+            changes.extend([(job.submit, nodes), (job.submit + run_time, -nodes)]);
+        }
+        // Whoever ends makes room for those who begin at the same instant.
+        changes.sort_unstable();
+        let mut busy = 0i64;
+        let levels = changes.iter().map(|(_, change)| {
+            busy += change;
+            busy
+        });
+        levels.max().unwrap_or(0).max(0) as u64
+    }
+
     /// The load offered to a machine of `nodes`: work submitted over what the machine could do
     /// between the first and the last submission. `None` when that is no time at all.
     pub fn offered_load(&self, nodes: u32) -> Option<f64> {

@@ -8,9 +8,9 @@ use std::time::Instant as Clock;
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, tables, warn};
 use crate::experiment::assumptions::assumptions;
-use crate::experiment::ranking::rankings;
 use crate::experiment::run::Results;
 use crate::experiment::{
     Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
@@ -29,30 +29,31 @@ use crate::workload::parse_places;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar compare
-  busbar compare --policy easy-power --policy pb-guided --budget 50% --budget 70%
+  busbar compare --policy easy-power,pb-guided --budget 50%,70%
   busbar compare --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --rank-by slowdown
   busbar compare --workload log.swf.gz --machine cluster.toml --budget 1.2MW --out results/
   busbar compare experiment.toml --json
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
-profiles, jobs, enforce_limits, bsld_threshold, rank_by, title. An option takes the place of the key of
+profiles, outages, jobs, enforce_limits, bsld_threshold, rank_by, title. An option takes the place of the key of
 the file. docs/experiments.md has more.")]
 pub(super) struct Arguments {
     /// A .toml file that says what is to be compared
     #[arg(value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
 
-    /// A policy to compare; may be given several times [default: all of them]
+    /// A policy to compare, or several with commas between them; may be repeated [default: all of
+    /// them]
     #[arg(short, long, value_name = "P")]
-    policy: Vec<PolicySpec>,
+    policy: Vec<Listed<PolicySpec>>,
 
     /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
-    /// rows, or none; may be given several times [default: 60%, 80%, 100%]
+    /// rows, or none; or several with commas between them; may be repeated [default: 60%, 80%, 100%]
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
-    budget: Vec<Feed>,
+    budget: Vec<Listed<Feed>>,
 
-    /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; may
-    /// be given several times [default: demo]
+    /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
+    /// several with commas between them; may be repeated [default: demo]
     #[arg(short, long, value_name = "SRC")]
     workload: Vec<String>,
 
@@ -65,12 +66,17 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// The machine with this number of nodes, under the same watts; may be given several times
-    #[arg(long, value_name = "N")]
+    /// The machine with this number of nodes, under the same watts; or several with commas between
+    /// them; may be repeated
+    #[arg(long, value_name = "N", value_delimiter = ',')]
     nodes: Vec<u32>,
 
     #[command(flatten)]
     tables: tables::Arguments,
+
+    /// Nodes that fail: a .csv file of node,down,up rows
+    #[arg(long, value_name = "FILE")]
+    outages: Option<PathBuf>,
 
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
@@ -81,7 +87,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     enforce_limits: bool,
 
-    /// Threshold of the bounded slowdown, in seconds [default: 600]
+    /// Threshold of the bounded slowdown, in seconds or with its unit (10min) [default: 600]
     #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true)]
     bsld_threshold: Option<Span>,
 
@@ -127,7 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write_pictures(folder, &ready.digests(&results))?;
     }
     if arguments.json {
-        let rankings = rankings(&results.tried, experiment.rank_by);
+        let rankings = ready.rankings(&results.tried);
         let mut answer = results::answer(&ready, &rankings, &results.tried);
         answer["reused"] = results.reused().into();
         answer["wall_s"] = began.elapsed().as_secs_f64().into();
@@ -149,16 +155,20 @@ impl Arguments {
             None => Experiment::default(),
         };
         if !self.policy.is_empty() {
-            experiment.policies.clone_from(&self.policy);
+            experiment.policies = Listed::joined(&self.policy).collect();
         }
         if !self.budget.is_empty() {
-            experiment.budgets = self.budget.iter().map(|b| said("--budget", b.clone())).collect();
+            let budgets = Listed::joined(&self.budget);
+            experiment.budgets = budgets.map(|budget| said("--budget", budget)).collect();
         }
         if !self.workload.is_empty() {
-            let read = |text: &String| text.parse::<Load>().map(|load| said("--workload", load));
-            let workloads = self.workload.iter().map(read).collect::<Result<_, _>>();
+            let read = |text: &String| text.parse::<Listed<Load>>();
+            let workloads = self.workload.iter().map(read).collect::<Result<Vec<_>, _>>();
+            let named = |workloads: Vec<Listed<Load>>| {
+                Listed::joined(&workloads).map(|load| said("--workload", load)).collect()
+            };
             experiment.workloads =
-                workloads.map_err(|why| Place::Option("--workload").error(why))?;
+                workloads.map(named).map_err(|why| Place::Option("--workload").error(why))?;
         }
         if let Some(count) = self.seeds {
             experiment.seeds = (1..=count).collect();
@@ -171,6 +181,9 @@ impl Arguments {
         }
         if let Some(name) = self.tables.given() {
             experiment.profiles = Some(name.to_owned());
+        }
+        if let Some(path) = &self.outages {
+            experiment.outages = Some(said("--outages", path.clone()));
         }
         experiment.jobs = self.jobs.clone().or(experiment.jobs);
         experiment.enforce_limits |= self.enforce_limits;
@@ -214,13 +227,15 @@ fn beside(ready: &Ready<'_>, results: &Results) -> Beside {
              all of them are in results.csv."
         ));
     }
-    notes.extend(assumptions(ready).iter().map(|assumption| format!("Assumed: {assumption}.")));
+    notes.extend(ready.notes().iter().map(|note| format!("Note: {note}.")));
+    let assumed = assumptions(ready, &results.tried);
+    notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = ready.experiment.rank_by.ranked_by();
     Beside { absent: ready.absent(results), ranked_by, notes }
 }
 
 fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {
-    let rankings = rankings(&results.tried, ready.experiment.rank_by);
+    let rankings = ready.rankings(&results.tried);
     let mut text = String::new();
     if let Some(title) = &ready.experiment.title {
         text += &format!("{title}\n\n");
@@ -238,7 +253,10 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
         0 => String::new(),
         reused => format!(", {reused} of them known from before"),
     };
-    for assumption in assumptions(ready) {
+    for note in ready.notes() {
+        text += &format!("note: {note}\n");
+    }
+    for assumption in assumptions(ready, &results.tried) {
         text += &format!("assumed: {assumption}\n");
     }
     let took = human_time(began.elapsed().as_secs_f64());

@@ -1,12 +1,14 @@
 //! `busbar plan`: how many nodes for these watts, and how many watts for these nodes.
 
+use std::io::{self, Write};
 use std::ops::Range;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 
-use crate::budget::Limit;
+use crate::budget::{Allowance, Limit};
 use crate::cli::compare::{equipment, said};
 use crate::cli::{keeping, print, tables};
 use crate::experiment::assumptions::assumptions;
@@ -15,7 +17,9 @@ use crate::experiment::plan::{Question, curve};
 use crate::experiment::{Experiment, Feed, Load, Place, Ready};
 use crate::machine::MachineError;
 use crate::policy::PolicySpec;
-use crate::report::{Point, Side, columns, human_power, human_time, plot, time_unit};
+use crate::report::{
+    Point, Side, columns, human_power, human_time, make_folder, plot, time_unit, write_whole,
+};
 use crate::workload::parse_places;
 
 /// Plan a machine: how many nodes for these watts, how many watts for these nodes
@@ -31,7 +35,8 @@ use crate::workload::parse_places;
   busbar plan --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --json")]
 pub(super) struct Arguments {
     /// What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum
-    #[arg(short, long, value_name = "B", default_value = "60%", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "B", default_value = "60%", value_parser = parse_limit,
+          allow_hyphen_values = true)]
     budget: Limit,
 
     /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo
@@ -65,6 +70,20 @@ pub(super) struct Arguments {
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
+
+    /// Write plan.json, nodes.csv and budgets.csv into this folder: the answer and both curves
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn parse_limit(text: &str) -> anyhow::Result<Limit> {
+    match text.parse()? {
+        Allowance::Limited(limit) => Ok(limit),
+        Allowance::Unlimited => bail!(
+            "a plan is about a limit, and without one any number of nodes is fed; write watts \
+             (6500W, 4.2MW) or a share of the machine's maximum (80%)"
+        ),
+    }
 }
 
 /// The answer for scripts.
@@ -82,6 +101,8 @@ struct Answer<'a> {
     by_budget: &'a Curve,
     recommendation: &'a str,
     assumptions: &'a [String],
+    /// What is more likely a mistake than a plan.
+    notes: &'a [String],
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -95,6 +116,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let limit =
         arguments.budget.on(&machine).map_err(|why| Place::Option("--budget").error(why))?;
     let question = Question { machine, limit };
+    if let Some(folder) = &arguments.out {
+        // Now rather than after a long run.
+        make_folder(folder)?;
+    }
 
     let by_nodes = question.by_nodes(&jobs);
     let ready = Ready::new(&by_nodes, &profiles)?;
@@ -110,26 +135,35 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
 
     let recommendation = question.recommendation(&nodes);
-    let mut assumed = assumptions(&known);
+    // Both have the same workload and policy.
+    let mut assumed = assumptions(&known, &results.tried);
     assumed.push(
         "a node without a job draws nothing beside the base power of the machine, and more nodes do \
          not raise that; jobs are the same however many nodes there are"
             .to_owned(),
     );
+    let notes = notes(&known, &question);
+    let answer = Answer {
+        workload: &arguments.workload,
+        policy: arguments.policy.to_string(),
+        machine: &question.machine.name,
+        machine_nodes: question.machine.nodes,
+        budget_w: limit.as_f64(),
+        fed_nodes: question.fed(),
+        by_nodes: &nodes,
+        by_budget: &budgets,
+        recommendation: &recommendation,
+        assumptions: &assumed,
+        notes: &notes,
+    };
+    let json = serde_json::to_string_pretty(&answer)? + "\n";
+    if let Some(folder) = &arguments.out {
+        write_whole(&folder.join("plan.json"), &|out| out.write_all(json.as_bytes()))?;
+        write_whole(&folder.join("nodes.csv"), &|out| write_curve(out, "nodes", &nodes))?;
+        write_whole(&folder.join("budgets.csv"), &|out| write_curve(out, "budget_w", &budgets))?;
+    }
     if arguments.json {
-        let answer = Answer {
-            workload: &arguments.workload,
-            policy: arguments.policy.to_string(),
-            machine: &question.machine.name,
-            machine_nodes: question.machine.nodes,
-            budget_w: limit.as_f64(),
-            fed_nodes: question.fed(),
-            by_nodes: &nodes,
-            by_budget: &budgets,
-            recommendation: &recommendation,
-            assumptions: &assumed,
-        };
-        return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
+        return print(&json);
     }
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text += &format!("{name:>12}  {value}\n");
@@ -152,10 +186,45 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         text += &format!("\nleft out where it cannot run: {reason}\n");
     }
     text += &format!("\n{recommendation}\n");
-    for assumption in assumed {
+    for note in &notes {
+        text += &format!("note: {note}\n");
+    }
+    for assumption in &assumed {
         text += &format!("assumed: {assumption}\n");
     }
+    if let Some(folder) = &arguments.out {
+        text += &format!("written to {}\n", folder.display());
+    }
     print(&text)
+}
+
+/// What is more likely a mistake than a plan, a sentence for each thing.
+fn notes(known: &Ready<'_>, question: &Question) -> Vec<String> {
+    let demand = known.demand(0);
+    let larger = demand.larger_machine(&question.machine);
+    let (fed, most) = (question.fed(), demand.nodes);
+    let flat = (u64::from(fed) >= most).then(|| {
+        format!(
+            "the budget feeds {fed} nodes at full power, and the jobs could use {most} at once at the \
+             most: no job ever has to wait, and what is recommended rests on nothing"
+        )
+    });
+    larger.into_iter().chain(flat).collect()
+}
+
+/// Writes a curve: a row for each point, with nothing where no job ran.
+fn write_curve(out: &mut dyn Write, quantity: &str, curve: &Curve) -> io::Result<()> {
+    writeln!(out, "{quantity},mean_turnaround_s,deviation_s,undone,knee,enough,recommended")?;
+    for (place, point) in curve.points.iter().enumerate() {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let mean = number(point.figure.map(|figure| figure.mean));
+        let deviation = number(point.figure.and_then(|figure| figure.deviation));
+        let is = |at: Option<usize>| at == Some(place);
+        let (knee, enough, chosen) = (is(curve.knee), is(curve.enough), is(curve.recommended()));
+        let (at, undone) = (point.at, point.undone);
+        writeln!(out, "{at},{mean},{deviation},{undone},{knee},{enough},{chosen}")?;
+    }
+    Ok(())
 }
 
 impl Arguments {

@@ -23,7 +23,7 @@ use crate::report::{
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::stage::{Stage, machine_of};
+use crate::stage::{Demand, Stage, machine_of};
 use crate::units::{Share, Span};
 use crate::workload::Source;
 use crate::workload::swf::Intake;
@@ -156,6 +156,9 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     profiles: Option<String>,
     estimates_raised: usize,
+    /// What is more likely a mistake than a plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     simulate_s: f64,
     wall_s: f64,
     jobs_per_s: f64,
@@ -254,6 +257,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
+    let notes = notes(&stage, &scenario);
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario)?;
     let simulate_s = started.elapsed().as_secs_f64();
@@ -285,6 +289,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         plain_bsld,
         profiles: models.as_ref().map(|(_, said)| format!("{}: {said}", arguments.tables.name())),
         estimates_raised: stage.estimates_raised,
+        notes,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
         jobs_per_s: stage.workload.jobs().len() as f64 / simulate_s.max(1e-9),
@@ -295,6 +300,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let assumed = energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
         print(&describe(arguments, &answer, &run, assumed))
     }
+}
+
+/// What is more likely a mistake than a plan, a sentence for each thing.
+fn notes(stage: &Stage, scenario: &Scenario<'_>) -> Vec<String> {
+    let demand = Demand::of(&stage.workload, &stage.machine);
+    let mut notes: Vec<String> = demand.larger_machine(&stage.plain_machine).into_iter().collect();
+    // Where profiles or tables say how jobs run, the workload does not say what they need.
+    let is_known = !scenario.policy.uses_profiles() && !scenario.policy.maps_tasks();
+    let is_met = demand.is_always_met(&stage.machine, &scenario.budget);
+    if is_known && scenario.outages.is_empty() && is_met {
+        notes.push(demand.never_waits(""));
+    }
+    notes
 }
 
 /// Runs the scenario with a progress bar, if a person is watching.
@@ -340,6 +358,9 @@ fn describe(
         for line in intake.lines() {
             text += &format!("{:>12}  {line}\n", "log");
         }
+    }
+    for note in &answer.notes {
+        text += &format!("{:>12}  {note}\n", "note");
     }
     if answer.estimates_raised > 0 {
         text += &format!(

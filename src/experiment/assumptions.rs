@@ -1,12 +1,12 @@
 //! What the figures of an experiment rest on that nobody measured.
 
-use crate::experiment::Ready;
+use crate::experiment::{Ready, Tried};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::workload::Source;
 
-/// What is assumed, a sentence for each thing.
-pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
+/// What is assumed in these runs, a sentence for each thing.
+pub fn assumptions(ready: &Ready<'_>, tried: &[Tried]) -> Vec<String> {
     let experiment = ready.experiment;
     let machines = || (0..experiment.workloads.len()).map(|workload| ready.machine(workload, 0));
     let has = |wanted: fn(&PolicySpec) -> bool| experiment.policies.iter().any(wanted);
@@ -31,10 +31,15 @@ pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
         if load.value.source.needs_applications() {
             said.push(format!("the applications of {name} are those of {profiles}"));
         }
-        let profiled = experiment.policies.iter().enumerate();
-        let profiled = profiled.filter(|(policy, _)| ready.is_profiled(place, *policy));
-        let policies: Vec<String> = profiled.map(|(_, policy)| policy.to_string()).collect();
-        if load.value.source.may_name_applications() && !policies.is_empty() {
+        let ran = |policy: &usize| {
+            let cells = tried.iter().filter(|tried| tried.outcome.summary().is_some());
+            let mut cells = cells.map(|tried| (tried.cell.workload, tried.cell.policy));
+            ready.is_profiled(place, *policy) && cells.any(|cell| cell == (place, *policy))
+        };
+        let policies = (0..experiment.policies.len()).filter(ran);
+        let policies: Vec<String> =
+            policies.map(|policy| experiment.policies[policy].to_string()).collect();
+        if !policies.is_empty() {
             said.push(format!(
                 "under {} the jobs of {name} have the nodes, times and watts of the profiles in \
                  {profiles}, not those of the workload; see --profiles",

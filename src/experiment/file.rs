@@ -35,6 +35,7 @@ struct File {
     machine: Option<Spanned<Text>>,
     nodes: Option<List<u32>>,
     profiles: Option<Spanned<Text>>,
+    outages: Option<Spanned<Text>>,
     jobs: Option<Spanned<Text>>,
     #[serde(default)]
     enforce_limits: bool,
@@ -159,6 +160,10 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         let named = reader.one(profiles, |text| Ok::<_, String>(reader.path(&text.0)))?;
         experiment.profiles = Some(named.value);
     }
+    if let Some(outages) = file.outages {
+        let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
+        experiment.outages = Some(reader.one(outages, path)?);
+    }
     if let Some(jobs) = file.jobs {
         experiment.jobs = Some(reader.one(jobs, |text| parse_places(&text.0))?.value);
     }
@@ -269,6 +274,9 @@ pub fn write(experiment: &Experiment) -> String {
     }
     if let Some(profiles) = &experiment.profiles {
         line("profiles", quoted(&existing(profiles)));
+    }
+    if let Some(outages) = &experiment.outages {
+        line("outages", quoted(&absolute(&outages.value)));
     }
     if let Some(jobs) = &experiment.jobs {
         let end = if jobs.end == usize::MAX { String::new() } else { jobs.end.to_string() };

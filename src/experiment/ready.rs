@@ -13,7 +13,8 @@ use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place, T
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::profile::Profile;
-use crate::stage::{Stage, machine_of};
+use crate::sim::Outages;
+use crate::stage::{Demand, Stage, machine_of};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
 use crate::workload::{Given, Workload};
@@ -36,6 +37,10 @@ pub(super) struct Ground {
     /// The same with each number of nodes.
     pub(super) sizes: Vec<Machine>,
     pub(super) budgets: Vec<Budget>,
+    /// What its jobs ask of the machine, with the first seed.
+    demand: Demand,
+    /// Which nodes fail when, for each number of nodes.
+    pub(super) outages: Vec<Outages>,
 }
 
 /// Which jobs, as far as they differ between cells: workload, number of nodes, seed, and whether
@@ -123,6 +128,40 @@ impl<'a> Ready<'a> {
         is_one.then(|| budget.at(begin))
     }
 
+    /// What the jobs of a workload ask of its machine, with the first seed.
+    pub fn demand(&self, workload: usize) -> Demand {
+        self.grounds[workload].demand
+    }
+
+    /// What is more likely a mistake than a plan, a sentence for each thing.
+    pub fn notes(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        for (workload, ground) in self.grounds.iter().enumerate() {
+            let name = self.experiment.workload_name(workload);
+            // Other numbers of nodes were asked for.
+            if self.experiment.nodes.is_empty() {
+                let larger = ground.demand.larger_machine(&ground.machine);
+                said.extend(larger.map(|larger| format!("{name}: {larger}")));
+            }
+            let is_met = |budget: &usize| {
+                let all = ground.sizes.iter().zip(&ground.outages);
+                let met = |(size, outages): (&Machine, &Outages)| {
+                    outages.is_empty()
+                        && ground.demand.is_always_met(size, &ground.budgets[*budget])
+                };
+                all.into_iter().any(met)
+            };
+            let budgets = (0..ground.budgets.len()).filter(is_met);
+            let budgets: Vec<String> =
+                budgets.map(|budget| self.experiment.budget_name(budget)).collect();
+            if !budgets.is_empty() {
+                let under = format!("{name}, budget {}: ", budgets.join(", "));
+                said.push(ground.demand.never_waits(&under));
+            }
+        }
+        said
+    }
+
     /// Whether a run has other jobs than most of its table: its policy takes their nodes and times from
     /// profiles, although the workload has its own. Where every policy does so, nobody stands apart.
     pub fn stands_apart(&self, cell: &Cell) -> bool {
@@ -165,7 +204,15 @@ impl<'a> Ready<'a> {
         let resolved =
             |feed: &Named<Feed>| feed.value.resolve(&machine).map_err(|why| feed.place.error(why));
         let budgets = experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
-        Ok(Ground { machine, sizes, budgets })
+        let demand = Demand::of(&jobs, &machine);
+        let fails = |size: &Machine| match &experiment.outages {
+            Some(named) => {
+                Outages::from_file(&named.value, size.nodes).map_err(|why| named.place.error(why))
+            }
+            None => Ok(Outages::default()),
+        };
+        let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
+        Ok(Ground { machine, sizes, budgets, demand, outages })
     }
 
     /// The machine that a workload is made for, if it is known without it.

@@ -19,7 +19,8 @@ pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value
     answer.insert("rank_by".to_owned(), experiment.rank_by.name().into());
     answer.insert("rankings".to_owned(), Value::Array(rankings));
     answer.insert("runs".to_owned(), Value::Array(runs));
-    answer.insert("assumptions".to_owned(), assumptions(ready).into());
+    answer.insert("assumptions".to_owned(), assumptions(ready, tried).into());
+    answer.insert("notes".to_owned(), ready.notes().into());
     Value::Object(answer)
 }
 

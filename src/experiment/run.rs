@@ -217,6 +217,7 @@ impl Ready<'_> {
             seed: cell.seed,
             bsld_threshold: self.experiment.bsld_threshold,
             keep_power: pictures,
+            outages: self.grounds[cell.workload].outages[cell.size].clone(),
             ..scenario
         };
         let entry = manner.cache.map(|cache| (cache, key(cache, &scenario, &loaded.hash, &models)));

@@ -218,3 +218,112 @@ fn jobs_from_profiles_are_not_ranked_with_those_of_the_log() {
         "{trace}"
     );
 }
+
+/// A machine or a feed that is far too large for the jobs is told.
+#[test]
+fn what_looks_like_a_mistake_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let stdout = |arguments: &[&str]| {
+        let output = busbar(arguments, folder.path());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&stdout(&[arguments, &["--json"]].concat())).unwrap()
+    };
+    let larger =
+        "the machine has 12800 processors, 50 times the 256 that the workload was made for";
+    let waits = "no job ever has to wait";
+    let notes = |answer: &serde_json::Value| answer["notes"].to_string();
+    let text = stdout(&["simulate", "--machine", "12800"]);
+    assert!(text.contains(&format!("note  {larger}")) && text.contains(waits), "{text}");
+    let answer = json(&["simulate", "--machine", "12800"]);
+    assert!(notes(&answer).contains(larger) && notes(&answer).contains(waits), "{answer}");
+    assert_eq!(json(&["simulate"])["notes"], serde_json::Value::Null);
+
+    let compare = ["compare", "-p", "easy", "-b", "60%,none", "--no-cache"];
+    let usual = [&compare[..], &["-b", "60%"]].concat();
+    assert_eq!(json(&usual)["notes"], serde_json::json!([]));
+    let large = [&compare[..], &["--machine", "12800"]].concat();
+    assert!(stdout(&large).contains(&format!("note: demo: {larger}")));
+    assert!(notes(&json(&large)).contains("demo, budget 60%, none: no job ever has to wait"));
+
+    let plan = ["plan", "--policy", "easy", "--seeds", "1", "--no-cache"];
+    assert_eq!(json(&plan)["notes"], serde_json::json!([]));
+    let huge = [&plan[..], &["--budget", "4MW", "--out", "plan"]].concat();
+    let text = stdout(&huge);
+    assert!(text.contains("note: the budget feeds 40000 nodes at full power"), "{text}");
+    assert!(notes(&json(&huge)).contains("no job ever has to wait"));
+    // What is written is what is printed, and the curves have a row for each point.
+    let read = |name: &str| fs::read_to_string(folder.path().join("plan").join(name)).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&read("plan.json")).unwrap();
+    assert_eq!(written, json(&huge));
+    for (name, quantity, key) in
+        [("nodes.csv", "nodes", "by_nodes"), ("budgets.csv", "budget_w", "by_budget")]
+    {
+        let rows = read(name);
+        let heading = "mean_turnaround_s,deviation_s,undone,knee,enough,recommended";
+        assert_eq!(rows.lines().next(), Some(format!("{quantity},{heading}").as_str()));
+        let points = written[key]["points"].as_array().unwrap();
+        assert_eq!(rows.lines().count(), 1 + points.len());
+        for (row, point) in rows.lines().skip(1).zip(points) {
+            let fields: Vec<&str> = row.split(',').collect();
+            assert_eq!(fields[0].parse::<f64>().unwrap(), point["at"].as_f64().unwrap());
+            assert_eq!(fields[1].parse::<f64>().ok(), point["figure"]["mean"].as_f64());
+        }
+    }
+}
+
+/// The same text means the same to every command.
+#[test]
+fn budgets_times_and_lists_are_read_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("feed.csv"), "0,60%\n3600,none\n").unwrap();
+    fs::write(folder.path().join("out.csv"), "0,0,\n").unwrap();
+    let run = |arguments: &[&str]| -> Result<serde_json::Value, String> {
+        let output = busbar(arguments, folder.path());
+        match output.status.success() {
+            true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    };
+    let unlimited = run(&["simulate", "--budget", "none", "--json"]).unwrap();
+    assert_eq!(unlimited["budget_w"], serde_json::Value::Null);
+    assert!(run(&["simulate", "--budget", "feed.csv", "--json"]).is_ok());
+    let refused = run(&["plan", "--budget", "none", "--json"]).unwrap_err();
+    assert!(refused.contains("a plan is about a limit"), "{refused}");
+    for threshold in ["600", "600s", "10m", "10min"] {
+        let answer = run(&["simulate", "--bsld-threshold", threshold, "--json"]).unwrap();
+        assert_eq!(answer["bsld_threshold_s"], 600.0, "{threshold}");
+    }
+    let policy = |text: &str| run(&["simulate", "-p", text, "--jobs", "..50", "--json"]).unwrap();
+    assert_eq!(policy("parm(guard=30m)")["policy"], "parm(guard=1800s)");
+    assert_eq!(policy("parm(guard=1h30m)")["policy"], "parm(guard=5400s)");
+
+    let compare = |more: &[&str]| {
+        run(&[&["compare", "--jobs", "..100", "--no-cache", "--json"], more].concat()).unwrap()
+    };
+    let answer = compare(&[
+        "-p",
+        "easy,pb-guided(lower=50%, upper=80%)",
+        "-p",
+        "fcfs",
+        "-b",
+        "60%,none",
+        "--nodes",
+        "256,300",
+        "--outages",
+        "out.csv",
+        "--seeds",
+        "1",
+    ]);
+    assert_eq!(answer["rankings"].as_array().unwrap().len(), 4);
+    assert_eq!(answer["rankings"][0]["rows"].as_array().unwrap().len(), 3);
+    // With a node out of service for good, no job has all 256.
+    let whole = compare(&["-p", "easy", "-b", "none"]);
+    let broken = compare(&["-p", "easy", "-b", "none", "--outages", "out.csv"]);
+    let peak = |answer: &serde_json::Value| answer["runs"][0]["peak_power_w"].as_f64().unwrap();
+    assert!(peak(&whole) > peak(&broken), "{} {}", peak(&whole), peak(&broken));
+    let beyond = run(&["compare", "--nodes", "0", "--outages", "out.csv"]);
+    assert!(beyond.is_err());
+}

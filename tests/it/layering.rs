@@ -115,7 +115,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiment",
         &[
             "units", "machine", "budget", "profile", "policy", "metrics", "workload", "report",
-            "scenario", "stage", "parallel",
+            "sim", "scenario", "stage", "parallel",
         ],
     ),
     (
@@ -141,6 +141,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "call",
             "heterogeneity",
             "job",
             "live",

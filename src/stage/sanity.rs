@@ -1,0 +1,105 @@
+//! Whether a machine suits a workload: what is allowed, and is more likely a mistake than a plan.
+
+use crate::budget::Budget;
+use crate::machine::Machine;
+use crate::units::{Instant, Watts};
+use crate::workload::Workload;
+
+/// So many times the processors of its own machine, and a workload is on another one than it was made for.
+const FAR_LARGER: u64 = 2;
+
+/// What a workload asks of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Processors of the machine the workload comes from, if it says so.
+    pub processors: Option<u32>,
+    /// The most nodes that are busy at once if no job ever waits.
+    pub nodes: u64,
+}
+
+impl Demand {
+    /// That of a workload whose jobs get whole nodes of this machine.
+    pub fn of(workload: &Workload, machine: &Machine) -> Self {
+        let nodes = workload.most_at_once(machine.processors_per_node);
+        Demand { processors: workload.processors(), nodes }
+    }
+
+    /// That the machine is far larger than the one the workload comes from, if it is.
+    pub fn larger_machine(&self, machine: &Machine) -> Option<String> {
+        let (has, own) = (u64::from(machine.processors()), u64::from(self.processors?));
+        (own > 0 && has > FAR_LARGER * own).then(|| {
+            format!(
+                "the machine has {has} processors, {:.0} times the {own} that the workload was made \
+                 for; without --machine it runs on its own",
+                has as f64 / own as f64
+            )
+        })
+    }
+
+    /// Whether no job can ever wait: nodes and watts are enough for all that could run at once.
+    pub fn is_always_met(&self, machine: &Machine, budget: &Budget) -> bool {
+        fed(machine, budget) >= self.nodes
+    }
+
+    /// The same in a sentence; `under` says where, and ends in a blank if it says anything.
+    pub fn never_waits(&self, under: &str) -> String {
+        format!(
+            "{under}no job ever has to wait: nodes and power are enough for {} nodes at full power, \
+             the most that the jobs could use at once; policies can hardly differ",
+            self.nodes
+        )
+    }
+}
+
+/// The nodes that a budget feeds at full power at all times.
+fn fed(machine: &Machine, budget: &Budget) -> u64 {
+    let begin = Instant::ZERO;
+    let later = budget.changes_after(begin).iter().map(|change| change.1);
+    let lowest = later.fold(budget.at(begin), Watts::min).saturating_sub(machine.base_power);
+    let fed = lowest.milliwatts() / machine.node_power.milliwatts().max(1);
+    fed.min(u64::from(machine.nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Job;
+    use crate::units::Span;
+
+    /// 3 processors from 0 s to 10 s, 2 from 5 s to 15 s, and 4 from 10 s on: 6 at once, or 3 nodes of two
+    /// processors each, as 3 processors take two nodes: 2 + 1, then 1 + 2.
+    fn workload() -> Workload {
+        let job = |submit, nodes| {
+            let time = Span::from_secs(10);
+            (Job::new(1, Instant::from_secs(submit), nodes, time), time)
+        };
+        Workload::new("w", [job(0, 3), job(5, 2), job(10, 4)]).on_processors(Some(5))
+    }
+
+    #[test]
+    fn the_most_at_once_is_what_would_run_if_nobody_waited() {
+        assert_eq!(workload().most_at_once(1), 6);
+        assert_eq!(workload().most_at_once(2), 3);
+        assert_eq!(Workload::default().most_at_once(1), 0);
+    }
+
+    #[test]
+    fn a_machine_is_too_large_or_just_large_enough() {
+        let of = |nodes| Machine::of_processors(nodes).unwrap();
+        let demand = Demand::of(&workload(), &of(6));
+        assert_eq!(demand, Demand { processors: Some(5), nodes: 6 });
+        assert_eq!(demand.larger_machine(&of(10)), None);
+        let said = demand.larger_machine(&of(12_800)).unwrap();
+        assert!(said.starts_with("the machine has 12800 processors, 2560 times the 5"), "{said}");
+        let limit = |watts| Budget::constant(Watts::from_watts(watts));
+        assert!(demand.is_always_met(&of(6), &Budget::unlimited()));
+        assert!(!demand.is_always_met(&of(5), &Budget::unlimited()));
+        assert!(demand.is_always_met(&of(9), &limit(600)));
+        assert!(!demand.is_always_met(&of(9), &limit(599)));
+        let falls = vec![
+            (Instant::ZERO, Watts::from_watts(900)),
+            (Instant::from_secs(9), Watts::from_watts(500)),
+        ];
+        assert!(!demand.is_always_met(&of(9), &Budget::from_steps(falls).unwrap()));
+    }
+}
