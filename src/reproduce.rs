@@ -187,7 +187,8 @@ mod tests {
             serde_json::to_value(&findings[0]).unwrap()["agreeing"],
             serde_json::json!(25.0)
         );
-        assert_eq!(serde_json::to_value(&findings[2]).unwrap().get("agreeing"), None);
+        let once = serde_json::to_value(&findings[2]).unwrap();
+        assert_eq!(once.get("agreeing"), Some(&serde_json::Value::Null), "the key is there");
         let text = describe(&Reproduction { findings, notes: Vec::new() });
         assert_eq!(
             text,

@@ -184,7 +184,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ),
         (
             "\npolicy = 'eazy'",
-            "line 2, field 'policy': unknown policy 'eazy'; valid policies: fcfs",
+            "line 2, field 'policy': unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs",
         ),
         (
             "policy = 3",
