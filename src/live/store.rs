@@ -163,7 +163,7 @@ impl Store {
     pub fn open_in(folder: &Custody) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());
         for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
-            folder.check(&format!("{DATABASE}{ending}"))?;
+            folder.check(format!("{DATABASE}{ending}"))?;
         }
         let lock = lock::Lock::take(folder)?;
         let connection = match path.symlink_metadata() {
