@@ -13,7 +13,7 @@ use busbar::live::engine::Recording;
 use busbar::live::feed::Feed;
 use busbar::live::schedule::Schedule;
 use busbar::live::setup::Setup;
-use busbar::live::socket::Message;
+use busbar::live::socket::{Gone, Message};
 use busbar::live::store::{Saved, Store};
 use busbar::live::wire::{Reply, Request};
 use busbar::units::{Instant, Span, Watts};
@@ -129,7 +129,8 @@ impl House {
     /// A cycle with these requests: how long it took.
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
         let (reply, replies) = channel();
-        let message = |request| Message { request, peer: ROOT, reply: reply.clone() };
+        let message =
+            |request| Message { request, peer: ROOT, reply: reply.clone(), gone: Gone::default() };
         let messages: Vec<Message> = requests.into_iter().map(message).collect();
         let asked = messages.len();
         let took = Took::of(|| self.daemon.cycle(messages).expect("a cycle"));

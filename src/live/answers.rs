@@ -1,13 +1,20 @@
 //! What a daemon tells its clients of jobs, nodes and power.
+//!
+//! What a job is called, does and asks for, and why it could not be run, which may name paths, is told to its
+//! owner and to operators alone ([`Viewer`]).
 
 use super::controller::Controller;
 use super::engine::End;
-use super::job::{Entry, Outcome, Phase, Program, Why};
-use super::wire::{JobDetails, JobLine, NodeLine, PowerState, State};
+use super::job::{Entry, Happening, Outcome, Phase, Program, Why};
+use super::setup::Viewer;
+use super::wire::{JobDetails, JobLine, NodeLine, PowerState, Private, State};
 use crate::units::{Instant, NodeId, Watts};
 
 /// Seconds since 1970 at an instant of the daemon's clock.
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
+
+/// What others are told instead of the reason why a job could not be run.
+const REASON_FOR_OTHERS: &str = "its owner sees why";
 
 /// A limit that may be none.
 fn limited(limit: Watts) -> Option<Watts> {
@@ -15,9 +22,10 @@ fn limited(limit: Watts) -> Option<Watts> {
 }
 
 impl Controller {
-    /// The jobs that wait or run.
-    pub fn queue(&self, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
-        self.jobs().values().map(|entry| self.line(entry, now, wall)).collect()
+    /// The jobs that wait or run, as somebody may see them.
+    pub fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
+        let line = |entry: &Entry| line_for(viewer, self.line(entry, now, wall), entry);
+        self.jobs().values().map(line).collect()
     }
 
     /// A job in a list.
@@ -97,7 +105,7 @@ impl Controller {
 pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     let mut line = JobLine {
         job: entry.number,
-        name: entry.wish.name.clone(),
+        name: Some(entry.wish.name.clone()),
         user: entry.owner.user,
         state: State::Waiting,
         reason: None,
@@ -143,8 +151,72 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     line
 }
 
-/// All that is known of a job.
+/// A line about a job, as somebody may see it.
+pub fn line_for(viewer: Viewer, line: JobLine, entry: &Entry) -> JobLine {
+    if viewer.sees(entry.owner) { line } else { line_for_others(line, entry) }
+}
+
+/// A line about a job, for those who may not see all of it.
+fn line_for_others(line: JobLine, entry: &Entry) -> JobLine {
+    let reason = match &entry.phase {
+        Phase::Over(outcome) => reason(&outcome_for_others(outcome.clone())),
+        _ => line.reason,
+    };
+    JobLine { name: None, reason, ..line }
+}
+
+/// How a job ended, for those who may not see all of it.
+fn end_for_others(end: End) -> End {
+    match end {
+        End::Failed(_) => End::Failed(REASON_FOR_OTHERS.to_owned()),
+        end => end,
+    }
+}
+
+fn outcome_for_others(outcome: Outcome) -> Outcome {
+    Outcome { how: outcome.how.map(end_for_others), ..outcome }
+}
+
+/// Whether some who may not see all of a job are told less of this.
+pub fn is_private(what: &Happening) -> bool {
+    match what {
+        Happening::Ended { outcome, .. } => matches!(outcome.how, Some(End::Failed(_))),
+        what => matches!(what, Happening::Withdrawn { .. }),
+    }
+}
+
+/// What happened to a job, for those who may not see all of it.
+pub fn happening_for_others(what: Happening) -> Happening {
+    match what {
+        Happening::Ended { job, outcome } => {
+            Happening::Ended { job, outcome: outcome_for_others(outcome) }
+        }
+        Happening::Withdrawn { job, .. } => {
+            Happening::Withdrawn { job, reason: REASON_FOR_OTHERS.to_owned() }
+        }
+        what => what,
+    }
+}
+
+/// All that somebody may know of a job.
 pub fn details(
+    viewer: Viewer,
+    entry: &Entry,
+    line: JobLine,
+    program: Program,
+    now: Instant,
+    wall: Wall<'_>,
+) -> JobDetails {
+    let details = whole(entry, line, program, now, wall);
+    if viewer.sees(entry.owner) {
+        return details;
+    }
+    let end = details.end.map(end_for_others);
+    JobDetails { line: line_for_others(details.line, entry), private: None, end, ..details }
+}
+
+/// All that is known of a job.
+fn whole(
     entry: &Entry,
     line: JobLine,
     program: Program,
@@ -164,11 +236,13 @@ pub fn details(
     JobDetails {
         line,
         owner: entry.owner,
-        wish: entry.wish.clone(),
-        command: program.command,
-        folder: program.folder,
-        output,
-        errors,
+        private: Some(Private {
+            wish: entry.wish.clone(),
+            command: program.command,
+            folder: program.folder,
+            output,
+            errors,
+        }),
         attempts: entry.attempts,
         end: outcome.and_then(|outcome| outcome.how.clone()),
         why: outcome.and_then(|outcome| outcome.why),

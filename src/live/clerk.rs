@@ -1,15 +1,15 @@
-//! The clerk: answers what needs the file or takes long, in a thread of its own, so that the daemon's
-//! loop does not wait for it.
+//! The clerk: answers what needs the file, in a thread of its own, so that the daemon's loop does not wait
+//! for it.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use super::answers;
-use super::forecast::Outlook;
 use super::job::{Entry, Phase};
-use super::store::{Kept, Query, Reader, StoreError, Walls};
-use super::wire::{ArrayDetails, JobLine, Question, Refusal, RefusalKind, Reply};
+use super::setup::Viewer;
+use super::store::{Kept, Lines, Query, Reader, StoreError, Walls};
+use super::wire::{ArrayDetails, JobLine, Refusal, RefusalKind, Reply};
 use crate::units::Instant;
 
 /// How many errands may wait.
@@ -18,11 +18,9 @@ const MOST_WAITING: usize = 32;
 /// Something that takes a while.
 pub(super) enum Errand {
     /// A job that is over, or an array: of whose elements these are present, and others may be over.
-    Show { job: u64, present: Vec<JobLine>, reply: Sender<Reply> },
+    Show { job: u64, viewer: Viewer, present: Vec<JobLine>, reply: Sender<Reply> },
     /// What happened.
-    History { query: Query, reply: Sender<Reply> },
-    /// What will happen.
-    Forecast { outlook: Box<Outlook>, question: Box<Question>, reply: Sender<Reply> },
+    History { query: Query, viewer: Viewer, reply: Sender<Reply> },
 }
 
 /// A thread that runs errands one after another.
@@ -42,9 +40,7 @@ impl Clerk {
         if let Err(TrySendError::Full(errand) | TrySendError::Disconnected(errand)) =
             self.errands.try_send(errand)
         {
-            let (Errand::Show { reply, .. }
-            | Errand::History { reply, .. }
-            | Errand::Forecast { reply, .. }) = errand;
+            let (Errand::Show { reply, .. } | Errand::History { reply, .. }) = errand;
             let message = "too many ask for such things at the same time; try again".to_owned();
             // Who does not wait for the answer need not get it.
             let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
@@ -62,14 +58,12 @@ impl Clerk {
 fn work(reader: &Reader, inbox: &Receiver<Errand>) {
     while let Ok(errand) = inbox.recv() {
         let (answer, reply) = match errand {
-            Errand::Show { job, present, reply } => (show(reader, job, present), reply),
-            Errand::History { query, reply } => {
-                let lines = reader.history(query).map(Reply::History);
-                (lines.unwrap_or_else(|error| unreadable(&error)), reply)
+            Errand::Show { job, viewer, present, reply } => {
+                (show(reader, job, viewer, present), reply)
             }
-            Errand::Forecast { outlook, question, reply } => {
-                let forecast = outlook.forecast(&question);
-                (forecast.map_or_else(Reply::Error, Reply::Forecast), reply)
+            Errand::History { query, viewer, reply } => {
+                let lines = history(reader, query, viewer).map(Reply::History);
+                (lines.unwrap_or_else(|error| unreadable(&error)), reply)
             }
         };
         // Who does not wait for the answer need not get it.
@@ -77,10 +71,26 @@ fn work(reader: &Reader, inbox: &Receiver<Errand>) {
     }
 }
 
-fn show(reader: &Reader, job: u64, present: Vec<JobLine>) -> Reply {
+/// Lines of the history, as somebody may see them.
+fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Lines, StoreError> {
+    let mut lines = reader.history(query)?;
+    for line in &mut lines {
+        if !answers::is_private(&line.event.what) {
+            continue;
+        }
+        let owner = line.event.what.job().map(|job| reader.owner(job)).transpose()?.flatten();
+        // Whose it was cannot be told of a job that is not kept any more.
+        if !owner.is_some_and(|owner| viewer.sees(owner)) {
+            line.event.what = answers::happening_for_others(line.event.what.clone());
+        }
+    }
+    Ok(lines)
+}
+
+fn show(reader: &Reader, job: u64, viewer: Viewer, present: Vec<JobLine>) -> Reply {
     let answer = reader.job(job).and_then(|kept| match kept {
-        Some(kept) => Ok(Some(details(kept))),
-        None => array(reader, job, present),
+        Some(kept) => Ok(Some(details(kept, viewer))),
+        None => array(reader, job, viewer, present),
     });
     answer.map_or_else(
         |error| unreadable(&error),
@@ -94,10 +104,15 @@ fn show(reader: &Reader, job: u64, present: Vec<JobLine>) -> Reply {
 }
 
 /// An array, if there is one with this number.
-fn array(reader: &Reader, array: u64, present: Vec<JobLine>) -> Result<Option<Reply>, StoreError> {
+fn array(
+    reader: &Reader,
+    array: u64,
+    viewer: Viewer,
+    present: Vec<JobLine>,
+) -> Result<Option<Reply>, StoreError> {
     let mut lines: BTreeMap<u64, JobLine> = BTreeMap::new();
     for (entry, walls) in reader.elements(array)? {
-        lines.insert(entry.number, line(&entry, walls).0);
+        lines.insert(entry.number, answers::line_for(viewer, line(&entry, walls).0, &entry));
     }
     // What is known of them here is newer.
     lines.extend(present.into_iter().map(|line| (line.job, line)));
@@ -105,11 +120,11 @@ fn array(reader: &Reader, array: u64, present: Vec<JobLine>) -> Result<Option<Re
     Ok((!elements.is_empty()).then_some(Reply::Array(ArrayDetails { array, elements })))
 }
 
-/// All that is known of a job that is over.
-fn details(kept: Kept) -> Reply {
+/// All that somebody may know of a job that is over.
+fn details(kept: Kept, viewer: Viewer) -> Reply {
     let Kept { entry, program, walls } = kept;
     let (line, now, wall) = line(&entry, walls);
-    Reply::Show(Box::new(answers::details(&entry, line, program, now, &wall)))
+    Reply::Show(Box::new(answers::details(viewer, &entry, line, program, now, &wall)))
 }
 
 /// What a list says of a job that is over, when that was, and each of its times as it was on the wall then.

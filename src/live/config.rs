@@ -59,6 +59,8 @@ pub struct Config {
     pub retention: Span,
     /// Who may touch anybody's jobs and the budget, beside root and whoever runs the daemon.
     pub operators: Vec<u32>,
+    /// Whether everybody sees the names, command lines, folders and paths of everybody's jobs.
+    pub see_all: bool,
     /// How much of anything there may be.
     pub limits: Limits,
     /// What jobs begin with.
@@ -103,10 +105,14 @@ pub struct Limits {
     pub jobs_per_user: u32,
     /// Elements of one array.
     pub array: u32,
+    /// Bytes of commands, environments and the like of these.
+    pub bytes_per_user: u32,
     /// Bytes of one request.
     pub request_bytes: u32,
     /// Clients at the same time.
     pub connections: u32,
+    /// How long a forecast may take to be worked out.
+    pub forecast_time: Span,
 }
 
 impl Default for Limits {
@@ -115,8 +121,11 @@ impl Default for Limits {
             jobs: 100_000,
             jobs_per_user: 20_000,
             array: 1000,
+            bytes_per_user: 128 << 20,
             request_bytes: 1 << 20,
             connections: 64,
+            // Clients wait for a minute.
+            forecast_time: Span::from_secs(45),
         }
     }
 }
@@ -244,6 +253,8 @@ impl Config {
     pub const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
     /// How long a job may have to end.
     pub const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
+    /// How long a forecast may take.
+    pub const FORECASTS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// For how long jobs may be kept that are over.
     pub const RETENTIONS: RangeInclusive<Span> =
         Span::from_secs(60)..=Span::from_secs(3650 * 24 * 3600);
@@ -263,6 +274,7 @@ impl Config {
             kill_after: Span::from_secs(30),
             retention: Span::from_secs(30 * 24 * 3600),
             operators: Vec::new(),
+            see_all: false,
             limits: Limits::default(),
             jobs: Jobs::default(),
             log: Log::default(),

@@ -47,7 +47,9 @@ pub struct Controller {
     /// Of those, the ones that run.
     running: BTreeSet<u64>,
     /// How many of them each user has.
-    of_user: HashMap<u32, usize>,
+    of_user: HashMap<u32, Share>,
+    /// How many bytes are kept of each of them.
+    bytes: HashMap<u64, u64>,
     next: u64,
     /// Arrays of which elements are not over.
     arrays: Arrays,
@@ -72,6 +74,13 @@ pub struct Controller {
     /// What was refused of the last decisions.
     refusals: BTreeSet<String>,
     unwritten: Unwritten,
+}
+
+/// What one user has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    jobs: usize,
+    bytes: u64,
 }
 
 /// Why a daemon cannot go on with its jobs.
@@ -100,7 +109,11 @@ impl Controller {
         now: Instant,
     ) -> Result<Self, ControllerError> {
         let roster = Roster::new(&setup, setup.handed_out(&budget), now)?;
+        let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
+        let kept = saved.jobs.iter().zip(programs);
+        let bytes = kept.map(|(entry, program)| (entry.number, entry.wish.bytes() + program));
         let mut controller = Controller {
+            bytes: bytes.collect(),
             setup,
             budget,
             budget_is_an_operators: saved.budget.is_some(),
@@ -122,7 +135,9 @@ impl Controller {
             unwritten: Unwritten::default(),
         };
         for entry in controller.jobs.values() {
-            *controller.of_user.entry(entry.owner.user).or_default() += 1;
+            let share = controller.of_user.entry(entry.owner.user).or_default();
+            share.jobs += 1;
+            share.bytes += controller.bytes.get(&entry.number).copied().unwrap_or_default();
         }
         controller.rebuild(now)?;
         Ok(controller)
@@ -232,8 +247,10 @@ impl Controller {
     /// A job is over; whoever waits for it goes on or is dropped.
     fn finish(&mut self, now: Instant, number: u64, outcome: Outcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
+        let bytes = self.bytes.remove(&number).unwrap_or_default();
         if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
-            *own = own.saturating_sub(1);
+            own.jobs = own.jobs.saturating_sub(1);
+            own.bytes = own.bytes.saturating_sub(bytes);
         }
         self.unwritten.changed.remove(&number);
         self.failures.remove(&number);

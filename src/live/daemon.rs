@@ -13,6 +13,7 @@ use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
 use super::engine::{Attempt, Engine, Found};
 use super::feed::Feed;
+use super::forecast::UnderWay;
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
@@ -72,6 +73,7 @@ pub struct Daemon {
     /// Attempts of which the engine could not say what became of them.
     unsure: Vec<Attempt>,
     clerk: Clerk,
+    forecasts: UnderWay,
     pace: Pace,
     service: Service,
     is_stopping: bool,
@@ -139,6 +141,7 @@ impl Daemon {
             rules,
             unsure: Vec::new(),
             clerk,
+            forecasts: UnderWay::default(),
             service: Service::nobody(),
             is_stopping: false,
             unwritten_since: None,
@@ -228,6 +231,8 @@ impl Daemon {
             self.service.turned(|| format!("{running} jobs run, {waiting} wait"));
         }
         self.service.stopping();
+        // Nobody is to wait for what is still being worked out.
+        self.forecasts.give_up();
         Ok(())
     }
 
@@ -268,8 +273,8 @@ impl Daemon {
             self.controller.ended(now, attempt, end);
         }
         let mut pending = Vec::new();
-        for Message { request, peer, reply } in requests {
-            if let Some(what) = self.handle(now, request, peer, &reply) {
+        for Message { request, peer, reply, gone } in requests {
+            if let Some(what) = self.handle(now, request, peer, &reply, &gone) {
                 pending.push((reply, what));
             }
         }
@@ -282,22 +287,21 @@ impl Daemon {
             let answer = match (what, &written) {
                 // It does, although that could not be written down.
                 (Pending::Written(Reply::Stopping), _) => Reply::Stopping,
-                (Pending::Written(_) | Pending::WrittenAndSeen(_), Err(refusal)) => {
+                (Pending::Written(_) | Pending::WrittenAndSeen(..), Err(refusal)) => {
                     Reply::Error(refusal.clone())
                 }
                 (Pending::Written(answer), Ok(())) => answer,
                 // It has ended in this very cycle, and is in the file now; or it is an array, of which
                 // some are there.
-                (Pending::Seen(Request::Show { job }), _)
+                (Pending::Seen(Request::Show { job }, viewer), _)
                     if !self.controller.jobs().contains_key(&job) =>
                 {
-                    let present = self.present_elements(job);
-                    self.clerk.run(Errand::Show { job, present, reply });
+                    let present = self.present_elements(job, viewer);
+                    self.clerk.run(Errand::Show { job, viewer, present, reply });
                     continue;
                 }
-                (Pending::WrittenAndSeen(request), Ok(())) | (Pending::Seen(request), _) => {
-                    self.seen(&request)
-                }
+                (Pending::WrittenAndSeen(request, viewer), Ok(()))
+                | (Pending::Seen(request, viewer), _) => self.seen(&request, viewer),
             };
             // Who does not wait for the answer need not get it.
             let _ = reply.send(answer);
@@ -406,7 +410,8 @@ impl Daemon {
 
     /// Gives everything back in good order. Jobs run on.
     pub fn close(self) -> Result<(), DaemonError> {
-        let Daemon { store, clerk, .. } = self;
+        let Daemon { store, clerk, forecasts, .. } = self;
+        forecasts.give_up();
         clerk.close();
         Ok(store.close()?)
     }

@@ -11,12 +11,17 @@ use super::controller::{Controller, ControllerError};
 use super::engine::{Attempt, End};
 use super::feed;
 use super::job::{Course, Entry, Happening, Owner, Phase};
-use super::setup::Setup;
+use super::setup::{Setup, Viewer};
 use super::store::Saved;
 use super::wire::{Forecast, ForecastLine, Question, Refusal, RefusalKind};
 use crate::budget::Budget;
 use crate::model::Work;
 use crate::units::{Instant, Span, Watts};
+
+mod under_way;
+
+pub(super) use under_way::UnderWay;
+pub use under_way::Wanted;
 
 /// So often nothing may happen in a row before it is said that nothing will.
 const PATIENCE: u32 = 10_000;
@@ -26,25 +31,27 @@ pub struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
+    viewer: Viewer,
     now: Instant,
     /// The same by the clock on the wall, in milliseconds since 1970.
     wall: i64,
 }
 
 impl Outlook {
-    /// The state of a daemon.
-    pub fn of(controller: &Controller, now: Instant, wall: i64) -> Self {
+    /// The state of a daemon, for somebody who asks.
+    pub fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
         Outlook {
             setup: controller.setup().clone(),
             budget: controller.budget().clone(),
             entries: controller.jobs().values().cloned().collect(),
+            viewer,
             now,
             wall,
         }
     }
 
-    /// What will become of everybody.
-    pub fn forecast(mut self, question: &Question) -> Result<Forecast, Refusal> {
+    /// What will become of everybody. It is given up when it is not wanted any more.
+    pub fn forecast(mut self, question: &Question, wanted: &Wanted) -> Result<Forecast, Refusal> {
         let percent = question.percent.unwrap_or(100);
         if !(1..=100).contains(&percent) {
             return Err(malformed(format!("--percent {percent}: write 1 to 100")));
@@ -69,9 +76,11 @@ impl Outlook {
             kind: RefusalKind::Impossible,
             message: error.to_string(),
         })?;
-        future.pass().map_err(|error| malformed(error.to_string()))?;
+        future.pass(wanted)?;
         let lines = self.entries.iter().map(|entry| ForecastLine {
             job: (entry.number != next).then_some(entry.number),
+            name: (entry.number == next || self.viewer.sees(entry.owner))
+                .then(|| entry.wish.name.clone()),
             ..self.line(entry, &future)
         });
         Ok(Forecast {
@@ -115,7 +124,7 @@ impl Outlook {
         });
         ForecastLine {
             job: None,
-            name: entry.wish.name.clone(),
+            name: None,
             start: fate.map(|fate| self.seconds(fate.start)),
             end: fate.and_then(|fate| fate.end).map(|end| self.seconds(end)),
             nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
@@ -172,10 +181,11 @@ impl Future {
     }
 
     /// Lets everything happen, until nothing does any more.
-    fn pass(&mut self) -> Result<(), ControllerError> {
+    fn pass(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
         let mut idle = 0;
         while idle < PATIENCE {
-            self.controller.turn(self.now)?;
+            wanted.check()?;
+            self.controller.turn(self.now).map_err(|error| malformed(error.to_string()))?;
             let events = self.controller.take(self.now, 0).batch.events;
             idle = if events.is_empty() { idle + 1 } else { 0 };
             events.into_iter().for_each(|event| self.note(event.what));

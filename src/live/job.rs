@@ -3,6 +3,7 @@
 //! Everything here can be written down and read back. Times are milliseconds of the daemon's own
 //! clock ([`Instant`]), power is in milliwatts, energy in microjoules.
 
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,40 @@ pub struct Program {
     /// Where its errors go; the same place if that is not said.
     #[serde(default)]
     pub errors: Option<PathBuf>,
+}
+
+impl Submission {
+    /// How many bytes are kept of it: as many as it has as JSON.
+    pub fn bytes(&self) -> u64 {
+        self.wish.bytes() + json_bytes(&self.program)
+    }
+}
+
+impl Wish {
+    /// How many bytes it has as JSON.
+    pub fn bytes(&self) -> u64 {
+        json_bytes(self)
+    }
+}
+
+/// How many bytes something has as JSON.
+fn json_bytes(value: &impl Serialize) -> u64 {
+    /// Counts what is written.
+    struct Count(u64);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting does not fail; of a path that is not UTF-8, which cannot be written, what comes before it
+    // counts.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 impl Program {

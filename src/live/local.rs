@@ -153,10 +153,7 @@ impl Local {
         if !cpus.is_empty() {
             folder.write(CPUS, &cpus)?;
         }
-        let group = self.groups.as_ref().and_then(|groups| {
-            let made = groups.make(launch.attempt);
-            made.inspect_err(|error| tracing::warn!(%error, "no control group for a job")).ok()
-        });
+        let group = self.groups.as_ref().map(|groups| groups.of(launch.attempt));
         if let Some(group) = &group {
             folder.write(GROUP, group)?;
         }

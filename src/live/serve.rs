@@ -20,7 +20,7 @@ use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
-use super::socket::{BindError, Limits, Server};
+use super::socket::{BindError, Limits, Operators, Server};
 use super::store::{Store, StoreError};
 
 /// Why a daemon cannot begin, or go on.
@@ -84,9 +84,12 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
         last_resort: config.last_resort,
         only_user: Some(own).filter(|user| *user != 0),
         operators,
+        see_all: config.see_all,
         most_jobs: config.limits.jobs as usize,
         most_jobs_per_user: config.limits.jobs_per_user as usize,
         most_elements: config.limits.array as usize,
+        most_bytes_per_user: config.limits.bytes_per_user.into(),
+        forecast_time: config.limits.forecast_time,
         machine: Arc::new(prepared.machine.clone()),
         policy: config.policy,
     }
@@ -141,23 +144,32 @@ pub fn serve(
         let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
         return Err(ServeError::Strays { strays, path: attempts });
     }
+    let operators = Operators::default();
     let rules = Rules {
         period: config.period,
         retention: config.retention,
-        reload: Box::new(move || {
-            let config = again()?;
-            let prepared = config.prepare().map_err(|error| error.to_string())?;
-            Ok((setup(&config, &prepared), prepared.schedule))
+        reload: Box::new({
+            let operators = operators.clone();
+            move || {
+                let config = again()?;
+                let prepared = config.prepare().map_err(|error| error.to_string())?;
+                let setup = setup(&config, &prepared);
+                operators.set(setup.operators.clone());
+                Ok((setup, prepared.schedule))
+            }
         }),
     };
     let feed = Feed::new(prepared.schedule.clone());
     let engine = ("local, with emulated watts", Box::new(engine) as _);
-    let mut daemon = Daemon::begin(setup(config, &prepared), feed, store, engine, rules, clock)?;
+    let setup = setup(config, &prepared);
+    operators.set(setup.operators.clone());
+    let mut daemon = Daemon::begin(setup, feed, store, engine, rules, clock)?;
     let (sender, inbox) = channel();
     let signals = listen(sender.clone())?;
     let limits = Limits {
         request: config.limits.request_bytes as usize,
         connections: config.limits.connections as usize,
+        operators,
         ..Limits::default()
     };
     let mut server = Server::bind(&config.socket, limits, sender)?;

@@ -34,12 +34,32 @@ pub struct Setup {
     pub only_user: Option<u32>,
     /// Users who may do everything.
     pub operators: Vec<u32>,
+    /// Whether everybody is told everything about everybody's jobs.
+    pub see_all: bool,
     /// The most jobs that may wait and run.
     pub most_jobs: usize,
     /// The most of them that one user may have.
     pub most_jobs_per_user: usize,
     /// The most elements of an array.
     pub most_elements: usize,
+    /// The most bytes that may be kept of one user's jobs that wait and run.
+    pub most_bytes_per_user: u64,
+    /// How long a forecast may take to be worked out.
+    pub forecast_time: Span,
+}
+
+/// Somebody who asks about jobs, and whose command lines, folders, paths and names they may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Viewer {
+    user: u32,
+    sees_all: bool,
+}
+
+impl Viewer {
+    /// Whether they may see everything about a job of this owner.
+    pub fn sees(self, owner: Owner) -> bool {
+        self.sees_all || owner.user == self.user
+    }
 }
 
 impl Setup {
@@ -53,9 +73,12 @@ impl Setup {
             last_resort: LastResort::default(),
             only_user: None,
             operators: vec![0],
+            see_all: false,
             most_jobs: 100_000,
             most_jobs_per_user: 100_000,
             most_elements: 1000,
+            most_bytes_per_user: u64::MAX,
+            forecast_time: Span::from_secs(45),
         }
     }
 
@@ -193,5 +216,10 @@ impl Setup {
     /// Whether somebody may do everything.
     pub fn is_operator(&self, who: Owner) -> bool {
         self.operators.contains(&who.user)
+    }
+
+    /// What somebody may see of others' jobs.
+    pub fn viewer(&self, who: Owner) -> Viewer {
+        Viewer { user: who.user, sees_all: self.see_all || self.is_operator(who) }
     }
 }

@@ -85,6 +85,8 @@ pub struct Saved {
     pub jobs: Vec<Entry>,
     /// The times of each of them by the clock on the wall, in the same order.
     pub walls: Vec<Walls>,
+    /// How many bytes the program of each of them has, in the same order.
+    pub program_bytes: Vec<u64>,
     /// The number of the next job.
     pub next: u64,
     /// The budget that an operator has set.

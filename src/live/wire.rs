@@ -67,6 +67,30 @@ pub enum Request {
     Stop,
 }
 
+impl Request {
+    /// The most jobs that one request may name, and the most changes of the budget that one forecast may be
+    /// asked about.
+    pub const MOST_NAMED: usize = 1000;
+
+    /// Whether it asks for so little that all of it can be done in one turn.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let (count, what, advice) = match self {
+            Request::Cancel { jobs } | Request::Hold { jobs } | Request::Release { jobs } => {
+                (jobs.len(), "jobs", "; send several requests")
+            }
+            Request::Forecast(question) => (question.budget.len(), "changes of the budget", ""),
+            _ => return Ok(()),
+        };
+        let most = Request::MOST_NAMED;
+        if count <= most {
+            return Ok(());
+        }
+        let message =
+            format!("the request names {count} {what}, and may name at most {most}{advice}");
+        Err(Refusal { kind: RefusalKind::TooMuch, message })
+    }
+}
+
 /// What a forecast is to assume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -195,8 +219,9 @@ pub enum State {
 pub struct JobLine {
     /// Its number.
     pub job: u64,
-    /// What its user calls it.
-    pub name: String,
+    /// What its user calls it, for those who may see it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
     /// Whose it is.
     pub user: u32,
     /// How far it has got.
@@ -247,16 +272,9 @@ pub struct JobDetails {
     pub line: JobLine,
     /// Whose it is.
     pub owner: Owner,
-    /// What it is to have.
-    pub wish: Wish,
-    /// What it does.
-    pub command: Vec<String>,
-    /// Where.
-    pub folder: PathBuf,
-    /// Where its output goes.
-    pub output: PathBuf,
-    /// Where its errors go.
-    pub errors: PathBuf,
+    /// What only its owner and operators are told.
+    #[serde(flatten)]
+    pub private: Option<Private>,
     /// How many times it was tried.
     pub attempts: u32,
     /// How it ended.
@@ -274,6 +292,21 @@ pub struct JobDetails {
     /// What it has drawn, as far as is believed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub energy: Option<Joules>,
+}
+
+/// What only the owner of a job and operators are told, unless the configuration says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Private {
+    /// What it is to have.
+    pub wish: Wish,
+    /// What it does.
+    pub command: Vec<String>,
+    /// Where.
+    pub folder: PathBuf,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// Where its errors go.
+    pub errors: PathBuf,
 }
 
 /// A node.
@@ -339,8 +372,9 @@ pub struct Forecast {
 pub struct ForecastLine {
     /// Its number; none for the job that would be submitted.
     pub job: Option<u64>,
-    /// What its user calls it.
-    pub name: String,
+    /// What its user calls it, for those who may see it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
     /// When it starts, or started: seconds since 1970. None if it never does.
     pub start: Option<i64>,
     /// When it ends at the latest.

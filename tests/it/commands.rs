@@ -15,7 +15,8 @@ use busbar::live::array::Element;
 use busbar::live::job::{After, Why, Wish};
 use busbar::live::socket::Limits;
 use busbar::live::wire::{
-    Answer, ArrayDetails, HistoryLine, JobLine, Question, RefusalKind, Reply, Request, State,
+    Answer, ArrayDetails, HistoryLine, JobDetails, JobLine, Question, RefusalKind, Reply, Request,
+    State,
 };
 use busbar::units::Span;
 use serde_json::{Value, json};
@@ -179,6 +180,72 @@ fn programs_get_what_the_daemon_said() {
         };
         assert_eq!(printed, content, "{command:?}");
     }
+}
+
+/// What is not told of somebody else's job is a dash for people, and left out for programs.
+#[test]
+fn what_is_hidden_is_a_dash() {
+    let hidden = |line: &JobLine| JobLine { name: None, ..line.clone() };
+    let daemon = Daemon::new(move |request| match canned(request) {
+        Reply::Queue(lines) => Reply::Queue(lines.iter().map(hidden).collect()),
+        Reply::Show(details) => {
+            let line = hidden(&details.line);
+            Reply::Show(Box::new(JobDetails { line, private: None, ..*details }))
+        }
+        Reply::Forecast(mut forecast) => {
+            forecast.jobs.iter_mut().for_each(|line| line.name = None);
+            Reply::Forecast(forecast)
+        }
+        reply => reply,
+    });
+    assert_prints(
+        &daemon,
+        &["queue", "-u", "4000000000"],
+        "
+  JOB  NAME  USER        STATE    TIME/LIMIT  NODES  ON  POWER  REASON
+   12  -     4000000000  waiting  1-01:00:00      4             for power
+",
+    );
+    assert_prints(
+        &daemon,
+        &["show", "7"],
+        "
+         job  7
+        name  -
+        user  root
+       state  running
+   submitted  2026-01-02 03:04:05
+     started  2026-01-02 03:04:06
+        time  1:05 of 1:00:00
+       nodes  3: 0-1,5
+       power  290.0 W, at 85.0 % of its speed
+      energy  1.50 kJ, as far as is believed
+     command  -
+      folder  -
+      output  -
+",
+    );
+    assert!(daemon.prints(&["forecast"]).contains("\n    7  -    "));
+    let shown: Value = serde_json::from_str(&daemon.prints(&["show", "7", "--json"])).unwrap();
+    for key in ["name", "wish", "command", "folder", "output", "errors"] {
+        assert_eq!(shown.get(key), None, "{key}");
+    }
+    assert_eq!((&shown["job"], &shown["user"]), (&Value::from(7), &Value::from(0)));
+}
+
+#[test]
+fn long_lists_of_jobs_go_in_several_requests() {
+    let daemon = Daemon::new(canned);
+    let numbers: Vec<String> = vec!["7".to_owned(); 2500];
+    let arguments: Vec<&str> =
+        std::iter::once("hold").chain(numbers.iter().map(String::as_str)).collect();
+    assert_eq!(daemon.prints(&arguments).lines().count(), 2500);
+    let asked = daemon.asked.lock().unwrap();
+    let lengths = asked.iter().map(|request| match request {
+        Request::Hold { jobs } => jobs.len(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(lengths.collect::<Vec<_>>(), [1000, 1000, 500]);
 }
 
 #[test]
@@ -582,7 +649,7 @@ fn with_array(request: &Request) -> Reply {
         power: None,
         speed: None,
         ran: None,
-        name: "sweep".to_owned(),
+        name: Some("sweep".to_owned()),
         ..details(State::Waiting, None, None).line
     };
     let wait = Some("at most 1 of its array at once");

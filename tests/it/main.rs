@@ -9,6 +9,8 @@ mod commands;
 mod docs;
 mod experiment;
 #[cfg(feature = "live")]
+mod fairness;
+#[cfg(feature = "live")]
 mod faults;
 mod forecast;
 mod guided;

@@ -57,17 +57,20 @@ pub(super) fn release(arguments: &Release) -> anyhow::Result<ExitCode> {
 fn apply(
     change: &Change,
     done: &str,
-    request: impl FnOnce(Vec<u64>) -> Request,
+    request: impl Fn(Vec<u64>) -> Request,
 ) -> anyhow::Result<ExitCode> {
     let number = |name: &JobName| Ok((change.daemon.number_of(*name)?, name.to_string()));
     let named = change.jobs.iter().map(number).collect::<anyhow::Result<Vec<(u64, String)>>>()?;
-    let numbers = named.iter().map(|(number, _)| *number).collect();
+    let numbers: Vec<u64> = named.iter().map(|(number, _)| *number).collect();
     let named: BTreeMap<u64, String> = named.into_iter().collect();
     let name = |answer: &Answer| named.get(&answer.job).cloned().unwrap_or_default();
-    let answers = match change.daemon.ask(&request(numbers))? {
-        Reply::Done(answers) => answers,
-        reply => return Err(unexpected(&reply)),
-    };
+    let mut answers = Vec::new();
+    for jobs in numbers.chunks(Request::MOST_NAMED) {
+        match change.daemon.ask(&request(jobs.to_vec()))? {
+            Reply::Done(done) => answers.extend(done),
+            reply => return Err(unexpected(&reply)),
+        }
+    }
     change.daemon.show(&answers, |answers| {
         let well = answers.iter().filter(|answer| answer.refusal.is_none());
         let line = |answer: &Answer| match answer.asked {

@@ -84,7 +84,7 @@ fn describe(forecast: &Forecast, width: Option<usize>) -> String {
                 (None, Some(job)) => job.to_string(),
                 (None, None) => "new".to_owned(),
             },
-            words::visible(&line.name),
+            words::name(line.name.as_deref()),
             time(line.start),
             time(line.end),
             line.nodes.to_string(),

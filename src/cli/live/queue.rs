@@ -136,7 +136,7 @@ fn row(job: &JobLine, name: &str, users: &Users) -> Vec<String> {
     let slowed = speed.map(|speed| format!("at {:.0} % of its speed", f64::from(speed) / 1e4));
     vec![
         name.to_owned(),
-        words::visible(&job.name),
+        words::name(job.name.as_deref()),
         users.name(job.user),
         words::state(job.state).to_owned(),
         job.ran.map_or_else(|| limit.clone(), |ran| format!("{}/{limit}", words::clock(ran))),

@@ -37,11 +37,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn describe(details: &JobDetails, users: &Users) -> String {
-    let JobDetails { line, wish, .. } = details;
+    let JobDetails { line, private, .. } = details;
+    let wish = private.as_ref().map(|private| &private.wish);
     let (number, element) = (line.job.to_string(), line.array);
     let mut rows = vec![
         ("job", element.map_or(number.clone(), |element| format!("{number}, which is {element}"))),
-        ("name", words::visible(&line.name)),
+        ("name", words::name(line.name.as_deref())),
         ("user", users.name(line.user)),
     ];
     let state = words::state(line.state);
@@ -59,8 +60,9 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     if !line.on.is_empty() {
         nodes += &format!(": {}", words::node_list(&line.on));
     }
-    if let Some((fewest, most)) = wish.moldable {
-        nodes += &format!(" (asks for {}; {fewest} to {most} would do)", wish.nodes);
+    let range = wish.and_then(|wish| Some((wish.nodes, wish.moldable?)));
+    if let Some((asked, (fewest, most))) = range {
+        nodes += &format!(" (asks for {asked}; {fewest} to {most} would do)");
     }
     rows.push(("nodes", nodes));
     if let Some(power) = line.power {
@@ -70,9 +72,11 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     }
     let energy = details.energy.map(|energy| human_energy(energy.as_f64()));
     rows.extend(energy.map(|energy| ("energy", energy + ", as far as is believed")));
-    rows.extend(wish.application.as_deref().map(|name| ("application", words::visible(name))));
-    rows.extend(wish.slowdown.as_deref().map(|text| ("slowdown", words::visible(text))));
-    if !wish.after.is_empty() {
+    let application = wish.and_then(|wish| wish.application.as_deref());
+    rows.extend(application.map(|name| ("application", words::visible(name))));
+    let slowdown = wish.and_then(|wish| wish.slowdown.as_deref());
+    rows.extend(slowdown.map(|text| ("slowdown", words::visible(text))));
+    if let Some(wish) = wish.filter(|wish| !wish.after.is_empty()) {
         let after = |after: &After| match after.any {
             true => format!("{} (however it ends)", after.job),
             false => after.job.to_string(),
@@ -82,12 +86,16 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     if details.attempts > 1 {
         rows.push(("attempts", details.attempts.to_string()));
     }
-    rows.push(("command", words::command(&details.command)));
+    let Some(private) = private else {
+        rows.extend(["command", "folder", "output"].map(|key| (key, words::HIDDEN.to_owned())));
+        return words::rows(&rows);
+    };
+    rows.push(("command", words::command(&private.command)));
     let path = |path: &std::path::Path| words::visible(&path.to_string_lossy());
-    rows.push(("folder", path(&details.folder)));
-    rows.push(("output", path(&details.output)));
-    if details.errors != details.output {
-        rows.push(("errors", path(&details.errors)));
+    rows.push(("folder", path(&private.folder)));
+    rows.push(("output", path(&private.output)));
+    if private.errors != private.output {
+        rows.push(("errors", path(&private.errors)));
     }
     words::rows(&rows)
 }

@@ -109,6 +109,14 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// What stands where somebody may not see what there is.
+pub(super) const HIDDEN: &str = "-";
+
+/// What a job is called, if that may be seen.
+pub(super) fn name(name: Option<&str>) -> String {
+    name.map_or_else(|| HIDDEN.to_owned(), visible)
+}
+
 /// A command as one could type it.
 pub(super) fn command(words: &[String]) -> String {
     let quoted = |word: &String| {

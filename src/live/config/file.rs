@@ -33,6 +33,7 @@ struct File {
     kill_after: Option<Text<Length>>,
     retention: Option<Text<Length>>,
     operators: Option<Vec<Name>>,
+    see_all: Option<bool>,
     #[serde(default)]
     limits: LimitsTable,
     #[serde(default)]
@@ -57,8 +58,10 @@ struct LimitsTable {
     jobs: Option<u32>,
     jobs_per_user: Option<u32>,
     array: Option<u32>,
+    bytes_per_user: Option<u32>,
     request_bytes: Option<u32>,
     connections: Option<u32>,
+    forecast_time: Option<Text<Length>>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -144,7 +147,8 @@ impl Reader<'_> {
                 Config::RETENTIONS,
             )?,
             operators: self.operators(file.operators.unwrap_or_default())?,
-            limits: self.limits(&file.limits)?,
+            see_all: file.see_all.unwrap_or(usual.see_all),
+            limits: self.limits(file.limits)?,
             jobs: self.jobs(file.jobs)?,
             log: Log {
                 level: file.log.level.unwrap_or(usual.log.level),
@@ -233,7 +237,7 @@ impl Reader<'_> {
         names.into_iter().enumerate().map(number).collect()
     }
 
-    fn limits(&self, written: &LimitsTable) -> Result<Limits, ConfigError> {
+    fn limits(&self, written: LimitsTable) -> Result<Limits, ConfigError> {
         let within =
             |field: &str, written: Option<u32>, usual: u32, least: u32, most: u32| match written
                 .unwrap_or(usual)
@@ -256,6 +260,13 @@ impl Reader<'_> {
                 1_000_000,
             )?,
             array: within("array", written.array, usual.array, 1, 100_000)?,
+            bytes_per_user: within(
+                "bytes_per_user",
+                written.bytes_per_user,
+                usual.bytes_per_user,
+                1 << 20,
+                u32::MAX,
+            )?,
             // Less than a request of any use takes, more than any takes.
             request_bytes: within(
                 "request_bytes",
@@ -265,6 +276,12 @@ impl Reader<'_> {
                 1 << 26,
             )?,
             connections: within("connections", written.connections, usual.connections, 1, 1024)?,
+            forecast_time: self.length(
+                "limits.forecast_time",
+                written.forecast_time,
+                usual.forecast_time,
+                Config::FORECASTS,
+            )?,
         })
     }
 

@@ -31,6 +31,7 @@ impl Config {
         line("kill_after", quoted(&Length(self.kill_after).to_string()));
         line("retention", quoted(&Length(self.retention).to_string()));
         line("operators", format!("{:?}", self.operators));
+        line("see_all", self.see_all.to_string());
         if let ScheduleSpec::Daily(steps) = &self.budget {
             for (from, allowance) in steps {
                 let (from, allowance) = (clock_face(*from), allowance.to_string());
@@ -41,12 +42,15 @@ impl Config {
         let limits = &self.limits;
         let _ = write!(
             text,
-            "\n[limits]\njobs = {}\njobs_per_user = {}\narray = {}\nrequest_bytes = {}\nconnections = {}\n",
+            "\n[limits]\njobs = {}\njobs_per_user = {}\narray = {}\nbytes_per_user = {}\nrequest_bytes = {}\n\
+             connections = {}\nforecast_time = {}\n",
             limits.jobs,
             limits.jobs_per_user,
             limits.array,
+            limits.bytes_per_user,
             limits.request_bytes,
-            limits.connections
+            limits.connections,
+            quoted(&Length(limits.forecast_time).to_string())
         );
         let _ = write!(text, "\n[jobs]\numask = {}\n", quoted(&self.jobs.umask.to_string()));
         let ulimits: Vec<String> = self

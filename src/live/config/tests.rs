@@ -117,12 +117,15 @@ last_resort = 'suspend'
 kill_after = '1s'
 retention = '2h'
 operators = ['root', 1234]
+see_all = true
 [limits]
 jobs = 5
 jobs_per_user = 4
 array = 6
+bytes_per_user = 2000000
 request_bytes = 5000
 connections = 3
+forecast_time = '5s'
 [jobs]
 umask = '027'
 ulimits = { nofile = 2048, core = '0:unlimited' }
@@ -148,8 +151,16 @@ cgroups = false
     );
     assert_eq!(config.operators, [0, 1234]);
     assert!(config.is_operator(0) && config.is_operator(1234) && !config.is_operator(4321));
-    let limits =
-        Limits { jobs: 5, jobs_per_user: 4, array: 6, request_bytes: 5000, connections: 3 };
+    assert!(config.see_all);
+    let limits = Limits {
+        jobs: 5,
+        jobs_per_user: 4,
+        array: 6,
+        bytes_per_user: 2_000_000,
+        request_bytes: 5000,
+        connections: 3,
+        forecast_time: Span::from_secs(5),
+    };
     assert_eq!(config.limits, limits);
     assert_eq!(config.jobs.umask.to_string(), "027");
     let ulimits: Vec<String> =
@@ -158,7 +169,7 @@ cgroups = false
     assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
-    assert_eq!(config.said.place("limits.jobs").line, Some(13));
+    assert_eq!(config.said.place("limits.jobs").line, Some(14));
     assert_eq!(unsaid(read(&config.to_toml()).unwrap()), unsaid(config));
     for text in [
         "",
@@ -217,6 +228,10 @@ fn mistakes_are_named_with_file_line_and_field() {
         (
             "[limits]\n\njobs = 0",
             "line 3, field 'limits.jobs': 0 is out of range; write 1 to 1000000",
+        ),
+        (
+            "[limits]\nforecast_time = '2h'",
+            "line 2, field 'limits.forecast_time': 2h is out of range; write 1s to 1h",
         ),
         ("limits.connections = 9999", "line 1, field 'limits.connections': 9999 is out of range"),
         ("[log]\nlevel = 'loud'", "line 2, field 'log.level': unknown variant `loud`"),

@@ -36,6 +36,7 @@ impl Controller {
         submission: Submission,
         over: &dyn Fn(u64) -> Option<WasGood>,
     ) -> Result<u64, Refusal> {
+        let bytes = submission.bytes();
         let Submission { wish, program, array } = submission;
         if self.setup.only_user.is_some_and(|user| user != owner.user) {
             let message =
@@ -46,7 +47,7 @@ impl Controller {
         check_program(&program)?;
         self.check_after(&wish, over)?;
         let (number, elements) = self.numbered(array.as_ref())?;
-        self.check_quotas(owner, elements.len())?;
+        self.check_quotas(owner, elements.len(), bytes)?;
         let (submit, phase) = (now, Phase::Waiting);
         let entry = |(number, array)| {
             let (wish, phase) = (wish.clone(), phase.clone());
@@ -60,6 +61,7 @@ impl Controller {
             self.next = entry.number + 1;
             self.roster.add(job);
             self.jobs.insert(entry.number, entry.clone());
+            self.bytes.insert(entry.number, bytes);
             self.arrays.add(entry);
             // What all of them do is kept once.
             match program.take() {
@@ -69,7 +71,9 @@ impl Controller {
             let element = entry.array.map(|element| (element.array, element.index));
             self.note(now, Happening::Submitted { job: entry.number, element });
         }
-        *self.of_user.entry(owner.user).or_default() += entries.len();
+        let own = self.of_user.entry(owner.user).or_default();
+        own.jobs += entries.len();
+        own.bytes += bytes * entries.len() as u64;
         for entry in &entries {
             self.line_up(entry.number);
         }
@@ -92,8 +96,8 @@ impl Controller {
         Ok((self.next, numbers.zip(elements.into_iter().map(Some)).collect()))
     }
 
-    /// Whether there is room for so many more jobs.
-    fn check_quotas(&self, owner: Owner, more: usize) -> Result<(), Refusal> {
+    /// Whether there is room for so many more jobs of so many bytes each.
+    fn check_quotas(&self, owner: Owner, more: usize, bytes: u64) -> Result<(), Refusal> {
         let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
             true => Ok(()),
             false if more == 1 => {
@@ -106,8 +110,20 @@ impl Controller {
             }
         };
         more_than(self.setup.most_jobs, "there are", self.jobs.len())?;
-        let own = self.of_user.get(&owner.user).copied().unwrap_or(0);
-        more_than(self.setup.most_jobs_per_user, "you have", own)
+        let own = self.of_user.get(&owner.user).copied().unwrap_or_default();
+        more_than(self.setup.most_jobs_per_user, "you have", own.jobs)?;
+        let (bytes, most) = (bytes.saturating_mul(more as u64), self.setup.most_bytes_per_user);
+        if own.bytes.saturating_add(bytes) > most {
+            let these = if more == 1 { "this one" } else { "these" };
+            let message = format!(
+                "your jobs that wait and run have {} bytes of commands and environments, and with the \
+                 {bytes} of {these} they would have more than {most}; try later, or submit with a \
+                 smaller environment",
+                own.bytes
+            );
+            return refuse(RefusalKind::Full, message);
+        }
+        Ok(())
     }
 
     /// Why a job that was accepted will not start as things are, if that is so.

@@ -211,6 +211,36 @@ fn nobody_has_more_jobs_than_one_user_may() {
     assert_eq!(submit(&mut world, ALICE), Err(RefusalKind::Full));
 }
 
+/// What is kept of one user's jobs has a bound in bytes, also after a restart.
+#[test]
+fn nobody_has_more_bytes_than_one_user_may() {
+    let with = |bytes: usize| {
+        let mut submission = submission(4, 60);
+        submission.program.environment.push(("LARGE".to_owned(), "x".repeat(bytes)));
+        submission
+    };
+    let (small, large) = (with(1000), with(5000));
+    let setup = Setup { most_bytes_per_user: 3 * small.bytes(), ..setup("easy") };
+    let mut world = World::new(setup, Budget::unlimited());
+    let submit = |world: &mut World, who, submission: &Submission| {
+        let answer = world.controller.submit(at(0), who, submission.clone(), &|_| None);
+        world.cycle(at(0));
+        answer
+    };
+    for job in 1..=3 {
+        assert_eq!(submit(&mut world, ALICE, &small), Ok(job));
+    }
+    let refusal = submit(&mut world, ALICE, &small).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::Full);
+    let most = format!("more than {}; try later", 3 * small.bytes());
+    assert!(refusal.message.contains(&most), "{refusal}");
+    assert_eq!(submit(&mut world, BOB, &large).unwrap_err().kind, RefusalKind::Full);
+    assert_eq!(submit(&mut world, BOB, &small), Ok(4), "others have their own");
+    world.controller.cancel(at(0), ALICE, 2).unwrap();
+    assert_eq!(submit(&mut world, ALICE, &small), Ok(5), "who goes makes room");
+    assert!(submit(&mut world, ALICE, &small).is_err());
+}
+
 #[test]
 fn who_cancels_holds_and_releases_is_written_down() {
     let mut world = World::new(setup("easy"), Budget::unlimited());

@@ -8,6 +8,8 @@ use crate::live::clerk::Errand;
 use crate::live::controller::WasGood;
 use crate::live::forecast::Outlook;
 use crate::live::job::Owner;
+use crate::live::setup::Viewer;
+use crate::live::socket::Gone;
 use crate::live::store::Query;
 use crate::live::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
 use crate::units::Instant;
@@ -20,9 +22,9 @@ pub(super) enum Pending {
     /// Until what it says is written down.
     Written(Reply),
     /// Until that is written down, and then it says how things are.
-    WrittenAndSeen(Request),
+    WrittenAndSeen(Request, Viewer),
     /// Until what happened in this cycle can be seen in it.
-    Seen(Request),
+    Seen(Request, Viewer),
 }
 
 impl Daemon {
@@ -33,8 +35,10 @@ impl Daemon {
         request: Request,
         peer: Owner,
         reply: &Sender<Reply>,
+        gone: &Gone,
     ) -> Option<Pending> {
         let controller = &mut self.controller;
+        let viewer = controller.setup().viewer(peer);
         let each = |jobs: Vec<u64>, mut does: Box<dyn FnMut(u64) -> Result<(), Refusal> + '_>| {
             let answer = |job| Answer { job, refusal: does(job).err(), asked: false };
             Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
@@ -65,28 +69,31 @@ impl Daemon {
                 each(jobs, Box::new(|job| controller.release(now, peer, job)))
             }
             Request::Budget { set: Some(text) } => Some(match self.set_budget(peer, &text) {
-                Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }),
+                Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }, viewer),
                 Err(refusal) => Pending::Written(Reply::Error(refusal)),
             }),
             Request::Show { job } if !controller.is_present(job) => {
                 let present = Vec::new();
-                self.clerk.run(Errand::Show { job, present, reply: reply.clone() });
+                self.clerk.run(Errand::Show { job, viewer, present, reply: reply.clone() });
                 None
             }
             Request::History { job, after, limit } => {
                 let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
                 let query = Query { job, after, limit };
-                self.clerk.run(Errand::History { query, reply: reply.clone() });
+                self.clerk.run(Errand::History { query, viewer, reply: reply.clone() });
                 None
             }
             Request::Forecast(question) => {
                 let wish = question.job.as_ref();
-                if let Some(refusal) = wish.and_then(|job| controller.check_wish(job).err()) {
+                let asked = wish.map_or(Ok(()), |job| controller.check_wish(job));
+                if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user)) {
                     return Some(Pending::Written(Reply::Error(refusal)));
                 }
-                let outlook = Outlook::of(controller, now, self.clock.wall_now());
-                let outlook = Box::new(outlook);
-                self.clerk.run(Errand::Forecast { outlook, question, reply: reply.clone() });
+                let outlook = Outlook::of(controller, viewer, now, self.clock.wall_now());
+                let most = controller.setup().forecast_time;
+                self.forecasts.begin(peer.user, reply.clone(), gone.clone(), most, move |wanted| {
+                    outlook.forecast(&question, wanted)
+                });
                 None
             }
             Request::Stop if !controller.setup().is_operator(peer) => {
@@ -96,7 +103,7 @@ impl Daemon {
                 self.is_stopping = true;
                 Some(Pending::Written(Reply::Stopping))
             }
-            request => Some(Pending::Seen(request)),
+            request => Some(Pending::Seen(request, viewer)),
         }
     }
 
@@ -115,28 +122,29 @@ impl Daemon {
     }
 
     /// An answer about how things are now.
-    pub(super) fn seen(&self, request: &Request) -> Reply {
+    pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
         let now = self.clock.now();
         let millis = self.clock.walls();
         let wall = |at: Instant| millis(at).div_euclid(1000);
         match request {
-            Request::Queue => Reply::Queue(self.controller.queue(now, &wall)),
+            Request::Queue => Reply::Queue(self.controller.queue(viewer, now, &wall)),
             Request::Nodes => Reply::Nodes(self.controller.nodes()),
             Request::Budget { .. } => Reply::Budget(self.controller.power(&wall)),
-            Request::Show { job } => self.show(*job, now, &wall),
+            Request::Show { job } => self.show(*job, viewer, now, &wall),
             _ => Reply::Status(Box::new(self.status(now, &wall))),
         }
     }
 
     /// What a list says of the elements of an array that are not over.
-    pub(super) fn present_elements(&self, array: u64) -> Vec<JobLine> {
+    pub(super) fn present_elements(&self, array: u64, viewer: Viewer) -> Vec<JobLine> {
         let (now, millis) = (self.clock.now(), self.clock.walls());
         let wall = |at: Instant| millis(at).div_euclid(1000);
-        let line = |entry| self.controller.line(entry, now, &wall);
+        let line =
+            |entry| answers::line_for(viewer, self.controller.line(entry, now, &wall), entry);
         self.controller.elements(array).map(line).collect()
     }
 
-    fn show(&self, job: u64, now: Instant, wall: answers::Wall<'_>) -> Reply {
+    fn show(&self, job: u64, viewer: Viewer, now: Instant, wall: answers::Wall<'_>) -> Reply {
         let Some(entry) = self.controller.jobs().get(&job) else {
             let message = format!("there is no job {job}, or it is over");
             return Reply::Error(Refusal { kind: RefusalKind::Unknown, message });
@@ -144,7 +152,7 @@ impl Daemon {
         match self.store.program(job) {
             Ok(Some(program)) => {
                 let line = self.controller.line(entry, now, wall);
-                Reply::Show(Box::new(answers::details(entry, line, program, now, wall)))
+                Reply::Show(Box::new(answers::details(viewer, entry, line, program, now, wall)))
             }
             Ok(None) | Err(_) => {
                 let message = format!("job {job} cannot be read from the file");

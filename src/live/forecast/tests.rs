@@ -4,6 +4,7 @@ use super::*;
 use crate::live::config::LastResort;
 use crate::live::controller::WasGood;
 use crate::live::job::{After, Program, Submission, Wish};
+use crate::live::socket::Gone;
 use crate::machine::Machine;
 
 fn at(seconds: u32) -> Instant {
@@ -50,6 +51,20 @@ fn controller(policy: &str, limit: u32, wishes: &[Wish]) -> Controller {
     controller
 }
 
+/// As an operator sees it; the clock on the wall began with the daemon's.
+fn outlook_at(controller: &Controller, now: Instant) -> Outlook {
+    let viewer = controller.setup().viewer(Owner { user: 0, group: 0 });
+    Outlook::of(controller, viewer, now, now.millis() as i64)
+}
+
+fn wanted() -> Wanted {
+    Wanted::for_at_most(Span::from_secs(100_000), Gone::default())
+}
+
+fn foreseen(outlook: Outlook, question: &Question) -> Forecast {
+    outlook.forecast(question, &wanted()).unwrap()
+}
+
 /// Start and end of each job, in seconds from the beginning.
 fn told(forecast: &Forecast) -> Vec<(Option<i64>, Option<i64>)> {
     forecast.jobs.iter().map(|line| (line.start, line.end)).collect()
@@ -63,20 +78,20 @@ fn some(start: i64, end: i64) -> (Option<i64>, Option<i64>) {
 fn jobs_start_when_others_end() {
     let wishes = [wish(3, 100, &[]), wish(2, 50, &[]), wish(1, 100, &[]), wish(1, 10, &[2])];
     let controller = controller("easy", 400, &wishes);
-    let outlook = || Outlook::of(&controller, at(40), 40_000);
-    let forecast = outlook().forecast(&Question::default()).unwrap();
+    let outlook = || outlook_at(&controller, at(40));
+    let forecast = foreseen(outlook(), &Question::default());
     assert_eq!(told(&forecast), [some(0, 100), some(100, 150), some(0, 100), some(150, 160)]);
     assert_eq!((forecast.peak, forecast.all_over), (watts(400), 160));
     // 40 of 50 s are over already.
     let half = Question { percent: Some(50), ..Question::default() };
-    let forecast = outlook().forecast(&half).unwrap();
+    let forecast = foreseen(outlook(), &half);
     assert_eq!(told(&forecast), [some(0, 50), some(50, 75), some(0, 50), some(75, 80)]);
     let asked = Question { job: Some(wish(1, 30, &[])), ..Question::default() };
-    let forecast = outlook().forecast(&asked).unwrap();
+    let forecast = foreseen(outlook(), &asked);
     assert_eq!((forecast.jobs.len(), forecast.jobs[4].job), (5, None));
     assert_eq!(told(&forecast)[4], some(100, 130));
     let long = Question { percent: Some(101), ..Question::default() };
-    assert!(outlook().forecast(&long).is_err());
+    assert!(outlook().forecast(&long, &wanted()).is_err());
 }
 
 #[test]
@@ -85,7 +100,7 @@ fn a_chain_is_followed_to_its_end() {
         .map(|job| wish(1, 10, if job == 0 { &[] } else { std::slice::from_ref(&job) }))
         .collect();
     let controller = controller("easy", 400, &wishes);
-    let forecast = Outlook::of(&controller, at(0), 0).forecast(&Question::default()).unwrap();
+    let forecast = foreseen(outlook_at(&controller, at(0)), &Question::default());
     assert_eq!(told(&forecast)[39], some(390, 400));
 }
 
@@ -100,14 +115,14 @@ fn a_limit_that_falls_is_foreseen_as_it_comes() {
             budget: vec![(Span::from_secs(60), limit.to_owned())],
             ..Question::default()
         };
-        let forecast = Outlook::of(&live, at(0), 0).forecast(&question).unwrap();
+        let forecast = foreseen(outlook_at(&live, at(0)), &question);
         let limit = feed::limit(limit, &live.setup().machine).unwrap();
         // The operator sets it when the time has come.
         live.advance(at(60));
         live.set_budget(Budget::constant(limit), true);
         live.turn(at(60)).unwrap();
         live.take(at(60), 0);
-        let later = Outlook::of(&live, at(60), 60_000).forecast(&Question::default()).unwrap();
+        let later = foreseen(outlook_at(&live, at(60)), &Question::default());
         assert!(later.peak <= limit, "{policy}: {}", later.peak);
         // What is known beforehand may keep somebody from starting; who runs fares alike.
         for (one, other) in told(&forecast).iter().zip(&told(&later)).take(3) {
@@ -123,7 +138,7 @@ fn who_never_starts_says_why() {
     held.held = true;
     let wishes = [held, wish(1, 10, &[1]), wish(4, 10, &[])];
     let controller = controller("easy", 300, &wishes);
-    let forecast = Outlook::of(&controller, at(0), 0).forecast(&Question::default()).unwrap();
+    let forecast = foreseen(outlook_at(&controller, at(0)), &Question::default());
     let reasons: Vec<&str> =
         forecast.jobs.iter().map(|line| line.reason.as_deref().unwrap_or_default()).collect();
     assert_eq!(
@@ -152,7 +167,7 @@ fn the_bound_of_an_array_is_foreseen() {
     live.submit(at(0), owner, submission, &|_| None).unwrap();
     live.turn(at(0)).unwrap();
     live.take(at(0), 0);
-    let forecast = Outlook::of(&live, at(0), 0).forecast(&Question::default()).unwrap();
+    let forecast = foreseen(outlook_at(&live, at(0)), &Question::default());
     let expected = [(0, 10), (0, 10), (10, 20), (10, 20), (20, 30), (20, 30), (30, 35)];
     assert_eq!(told(&forecast), expected.map(|(start, end)| some(start, end)));
     let indices = forecast.jobs.iter().filter_map(|line| Some(line.array?.index));

@@ -32,8 +32,8 @@ impl Groups {
         let base = base(&mounts, &own, has_owner, is_delegated)?;
         let groups = Groups { base, maker: Process::this().ok()? };
         // Whether it may is seen when it tries.
-        let tried = groups.make(Attempt { job: 0, number: 0 }).ok()?;
-        tried.remove().ok()?;
+        let tried = groups.of(Attempt { job: 0, number: 0 });
+        tried.make().and_then(|()| tried.remove()).ok()?;
         Some(groups)
     }
 
@@ -42,17 +42,10 @@ impl Groups {
         &self.base
     }
 
-    /// A new one for an attempt.
-    pub(super) fn make(&self, attempt: Attempt) -> io::Result<Group> {
+    /// That of an attempt, which is still to be made: by its warden, since that may take its time.
+    pub(super) fn of(&self, attempt: Attempt) -> Group {
         let Process { number, began } = self.maker;
-        let path = self.base.join(format!("busbar-{number}-{began}-{attempt}"));
-        fs::create_dir(&path)?;
-        let group = Group { path };
-        if let Err(error) = fs::create_dir(group.job()) {
-            let _ = group.remove();
-            return Err(error);
-        }
-        Ok(group)
+        Group { path: self.base.join(format!("busbar-{number}-{began}-{attempt}")) }
     }
 }
 
@@ -99,6 +92,12 @@ pub(super) struct Group {
 impl Group {
     fn job(&self) -> PathBuf {
         self.path.join("job")
+    }
+
+    /// Makes it.
+    pub(super) fn make(&self) -> io::Result<()> {
+        fs::create_dir(&self.path)?;
+        fs::create_dir(self.job())
     }
 
     /// Puts this process into it, as the warden.

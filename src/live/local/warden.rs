@@ -63,7 +63,8 @@ fn run(folder: &Folder) -> io::Result<End> {
         return Ok(End::Failed("it does not say what is to be run".to_owned()));
     };
     ticket.group = folder.read_whole::<Group>(GROUP)?;
-    if let Some(group) = ticket.group.take_if(|group| group.enter().is_err()) {
+    let cannot_enter = |group: &mut Group| group.make().and_then(|()| group.enter()).is_err();
+    if let Some(group) = ticket.group.take_if(cannot_enter) {
         // Then its processes are found one by one.
         folder.remove(GROUP)?;
         let _ = group.remove();

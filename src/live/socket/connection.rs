@@ -6,22 +6,45 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant as Clock};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
 use super::frame::{Lines, line_of, parse};
-use super::server::{Limits, Message};
+use super::server::{Gone, Limits, Message};
 use crate::live::job::Owner;
 use crate::live::wire::{Refusal, RefusalKind, Reply, Request};
 
 /// How much is read at once.
 const PIECE: usize = 16 * 1024;
 
+/// How often somebody who waits for an answer is looked after.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Serves a client until it goes or breaks a limit. An error means that it cannot be spoken to any more.
 pub(super) fn serve<T: From<Message>>(
     stream: &UnixStream,
     peer: Owner,
     limits: &Limits,
+    is_busy: &AtomicBool,
+    loop_end: &Sender<T>,
+) -> io::Result<()> {
+    let gone = Gone::default();
+    let served = serve_until(stream, peer, limits, is_busy, &gone, loop_end);
+    // However it ended.
+    gone.set();
+    served
+}
+
+fn serve_until<T: From<Message>>(
+    stream: &UnixStream,
+    peer: Owner,
+    limits: &Limits,
+    is_busy: &AtomicBool,
+    gone: &Gone,
     loop_end: &Sender<T>,
 ) -> io::Result<()> {
     let mut lines = Lines::new(limits.request);
@@ -33,8 +56,9 @@ pub(super) fn serve<T: From<Message>>(
         if let Ok(Some(line)) = &line {
             let request = parse(line);
             let may_share = matches!(request, Ok(Request::Submit(_)));
+            is_busy.store(true, Ordering::Relaxed);
             expected.push(match request {
-                Ok(request) => ask(request, peer, loop_end),
+                Ok(request) => ask(request, peer, gone, loop_end),
                 Err(refusal) => known(Reply::Error(refusal)),
             });
             if may_share {
@@ -42,11 +66,12 @@ pub(super) fn serve<T: From<Message>>(
             }
         }
         for answer in expected.drain(..) {
-            write(stream, &answer.recv().unwrap_or_else(|_| stopping()), limits.answer)?;
+            write(stream, &hear(stream, &answer)?, limits.answer)?;
             // The next line may have come with this one; its time begins when it is looked at.
             let patience = if lines.is_begun() { limits.line } else { limits.idle };
             deadline = Clock::now() + patience;
         }
+        is_busy.store(false, Ordering::Relaxed);
         match line {
             Ok(Some(_)) => continue,
             Ok(None) => {}
@@ -77,10 +102,36 @@ pub(super) fn serve<T: From<Message>>(
 }
 
 /// Lets the daemon's loop answer. If there is no loop any more, no answer comes.
-fn ask<T: From<Message>>(request: Request, peer: Owner, loop_end: &Sender<T>) -> Receiver<Reply> {
+fn ask<T: From<Message>>(
+    request: Request,
+    peer: Owner,
+    gone: &Gone,
+    loop_end: &Sender<T>,
+) -> Receiver<Reply> {
     let (reply, answer) = mpsc::channel();
-    let _ = loop_end.send(Message { request, peer, reply }.into());
+    let _ = loop_end.send(Message { request, peer, reply, gone: gone.clone() }.into());
     answer
+}
+
+/// Waits for an answer, as long as the client does.
+fn hear(stream: &UnixStream, answer: &Receiver<Reply>) -> io::Result<Reply> {
+    loop {
+        match answer.recv_timeout(LOOK) {
+            Ok(reply) => return Ok(reply),
+            Err(RecvTimeoutError::Disconnected) => return Ok(stopping()),
+            Err(RecvTimeoutError::Timeout) if has_hung_up(stream) => {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            Err(RecvTimeoutError::Timeout) => (),
+        }
+    }
+}
+
+/// Whether the other end is closed. One that only says no more still listens.
+fn has_hung_up(stream: &UnixStream) -> bool {
+    let mut look = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut look, Some(&now)).is_ok() && look[0].revents().contains(PollFlags::HUP)
 }
 
 /// An answer that needs no loop.

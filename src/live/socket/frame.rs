@@ -83,7 +83,7 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         return Err(malformed("the line is empty; a request is a line of JSON".to_owned()));
     }
     let json = &mut serde_json::Deserializer::from_str(text);
-    let request = serde_path_to_error::deserialize(&mut *json).map_err(|error| {
+    let request: Request = serde_path_to_error::deserialize(&mut *json).map_err(|error| {
         let path = error.path().to_string();
         malformed(match path.as_str() {
             "." | "?" => explain(error.inner()),
@@ -91,6 +91,7 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
         })
     })?;
     json.end().map_err(|error| malformed(explain(&error)))?;
+    request.check()?;
     Ok(request)
 }
 
@@ -219,6 +220,23 @@ mod tests {
         let long = format!("\"{}\"", "é".repeat(500_000));
         let message = parse(long.as_bytes()).unwrap_err().message;
         assert!(message.len() < 1000, "what is quoted is cut: {} bytes", message.len());
+    }
+
+    #[test]
+    fn a_request_names_a_bounded_number_of_jobs() {
+        for name in ["cancel", "hold", "release"] {
+            let line = |count: usize| {
+                format!("{{\"{name}\":{{\"jobs\":[{}]}}}}", vec!["1"; count].join(","))
+            };
+            assert!(parse(line(1000).as_bytes()).is_ok());
+            let refusal = parse(line(1001).as_bytes()).unwrap_err();
+            assert_eq!(refusal.kind, RefusalKind::TooMuch);
+            assert!(refusal.message.contains("1001 jobs, and may name at most 1000"), "{refusal}");
+        }
+        let line =
+            format!("{{\"forecast\":{{\"budget\":[{}]}}}}", vec!["[0,\"1W\"]"; 1001].join(","));
+        let refusal = parse(line.as_bytes()).unwrap_err();
+        assert!(refusal.message.contains("1001 changes of the budget"), "{refusal}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The daemon's side of the socket: who may come in, and how many.
 //!
 //! Anybody on the machine may connect; what they may do is decided by who they are, which the kernel
-//! says of the other end of a connection. The server asks nothing of the daemon but a channel: each
+//! says of the other end of a connection. So that nobody is kept out by others who only hold connections open,
+//! a user has a bounded number of them, one that waits for nothing makes way for a user who has fewer, and
+//! some places are kept for operators. The server asks nothing of the daemon but a channel: each
 //! request goes there as a [`Message`], and the answer comes back on the channel in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -12,8 +14,9 @@ use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Clock};
 
@@ -39,10 +42,43 @@ pub struct Message {
     pub peer: Owner,
     /// Where the answer goes. Whoever asked may be gone by then.
     pub reply: Sender<Reply>,
+    /// That they are, for those whose answer takes long.
+    pub gone: Gone,
+}
+
+/// Whether whoever asked is gone, so that nobody waits for the answer any more. Copies are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Gone(Arc<AtomicBool>);
+
+impl Gone {
+    /// They are.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are.
+    pub fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Users for whom places are kept. Copies are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Operators(Arc<RwLock<Vec<u32>>>);
+
+impl Operators {
+    /// These users, from now on.
+    pub fn set(&self, users: Vec<u32>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = users;
+    }
+
+    fn contains(&self, user: u32) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&user)
+    }
 }
 
 /// How much a server bears.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// The most bytes of a request.
     pub request: usize,
@@ -50,6 +86,10 @@ pub struct Limits {
     pub connections: usize,
     /// The most connections of one user, unless it is the one the daemon runs as.
     pub connections_of_user: usize,
+    /// Connections beyond the most, for operators alone.
+    pub kept_for_operators: usize,
+    /// Who these are.
+    pub operators: Operators,
     /// How long a request may take from its first byte to its last.
     pub line: Duration,
     /// How long a connection may be silent.
@@ -64,6 +104,8 @@ impl Default for Limits {
             request: 1 << 20,
             connections: 64,
             connections_of_user: 16,
+            kept_for_operators: 8,
+            operators: Operators::default(),
             line: Duration::from_secs(10),
             idle: Duration::from_secs(60),
             answer: Duration::from_secs(10),
@@ -143,10 +185,48 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    streams: BTreeMap<u64, (Owner, UnixStream)>,
+    streams: BTreeMap<u64, Connection>,
     /// What is to be listened on from now on, when the one before it is shut down.
     successor: Option<UnixListener>,
     is_stopping: bool,
+}
+
+#[derive(Debug)]
+struct Connection {
+    peer: Owner,
+    stream: UnixStream,
+    /// Whether it waits for an answer, or reads one.
+    is_busy: Arc<AtomicBool>,
+}
+
+impl Open {
+    /// How many connections a user has.
+    fn of_user(&self, user: u32) -> usize {
+        self.streams.values().filter(|other| other.peer.user == user).count()
+    }
+
+    /// Closes a connection that waits for nothing, the oldest of the user who has most of them, so that
+    /// another user with so many, and with fewer than that, may come in. Says whether there was one.
+    fn make_room(&mut self, theirs: usize) -> bool {
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for connection in self.streams.values() {
+            *counts.entry(connection.peer.user).or_default() += 1;
+        }
+        let idle = self.streams.iter().filter(|(_, one)| !one.is_busy.load(Ordering::Relaxed));
+        let found = idle
+            .map(|(number, one)| (counts[&one.peer.user], *number))
+            .filter(|(count, _)| *count > theirs + 1)
+            // The largest count, and the first of them.
+            .min_by_key(|(count, number)| (usize::MAX - count, *number));
+        let Some(connection) = found.and_then(|(_, number)| self.streams.remove(&number)) else {
+            return false;
+        };
+        let ends = connection.stream.try_clone();
+        turn_away(connection.stream, "closed to make room for others; you have many connections");
+        // Its thread ends when it sees that.
+        let _ = ends.and_then(|stream| stream.shutdown(Shutdown::Both));
+        true
+    }
 }
 
 impl Server {
@@ -229,8 +309,8 @@ impl Server {
         let until = Clock::now() + self.shared.limits.answer;
         let mut open = self.shared.open();
         let streams = open.streams.values();
-        let parting = streams.filter_map(|(_, stream)| stream.try_clone().ok()).collect();
-        for (_, stream) in open.streams.values() {
+        let parting = streams.filter_map(|connection| connection.stream.try_clone().ok()).collect();
+        for Connection { stream, .. } in open.streams.values() {
             let _ = stream.shutdown(Shutdown::Read);
         }
         while !open.streams.is_empty() {
@@ -241,7 +321,7 @@ impl Server {
             let waited = self.shared.closed.wait_timeout(open, left);
             open = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        for (_, stream) in open.streams.values() {
+        for Connection { stream, .. } in open.streams.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
         Parting { _streams: parting }
@@ -360,7 +440,8 @@ impl Shared {
         let thread = thread::Builder::new().name("connection".to_owned());
         let spawned = thread.spawn(move || {
             // With whoever cannot be spoken to any more, there is nothing left to do.
-            if let Err(error) = serve(&stream, guest.peer, &guest.shared.limits, &loop_end) {
+            let Guest { shared, peer, is_busy, .. } = &guest;
+            if let Err(error) = serve(&stream, *peer, &shared.limits, is_busy, &loop_end) {
                 tracing::debug!(%error, "a client went without its answer");
             }
         });
@@ -375,18 +456,22 @@ impl Shared {
         if open.is_stopping {
             return Err("the daemon is about to stop; try again later".to_owned());
         }
-        let Limits { connections, connections_of_user, .. } = self.limits;
-        if open.streams.len() >= connections {
-            return Err(format!("there are {connections} connections already; try again later"));
-        }
-        let theirs = open.streams.values().filter(|(other, _)| other.user == peer.user).count();
+        let Limits { connections, connections_of_user, kept_for_operators, .. } = self.limits;
+        let theirs = open.of_user(peer.user);
         if theirs >= connections_of_user && peer.user != rustix::process::getuid().as_raw() {
             return Err(format!("you have {theirs} connections already; close some"));
         }
+        let kept = if self.limits.operators.contains(peer.user) { kept_for_operators } else { 0 };
+        if open.streams.len() >= connections + kept && !open.make_room(theirs) {
+            let count = open.streams.len();
+            return Err(format!("there are {count} connections already; try again later"));
+        }
         let number = open.next;
         open.next += 1;
-        open.streams.insert(number, (peer, stream.try_clone().map_err(short)?));
-        Ok(Guest { shared: Arc::clone(self), peer, number })
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let stream = stream.try_clone().map_err(short)?;
+        open.streams.insert(number, Connection { peer, stream, is_busy: Arc::clone(&is_busy) });
+        Ok(Guest { shared: Arc::clone(self), peer, number, is_busy })
     }
 }
 
@@ -412,6 +497,7 @@ struct Guest {
     shared: Arc<Shared>,
     peer: Owner,
     number: u64,
+    is_busy: Arc<AtomicBool>,
 }
 
 impl Drop for Guest {
@@ -424,12 +510,52 @@ impl Drop for Guest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+
+    fn shared(limits: Limits) -> Arc<Shared> {
+        Arc::new(Shared { limits, open: Mutex::default(), closed: Condvar::default() })
+    }
+
+    /// Four users hold open all connections that they may. Operators come in, and so does whoever has fewer.
+    #[test]
+    fn who_only_holds_connections_open_makes_way() {
+        let limits = Limits { kept_for_operators: 2, ..Limits::default() };
+        let own = rustix::process::getuid().as_raw();
+        let [ann, bob, cid, dan, eve, operator] = [1, 2, 3, 4, 5, 6].map(|user| own + user);
+        limits.operators.set(vec![operator]);
+        let shared = shared(limits);
+        let mut ends = Vec::new();
+        let mut enter = |user| {
+            let (stream, other) = UnixStream::pair().unwrap();
+            let guest = shared.let_in(&stream, Owner { user, group: 0 })?;
+            ends.push(other);
+            Ok::<_, String>(guest)
+        };
+        let mut guests: Vec<Guest> = Vec::new();
+        for user in [ann, bob, cid, dan] {
+            guests.extend((0..16).map(|_| enter(user).unwrap()));
+        }
+        // Places are kept for operators, and nobody has to go.
+        guests.extend([operator, operator].map(|user| enter(user).unwrap()));
+        assert_eq!(shared.open().streams.len(), 66);
+        // One more, and somebody who has none: each takes the place of a silent one, the oldest of a user
+        // who has most of them.
+        guests.extend([operator, eve].map(|user| enter(user).unwrap()));
+        let counts = [ann, bob, cid, dan, eve, operator].map(|user| shared.open().of_user(user));
+        assert_eq!(counts, [15, 15, 16, 16, 1, 3]);
+        // Whoever waits for an answer does not make way.
+        guests.iter().for_each(|guest| guest.is_busy.store(true, Ordering::Relaxed));
+        assert!(enter(eve).is_err_and(|message| message.contains("there are 66 connections")));
+        drop(guests);
+        assert_eq!(shared.open().streams.len(), 0, "all are gone, and those who made way once");
+        let mut told = String::new();
+        ends[0].read_to_string(&mut told).unwrap();
+        assert!(told.contains("closed to make room for others"), "{told}");
+    }
 
     #[test]
     fn one_user_does_not_take_all_connections() {
-        let limits = Limits { connections: 5, connections_of_user: 2, ..Limits::default() };
-        let open = Mutex::default();
-        let shared = Arc::new(Shared { limits, open, closed: Condvar::default() });
+        let shared = shared(Limits { connections: 5, connections_of_user: 2, ..Limits::default() });
         let (stream, _other) = UnixStream::pair().unwrap();
         let own = rustix::process::getuid().as_raw();
         let enter = |user| shared.let_in(&stream, Owner { user, group: 0 });

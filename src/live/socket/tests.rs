@@ -299,6 +299,34 @@ fn clients_may_go_at_any_time() {
     assert_eq!(client.hear(), None);
 }
 
+/// An answer that takes long is not wanted any more when the client is gone; one that only says no more
+/// still waits for it.
+#[test]
+fn whoever_works_on_an_answer_hears_that_the_client_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let (sender, messages) = mpsc::channel::<Message>();
+    let _server = Server::bind(&path, Limits::default(), sender).unwrap();
+    let ask = || {
+        let mut client = Raw::new(UnixStream::connect(&path).unwrap());
+        client.send(b"{\"forecast\":{}}\n");
+        (client, messages.recv_timeout(LONG).unwrap())
+    };
+    let (mut quiet, asked) = ask();
+    quiet.0.get_mut().shutdown(Shutdown::Write).unwrap();
+    let (client, message) = ask();
+    assert!(!message.gone.is_so());
+    drop(client);
+    let began = Clock::now();
+    while !message.gone.is_so() {
+        assert!(began.elapsed() < LONG, "nobody noticed");
+        sleep(Duration::from_millis(2));
+    }
+    assert!(!asked.gone.is_so());
+    asked.reply.send(Reply::Stopping).unwrap();
+    assert_eq!(quiet.hear(), Some(Reply::Stopping));
+}
+
 #[test]
 fn a_socket_has_one_daemon_and_a_dead_one_makes_way() {
     let fake = Fake::new(Limits::default());

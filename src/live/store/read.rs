@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
 use super::error::Fault;
@@ -10,7 +10,7 @@ use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
 use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
 use crate::live::array::Element;
-use crate::live::job::{Entry, Outcome, Phase, Program};
+use crate::live::job::{Entry, Outcome, Owner, Phase, Program};
 use crate::live::wire::HistoryLine;
 
 /// The file, for those who read it. It can be handed to another thread.
@@ -103,6 +103,11 @@ impl Reader {
         Ok(last.map(|last| (number.saturating_add(1), last)))
     }
 
+    /// Whose a job is, whether or not it is over.
+    pub fn owner(&self, number: u64) -> Result<Option<Owner>, StoreError> {
+        Ok(self.entry(number)?.map(|(entry, _)| entry.owner))
+    }
+
     /// Lines of the history, in order.
     pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
         let jobs = match query.job {
@@ -125,9 +130,20 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     // Both questions are about the same moment.
     let _moment = connection.unchecked_transaction()?;
     let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
-    let (jobs, walls) = jobs.into_iter().unzip();
+    let (jobs, walls): (Vec<Entry>, _) = jobs.into_iter().unzip();
+    let program_bytes = program_bytes(connection, &jobs)?;
     let State { next_number, budget, last, .. } = State::read(connection)?;
-    Ok(Saved { jobs, walls, next: next_number, budget, last })
+    Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last })
+}
+
+/// How many bytes the program of each job has, without reading it. All elements of an array have that of the
+/// first one.
+fn program_bytes(connection: &Connection, jobs: &[Entry]) -> Result<Vec<u64>, Fault> {
+    let mut statement =
+        connection.prepare("SELECT octet_length(program) FROM program WHERE job = ?1")?;
+    let whose = |job: &Entry| job.array.map_or(job.number, |element| Element::first(element.array));
+    let mut bytes = |job| Ok(statement.query_row((whose(job),), |row| row.get(0)).optional()?);
+    jobs.iter().map(|job| bytes(job).map(Option::unwrap_or_default)).collect()
 }
 
 /// Lines of the history; if a job is asked for that is an array, of the jobs with these numbers.

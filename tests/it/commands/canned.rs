@@ -8,7 +8,7 @@ use busbar::live::job::{After, Because, Event, Happening, Outcome, Owner, Submis
 use busbar::live::socket::{Limits, Message, Server};
 use busbar::live::wire::{
     Answer, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine, PowerState,
-    Refusal, RefusalKind, Reply, Request, State, Status,
+    Private, Refusal, RefusalKind, Reply, Request, State, Status,
 };
 use busbar::live::{Allotment, End};
 use busbar::units::{Instant, Joules, Span, Watts};
@@ -124,7 +124,7 @@ fn watts(watts: u32) -> Watts {
 fn running() -> JobLine {
     JobLine {
         job: 7,
-        name: "solve\u{1b}[2J".to_owned(),
+        name: Some("solve\u{1b}[2J".to_owned()),
         user: 0,
         state: State::Running,
         reason: None,
@@ -143,7 +143,7 @@ fn running() -> JobLine {
 fn waiting() -> JobLine {
     JobLine {
         job: 12,
-        name: "sweep".to_owned(),
+        name: Some("sweep".to_owned()),
         user: 4_000_000_000,
         state: State::Waiting,
         reason: Some("for power".to_owned()),
@@ -163,20 +163,22 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<Why>) -> JobDe
     JobDetails {
         line: JobLine { state, ..running() },
         owner: Owner { user: 0, group: 0 },
-        wish: Wish {
-            name: "solve".to_owned(),
-            nodes: 2,
-            moldable: Some((1, 4)),
-            time: Span::from_secs(3600),
-            application: Some("CoMD".to_owned()),
-            slowdown: Some("10%".to_owned()),
-            after: vec![After { job: 3, any: false }, After { job: 4, any: true }],
-            held: false,
-        },
-        command: ["sh", "-c", "sleep 1; true"].map(str::to_owned).to_vec(),
-        folder: "/home/ada".into(),
-        output: "/home/ada/busbar-7.out".into(),
-        errors: "/home/ada/busbar-7.out".into(),
+        private: Some(Private {
+            wish: Wish {
+                name: "solve".to_owned(),
+                nodes: 2,
+                moldable: Some((1, 4)),
+                time: Span::from_secs(3600),
+                application: Some("CoMD".to_owned()),
+                slowdown: Some("10%".to_owned()),
+                after: vec![After { job: 3, any: false }, After { job: 4, any: true }],
+                held: false,
+            },
+            command: ["sh", "-c", "sleep 1; true"].map(str::to_owned).to_vec(),
+            folder: "/home/ada".into(),
+            output: "/home/ada/busbar-7.out".into(),
+            errors: "/home/ada/busbar-7.out".into(),
+        }),
         attempts: 1,
         end,
         why,
@@ -244,7 +246,7 @@ pub(super) fn history() -> Vec<HistoryLine> {
 fn forecast() -> Forecast {
     let line = |job, name: &str, start, end| ForecastLine {
         job,
-        name: name.to_owned(),
+        name: Some(name.to_owned()),
         start,
         end,
         nodes: 2,

@@ -13,7 +13,7 @@ use busbar::live::feed::Feed;
 use busbar::live::job::{Owner, Program, Submission, Wish};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
-use busbar::live::socket::Message;
+use busbar::live::socket::{Gone, Message};
 use busbar::live::store::Store;
 use busbar::live::wire::{HistoryLine, JobLine, Refusal, Reply, Request, Status};
 use busbar::live::{Allotment, Attempt, Signal};
@@ -93,7 +93,9 @@ impl ByHand {
     /// A cycle with one request, and one more for what follows from it.
     pub(super) fn ask(&mut self, request: Request) -> Reply {
         let (reply, answer) = channel();
-        self.daemon().cycle(vec![Message { request, peer: ROOT, reply }]).unwrap();
+        self.daemon()
+            .cycle(vec![Message { request, peer: ROOT, reply, gone: Gone::default() }])
+            .unwrap();
         self.cycle();
         answer.recv().expect("an answer")
     }

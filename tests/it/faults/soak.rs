@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use busbar::live::End;
-use busbar::live::socket::{Client, Message};
+use busbar::live::socket::{Client, Gone, Message};
 use busbar::live::wire::{Reply, Request};
 use busbar::units::Span;
 
@@ -99,6 +99,7 @@ fn old_jobs_make_room() {
             request: Request::Submit(Box::new(submission(1, 60))),
             peer: ROOT,
             reply: reply.clone(),
+            gone: Gone::default(),
         };
         let messages = (0..4).map(message).collect();
         day.daemon.as_mut().unwrap().cycle(messages).unwrap();
@@ -131,7 +132,12 @@ fn a_great_day_is_forgotten() {
             let mut job = submission(1, 60);
             job.wish.held = true;
             job.program.environment.push(("LARGE".to_owned(), "x".repeat(50_000)));
-            Message { request: Request::Submit(Box::new(job)), peer: ROOT, reply: reply.clone() }
+            Message {
+                request: Request::Submit(Box::new(job)),
+                peer: ROOT,
+                reply: reply.clone(),
+                gone: Gone::default(),
+            }
         };
         day.daemon.as_mut().unwrap().cycle((0..20).map(message).collect()).unwrap();
     }

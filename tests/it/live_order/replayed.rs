@@ -11,7 +11,7 @@ use busbar::live::job::Program;
 use busbar::live::replay::{Naming, Real, Replay};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
-use busbar::live::socket::Message;
+use busbar::live::socket::{Gone, Message};
 use busbar::live::store::{Query, Store};
 use busbar::live::wire::{Reply, Request};
 use busbar::policy::PolicySpec;
@@ -125,7 +125,7 @@ impl Machine<'_> {
             while let Some(job) = coming.next_if(|job| job.submit <= next) {
                 let (reply, _) = channel();
                 let request = Request::Submit(Box::new(job.submission(program())));
-                requests.push(Message { request, peer: ALICE, reply });
+                requests.push(Message { request, peer: ALICE, reply, gone: Gone::default() });
             }
             daemon.cycle(requests).unwrap();
         }
@@ -245,7 +245,7 @@ fn who_comes_with_a_lower_limit_meets_it() {
     machine.go_to(Instant::from_secs(3600));
     let (reply, answers) = channel();
     let request = Request::Submit(Box::new(job.submission(program())));
-    daemon.cycle(vec![Message { request, peer: ALICE, reply }]).unwrap();
+    daemon.cycle(vec![Message { request, peer: ALICE, reply, gone: Gone::default() }]).unwrap();
     let answer = answers.recv().unwrap();
     assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");
 }

@@ -74,6 +74,10 @@ impl Plain {
         let saved = Saved {
             jobs: present.iter().map(|kept| kept.entry.clone()).collect(),
             walls: present.iter().map(|kept| kept.walls).collect(),
+            program_bytes: present
+                .iter()
+                .map(|kept| serde_json::to_string(&kept.program).unwrap().len() as u64)
+                .collect(),
             next,
             budget: self.budget.clone(),
             last: self.last.clone(),

@@ -1,0 +1,218 @@
+//! Users beside each other: what they may see of each other's jobs, and that none keeps others waiting. A whole
+//! daemon with its file, which is asked by several users; nothing is run.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use busbar::live::clock::Hand;
+use busbar::live::daemon::{Daemon, Rules};
+use busbar::live::engine::Recording;
+use busbar::live::feed::Feed;
+use busbar::live::job::{Happening, Owner, Program, Submission, Wish};
+use busbar::live::schedule::{Allowance, ScheduleSpec};
+use busbar::live::setup::Setup;
+use busbar::live::socket::{Gone, Message};
+use busbar::live::store::Store;
+use busbar::live::wire::{JobDetails, Question, RefusalKind, Reply, Request};
+use busbar::live::{Attempt, End};
+use busbar::machine::Machine;
+use busbar::units::Span;
+use jiff::tz::TimeZone;
+
+const ROOT: Owner = Owner { user: 0, group: 0 };
+const ANN: Owner = Owner { user: 1001, group: 1001 };
+const BOB: Owner = Owner { user: 1002, group: 1002 };
+
+/// What of Ann's job nobody else is told.
+const SECRETS: [&str; 4] = ["ann's name", "/home/ann", "--token=hush", "out-of-ann"];
+
+struct Site {
+    daemon: Daemon,
+    engine: Recording,
+}
+
+impl Site {
+    /// A daemon with its state in this folder.
+    fn new(folder: &Path, setup: Setup) -> Self {
+        let (store, engine) = (Store::open(folder).unwrap(), Recording::new());
+        let clock = Hand::default().clock(None);
+        let rules = Rules {
+            period: Span::from_secs(1),
+            retention: Span::from_secs(3600),
+            reload: Box::new(|| Err("there is no configuration".to_owned())),
+        };
+        let schedule = ScheduleSpec::Always(Allowance::Unlimited);
+        let feed = Feed::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
+        let runs_on = ("recording", Box::new(engine.clone()) as _);
+        let daemon = Daemon::begin(setup, feed, store, runs_on, rules, clock).unwrap();
+        Site { daemon, engine }
+    }
+
+    /// A cycle in which these are asked; where their answers will be.
+    fn cycle(&mut self, asked: Vec<(Owner, Request)>) -> Vec<Receiver<Reply>> {
+        let (messages, answers) = asked
+            .into_iter()
+            .map(|(peer, request)| {
+                let (reply, answer) = channel();
+                (Message { request, peer, reply, gone: Gone::default() }, answer)
+            })
+            .unzip();
+        self.daemon.cycle(messages).unwrap();
+        answers
+    }
+
+    fn ask(&mut self, peer: Owner, request: Request) -> Reply {
+        self.cycle(vec![(peer, request)]).remove(0).recv().unwrap()
+    }
+}
+
+fn setup(policy: &str) -> Setup {
+    Setup::new(Machine::of_processors(4).unwrap(), policy.parse().unwrap())
+}
+
+fn submission(nodes: u32) -> Submission {
+    Submission {
+        array: None,
+        wish: Wish {
+            name: SECRETS[0].to_owned(),
+            nodes,
+            moldable: None,
+            time: Span::from_secs(60),
+            application: None,
+            slowdown: None,
+            after: Vec::new(),
+            held: false,
+        },
+        program: Program {
+            command: vec!["/home/ann/solve".to_owned(), SECRETS[2].to_owned()],
+            folder: SECRETS[1].into(),
+            environment: Vec::new(),
+            output: SECRETS[3].into(),
+            errors: None,
+        },
+    }
+}
+
+fn submit(nodes: u32) -> Request {
+    Request::Submit(Box::new(submission(nodes)))
+}
+
+/// Everything that can be asked about jobs, as one text.
+fn all_that_is_told(site: &mut Site, peer: Owner) -> String {
+    let asked = [
+        Request::Queue,
+        Request::Show { job: 1 },
+        Request::Show { job: 2 },
+        Request::Show { job: 3 },
+        Request::History { job: None, after: None, limit: None },
+        Request::Forecast(Box::default()),
+        Request::Nodes,
+        Request::Budget { set: None },
+        Request::Status,
+    ];
+    let told = asked.map(|request| match site.ask(peer, request) {
+        Reply::Error(refusal) => panic!("{refusal}"),
+        reply => serde_json::to_string(&reply).unwrap(),
+    });
+    told.concat()
+}
+
+/// A job that is over, as it could not be run, one that runs, and one that waits.
+fn three_jobs(folder: &Path, setup: Setup) -> Site {
+    let mut site = Site::new(folder, setup);
+    site.ask(ANN, submit(4));
+    let attempt = Attempt { job: 1, number: 1 };
+    assert!(site.engine.end(attempt, End::Failed("cannot run /home/ann/solve".to_owned())));
+    site.ask(ANN, submit(4));
+    site.ask(ANN, submit(4));
+    site
+}
+
+#[test]
+fn only_owners_and_operators_see_names_commands_and_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut site = three_jobs(folder.path(), setup("easy"));
+    for peer in [ANN, ROOT] {
+        let told = all_that_is_told(&mut site, peer);
+        for secret in SECRETS.into_iter().chain(["cannot run /home/ann/solve"]) {
+            assert!(told.contains(secret), "{peer:?} sees no {secret}: {told}");
+        }
+    }
+    let told = all_that_is_told(&mut site, BOB);
+    for secret in SECRETS.into_iter().chain(["ann", "solve"]) {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
+    // What others need to know.
+    let Reply::Queue(lines) = site.ask(BOB, Request::Queue) else { panic!() };
+    let seen: Vec<_> = lines.iter().map(|line| (line.job, line.user, line.nodes)).collect();
+    assert_eq!(seen, [(2, ANN.user, 4), (3, ANN.user, 4)]);
+    assert!(lines[0].power.is_some() && lines[0].started.is_some() && lines[1].reason.is_some());
+    let Reply::Show(details) = site.ask(BOB, Request::Show { job: 1 }) else { panic!() };
+    let JobDetails { private, end, ended, owner, .. } = *details;
+    assert_eq!((private, owner), (None, ANN));
+    assert!(matches!(end, Some(End::Failed(_))) && ended.is_some());
+    let asked = Request::History { job: Some(1), after: None, limit: None };
+    let Reply::History(lines) = site.ask(BOB, asked) else { panic!() };
+    let last = &lines.last().unwrap().event.what;
+    assert!(matches!(last, Happening::Ended { job: 1, .. }), "{last:?}");
+    // The name of the job in question is whose it is who asks.
+    let question = Question { job: Some(submission(1).wish), ..Question::default() };
+    let Reply::Forecast(forecast) = site.ask(BOB, Request::Forecast(Box::new(question))) else {
+        panic!()
+    };
+    let names: Vec<_> = forecast.jobs.iter().map(|line| line.name.as_deref()).collect();
+    assert_eq!(names, [None, None, Some(SECRETS[0])]);
+}
+
+#[test]
+fn a_key_of_the_configuration_lets_everybody_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut site = three_jobs(folder.path(), Setup { see_all: true, ..setup("easy") });
+    let told = all_that_is_told(&mut site, BOB);
+    assert!(SECRETS.into_iter().all(|secret| told.contains(secret)), "{told}");
+}
+
+/// A forecast that takes long: so many jobs wait that it would take minutes.
+fn long_forecast(folder: &Path) -> (Site, Receiver<Reply>) {
+    let mut site = Site::new(folder, setup("conservative"));
+    let many = (0..10_000).map(|place| (ANN, submit(1 + place % 3))).collect();
+    site.cycle(many);
+    let forecast = site.cycle(vec![(ANN, Request::Forecast(Box::default()))]).remove(0);
+    (site, forecast)
+}
+
+#[test]
+fn nobody_waits_behind_somebodys_forecast() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut site, forecast) = long_forecast(folder.path());
+    // One of a user at a time.
+    let Reply::Error(refusal) = site.ask(ANN, Request::Forecast(Box::default())) else { panic!() };
+    assert_eq!(refusal.kind, RefusalKind::TooMuch);
+    let asked = Request::History { job: Some(1), after: None, limit: None };
+    assert!(matches!(site.ask(BOB, asked), Reply::History(_)));
+    assert!(matches!(site.ask(ROOT, Request::Stop), Reply::Stopping));
+    assert_eq!(forecast.try_recv(), Err(TryRecvError::Empty), "the forecast is not done yet");
+    site.daemon.close().unwrap();
+    match forecast.recv().unwrap() {
+        Reply::Error(refusal) => assert_eq!(refusal.kind, RefusalKind::Stopping),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Also a daemon that begins again knows how much is kept of whose jobs, to the byte.
+#[test]
+fn bytes_are_counted_across_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let most_bytes_per_user = 2 * submission(4).bytes();
+    let setup = || Setup { most_bytes_per_user, ..setup("easy") };
+    let mut site = Site::new(folder.path(), setup());
+    assert!(matches!(site.ask(ANN, submit(4)), Reply::Submitted { job: 1, .. }));
+    site.daemon.close().unwrap();
+    let mut site = Site::new(folder.path(), setup());
+    assert!(matches!(site.ask(ANN, submit(4)), Reply::Submitted { job: 2, .. }));
+    match site.ask(ANN, submit(4)) {
+        Reply::Error(refusal) => assert_eq!(refusal.kind, RefusalKind::Full),
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(site.ask(BOB, submit(4)), Reply::Submitted { job: 3, .. }));
+}
