@@ -18,6 +18,7 @@ use crate::units::{Instant, JobId, NodeId, Span};
 mod live;
 
 /// The waiting and the running jobs of one machine.
+#[derive(Clone)]
 pub struct Dispatch {
     queue: Queue,
     ledger: Ledger,

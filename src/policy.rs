@@ -63,6 +63,12 @@ pub trait Policy {
     fn forget(&mut self, _job: JobId) -> bool {
         false
     }
+
+    /// The same policy with all that it has in mind, for somebody who wants to know what it would decide.
+    /// If there is no copy, a new one has to do, which hears of all that wait and run from the beginning.
+    fn copy(&self) -> Option<Box<dyn Policy + Send>> {
+        None
+    }
 }
 
 /// What a policy decides.

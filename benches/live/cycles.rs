@@ -129,8 +129,9 @@ impl House {
     /// A cycle with these requests: how long it took.
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
         let (reply, replies) = channel();
+        let gone = Gone::default();
         let message =
-            |request| Message { request, peer: ROOT, reply: reply.clone(), gone: Gone::default() };
+            |request| Message { request, peer: ROOT, reply: reply.clone(), gone: gone.clone() };
         let messages: Vec<Message> = requests.into_iter().map(message).collect();
         let asked = messages.len();
         let took = Took::of(|| self.daemon.cycle(messages).expect("a cycle"));

@@ -18,11 +18,12 @@ use super::setup::Setup;
 use super::store::Saved;
 use crate::budget::Budget;
 use crate::dispatch::Rejection;
-use crate::model::ProfiledError;
+use crate::model::{OperatingPoint, ProfiledError};
 use crate::policy::DropReason;
-use crate::units::{Instant, Joules, Watts};
+use crate::units::{Instant, Joules, Span, Watts};
 
 mod arrays;
+mod memory;
 mod outcome;
 mod recovery;
 mod requests;
@@ -31,10 +32,15 @@ mod squeeze;
 mod tests;
 
 use arrays::Arrays;
+pub(super) use memory::Memory;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
 use recovery::Failure;
 pub use requests::WasGood;
+
+/// How long jobs whose time is over, and who have been asked to end, are waited for before anybody else is
+/// given anything.
+pub(super) const SETTLING: Span = Span::from_millis(500);
 
 /// The jobs of a daemon, and who decides about them.
 pub struct Controller {
@@ -67,6 +73,8 @@ pub struct Controller {
     must_rebuild: bool,
     /// Something happened that the policy has not been asked about.
     must_ask: bool,
+    /// Since when it has not been, as jobs are about to end.
+    put_off: Option<Instant>,
     /// What was last written down as the limit in force.
     limit: Option<Watts>,
     /// That more is held than the limit allows.
@@ -129,6 +137,7 @@ impl Controller {
             roster,
             must_rebuild: true,
             must_ask: true,
+            put_off: None,
             limit: None,
             shortage: None,
             refusals: BTreeSet::new(),
@@ -357,8 +366,13 @@ impl Controller {
             None => course.until,
             Some(ending) => ending.asked + self.setup.kill_after,
         });
+        // What the policy wants to be asked then is put off as well.
+        let ask = match self.put_off {
+            Some(since) => Some(since + SETTLING),
+            None => self.roster.wake(),
+        };
         let again = self.failures.values().filter_map(|failure| failure.again);
-        limit.into_iter().chain(over).chain(again).chain(self.roster.wake()).min()
+        limit.into_iter().chain(over).chain(again).chain(ask).min()
     }
 
     /// It is so late. Whoever is submitted from now on meets the limits from now on.
@@ -389,10 +403,30 @@ impl Controller {
             true => may_adjust,
             false => !self.roster.ledger().has_suspended(),
         };
-        if self.must_ask && may_ask {
+        if self.must_ask && may_ask && !self.settles(now) {
             self.ask(now);
         }
         Ok(())
+    }
+
+    /// Whether the policy is better asked a moment later, as a job whose time is over has just been asked to
+    /// end. It nearly always does so at once, and what the policy decided on would not be so any more: it would
+    /// take the job to stay for a while, and let others pass whom the job's nodes are meant for. Nobody waits
+    /// for longer than that moment, however many such jobs there are.
+    fn settles(&mut self, now: Instant) -> bool {
+        let is_about_to_end = |number: &u64| match self.jobs.get(number).map(|entry| &entry.phase) {
+            Some(Phase::Running(Course { ending: Some(ending), .. })) => {
+                ending.why == Why::TimeLimit && !ending.forced && now < ending.asked + SETTLING
+            }
+            _ => false,
+        };
+        let settles = self.running.iter().any(is_about_to_end);
+        let since = *self.put_off.get_or_insert(now);
+        if settles && now < since + SETTLING {
+            return true;
+        }
+        self.put_off = None;
+        false
     }
 
     /// Whether jobs hold more than they may.
@@ -439,21 +473,31 @@ impl Controller {
         let forced = course.ending.is_some() || course.suspended;
         let (why, by) = course.ending.map_or((why, by), |ending| (ending.why, ending.by));
         course.ending = Some(Ending { why, asked: now, forced, by });
-        let is_suspended = course.suspended;
         self.unwritten.changed.insert(number);
-        // Policies take it that whoever runs will end later than now.
-        if !is_suspended {
-            self.roster.extend(number, now + self.setup.kill_after);
-        }
         self.must_ask = true;
         let signal = if forced { Signal::Kill } else { Signal::Terminate };
         self.unwritten.acts.push(Act::Signal { attempt, signal });
         self.note(now, Happening::Ending { job: number, why, forced, by });
     }
 
+    /// Policies take it that whoever runs will end later than now.
+    fn extend_overdue(&mut self, now: Instant) {
+        for number in self.roster.overdue() {
+            let ending = self.jobs.get(&number).and_then(|entry| match &entry.phase {
+                Phase::Running(course) => course.ending,
+                _ => None,
+            });
+            let asked = ending.map_or(now, |ending| ending.asked);
+            let until = (asked + self.setup.kill_after).max(now + OperatingPoint::SHORTEST);
+            self.roster.extend(number, until);
+        }
+    }
+
     /// Lets the policy decide.
     fn ask(&mut self, now: Instant) {
         self.must_ask = false;
+        self.put_off = None;
+        self.extend_overdue(now);
         let mut done = Vec::new();
         let mut refused = Vec::new();
         self.roster.decide(|result| match result {

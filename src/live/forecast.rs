@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::controller::{Controller, ControllerError};
+use super::controller::{Controller, ControllerError, Memory, SETTLING};
 use super::engine::{Attempt, End};
 use super::feed;
 use super::job::{Course, Entry, Happening, Owner, Phase};
@@ -23,6 +23,9 @@ mod under_way;
 pub(super) use under_way::UnderWay;
 pub use under_way::Wanted;
 
+/// Millionths: as fast as on the nodes asked for without a cap.
+const FULL_SPEED: u32 = 1_000_000;
+
 /// So often nothing may happen in a row before it is said that nothing will.
 const PATIENCE: u32 = 10_000;
 
@@ -31,6 +34,8 @@ pub struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
+    /// What the daemon has in mind; if that cannot be told, its policy begins anew.
+    memory: Option<Memory>,
     viewer: Viewer,
     now: Instant,
     /// The same by the clock on the wall, in milliseconds since 1970.
@@ -44,6 +49,7 @@ impl Outlook {
             setup: controller.setup().clone(),
             budget: controller.budget().clone(),
             entries: controller.jobs().values().cloned().collect(),
+            memory: controller.memory(),
             viewer,
             now,
             wall,
@@ -60,23 +66,35 @@ impl Outlook {
             100 => "every job takes all the time it may: it may be over sooner".to_owned(),
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
-        self.assume_budget(question, &mut assumptions)?;
         let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
+        let mut future = Future::new(&mut self, percent, next + 1).map_err(|error| Refusal {
+            kind: RefusalKind::Impossible,
+            message: error.to_string(),
+        })?;
+        if !question.budget.is_empty() {
+            let budget = self.assumed_budget(question, &mut assumptions)?;
+            future.controller.set_budget(budget, false);
+        }
         if let Some(wish) = &question.job {
             let owner = Owner { user: 0, group: 0 };
             let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
             let array = None;
             let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase, array };
             // What could not be submitted is not foreseen either.
-            self.setup.job(&entry)?;
+            future.controller.enter(entry.clone())?;
             self.entries.push(entry);
             assumptions.push("the job in question is submitted now".to_owned());
         }
-        let mut future = Future::new(&self, percent, next + 1).map_err(|error| Refusal {
-            kind: RefusalKind::Impossible,
-            message: error.to_string(),
-        })?;
         future.pass(wanted)?;
+        assumptions.extend(match future.fates.values().filter(|fate| fate.is_slowed).count() {
+            0 => None,
+            1 => {
+                Some("1 job is slowed down, and takes as much longer as the model says".to_owned())
+            }
+            slowed => Some(format!(
+                "{slowed} jobs are slowed down, and take as much longer as the model says"
+            )),
+        });
         let lines = self.entries.iter().map(|entry| ForecastLine {
             job: (entry.number != next).then_some(entry.number),
             name: (entry.number == next || self.viewer.sees(entry.owner))
@@ -92,11 +110,11 @@ impl Outlook {
     }
 
     /// The budget as it is asked about.
-    fn assume_budget(
-        &mut self,
+    fn assumed_budget(
+        &self,
         question: &Question,
         assumptions: &mut Vec<String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Budget, Refusal> {
         let mut steps = vec![(self.now, self.budget.at(self.now))];
         steps.extend(self.budget.changes_after(self.now));
         let mut asked = question.budget.clone();
@@ -111,8 +129,7 @@ impl Outlook {
                 _ => format!("the budget is {text} from {:.0} s from now on", after.secs_f64()),
             });
         }
-        self.budget = Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))?;
-        Ok(())
+        Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))
     }
 
     fn line(&self, entry: &Entry, future: &Future) -> ForecastLine {
@@ -158,21 +175,27 @@ struct Fate {
     end: Option<Instant>,
     nodes: u32,
     power: Watts,
+    /// Whether it is ever slower than on the nodes it asks for without a cap.
+    is_slowed: bool,
     /// That it does not end by itself.
     reason: Option<String>,
 }
 
 impl Future {
-    fn new(outlook: &Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
+    fn new(outlook: &mut Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
         let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
         let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
         let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
             Phase::Running(course) => Some((entry.number, Fate::of(course))),
             _ => None,
         });
+        let mut controller = Controller::new(setup, budget, saved, now)?;
+        if let Some(memory) = outlook.memory.take() {
+            controller.recall(memory)?;
+        }
         Ok(Future {
             fates: running.collect(),
-            controller: Controller::new(setup, budget, saved, now)?,
+            controller,
             now,
             percent,
             peak: Watts::ZERO,
@@ -218,7 +241,9 @@ impl Future {
             return None;
         }
         if let Some(ending) = course.ending {
-            return Some(ending.asked + self.controller.setup().kill_after);
+            // Most end at once.
+            let soon = Some(ending.asked + SETTLING).filter(|soon| *soon > self.now);
+            return soon.or(Some(ending.asked + self.controller.setup().kill_after));
         }
         // Of the time that it may take, so much is not needed.
         let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
@@ -235,6 +260,7 @@ impl Future {
             Happening::Changed { job, allotment, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.nodes = allotment.nodes.len() as u32;
+                    fate.is_slowed |= allotment.speed < FULL_SPEED;
                 }
             }
             Happening::Suspended { job } => {
@@ -265,6 +291,7 @@ impl Fate {
             end: None,
             nodes: course.allotment.nodes.len() as u32,
             power: course.allotment.power,
+            is_slowed: course.allotment.speed < FULL_SPEED,
             reason: None,
         }
     }

@@ -35,6 +35,16 @@ pub(super) struct Roster {
     over: usize,
 }
 
+/// A roster that can be handed to another thread.
+pub(super) struct Draft {
+    dispatch: Dispatch,
+    policy: Box<dyn Policy + Send>,
+    jobs: Vec<Job>,
+    ids: HashMap<u64, JobId>,
+    wake: Option<Instant>,
+    over: usize,
+}
+
 impl Roster {
     /// Nobody, under a budget.
     pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Result<Self, ProfiledError> {
@@ -51,6 +61,25 @@ impl Roster {
             wake: None,
             over: 0,
         })
+    }
+
+    /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
+    /// left out: it can be made again.
+    pub(super) fn draft(&self) -> Option<Draft> {
+        let policy = self.policy.copy()?;
+        let Roster { dispatch, jobs, ids, wake, over, .. } = self;
+        let (dispatch, jobs, ids) = (dispatch.clone(), jobs.clone(), ids.clone());
+        Some(Draft { dispatch, policy, jobs, ids, wake: *wake, over: *over })
+    }
+
+    /// A roster that goes on as another one would.
+    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Result<Self, ProfiledError> {
+        let Draft { dispatch, policy, jobs, ids, wake, over } = draft;
+        let mut model = setup.model()?;
+        for (id, job) in (0..).map(JobId).zip(&jobs) {
+            model.learn(id, job);
+        }
+        Ok(Roster { dispatch, policy, model, jobs, ids, wake, over })
     }
 
     /// Adds a job to the list; it neither waits nor runs yet.
@@ -219,6 +248,13 @@ impl Roster {
         let applied = self.dispatch.carry_out(decision, self.model.as_ref(), &self.jobs)?;
         self.dispatch.extend(job, self.ledger().now() + left)?;
         Ok(told(applied, self.model.as_ref(), &self.jobs, self.ledger()))
+    }
+
+    /// The jobs that run and were expected to have ended by now.
+    pub(super) fn overdue(&self) -> Vec<u64> {
+        let now = self.ledger().now();
+        let overdue = self.ledger().running().iter().take_while(|holding| holding.until <= now);
+        overdue.map(|holding| self.jobs[holding.job.index()].number).collect()
     }
 
     /// A job that is over its time stays.

@@ -343,7 +343,7 @@ impl<C: Chooser> Backfill<C> {
     }
 }
 
-impl<C: Chooser> Policy for Backfill<C> {
+impl<C: Chooser + Clone + Send + 'static> Policy for Backfill<C> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.chooser.begin(view);
         let mut room = Room::of(view);
@@ -363,5 +363,9 @@ impl<C: Chooser> Policy for Backfill<C> {
         // It may have been the head's.
         self.reservation = None;
         true
+    }
+
+    fn copy(&self) -> Option<Box<dyn Policy + Send>> {
+        Some(Box::new(self.clone()))
     }
 }

@@ -203,4 +203,8 @@ impl Policy for Conservative {
         }
         self.start_due(view, decisions);
     }
+
+    fn copy(&self) -> Option<Box<dyn Policy + Send>> {
+        Some(Box::new(self.clone()))
+    }
 }

@@ -35,6 +35,7 @@ use crate::units::{JobId, Span, Watts};
 pub type Rmap = Backfill<Configurator>;
 
 /// The choice of configurations.
+#[derive(Clone)]
 pub struct Configurator {
     rule: Rule,
     alike: Alike,

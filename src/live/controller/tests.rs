@@ -345,6 +345,32 @@ fn a_job_is_written_down_before_it_starts_and_ends_well() {
     assert_eq!(outcome.energy, Joules::from_joules(6000));
 }
 
+/// A job whose time is over is asked to end, and its nodes go to the one that waits for them, not to a third
+/// one that would fit if the job stayed for as long as it may. If it does stay, that one starts a moment later.
+#[test]
+fn a_job_at_its_limit_is_waited_for_before_others_pass() {
+    for ends in [true, false] {
+        let mut world = World::new(setup("easy"), Budget::unlimited());
+        let [_, waits] = [3, 4].map(|nodes| world.submit(at(0), submission(nodes, 60)));
+        world.cycle(at(0));
+        let short = world.submit(at(50), submission(1, 20));
+        assert_eq!(world.cycle(at(50)), []);
+        let asked = Act::Signal { attempt: first(1), signal: Signal::Terminate };
+        assert_eq!(world.cycle(at(60)), [asked]);
+        let moment = at(60) + SETTLING;
+        assert_eq!(world.controller.next_deadline(), Some(moment));
+        if ends {
+            let soon = at(60) + Span::from_millis(20);
+            world.end(soon, first(1), End::Signalled(15));
+            world.cycle(soon);
+            assert!(world.running.contains_key(&first(waits)));
+        } else {
+            world.cycle(moment);
+            assert!(world.running.contains_key(&first(short)));
+        }
+    }
+}
+
 #[test]
 fn the_budget_decides_who_runs() {
     let mut world = World::new(setup("easy"), Budget::constant(watts(250)));

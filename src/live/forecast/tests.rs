@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::live::config::LastResort;
-use crate::live::controller::WasGood;
+use crate::live::controller::{Act, Turn, WasGood};
+use crate::live::engine::Signal;
 use crate::live::job::{After, Program, Submission, Wish};
 use crate::live::socket::Gone;
 use crate::machine::Machine;
@@ -172,4 +173,134 @@ fn the_bound_of_an_array_is_foreseen() {
     assert_eq!(told(&forecast), expected.map(|(start, end)| some(start, end)));
     let indices = forecast.jobs.iter().filter_map(|line| Some(line.array?.index));
     assert_eq!(indices.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Numbers without a pattern, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    /// From the least to the most.
+    fn draw(&mut self, least: u64, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        least + (self.0 >> 33) % (most - least + 1)
+    }
+
+    /// How long a process takes to begin, or to be seen ending.
+    fn moment(&mut self) -> Span {
+        Span::from_millis(self.draw(5, 60))
+    }
+}
+
+/// Real processes that take exactly the time they ask for: they begin a moment after that was decided, and are
+/// seen ending a moment late. At their limits they are asked to end, and do so within a moment.
+struct Life {
+    live: Controller,
+    numbers: Numbers,
+    now: Instant,
+    starts: BTreeMap<u64, Instant>,
+    ends: BTreeMap<Attempt, Instant>,
+}
+
+impl Life {
+    /// The jobs of a controller, as it began with them.
+    fn of(live: Controller, mut numbers: Numbers) -> Self {
+        let (mut starts, mut ends) = (BTreeMap::new(), BTreeMap::new());
+        for attempt in live.attempts() {
+            let Phase::Running(course) = &live.jobs()[&attempt.job].phase else { unreachable!() };
+            starts.insert(attempt.job, course.start);
+            ends.insert(attempt, course.until + numbers.moment());
+        }
+        Life { live, numbers, now: at(0), starts, ends }
+    }
+
+    /// Goes on until this many jobs have started, or all are over.
+    fn pass(&mut self, starts: usize) {
+        while self.starts.len() < starts {
+            let next = self.ends.values().copied().chain(self.live.next_deadline()).min();
+            let Some(next) = next else { return };
+            // The loop wakes up a little late.
+            self.now = next.max(self.now) + Span::from_millis(1);
+            self.live.advance(self.now);
+            let is_over = |end: &Instant| *end <= self.now;
+            let over =
+                self.ends.iter().filter(|(_, end)| is_over(end)).map(|(attempt, _)| *attempt);
+            for attempt in over.collect::<Vec<_>>() {
+                self.ends.remove(&attempt);
+                self.live.ended(self.now, attempt, End::Exited(0));
+            }
+            self.live.turn(self.now).unwrap();
+            let Turn { acts, .. } = self.live.take(self.now, 0);
+            acts.into_iter().for_each(|act| self.act(act));
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        let late = self.now + self.numbers.moment();
+        match act {
+            Act::Start { attempt, allotment } => {
+                self.starts.insert(attempt.job, self.now);
+                self.ends.insert(attempt, late + allotment.time);
+            }
+            Act::Signal { attempt, signal: Signal::Terminate } => {
+                self.ends.entry(attempt).and_modify(|end| *end = late.min(*end));
+            }
+            _ => (),
+        }
+    }
+}
+
+/// Thirty jobs of one to three nodes that ask for up to a minute, in steps of so many milliseconds: where they
+/// are long, jobs often fit exactly. A forecast is made when so many of them have started. By how many
+/// milliseconds it is wrong at most.
+fn worst(policy: &str, limit: u32, step: u64, started: usize, seed: u64) -> i64 {
+    let mut numbers = Numbers(seed);
+    let wishes: Vec<Wish> = (0..30)
+        .map(|_| {
+            let nodes = numbers.draw(1, 3) as u32;
+            let time = Span::from_millis(step * numbers.draw(10_000 / step, 60_000 / step));
+            Wish { time, ..wish(nodes, 1, &[]) }
+        })
+        .collect();
+    let mut life = Life::of(controller(policy, limit, &wishes), numbers);
+    life.pass(started);
+    let forecast = foreseen(outlook_at(&life.live, life.now), &Question::default());
+    assert!(forecast.jobs.iter().filter(|line| line.start > Some(0)).count() > 5);
+    life.pass(usize::MAX);
+    let wrong = forecast.jobs.iter().map(|line| {
+        // Whole seconds are foreseen.
+        let came = life.starts[&line.job.unwrap()].millis() as i64;
+        (came - line.start.unwrap() * 1000 - 500).abs() - 500
+    });
+    wrong.max().unwrap()
+}
+
+/// Plans are made for whole seconds, and processes are some hundredths of a second late: that adds up to less
+/// than a second, and changes nothing else.
+#[test]
+fn a_plan_comes_as_it_is_foreseen() {
+    for policy in ["fcfs", "conservative"] {
+        for (limit, step) in [(400, 1000), (400, 10_000), (340, 1000), (340, 10_000)] {
+            for (started, seed) in (1..=6).flat_map(|seed| [(0, seed), (10, seed)]) {
+                let wrong = worst(policy, limit, step, started, seed);
+                let what = format!("{policy}, {limit} W, seed {seed}, after {started}");
+                assert!(wrong < 1000, "{what}: wrong by {wrong} ms");
+            }
+        }
+    }
+}
+
+/// The same under policies that let jobs pass each other, but where a job fits into a gap to within these
+/// hundredths: they decide who passes whom, and much may be different then. The longer the steps in which
+/// jobs ask for time, the more often that is so; with whole seconds it is rare.
+#[test]
+fn who_passes_whom_is_mostly_foreseen() {
+    for policy in ["easy", "easy-power", "pb-guided(bsld_lower=5)"] {
+        for step in [1, 1000] {
+            let seeds = 1..=16;
+            let wrong: Vec<i64> = seeds.map(|seed| worst(policy, 340, step, 0, seed)).collect();
+            let right = wrong.iter().filter(|wrong| **wrong < 1000).count();
+            assert!(right >= 13, "{policy}, steps of {step} ms: wrong by {wrong:?} ms");
+        }
+    }
 }

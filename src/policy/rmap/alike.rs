@@ -69,7 +69,7 @@ pub(super) enum Answer {
 }
 
 /// The waiting jobs, by what they ask for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Alike {
     groups: Vec<Group>,
     /// The groups of which somebody waits, in no order: a log may have thousands of kinds.
@@ -80,6 +80,7 @@ pub(super) struct Alike {
     group_of: Vec<usize>,
 }
 
+#[derive(Clone)]
 struct Group {
     members: Members,
     /// None of them runs on fewer nodes or less power.

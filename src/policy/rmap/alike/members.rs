@@ -9,12 +9,13 @@ use crate::units::{JobId, Span};
 const BLOCK: usize = 32;
 
 /// The jobs of a group.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Members {
     /// No block is empty.
     blocks: Vec<Block>,
 }
 
+#[derive(Clone)]
 struct Block {
     jobs: Vec<(JobId, Span)>,
     shortest: Span,
