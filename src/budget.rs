@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::machine::Machine;
 use crate::rows::rows;
+use crate::text;
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
 mod energy;
@@ -267,7 +268,7 @@ impl BudgetSpec {
         match self {
             BudgetSpec::Limit(limit) => Ok(Budget::constant(limit.on(machine)?)),
             BudgetSpec::File(path) => {
-                let text = std::fs::read_to_string(path)
+                let text = text::read(path)
                     .map_err(|source| BudgetError::Unreadable { path: path.clone(), source })?;
                 parse_csv(&text, path, machine)
             }

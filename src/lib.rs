@@ -76,6 +76,7 @@ pub mod sim;
 pub mod solve;
 mod spelling;
 pub mod stage;
+mod text;
 pub mod units;
 pub mod utility;
 pub mod variation;

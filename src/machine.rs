@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
 
+use crate::text;
 use crate::units::{Share, Watts};
 use crate::variation::catalyst::{self, Catalyst};
 use crate::variation::csv::{Table, TableError};
@@ -285,7 +286,7 @@ impl Machine {
 
     /// Reads a TOML machine file.
     pub fn from_file(path: &Path) -> Result<Self, MachineError> {
-        let text = std::fs::read_to_string(path)
+        let text = text::read_whole(path)
             .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let folder = path.parent().unwrap_or(Path::new(""));

@@ -1,6 +1,5 @@
 //! `busbar solve`: nodes and watts shared among jobs so that the total value is largest.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant as Clock};
 
@@ -14,6 +13,7 @@ use crate::report::{Side, columns, human_power, write_whole};
 use crate::solve::file::{Program, lp};
 use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
 use crate::solve::random::Random;
+use crate::text;
 use crate::units::{Share, parse_micros};
 
 /// Choose nodes and a cap for each of many jobs, so that the total value is largest
@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn load(arguments: &Arguments) -> anyhow::Result<(Program, String)> {
     if let Some(path) = &arguments.instance {
         let source = path.display().to_string();
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {source}"))?;
+        let text = text::read_whole(path).with_context(|| format!("cannot read {source}"))?;
         let program = Program::from_json(&text).with_context(|| source.clone())?;
         return Ok((program, source));
     }

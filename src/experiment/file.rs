@@ -20,6 +20,7 @@ use crate::experiment::ready::repeated;
 use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::text;
 use crate::units::{Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
 
@@ -108,7 +109,7 @@ impl Seeds {
 /// Reads an experiment.
 pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
     let whole = Place::File(path.to_owned());
-    let text = std::fs::read_to_string(path).map_err(|error| whole.error(error))?;
+    let text = text::read_whole(path).map_err(|error| whole.error(error))?;
     parse(&text, path)
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{MachineType, NotTables, PState, Purpose, Tables, TaskType};
 use crate::rows::rows;
+use crate::text;
 use crate::units::{Span, Watts, parse_decimal};
 
 /// The columns of the file of machine types, in their order.
@@ -73,8 +74,7 @@ pub enum TablesError {
 }
 
 fn read(path: &Path) -> Result<String, TablesError> {
-    std::fs::read_to_string(path)
-        .map_err(|source| TablesError::Unreadable { path: path.to_owned(), source })
+    text::read(path).map_err(|source| TablesError::Unreadable { path: path.to_owned(), source })
 }
 
 /// A row of so many fields, or what is wrong with it.

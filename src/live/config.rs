@@ -16,6 +16,7 @@ use super::local::inheritance::{Bounds, Inheritance, Ulimit, Umask};
 use super::log::{Format, Level};
 use super::schedule::{Allowance, ScheduleSpec};
 use crate::policy::PolicySpec;
+use crate::text;
 use crate::units::Span;
 
 mod file;
@@ -286,7 +287,7 @@ impl Config {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = text::read_whole(path).map_err(unreadable)?;
         file::parse(&text, path, &Surroundings::here())
     }
 

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use crate::profile::{Configuration, Profile, Row, counted};
 use crate::rows::lines;
+use crate::text;
 
 mod error;
 mod field;
@@ -46,7 +47,7 @@ pub struct Sheet {
 impl Sheet {
     /// Reads a file.
     pub fn read(path: &Path, layout: &Layout) -> Result<Self, CsvError> {
-        let bytes = std::fs::read(path)
+        let bytes = text::read_bytes(path)
             .map_err(|source| CsvError::Unreadable { path: path.to_owned(), source })?;
         Sheet::decode(&bytes, path, layout)
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::rows::rows;
+use crate::text;
 use crate::units::{Instant, NodeId, parse_decimal};
 
 /// One node out of service for a while.
@@ -106,7 +107,7 @@ impl Outages {
     /// Reads a CSV file of `node,down,up` rows, times in seconds since the start of the log; an
     /// empty `up` means that the node does not come back.
     pub fn from_file(path: &Path, nodes: u32) -> Result<Self, OutageError> {
-        let text = std::fs::read_to_string(path)
+        let text = text::read(path)
             .map_err(|source| OutageError::Unreadable { path: path.to_owned(), source })?;
         Outages::from_csv(&text, path, nodes)
     }

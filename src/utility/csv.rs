@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{NotAUtility, Piece, Utilities, Utility, UtilityFunction};
 use crate::rows::rows;
+use crate::text;
 use crate::units::{Span, parse_decimal};
 
 /// The columns, in their order.
@@ -47,7 +48,7 @@ pub enum UtilityError {
 impl Utilities {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, UtilityError> {
-        let text = std::fs::read_to_string(path)
+        let text = text::read(path)
             .map_err(|source| UtilityError::Unreadable { path: path.to_owned(), source })?;
         Utilities::parse(&text, path)
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Application, Curve, Ips, Knot, Processors};
 use crate::rows::rows;
+use crate::text;
 use crate::units::{QuantityError, Watts, parse_decimal};
 
 #[cfg(test)]
@@ -101,7 +102,7 @@ struct Wrong {
 impl Table {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
-        let text = std::fs::read_to_string(path)
+        let text = text::read(path)
             .map_err(|source| TableError::Unreadable { path: path.to_owned(), source })?;
         Table::parse(&text, path)
     }

@@ -13,6 +13,7 @@ use super::essc::Tasks;
 use crate::heterogeneity::{Site, Tables, TablesError, TaskType};
 use crate::job::{ApplicationId, Job};
 use crate::rows::rows;
+use crate::text;
 use crate::units::{Instant, parse_decimal};
 use crate::utility::{Utilities, UtilityError, UtilityId};
 use crate::workload::Workload;
@@ -66,7 +67,7 @@ impl Tasks {
         let tables = Tables::read(&machines, &tables)?;
         let utilities = Utilities::read(&utilities)?;
         let site = Site { tables: Arc::new(tables), utilities: Arc::new(utilities) };
-        let text = std::fs::read_to_string(&tasks)
+        let text = text::read(&tasks)
             .map_err(|source| TasksError::Unreadable { path: tasks.clone(), source })?;
         let name = folder.file_name().map_or("tasks".into(), |name| name.to_string_lossy());
         Tasks::parse(&text, &tasks, &name, site)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::job::Terms;
 use crate::rows::rows;
+use crate::text;
 use crate::workload::Workload;
 
 const COLUMNS: [&str; 3] = ["job", "weight", "slowdown"];
@@ -41,7 +42,7 @@ pub enum TermsError {
 impl Workload {
     /// Gives jobs the terms a file has for their numbers. Jobs it does not name keep theirs.
     pub fn set_terms_from(&mut self, path: &Path) -> Result<(), TermsError> {
-        let text = std::fs::read_to_string(path)
+        let text = text::read(path)
             .map_err(|source| TermsError::Unreadable { path: path.to_owned(), source })?;
         self.set_terms(&text, path)
     }

@@ -327,3 +327,28 @@ fn budgets_times_and_lists_are_read_alike() {
     let beyond = run(&["compare", "--nodes", "0", "--outages", "out.csv"]);
     assert!(beyond.is_err());
 }
+
+/// Every reader of text gives a line of a megabyte up, and names the file and the line.
+#[test]
+fn a_line_without_end_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = format!("\n# {}\n", "x".repeat(1 << 20));
+    fs::write(folder.path().join("long.csv"), &long).unwrap();
+    fs::write(folder.path().join("long.swf"), &long).unwrap();
+    for arguments in [
+        &["simulate", "-w", "long.swf"][..],
+        &["workload", "info", "-w", "long.swf"],
+        &["simulate", "-b", "long.csv"],
+        &["simulate", "--outages", "long.csv"],
+        &["simulate", "--terms", "long.csv"],
+        &["simulate", "-p", "ppartition", "--machine", "long.csv"],
+        &["tune", "--machine", "long.csv", "--power", "1kW"],
+        &["profile", "import", "long.csv"],
+    ] {
+        let output = busbar(arguments, folder.path());
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(message.contains("long."), "{arguments:?}: {message}");
+        assert!(message.contains("line 2 has more than 65536 bytes"), "{arguments:?}: {message}");
+    }
+}

@@ -13,13 +13,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("call", &["spelling"]),
     ("rows", &[]),
     ("parallel", &[]),
-    ("variation", &["units", "spelling", "rows"]),
+    ("text", &[]),
+    ("variation", &["units", "text", "spelling", "rows"]),
     ("solve", &["units", "model", "variation"]),
-    ("utility", &["units", "rows"]),
-    ("heterogeneity", &["units", "rows", "utility"]),
+    ("utility", &["units", "text", "rows"]),
+    ("heterogeneity", &["units", "text", "rows", "utility"]),
     ("job", &["units", "utility"]),
-    ("machine", &["units", "variation"]),
-    ("budget", &["units", "rows", "machine"]),
+    ("machine", &["units", "text", "variation"]),
+    ("budget", &["units", "text", "rows", "machine"]),
     ("model", &["units", "job", "machine", "profile", "variation", "heterogeneity"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
@@ -46,20 +47,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dispatch", &["units", "job", "machine", "budget", "model", "queue", "ledger", "policy"]),
     (
         "workload",
-        &["units", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
+        &["units", "text", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
     ),
-    ("profile", &["units", "spelling", "rows"]),
+    ("profile", &["units", "text", "spelling", "rows"]),
     (
         "live",
         &[
-            "units", "rows", "spelling", "job", "machine", "budget", "profile", "model", "ledger",
-            "policy", "dispatch", "sim", "workload",
+            "units", "text", "rows", "spelling", "job", "machine", "budget", "profile", "model",
+            "ledger", "policy", "dispatch", "sim", "workload",
         ],
     ),
     (
         "sim",
         &[
-            "units", "rows", "machine", "budget", "model", "ledger", "policy", "dispatch",
+            "units", "text", "rows", "machine", "budget", "model", "ledger", "policy", "dispatch",
             "workload",
         ],
     ),
@@ -114,8 +115,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "experiment",
         &[
-            "units", "machine", "budget", "profile", "policy", "metrics", "workload", "report",
-            "sim", "scenario", "stage", "parallel",
+            "units", "text", "machine", "budget", "profile", "policy", "metrics", "workload",
+            "report", "sim", "scenario", "stage", "parallel",
         ],
     ),
     (
@@ -141,6 +142,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "text",
             "call",
             "heterogeneity",
             "job",

@@ -1,6 +1,6 @@
 //! `busbar profile import`: a table of measurements into the database.
 
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use super::{Database, counted, describe, existing};
 use crate::cli::{print, warn};
 use crate::profile::csv::{CapRange, Constant, Layout, MOST_SOCKETS, Renamed, Sheet};
 use crate::profile::{Store, StoreError};
+use crate::text;
 
 /// Read a table of measurements into the database, all of it or nothing
 ///
@@ -76,8 +77,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (name, sheet) = match arguments.table.as_os_str() == "-" {
         true => {
             let name = Path::new("standard input");
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+            let bytes =
+                text::read_lines(io::stdin().lock(), 0).context("cannot read standard input")?;
             (name, Sheet::decode(&bytes, name, &layout)?)
         }
         false => (&*arguments.table, Sheet::read(&arguments.table, &layout)?),

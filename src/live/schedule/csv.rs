@@ -13,6 +13,7 @@ use super::{Allowance, Plan, clock_face, parse_clock_face};
 use crate::budget::BudgetError;
 use crate::machine::Machine;
 use crate::rows::rows;
+use crate::text;
 
 /// When a row begins to hold.
 enum When {
@@ -22,7 +23,7 @@ enum When {
 
 /// Reads a file.
 pub(super) fn read(path: &Path, machine: &Machine, zone: &TimeZone) -> Result<Plan, BudgetError> {
-    let text = std::fs::read_to_string(path)
+    let text = text::read(path)
         .map_err(|source| BudgetError::Unreadable { path: path.to_owned(), source })?;
     parse(&text, path, machine, zone)
 }

@@ -6,6 +6,7 @@ use std::io;
 use super::intake::Intake;
 use super::line::{Fault, FaultKind};
 use super::record::{FIELD_NAMES, FIELDS, LARGEST};
+use crate::text::LongLine;
 
 /// Why a log could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +27,14 @@ pub enum SwfError {
         file: String,
         /// What the unpacker said.
         source: io::Error,
+    },
+    /// A line is longer than any record or comment is.
+    #[error("the log '{file}': {}", LongLine { line: *line })]
+    LongLine {
+        /// The path as given.
+        file: String,
+        /// Which line, from 1.
+        line: usize,
     },
     /// A line is not a record.
     #[error(

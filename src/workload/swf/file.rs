@@ -1,6 +1,6 @@
 //! Logs in files: plain or gzip, or on standard input.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -9,6 +9,10 @@ use flate2::read::MultiGzDecoder;
 use super::clean::{CleanLog, clean};
 use super::error::SwfError;
 use super::reader::{BadRecords, Log, read};
+use crate::text::{self, LongLine};
+
+/// How gzip begins.
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Reads the log in a file; see [`load`] for what it may be and [`read`] for what becomes of it.
 pub fn read_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<Log, SwfError> {
@@ -23,22 +27,35 @@ pub fn clean_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<CleanLog, S
 }
 
 /// The text of a log in a file, or on standard input for `-`. Gzip is known by its first bytes,
-/// whatever the file is called, and may have several members.
+/// whatever the file is called, and may have several members. A line that is too long is an error,
+/// and what comes after it is not even unpacked.
 pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, SwfError> {
     let path = path.as_ref();
-    let unreadable = |source| SwfError::Unreadable { file: name_of(path), source };
-    let bytes = if is_standard_input(path) {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(unreadable)?;
-        bytes
+    let name = || name_of(path);
+    let unreadable = |source| SwfError::Unreadable { file: name(), source };
+    let (mut input, size): (Box<dyn Read>, u64) = if is_standard_input(path) {
+        (Box::new(io::stdin().lock()), 0)
     } else {
-        fs::read(path).map_err(unreadable)?
+        let file = File::open(path).map_err(unreadable)?;
+        let size = file.metadata().map_or(0, |found| found.len());
+        (Box::new(file), size)
     };
-    if bytes.starts_with(b"\x1f\x8b") {
-        unpack(&bytes).map_err(|source| SwfError::Damaged { file: name_of(path), source })
+    let mut beginning = Vec::new();
+    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning).map_err(unreadable)?;
+    let mut whole = beginning.as_slice().chain(input);
+    let (read, is_packed) = if beginning == GZIP {
+        let mut packed = Vec::new();
+        whole.read_to_end(&mut packed).map_err(unreadable)?;
+        let expected = unpacked_size(&packed) as u64;
+        (text::read_lines(MultiGzDecoder::new(packed.as_slice()), expected), true)
     } else {
-        Ok(bytes)
-    }
+        (text::read_lines(whole, size), false)
+    };
+    read.map_err(|source| match text::long_line(&source) {
+        Some(LongLine { line }) => SwfError::LongLine { file: name(), line },
+        None if is_packed => SwfError::Damaged { file: name(), source },
+        None => unreadable(source),
+    })
 }
 
 fn is_standard_input(path: &Path) -> bool {
@@ -47,12 +64,6 @@ fn is_standard_input(path: &Path) -> bool {
 
 fn name_of(path: &Path) -> String {
     if is_standard_input(path) { "stdin".to_owned() } else { path.display().to_string() }
-}
-
-fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
-    let mut text = Vec::with_capacity(unpacked_size(packed));
-    MultiGzDecoder::new(packed).read_to_end(&mut text)?;
-    Ok(text)
 }
 
 /// The size the last member claims to have, held to what a log may shrink by: the claim is not to

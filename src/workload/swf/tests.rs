@@ -443,6 +443,35 @@ fn files_may_be_plain_or_gzip_whatever_their_name() {
     }
 }
 
+/// A gigabyte of one line fits in a megabyte of gzip; here, 64 MB of it. The reader stops in the line,
+/// whatever it is and whether bad records are to be skipped.
+#[test]
+fn a_line_without_end_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "1".repeat(64 << 20);
+    let comment = format!("; MaxProcs: 8\n;{long}\n{}", line_with(&[]));
+    let record = format!("; MaxProcs: 8\n{}\n{long}", line_with(&[]).trim_end());
+    for (text, line) in [(comment, 2), (record, 3)] {
+        for (name, bytes) in [("plain", text.clone().into_bytes()), ("gzip", gzip(text.as_bytes()))]
+        {
+            let path = folder.path().join(format!("{name}.swf"));
+            std::fs::write(&path, bytes).unwrap();
+            for bad in [BadRecords::Stop, BadRecords::Skip] {
+                let error = read_path(&path, bad).unwrap_err();
+                let file = path.display().to_string();
+                assert!(
+                    matches!(&error, SwfError::LongLine { line: found, .. } if *found == line),
+                    "{error}"
+                );
+                let message = error.to_string();
+                assert!(
+                    message.starts_with(&format!("the log '{file}': line {line} has more than"))
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn unreadable_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
