@@ -76,9 +76,18 @@ impl Processors {
 }
 
 impl Application {
-    /// The processors from the most to the least efficient: by what they draw without a cap, and
-    /// by place where that is the same.
+    /// The processors from the most to the least efficient, [as curves are
+    /// compared](Curve::by_efficiency), and by place where that is the same.
     pub fn by_efficiency(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.curves.len()).collect();
+        order.sort_by(|a, b| self.curves[*a].by_efficiency(&self.curves[*b]));
+        order
+    }
+
+    /// The processors by what they draw without a cap, from the least on, and by place where that is the
+    /// same. The PTune paper takes this for their efficiency, as all of its processors reach the same
+    /// speed.
+    pub fn by_draw(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.curves.len()).collect();
         order.sort_by_key(|processor| self.curves[*processor].most());
         order
@@ -95,10 +104,24 @@ mod tests {
     }
 
     #[test]
-    fn who_draws_least_is_most_efficient() {
+    fn who_draws_least_is_most_efficient_where_all_are_as_fast() {
         let curves = vec![curve(90), curve(70), curve(90), curve(80)];
         let application = Application { name: "EP".to_owned(), curves };
         assert_eq!(application.by_efficiency(), [1, 3, 0, 2]);
+        assert_eq!(application.by_draw(), [1, 3, 0, 2]);
+    }
+
+    /// All draw 300 W, some are faster; and one does the same for each watt on less.
+    #[test]
+    fn who_is_faster_on_the_same_power_is_more_efficient() {
+        let one = |watts, ips| {
+            let knot = Knot { power: Watts::from_watts(watts), ips: Ips::from_ips(ips) };
+            Curve::new(Watts::from_watts(150), vec![knot]).unwrap()
+        };
+        let curves = vec![one(300, 12), one(300, 14), one(150, 7), one(300, 13), one(300, 14)];
+        let application = Application { name: "SGEMM".to_owned(), curves };
+        assert_eq!(application.by_efficiency(), [1, 4, 2, 3, 0]);
+        assert_eq!(application.by_draw(), [2, 0, 1, 3, 4]);
     }
 
     #[test]

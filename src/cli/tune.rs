@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::cli::{curves, print};
 use crate::report::{Side, columns};
-use crate::solve::ptune::ceiling::ceiling;
-use crate::solve::ptune::{Even, Grant, Tuner, plain};
+use crate::solve::ptune::{Chosen, Even, Grant, Tuner, plain};
 use crate::units::Watts;
 use crate::variation::{Curve, Ips, Processors};
 
 /// Choose processors for a job, and a cap for each, so that it is fastest within its power
 ///
-/// The processors on offer are the most efficient ones of the machine: those that draw least
-/// without a cap. The job gets as many of them as make it fastest, which may be fewer.
+/// The processors on offer are those of the machine that are worth most to the job within its power:
+/// the most efficient ones where power is short, the fastest where it is not. The job gets as many
+/// of them as make it fastest, which may be fewer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar tune --power 3300W --processors 64
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "APP")]
     app: Option<String>,
 
-    /// How many processors are on offer, the most efficient ones first [default: all]
+    /// How many processors the job may have [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     processors: Option<u32>,
 
@@ -57,7 +57,8 @@ pub(super) struct Arguments {
 enum Greedy {
     /// Along concave hulls: the best division of concave curves, never slower than equal parts
     Hull,
-    /// As in the paper, portion by portion on the curves as measured
+    /// As in the paper: those that draw least without a cap, and portion by portion on the curves as
+    /// measured
     Plain,
 }
 
@@ -70,7 +71,6 @@ struct Answer<'a> {
     used_w: f64,
     gips: f64,
     bound_gips: f64,
-    ceiling_gips: f64,
     equal_parts: Option<EqualParts>,
     is_equal_parts: bool,
     processors: Vec<Capped<'a>>,
@@ -94,16 +94,13 @@ struct Capped<'a> {
 struct Tuned<'a> {
     processors: &'a Processors,
     application: &'a str,
-    /// The processors on offer, and their curves.
-    offered: Vec<usize>,
-    curves: Vec<&'a Curve>,
+    /// The curve of each processor.
+    curves: &'a [Curve],
     power: Watts,
-    grants: Vec<Grant>,
-    ips: Ips,
-    bound: Ips,
-    ceiling: Ips,
-    even: Option<Even>,
-    is_even: bool,
+    /// How many processors the job may have.
+    count: usize,
+    how: Greedy,
+    chosen: Chosen,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -123,40 +120,37 @@ fn tune<'a>(arguments: &Arguments, processors: &'a Processors) -> anyhow::Result
         Some(name) => processors.application(name)?,
         None => processors.applications().first().context("the machine runs no application")?,
     };
-    let mut offered = application.by_efficiency();
-    if let Some(asked) = arguments.processors {
-        let (asked, there) = (asked as usize, offered.len());
-        if asked > there {
-            bail!("--processors {asked}: the machine has {there}; offer as many or fewer");
-        }
-        offered.truncate(asked);
+    let curves: Vec<&Curve> = application.curves.iter().collect();
+    let count = arguments.processors.map_or(curves.len(), |asked| asked as usize);
+    if count > curves.len() {
+        let there = curves.len();
+        bail!("--processors {count}: the machine has {there}; offer as many or fewer");
     }
-    let curves: Vec<&Curve> = offered.iter().map(|place| &application.curves[*place]).collect();
     let power = arguments.power;
     let mut tuner = Tuner::new();
-    let tuning = tuner.tune(&curves, power).context("--power")?;
-    let mut tuned = Tuned {
-        processors,
-        application: &application.name,
-        power,
-        grants: tuning.grants.to_vec(),
-        ips: tuning.ips,
-        bound: tuning.bound,
-        ceiling: ceiling(&curves, power),
-        even: tuning.uniform,
-        is_even: tuning.is_uniform,
-        offered,
-        curves,
-    };
+    let mut chosen = tuner.choose(&curves, count, power).context("--power")?;
     if arguments.greedy == Greedy::Plain {
         let delta = arguments.delta.unwrap_or(plain::DELTA);
         if delta == Watts::ZERO {
             bail!("--delta 0W moves nothing; write a portion, such as 1W");
         }
-        let greedy = plain::tune(&tuned.curves, power, delta).context("--power")?;
-        (tuned.grants, tuned.ips, tuned.is_even) = (greedy.grants, greedy.ips, false);
+        let mut offered = application.by_draw();
+        offered.truncate(count);
+        let curves: Vec<&Curve> = offered.iter().map(|place| curves[*place]).collect();
+        let greedy = plain::tune(&curves, power, delta).context("--power")?;
+        let grant = |grant: Grant| Grant { candidate: offered[grant.candidate], cap: grant.cap };
+        chosen = Chosen {
+            grants: greedy.grants.into_iter().map(grant).collect(),
+            ips: greedy.ips,
+            uniform: Even::of(curves.len(), power, |place| curves[place]),
+            is_uniform: false,
+            bound: chosen.bound,
+            offered,
+        };
     }
-    Ok(tuned)
+    let (name, curves) = (&application.name, &application.curves);
+    let how = arguments.greedy;
+    Ok(Tuned { processors, application: name, curves, power, count, how, chosen })
 }
 
 /// Processors in the table at most.
@@ -164,53 +158,72 @@ const MOST_ROWS: usize = 20;
 
 impl Tuned<'_> {
     fn used(&self) -> Watts {
-        self.grants.iter().map(|grant| grant.cap).sum()
+        self.chosen.grants.iter().map(|grant| grant.cap).sum()
     }
 
     fn name(&self, grant: &Grant) -> &str {
-        &self.processors.names()[self.offered[grant.candidate]]
+        &self.processors.names()[grant.candidate]
     }
 
     fn answer(&self) -> Answer<'_> {
         let capped = |grant: &Grant| Capped {
-            processor: &self.processors.names()[self.offered[grant.candidate]],
+            processor: &self.processors.names()[grant.candidate],
             cap_w: grant.cap.as_f64(),
             gips: self.curves[grant.candidate].at(grant.cap).billions(),
         };
         Answer {
             application: self.application,
-            offered: self.curves.len(),
+            offered: self.chosen.offered.len(),
             power_w: self.power.as_f64(),
             used_w: self.used().as_f64(),
-            gips: self.ips.billions(),
-            bound_gips: self.bound.billions(),
-            ceiling_gips: self.ceiling.billions(),
-            equal_parts: self.even.map(|even| EqualParts {
+            gips: self.chosen.ips.billions(),
+            bound_gips: self.chosen.bound.billions(),
+            equal_parts: self.chosen.uniform.map(|even| EqualParts {
                 processors: even.processors,
                 cap_w: even.cap.as_f64(),
                 gips: even.ips.billions(),
             }),
-            is_equal_parts: self.is_even,
-            processors: self.grants.iter().map(capped).collect(),
+            is_equal_parts: self.chosen.is_uniform,
+            processors: self.chosen.grants.iter().map(capped).collect(),
         }
+    }
+
+    /// How much faster any other choice could be, rounded up: nothing is said to be best that is not
+    /// known to be.
+    fn bound(&self) -> String {
+        let Chosen { ips, bound, .. } = self.chosen;
+        let claim = match self.count {
+            1 => "no choice of one processor, under any cap, is faster".to_owned(),
+            count => format!("no choice of up to {count} processors, under any caps, is faster"),
+        };
+        if bound <= ips {
+            return format!("{bound}, reached: {claim}");
+        }
+        let more = 100.0 * (bound.ips() - ips.ips()) as f64 / ips.ips() as f64;
+        format!("{bound}, at most {:.4} % more: {claim}", (more * 1e4).ceil() / 1e4)
     }
 
     fn describe(&self, source: &str) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
         let more = |than: Ips, ips: Ips| 100.0 * (ips.billions() / than.billions() - 1.0);
-        let (runs, offered) = (self.grants.len(), self.curves.len());
+        let (runs, offered) = (self.chosen.grants.len(), self.chosen.offered.len());
         let there = self.processors.names().len();
         line("machine", source.to_owned());
         line("application", self.application.to_owned());
-        line("on offer", format!("{offered} of {there} processors, the most efficient"));
+        let which = match self.how {
+            Greedy::Hull if offered == there => "",
+            Greedy::Hull => ", worth most within the power",
+            Greedy::Plain => ", those that draw least without a cap first",
+        };
+        line("on offer", format!("{offered} of {there} processors{which}"));
         line("runs on", format!("{runs} of them; {} stay free", offered - runs));
         line("power", format!("{} of {}", self.used(), self.power));
-        line("speed", self.ips.to_string());
-        if let Some(even) = self.even {
-            let change = more(even.ips, self.ips);
+        line("speed", self.chosen.ips.to_string());
+        if let Some(even) = self.chosen.uniform {
+            let change = more(even.ips, self.chosen.ips);
             let how = if change < 0.0 { "slower" } else { "faster" };
-            let comparison = if self.is_even {
+            let comparison = if self.chosen.is_uniform {
                 "kept, as nothing better was found".to_owned()
             } else {
                 format!("{}, the job is {:.2} % {how}", even.ips, change.abs())
@@ -218,9 +231,7 @@ impl Tuned<'_> {
             let (count, cap) = (even.processors, even.cap);
             line("equal parts", format!("{count} processors at {cap}: {comparison}"));
         }
-        let bound = |limit: Ips| format!("{limit}, {:.4} % more", more(self.ips, limit).max(0.0));
-        line("bound", format!("{}: with the first of these processors", bound(self.bound)));
-        line("ceiling", format!("{}: with any of them, in part", bound(self.ceiling)));
+        line("bound", self.bound());
         text.push('\n');
         let headings = [
             ("processor", Side::Left),
@@ -228,8 +239,8 @@ impl Tuned<'_> {
             ("without a cap", Side::Right),
             ("speed", Side::Right),
         ];
-        let rows = self.grants.iter().take(MOST_ROWS).map(|grant| {
-            let curve = self.curves[grant.candidate];
+        let rows = self.chosen.grants.iter().take(MOST_ROWS).map(|grant| {
+            let curve = &self.curves[grant.candidate];
             vec![
                 self.name(grant).to_owned(),
                 grant.cap.to_string(),

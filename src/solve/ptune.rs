@@ -2,8 +2,9 @@
 //! the job is fastest within its power (Gholkar, Mueller and Rountree: Power tuning for HPC jobs
 //! under manufacturing variations).
 //!
-//! A job is as fast as its processors together. Those that draw least without a cap are taken
-//! first; how many is what is to be found, since on few processors each can run fast, and on many
+//! A job is as fast as its processors together. Those that do most for each watt are taken first
+//! (in the paper those that draw least without a cap, which is the same where all are equally fast);
+//! how many is what is to be found, since on few processors each can run fast, and on many
 //! each has to be held low. The paper moves small portions of power from the processor that loses
 //! least to the one that gains most. Along concave hulls that ends in one division, and `filling`
 //! goes there directly: the steepest stretches of all hulls are fed first. For one processor more,
@@ -16,19 +17,20 @@
 //! lies below its hull; [`Tuning::bound`] says how much that may be. What is returned is never
 //! slower than the same power in equal parts.
 //!
-//! [`plain`] is the greedy of the paper, for comparison. [`ceiling`] is a bound that holds for any
-//! choice of processors, not only for the most efficient ones.
+//! [`Tuner::choose`] picks among more processors than the job may have, with a bound that holds for
+//! any choice of them. [`plain`] is the greedy of the paper, for comparison.
 
 use crate::units::Watts;
 use crate::variation::{Curve, Ips};
 
-pub mod ceiling;
+mod choice;
 mod even;
 mod filling;
 pub mod plain;
 #[cfg(test)]
 mod tests;
 
+use choice::Market;
 pub use even::Even;
 use filling::{Division, Filling};
 
@@ -53,6 +55,25 @@ pub struct Tuning<'t> {
     pub bound: Ips,
     /// The same power in equal parts, on as many processors as it feeds; none where processors of a
     /// given set need more than equal parts.
+    pub uniform: Option<Even>,
+    /// Whether the division is that in equal parts, because no better one was found.
+    pub is_uniform: bool,
+}
+
+/// Processors that were picked for a job, and how its power is divided among them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// The processors that were on offer, by their place among the candidates, from the most efficient
+    /// on.
+    pub offered: Vec<usize>,
+    /// Those it gets, in the same order; each by its place among the candidates.
+    pub grants: Vec<Grant>,
+    /// How fast it is on them.
+    pub ips: Ips,
+    /// No choice among the candidates, of as many as were asked for or fewer, with any caps, makes it
+    /// faster than this.
+    pub bound: Ips,
+    /// The same power in equal parts, on as many of the offered processors as it feeds.
     pub uniform: Option<Even>,
     /// Whether the division is that in equal parts, because no better one was found.
     pub is_uniform: bool,
@@ -101,8 +122,8 @@ enum Choice {
 /// nothing once it has seen as many processors as it will see.
 #[derive(Debug, Default)]
 pub struct Tuner {
-    /// What each candidate draws without a cap, and its place: sorted, the order of efficiency.
-    order: Vec<(Watts, u32)>,
+    /// The places of the candidates in the order of their efficiency.
+    order: Vec<u32>,
     filling: Filling,
     grants: Vec<Grant>,
 }
@@ -118,7 +139,7 @@ impl Tuner {
     pub fn tune(&mut self, candidates: &[&Curve], budget: Watts) -> Result<Tuning<'_>, TuneError> {
         self.sort(candidates)?;
         let order = &self.order;
-        let processor = |place: usize| candidates[order[place].1 as usize];
+        let processor = |place: usize| candidates[order[place] as usize];
         let most = self.filling.begin(budget, (0..order.len()).map(processor));
         let mut best: Option<(Division, usize)> = None;
         let mut bound = Ips::ZERO;
@@ -133,10 +154,54 @@ impl Tuner {
         match best {
             Some(best) => Ok(self.conclude(candidates, budget, Choice::Free, best, bound)),
             None => {
-                let needed = candidates[self.order[0].1 as usize].least();
+                let needed = candidates[self.order[0] as usize].least();
                 Err(TuneError::TooLittle { budget, processors: 1, needed })
             }
         }
+    }
+
+    /// The fastest that is found on at most so many of the candidates: of those that are worth most at
+    /// the price of power at which they just fit into it, and of the most efficient ones. Where two
+    /// are equally fast, the one with fewer processors.
+    pub fn choose(
+        &mut self,
+        candidates: &[&Curve],
+        count: usize,
+        budget: Watts,
+    ) -> Result<Chosen, TuneError> {
+        let least = candidates.iter().map(|curve| curve.least()).min().ok_or(TuneError::Nobody)?;
+        let runs = |place: &usize| candidates[*place].least() <= budget;
+        let mut by_efficiency: Vec<usize> = (0..candidates.len()).filter(runs).collect();
+        by_efficiency.sort_by(|a, b| candidates[*a].by_efficiency(candidates[*b]));
+        let curves: Vec<&Curve> = by_efficiency.iter().map(|place| candidates[*place]).collect();
+        let market = Market::new(&curves, count, budget);
+        let (bound, [low, high]) = market.clear();
+        let most_efficient = (0..curves.len()).collect();
+        let mut best: Option<Chosen> = None;
+        for mut ranks in [most_efficient, market.order(low), market.order(high)] {
+            ranks.truncate(count);
+            ranks.sort_unstable();
+            let offered: Vec<&Curve> = ranks.iter().map(|rank| curves[*rank]).collect();
+            let Ok(tuning) = self.tune(&offered, budget) else { continue };
+            let is_better =
+                |best: &Chosen| (tuning.ips, best.grants.len()) > (best.ips, tuning.grants.len());
+            if best.as_ref().is_none_or(is_better) {
+                let place = |rank: &usize| by_efficiency[*rank];
+                let grant = |grant: &Grant| Grant {
+                    candidate: place(&ranks[grant.candidate]),
+                    cap: grant.cap,
+                };
+                best = Some(Chosen {
+                    offered: ranks.iter().map(place).collect(),
+                    grants: tuning.grants.iter().map(grant).collect(),
+                    ips: tuning.ips,
+                    bound: Ips::from_ips(bound),
+                    uniform: tuning.uniform,
+                    is_uniform: tuning.is_uniform,
+                });
+            }
+        }
+        best.ok_or(TuneError::TooLittle { budget, processors: 1, needed: least })
     }
 
     /// The same processors with another budget: all of them run, and each gets a new cap.
@@ -147,7 +212,7 @@ impl Tuner {
     ) -> Result<Tuning<'_>, TuneError> {
         self.sort(processors)?;
         let order = &self.order;
-        let processor = |place: usize| processors[order[place].1 as usize];
+        let processor = |place: usize| processors[order[place] as usize];
         let all = processors.len();
         if self.filling.begin(budget, (0..all).map(processor)) < all {
             let needed = processors.iter().map(|curve| curve.least()).sum();
@@ -161,9 +226,11 @@ impl Tuner {
 
     fn sort(&mut self, candidates: &[&Curve]) -> Result<(), TuneError> {
         self.order.clear();
-        let drawn = candidates.iter().zip(0..).map(|(curve, place)| (curve.most(), place));
-        self.order.extend(drawn);
-        self.order.sort_unstable();
+        self.order.extend((0..).take(candidates.len()));
+        self.order.sort_unstable_by(|a, b| {
+            let [first, second] = [a, b].map(|place| candidates[*place as usize]);
+            first.by_efficiency(second).then(a.cmp(b))
+        });
         if self.order.is_empty() { Err(TuneError::Nobody) } else { Ok(()) }
     }
 
@@ -176,7 +243,7 @@ impl Tuner {
         (division, count): (Division, usize),
         bound: Ips,
     ) -> Tuning<'_> {
-        let in_order = |place: usize| candidates[self.order[place].1 as usize];
+        let in_order = |place: usize| candidates[self.order[place] as usize];
         let even = Even::of(self.order.len(), budget, in_order);
         let even = even.filter(|even| choice == Choice::Free || even.processors == count);
         let better = even.filter(|even| even.ips > division.ips);
@@ -188,7 +255,7 @@ impl Tuner {
                 Some(even) => even.cap.min(curve.most()),
                 None => self.filling.cap(&division, place, curve),
             };
-            self.grants.push(Grant { candidate: self.order[place].1 as usize, cap });
+            self.grants.push(Grant { candidate: self.order[place] as usize, cap });
         }
         Tuning {
             grants: &self.grants,

@@ -8,6 +8,7 @@
 //!
 //! Power and speed are whole numbers, and so is every comparison of slopes by which a hull is made.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::units::Watts;
@@ -96,6 +97,8 @@ pub struct Curve {
     knots: Vec<Knot>,
     /// From the first knot to the last, ever flatter; none if there is one knot.
     hull: Vec<Segment>,
+    /// The knot at which it does most for each watt.
+    most_efficient: Knot,
 }
 
 /// Why points are no curve.
@@ -149,7 +152,12 @@ impl Curve {
             }
         }
         let hull = hull(&knots);
-        Ok(Curve { knots, hull })
+        let better = |best: Knot, knot: &Knot| {
+            let more = times(knot.ips, best.power) > times(best.ips, knot.power);
+            if more { *knot } else { best }
+        };
+        let most_efficient = knots.iter().fold(knots[0], better);
+        Ok(Curve { knots, hull, most_efficient })
     }
 
     fn first(&self) -> Knot {
@@ -214,11 +222,15 @@ impl Curve {
 
     /// The knot at which it does most for each watt; the first of several.
     pub fn most_efficient(&self) -> Knot {
-        let better = |best: Knot, knot: &Knot| {
-            let more = times(knot.ips, best.power) > times(best.ips, knot.power);
-            if more { *knot } else { best }
-        };
-        self.knots.iter().fold(self.first(), better)
+        self.most_efficient
+    }
+
+    /// Which of two processors comes first: the one that does more for each watt, each where it does
+    /// most; if that is the same, the one that is faster without a cap.
+    pub fn by_efficiency(&self, other: &Curve) -> Ordering {
+        let (own, others) = (self.most_efficient, other.most_efficient);
+        let efficiency = times(others.ips, own.power).cmp(&times(own.ips, others.power));
+        efficiency.then(other.peak().cmp(&self.peak()))
     }
 }
 

@@ -20,6 +20,7 @@ mod layering;
 mod live_order;
 #[cfg(feature = "live")]
 mod local;
+mod measured;
 mod parm;
 mod plain;
 mod ppartition;

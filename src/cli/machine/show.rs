@@ -13,7 +13,7 @@ use crate::variation::{Application, Curve, Processors};
 /// Show how far apart the processors of a machine are
 ///
 /// The table has a row for each application. The plots show one of them on three processors: the
-/// most efficient, the one in the middle and the least efficient, by what they draw without a cap.
+/// most efficient, the one in the middle and the least efficient, each by its best point.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// Curves in a .csv file; docs/variation.md describes it [default: catalyst, made up]

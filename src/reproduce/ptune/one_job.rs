@@ -82,7 +82,7 @@ pub(super) fn draw(
     let mut tuner = Tuner::new();
     let mut cases = Vec::new();
     for (application, noisy) in quiet.applications().iter().zip(noisy.applications()) {
-        let order = application.by_efficiency();
+        let order = application.by_draw();
         for size in SIZES {
             for (mix, Mix { quartiles, .. }) in MIXES.iter().enumerate() {
                 let chosen = pick(&mut numbers, &order, quartiles, size);

@@ -1,8 +1,9 @@
 //! Divisions worked out by hand, and against a dynamic program that tries every milliwatt.
 
+use std::cmp::Reverse;
+
 use proptest::prelude::*;
 
-use super::ceiling::ceiling;
 use super::*;
 use crate::variation::Knot;
 
@@ -24,14 +25,15 @@ fn caps(grants: &[Grant]) -> Vec<(usize, u64)> {
 
 #[test]
 fn steep_stretches_are_fed_first() {
-    // Slopes 4 and 1; 3 and 2. The second draws less without a cap and comes first.
+    // Slopes 4 and 1; 3 and 2. Both do most for each milliwatt at their least, and equally much; the
+    // first is faster without a cap and comes first.
     let slow = curve(&[(10, 100), (20, 140), (40, 160)]);
     let thrifty = curve(&[(10, 100), (20, 130), (30, 150)]);
     let curves = [&slow, &thrifty];
     let mut tuner = Tuner::new();
     // 20 feed both at their least. Of 25 more, 10 bring 40, 10 bring 30, and 5 bring 10.
     let tuning = tuner.tune(&curves, milliwatts(45)).unwrap();
-    assert_eq!(caps(tuning.grants), [(1, 25), (0, 20)]);
+    assert_eq!(caps(tuning.grants), [(0, 20), (1, 25)]);
     assert_eq!((tuning.ips.ips(), tuning.bound.ips()), (280, 280));
     assert!(!tuning.is_uniform);
     // 22 each: the first is at 142 after the stretch of slope 4, the other at 134.
@@ -42,11 +44,11 @@ fn steep_stretches_are_fed_first() {
     assert_eq!(tuning.power(), milliwatts(45));
     // More than anybody can use is not handed out.
     let tuning = tuner.tune(&curves, milliwatts(500)).unwrap();
-    assert_eq!(caps(tuning.grants), [(1, 30), (0, 40)]);
+    assert_eq!(caps(tuning.grants), [(0, 40), (1, 30)]);
     // As few as run: one, and then all it can use.
     let tuning = tuner.tune(&curves, milliwatts(19)).unwrap();
-    assert_eq!(caps(tuning.grants), [(1, 19)]);
-    assert_eq!(tuning.ips.ips(), 127);
+    assert_eq!(caps(tuning.grants), [(0, 19)]);
+    assert_eq!(tuning.ips.ips(), 136);
 }
 
 #[test]
@@ -81,6 +83,41 @@ fn equal_parts_are_kept_where_nothing_better_is_found() {
     let dented = curve(&[(10, 10), (15, 11), (20, 100)]);
     let tuning = tuner.retune(&[&dented], milliwatts(15)).unwrap();
     assert_eq!((tuning.ips.ips(), tuning.bound.ips()), (11, 55));
+}
+
+/// All draw the same and cannot draw less, and some are faster: those are taken, and that is known to be
+/// the best. Where power is plenty, the fastest are taken although others do more for each milliwatt;
+/// where it is short, those are.
+#[test]
+fn the_processors_that_are_right_are_taken() {
+    let fixed = [12, 14, 11, 13, 14].map(|ips| curve(&[(300, ips)]));
+    let fixed: Vec<&Curve> = fixed.iter().collect();
+    let mut tuner = Tuner::new();
+    let chosen = tuner.choose(&fixed, 5, milliwatts(1000)).unwrap();
+    assert_eq!(caps(&chosen.grants), [(1, 300), (4, 300), (3, 300)]);
+    assert_eq!((chosen.ips.ips(), chosen.bound.ips(), chosen.offered.len()), (41, 41, 5));
+    let chosen = tuner.choose(&fixed, 2, milliwatts(1000)).unwrap();
+    assert_eq!(chosen.offered, [1, 4]);
+    assert_eq!((chosen.ips.ips(), chosen.bound.ips()), (28, 28));
+
+    let thrifty = curve(&[(10, 100)]);
+    let fast = curve(&[(20, 150), (50, 300)]);
+    let two = [&thrifty, &fast];
+    for (budget, offered, ips) in [(60, 1, 300), (15, 0, 100)] {
+        let chosen = tuner.choose(&two, 1, milliwatts(budget)).unwrap();
+        assert_eq!((&chosen.offered[..], chosen.ips.ips()), (&[offered][..], ips));
+        assert_eq!(chosen.bound.ips(), ips);
+    }
+    // Who is most efficient needs more than there is.
+    let large = curve(&[(30, 900)]);
+    let chosen = tuner.choose(&[&large, &thrifty], 2, milliwatts(29)).unwrap();
+    assert_eq!(caps(&chosen.grants), [(1, 10)]);
+    assert_eq!(chosen.bound.ips(), 100);
+    assert_eq!(
+        tuner.choose(&[&large, &thrifty], 2, milliwatts(9)),
+        Err(TuneError::TooLittle { budget: milliwatts(9), processors: 1, needed: milliwatts(10) })
+    );
+    assert_eq!(tuner.choose(&[], 2, milliwatts(9)), Err(TuneError::Nobody));
 }
 
 #[test]
@@ -121,15 +158,27 @@ fn the_plain_greedy_by_hand() {
     assert!(tuned.ips < even.ips, "{tuned:?}");
 }
 
-/// The best division of a budget among the first processors in their order, for each number of them:
-/// every milliwatt is tried.
+/// The most that a processor does for each milliwatt, in parts so small that no two fractions of these
+/// curves are taken for one.
+fn most_for_each(curve: &Curve) -> u64 {
+    let knots = curve.knots().iter();
+    knots.map(|knot| (knot.ips.ips() << 30) / knot.power.milliwatts()).max().unwrap()
+}
+
+/// From the one that does most for each milliwatt on.
+fn by_efficiency<'c>(curves: &[&'c Curve]) -> Vec<&'c Curve> {
+    let mut order = curves.to_vec();
+    order.sort_by_key(|curve| (Reverse(most_for_each(curve)), Reverse(curve.peak())));
+    order
+}
+
+/// The best division of a budget among the first of these processors, for each number of them: every
+/// milliwatt is tried.
 fn exact(curves: &[&Curve], budget: u64) -> Vec<Option<u64>> {
-    let mut order: Vec<&Curve> = curves.to_vec();
-    order.sort_by_key(|curve| curve.most());
     // What is reached with so much power at most.
     let mut reached: Vec<Option<u64>> = vec![Some(0); budget as usize + 1];
     let mut answers = Vec::new();
-    for curve in order {
+    for curve in curves {
         let (least, most) = (curve.least().milliwatts(), curve.most().milliwatts());
         let with = |power: u64| {
             let ways = (least..=most.min(power)).filter_map(|own| {
@@ -183,7 +232,7 @@ proptest! {
     fn concave_curves_get_the_best(curves in any_curves(), budget in 5u64..150) {
         let curves: Vec<Curve> = curves.iter().map(concave).collect();
         let curves: Vec<&Curve> = curves.iter().collect();
-        let exact = exact(&curves, budget);
+        let exact = exact(&by_efficiency(&curves), budget);
         let mut tuner = Tuner::new();
         match tuner.tune(&curves, milliwatts(budget)) {
             Ok(tuning) => {
@@ -193,7 +242,6 @@ proptest! {
                 // The fewest processors that do it.
                 let fewest = exact.iter().position(|ips| *ips == best).unwrap() + 1;
                 prop_assert_eq!(tuning.grants.len(), fewest);
-                prop_assert!(ceiling(&curves, milliwatts(budget)) >= tuning.ips);
             }
             Err(_) => prop_assert_eq!(exact[0], None),
         }
@@ -210,35 +258,18 @@ proptest! {
     #[test]
     fn other_curves_are_within_the_bound(curves in any_curves(), budget in 5u64..150) {
         let curves: Vec<&Curve> = curves.iter().collect();
-        let exact = exact(&curves, budget);
+        let exact = exact(&by_efficiency(&curves), budget);
         let mut tuner = Tuner::new();
         if let Ok(tuning) = tuner.tune(&curves, milliwatts(budget)) {
             check(&tuning, &curves, budget);
             let best = exact.iter().flatten().max().copied().unwrap();
             prop_assert!((tuning.ips.ips()..=tuning.bound.ips()).contains(&best));
-            prop_assert!(ceiling(&curves, milliwatts(budget)).ips() >= best);
-            let plain = plain::tune(&curves, milliwatts(budget), milliwatts(1)).unwrap();
-            prop_assert!(plain.ips.ips() <= best);
-            let held: Watts = plain.grants.iter().map(|grant| grant.cap).sum();
-            prop_assert!(held <= milliwatts(budget));
         }
         if let Ok(tuning) = tuner.retune(&curves, milliwatts(budget)) {
             check(&tuning, &curves, budget);
             prop_assert_eq!(tuning.grants.len(), curves.len());
             prop_assert!(exact[curves.len() - 1].unwrap() <= tuning.bound.ips());
         }
-    }
-
-    /// Any choice of processors stays below the ceiling, not only the most efficient ones.
-    #[test]
-    fn nobody_breaks_the_ceiling(
-        curves in any_curves(), budget in 5u64..150, chosen in prop::collection::vec(any::<bool>(), 6)
-    ) {
-        let all: Vec<&Curve> = curves.iter().collect();
-        let some = all.iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen);
-        let some: Vec<&Curve> = some.map(|(curve, _)| *curve).collect();
-        let ceiling = ceiling(&all, milliwatts(budget)).ips();
-        prop_assert!(exact(&some, budget).iter().flatten().all(|ips| *ips <= ceiling));
     }
 
     /// The greedy needs no hull where there is no dent: in the smallest portions it is the best, too,
@@ -248,8 +279,77 @@ proptest! {
         let curves: Vec<Curve> = curves.iter().map(concave).collect();
         let curves: Vec<&Curve> = curves.iter().collect();
         if let Ok(plain) = plain::tune(&curves, milliwatts(budget), milliwatts(1)) {
-            let best = exact(&curves, budget).iter().flatten().max().copied().unwrap();
+            let mut by_draw = curves.clone();
+            by_draw.sort_by_key(|curve| curve.most());
+            let best = exact(&by_draw, budget).iter().flatten().max().copied().unwrap();
             prop_assert!(plain.ips.ips() + 40 >= best, "{} {}", plain.ips, best);
+        }
+    }
+}
+
+/// The fastest that any choice of so many of these processors is, or of fewer: every choice is tried, and
+/// for each every milliwatt.
+fn best_of_any(curves: &[&Curve], count: usize, budget: u64) -> Option<u64> {
+    let choices = (1u32..1 << curves.len()).filter(|choice| choice.count_ones() as usize <= count);
+    let speed = |choice: u32| {
+        let is_in = |place: &usize| choice & 1 << place != 0;
+        let some: Vec<&Curve> =
+            (0..curves.len()).filter(is_in).map(|place| curves[place]).collect();
+        exact(&some, budget)[some.len() - 1]
+    };
+    choices.filter_map(speed).max()
+}
+
+fn any_fixed() -> impl Strategy<Value = Vec<Curve>> {
+    let ips = prop::collection::vec(1u64..50, 1..6);
+    (5u64..30, ips).prop_map(|(power, ips)| ips.iter().map(|ips| curve(&[(power, *ips)])).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever the paper's greedy makes of a curve, it stays within its power and below the best.
+    #[test]
+    fn the_plain_greedy_is_sound(curves in any_curves(), budget in 5u64..150) {
+        let curves: Vec<&Curve> = curves.iter().collect();
+        if let Ok(plain) = plain::tune(&curves, milliwatts(budget), milliwatts(1)) {
+            let held: Watts = plain.grants.iter().map(|grant| grant.cap).sum();
+            prop_assert!(held <= milliwatts(budget));
+            let best = best_of_any(&curves, curves.len(), budget);
+            prop_assert!(Some(plain.ips.ips()) <= best);
+        }
+    }
+
+    /// No choice is faster than the bound, however many processors it may have.
+    #[test]
+    fn nobody_breaks_the_bound(curves in any_curves(), budget in 5u64..150, count in 1usize..6) {
+        let curves: Vec<&Curve> = curves.iter().collect();
+        let best = best_of_any(&curves, count, budget);
+        match Tuner::new().choose(&curves, count, milliwatts(budget)) {
+            Ok(chosen) => {
+                let best = best.unwrap();
+                prop_assert!(chosen.ips.ips() <= best && best <= chosen.bound.ips());
+                prop_assert!(chosen.grants.len() <= chosen.offered.len().min(count));
+                let held: Watts = chosen.grants.iter().map(|grant| grant.cap).sum();
+                prop_assert!(held <= milliwatts(budget));
+                let speed = |grant: &Grant| curves[grant.candidate].at(grant.cap).ips();
+                prop_assert_eq!(chosen.grants.iter().map(speed).sum::<u64>(), chosen.ips.ips());
+                prop_assert!(chosen.grants.iter().all(|g| chosen.offered.contains(&g.candidate)));
+            }
+            Err(_) => prop_assert_eq!(best, None),
+        }
+    }
+
+    /// Processors that draw the same and nothing else: the choice is the best one, and the bound says so.
+    #[test]
+    fn the_fastest_of_equals_are_taken(
+        curves in any_fixed(), budget in 5u64..150, count in 1usize..6
+    ) {
+        let curves: Vec<&Curve> = curves.iter().collect();
+        let best = best_of_any(&curves, count, budget);
+        if let Ok(chosen) = Tuner::new().choose(&curves, count, milliwatts(budget)) {
+            prop_assert_eq!(Some(chosen.ips.ips()), best);
+            prop_assert_eq!(chosen.bound, chosen.ips);
         }
     }
 }
