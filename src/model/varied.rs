@@ -38,6 +38,8 @@ pub struct Varied {
 struct OnAll {
     /// The processors from the most to the least efficient.
     by_efficiency: Vec<u32>,
+    /// The least that the first so many of them can be held at together.
+    least_of_first: Vec<Watts>,
     /// The speed of all of them without a cap.
     peak: u128,
     /// The most and the least that one of them can be held at.
@@ -51,8 +53,14 @@ impl OnAll {
     fn of(application: &Application) -> Self {
         let curves = &application.curves;
         let thriftiest = curves.iter().min_by_key(|curve| curve.least());
+        let by_efficiency = application.by_efficiency();
+        let least_of_first = by_efficiency.iter().scan(Watts::ZERO, |sum, place| {
+            *sum += curves[*place].least();
+            Some(*sum)
+        });
         OnAll {
-            by_efficiency: application.by_efficiency().into_iter().map(|p| p as u32).collect(),
+            least_of_first: least_of_first.collect(),
+            by_efficiency: by_efficiency.into_iter().map(|place| place as u32).collect(),
             peak: curves.iter().map(|curve| u128::from(curve.peak().ips())).sum(),
             most: curves.iter().map(Curve::most).fold(Watts::ZERO, Watts::max),
             least: thriftiest.map_or(Watts::ZERO, Curve::least),
@@ -112,6 +120,12 @@ impl Varied {
     /// The processors from the most to the least efficient for an application.
     pub fn by_efficiency(&self, application: usize) -> &[u32] {
         &self.applications[application].by_efficiency
+    }
+
+    /// How many processors can run at once on so much power, the most efficient ones for an application.
+    pub fn fed(&self, application: usize, power: Watts) -> u64 {
+        let sums = &self.applications[application].least_of_first;
+        sums.partition_point(|sum| *sum <= power) as u64
     }
 
     /// What a processor holds under a cap.

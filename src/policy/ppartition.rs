@@ -4,14 +4,16 @@
 //! Rule: if as many processors are free as a job asks for, it is offered the most efficient of them, and
 //! a share of the machine's power in proportion to what it asks for; PTune says which of the
 //! processors and which caps make the best of it. If so much power is not free, and PTune has use for
-//! fewer processors, its share is what those are of all that are busy; and what is missing is taken
-//! from every running job in proportion to what that has. Each of those is tuned again on its own
+//! fewer processors, its share is what those are of all that are busy; if more is free than that, it
+//! has all that is free; and otherwise what is missing is taken from every running job in proportion to
+//! what that has, and from others what one cannot give. Each of those is tuned again on its own
 //! processors. If too little comes together, nothing changes, and the job waits until another ends.
 //! What jobs give back when they end, and nobody can start with, goes to the running jobs that gain
 //! most by it, if it is a watt or more; of that the paper says nothing.
+//! [`Sharing::Paper`] is the rule to the letter of the paper.
 //!
 //! A job that is squeezed onto few processors keeps them for all of its life, and may take very long.
-//! With `fewest`, which is not in the paper, it waits instead. One that could not be fed even alone is
+//! So one for which there are too few (`fewest`, which is not in the paper) waits instead. One that could not be fed even alone is
 //! given up.
 //!
 //! Jobs come from a conventional dispatcher with [three queues](super::three_queues).
@@ -25,7 +27,7 @@
 mod partition;
 mod spec;
 
-pub use spec::{First, PpartitionSpec};
+pub use spec::{First, PpartitionSpec, Sharing};
 
 use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
@@ -66,10 +68,12 @@ impl Ppartition {
                 continue;
             }
             let kind = kind(view, varied, *job);
-            let best = varied.by_efficiency(kind.application).iter().take(self.fewest(kind));
+            let largest = view.ledger.most_for_jobs(Span::ZERO);
+            let fewest = self.fewest(varied, largest, kind);
+            let best = varied.by_efficiency(kind.application).iter().take(fewest);
             let curves = varied.curves(kind.application);
             let least = best.map(|place| curves[*place as usize].least()).sum::<Watts>();
-            if least > view.ledger.most_for_jobs(Span::ZERO) {
+            if least > largest {
                 decisions.push(Decision::Drop { job: *job, reason: DropReason::NeverFed });
             } else {
                 self.queues.insert(*job, kind);
@@ -77,10 +81,12 @@ impl Ppartition {
         }
     }
 
-    /// The fewest processors that a job starts on.
-    fn fewest(&self, kind: Kind) -> usize {
-        // It is at most what the job asks for.
-        (self.spec.fewest.of_count(kind.nodes) as usize).max(1)
+    /// The fewest processors that a job starts on where there is so much power for all.
+    fn fewest(&self, varied: &Varied, power: Watts, kind: Kind) -> usize {
+        // Of what it asks for, or of all that can run at once if those are fewer: nobody waits for what
+        // never comes.
+        let fed = u32::try_from(varied.fed(kind.application, power)).unwrap_or(u32::MAX);
+        (self.spec.fewest.of_count(kind.nodes.min(fed)) as usize).max(1)
     }
 
     /// The best that can be made of so much power on some of these processors, but on no fewer than
@@ -92,23 +98,39 @@ impl Ppartition {
         self.tuner.tune(offered, power).ok()
     }
 
+    /// A job's share of the machine's power: what it asks for, of all processors, or of those that the
+    /// power feeds at all.
+    fn share(&self, varied: &Varied, power: Watts, kind: Kind) -> Watts {
+        let (asked, all) = (u64::from(kind.nodes), varied.processors().names().len() as u64);
+        match self.spec.sharing {
+            Sharing::Paper => portion(power, asked, all),
+            Sharing::Busbar => {
+                let fed = varied.fed(kind.application, power);
+                portion(power, asked.min(fed), fed)
+            }
+        }
+    }
+
     /// How a job could be let in, if it can.
     fn admission(&mut self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
         let Kind { application, nodes } = kind;
-        let fewest = self.fewest(kind);
+        let fewest = self.fewest(varied, power, kind);
         let curves = varied.curves(application);
         let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
         let mut offered: Vec<&Curve> =
             places.iter().map(|place| &curves[*place as usize]).collect();
         let needed = least(&offered[..fewest]);
         let free = power.saturating_sub(self.partition.power());
-        let everybody = varied.processors().names().len() as u64;
-        // Where the machine has less power than all its processors need, the share of one of them
-        // would feed nobody.
-        let share = portion(power, u64::from(nodes), everybody).max(needed);
+        let most = offered.iter().map(|curve| curve.most()).sum::<Watts>();
+        let share = self.share(varied, power, kind).max(needed);
+        let share = match self.spec.sharing {
+            Sharing::Paper => share,
+            // Nobody takes from others what he could not use.
+            Sharing::Busbar => share.min(most),
+        };
         let first = match self.spec.first {
             First::Share => share,
-            First::Uncapped => offered.iter().map(|curve| curve.most()).sum(),
+            First::Uncapped => most,
         };
         let mut budgets = Vec::new();
         let mut gathered = first;
@@ -118,21 +140,27 @@ impl Ppartition {
                 return None;
             }
             let allocated = self.partition.allocated();
-            let mut wanted = share;
+            let (mut wanted, mut count) = (share, offered.len());
             // With fewer processors its share is another, and of that it may have use for fewer still.
             loop {
-                let best = self.tune(&offered, wanted, fewest)?.grants.len();
-                if best == offered.len() {
+                let best = self.tune(&offered[..count], wanted, fewest)?.grants.len();
+                if best == count {
                     break;
                 }
-                offered.truncate(best);
+                count = best;
                 wanted = portion(power, best as u64, allocated + best as u64).max(needed);
             }
-            let taken;
-            (budgets, taken) = self.partition.take(wanted.saturating_sub(free));
-            gathered = wanted.min(free) + taken;
-            if gathered < least(&offered) {
-                return None;
+            if free >= wanted && self.spec.sharing == Sharing::Busbar {
+                gathered = free;
+            } else {
+                let taken;
+                (budgets, taken) =
+                    self.partition.take(wanted.saturating_sub(free), self.spec.sharing);
+                gathered = wanted.min(free) + taken;
+                offered.truncate(count);
+                if gathered < least(&offered) {
+                    return None;
+                }
             }
         }
         let tuning = self.tune(&offered, gathered, fewest)?;

@@ -138,8 +138,9 @@ impl Story {
         let curves = watched::curves(machine);
         for (record, job) in run.records.iter().zip(&self.jobs) {
             let mut best: Vec<&Curve> = curves[job.4 as usize - 1].iter().collect();
-            best.sort_by_key(|curve| curve.most());
-            best.truncate(self.rules.fewest_of(job.1));
+            best.sort_by(|a, b| rule::more_efficient(a, b));
+            let curves = curves[job.4 as usize - 1];
+            best.truncate(self.rules.fewest_of(job.1, curves, power.milliwatts()));
             let needed = best.iter().map(|curve| curve.least()).sum::<Watts>();
             assert!(record.state != State::Waiting || power < needed, "{job:?}: {power}");
         }
@@ -209,9 +210,15 @@ fn rules() -> impl Strategy<Value = Rules> {
     let sizes = prop::sample::select(vec![(4, 64), (1, 2), (1, 3), (2, 4), (3, 6)]);
     let refusal = prop::sample::select(vec![Refusal::Skip, Refusal::Close, Refusal::Stop]);
     let fewest = prop_oneof![Just(0), Just(50), Just(100)];
-    (sizes, refusal, any::<bool>(), fewest).prop_map(|(sizes, refusal, is_uncapped, fewest)| {
-        Rules { sizes, refusal, is_uncapped, fewest }
-    })
+    (sizes, refusal, any::<bool>(), fewest, any::<bool>()).prop_map(
+        |(sizes, refusal, is_uncapped, fewest, is_paper)| Rules {
+            sizes,
+            refusal,
+            is_uncapped,
+            fewest,
+            is_paper,
+        },
+    )
 }
 
 fn stories(

@@ -167,7 +167,7 @@ fn processors_with_caps_of_their_own_stay_within_the_budget() {
             continue;
         }
         let limit = Share::percent(70).of(machine.max_power());
-        for policy in ["ppartition", "ppartition(fewest=50%)", "uniform(cap=75W)"] {
+        for policy in ["ppartition", "ppartition(sharing=paper, fewest=0%)", "uniform(cap=75W)"] {
             let budget = Budget::constant(limit);
             let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
             let trial = Scenario { budget, ..scenario }.run().unwrap();

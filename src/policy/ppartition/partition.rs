@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Caps, NodeCap, Varied, Work};
+use crate::policy::ppartition::Sharing;
 use crate::policy::{Adopted, View};
 use crate::solve::ptune::{Grant, Tuner};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
@@ -54,6 +55,29 @@ pub(super) struct Admission {
     pub(super) caps: Caps,
     pub(super) least: Watts,
     pub(super) budgets: Vec<(JobId, Watts)>,
+}
+
+/// A job from which power is taken, in milliwatts.
+struct Giver {
+    job: JobId,
+    has: Watts,
+    /// What its part is in proportion to; nothing once it has given all it can.
+    budget: u128,
+    spare: u128,
+    given: u128,
+}
+
+impl Giver {
+    fn of((job, member): (&JobId, &Member)) -> Self {
+        let spare = member.budget.saturating_sub(member.least);
+        Giver {
+            job: *job,
+            has: member.budget,
+            budget: u128::from(member.budget.milliwatts()),
+            spare: u128::from(spare.milliwatts()),
+            given: 0,
+        }
+    }
 }
 
 impl Progress {
@@ -202,49 +226,51 @@ impl Partition {
     }
 
     /// What every job is left with if so much power is taken from all of them, from each in proportion
-    /// to what it has, but from none more than it can do without; and how much that yields.
-    pub(super) fn take(&self, power: Watts) -> (Vec<(JobId, Watts)>, Watts) {
-        self.take_from(power, |_| true)
-    }
-
-    /// The same, from some of them.
-    fn take_from(
-        &self,
-        power: Watts,
-        gives: impl Fn(&Member) -> bool,
-    ) -> (Vec<(JobId, Watts)>, Watts) {
-        let givers = || self.members.iter().filter(|(_, member)| gives(member));
-        let all: Watts = givers().map(|(_, member)| member.budget).sum();
-        let all = u128::from(all.milliwatts()).max(1);
-        let part = |up_to: u128| u128::from(power.milliwatts()) * up_to / all;
+    /// to what it has; and how much that yields. From none more is taken than it can do without. In the
+    /// paper the others are not asked for what is missing then.
+    pub(super) fn take(&self, power: Watts, sharing: Sharing) -> (Vec<(JobId, Watts)>, Watts) {
+        let mut givers: Vec<Giver> = self.members.iter().map(Giver::of).collect();
+        let mut missing = u128::from(power.milliwatts());
+        if sharing == Sharing::Busbar {
+            // Who has least to spare of what he has comes down to his least first. From there on, the
+            // part of nobody who is left is more than he can spare.
+            givers.sort_by(|a, b| (a.spare * b.budget).cmp(&(b.spare * a.budget)));
+            let mut all: u128 = givers.iter().map(|giver| giver.budget).sum();
+            for giver in &mut givers {
+                if missing * giver.budget < giver.spare * all {
+                    break;
+                }
+                giver.given = giver.spare;
+                missing -= giver.given;
+                all -= giver.budget;
+                giver.budget = 0;
+            }
+            givers.sort_by_key(|giver| giver.job);
+        }
+        let all = givers.iter().map(|giver| giver.budget).sum::<u128>().max(1);
+        let part = |up_to: u128| missing * up_to / all;
         let (mut up_to, mut taken) = (0, Watts::ZERO);
-        let mut budgets = Vec::with_capacity(self.members.len());
-        for (job, member) in givers() {
+        let mut budgets = Vec::with_capacity(givers.len());
+        for giver in givers {
             let before = part(up_to);
-            up_to += u128::from(member.budget.milliwatts());
-            // Parts of what fits in 64 bits.
-            let share = Watts::from_milliwatts((part(up_to) - before) as u64);
-            let spared = share.min(member.budget.saturating_sub(member.least));
-            taken += spared;
-            if spared > Watts::ZERO {
-                budgets.push((*job, member.budget - spared));
+            up_to += giver.budget;
+            let given = giver.given + (part(up_to) - before).min(giver.spare);
+            // It is part of what he has, which fits in 64 bits.
+            let given = Watts::from_milliwatts(given as u64);
+            if given > Watts::ZERO {
+                taken += given;
+                budgets.push((giver.job, giver.has - given));
             }
         }
         (budgets, taken)
     }
 
-    /// Takes power from everybody until all together have no more than this. What one cannot do
-    /// without the others have to spare; if that is not enough, all are left with the least.
+    /// Takes power from everybody until all together have no more than this, or all are left with the
+    /// least.
     pub(super) fn go_down_to(&mut self, power: Watts) {
-        loop {
-            let excess = self.power().saturating_sub(power);
-            let (budgets, taken) = self.take_from(excess, |member| member.budget > member.least);
-            // Whenever more is missing, somebody has come down to the least.
-            if taken == Watts::ZERO {
-                return;
-            }
-            self.set_budgets(&budgets);
-        }
+        let excess = self.power().saturating_sub(power);
+        let (budgets, _) = self.take(excess, Sharing::Busbar);
+        self.set_budgets(&budgets);
     }
 
     pub(super) fn set_budgets(&mut self, budgets: &[(JobId, Watts)]) {

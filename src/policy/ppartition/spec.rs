@@ -14,8 +14,44 @@ pub struct PpartitionSpec {
     pub queueing: Queueing,
     /// What a job is given while power is free.
     pub first: First,
-    /// The fewest processors a job starts on, of those it asks for.
+    /// The fewest processors a job starts on, of those it asks for or of those that the power feeds if
+    /// these are fewer.
     pub fewest: Share,
+    /// What a job's share is, and how others make room for it.
+    pub sharing: Sharing,
+}
+
+/// What a job's share is, and how others make room for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// The share is of the processors that the power feeds. What a job at its floor cannot give,
+    /// others give, and nobody is offered less than what is free.
+    #[default]
+    Busbar,
+    /// As in the paper: the share is of all processors, and of each job its part is taken or what it
+    /// can do without, if that is less.
+    Paper,
+}
+
+impl FromStr for Sharing {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "busbar" => Ok(Sharing::Busbar),
+            "paper" => Ok(Sharing::Paper),
+            _ => Err("valid: busbar, paper"),
+        }
+    }
+}
+
+impl fmt::Display for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Sharing::Busbar => "busbar",
+            Sharing::Paper => "paper",
+        })
+    }
 }
 
 /// What a job is given while power is free.
@@ -49,21 +85,28 @@ impl fmt::Display for First {
     }
 }
 
-/// As in the paper.
+/// What is not in the paper keeps jobs from a life on few processors beside free ones.
 impl Default for PpartitionSpec {
     fn default() -> Self {
-        let (queueing, first) = (Queueing::default(), First::default());
-        PpartitionSpec { queueing, first, fewest: Share::percent(0) }
+        PpartitionSpec {
+            queueing: Queueing::default(),
+            first: First::default(),
+            fewest: Share::percent(50),
+            sharing: Sharing::default(),
+        }
     }
 }
 
 impl PpartitionSpec {
     pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
         let mut spec = PpartitionSpec::default();
-        for (key, value) in call.parameters(&["queues", "dispatch", "first", "fewest"])? {
+        for (key, value) in
+            call.parameters(&["queues", "dispatch", "first", "fewest", "sharing"])?
+        {
             match key.as_str() {
                 "first" => spec.first = call.value(key, value)?,
                 "fewest" => spec.fewest = call.value(key, value)?,
+                "sharing" => spec.sharing = call.value(key, value)?,
                 _ => {
                     spec.queueing.take(call, key, value)?;
                 }
@@ -86,6 +129,9 @@ impl PpartitionSpec {
         }
         if self.fewest != usual.fewest {
             parameters.push(format!("fewest={}", self.fewest));
+        }
+        if self.sharing != usual.sharing {
+            parameters.push(format!("sharing={}", self.sharing));
         }
         parameters
     }

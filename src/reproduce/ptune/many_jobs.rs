@@ -15,7 +15,7 @@ use crate::job::{ApplicationId, Job};
 use crate::machine::{Machine, MachineError};
 use crate::model::{Caps, Varied};
 use crate::policy::PolicySpec;
-use crate::policy::ppartition::{First, PpartitionSpec};
+use crate::policy::ppartition::{First, PpartitionSpec, Sharing};
 use crate::policy::three_queues::{Queueing, Rule};
 use crate::policy::uniform::{UniformCap, UniformSpec};
 use crate::scenario::Scenario;
@@ -40,14 +40,17 @@ pub(super) enum Scheme {
     Ppartition(First),
     /// With at least half of the processors that a job asks for.
     Half,
+    /// With our defaults, which are not the paper's.
+    Busbar,
     Uniform(UniformCap),
 }
 
 /// Ours first.
-pub(super) const SCHEMES: [Scheme; 7] = [
+pub(super) const SCHEMES: [Scheme; 8] = [
     Scheme::Ppartition(First::Share),
     Scheme::Ppartition(First::Uncapped),
     Scheme::Half,
+    Scheme::Busbar,
     Scheme::Uniform(UniformCap::Share),
     Scheme::Uniform(UniformCap::Min),
     Scheme::Uniform(UniformCap::Power(Watts::from_watts(75))),
@@ -57,14 +60,19 @@ pub(super) const SCHEMES: [Scheme; 7] = [
 impl Scheme {
     fn policy(self, rule: Rule, seed: u64) -> PolicySpec {
         let queueing = Queueing { rule, ..Queueing::default() };
+        let first = First::Share;
+        let (fewest, sharing) = (Share::percent(0), Sharing::Paper);
+        let published = PpartitionSpec { queueing, first, fewest, sharing };
         match self {
             Scheme::Ppartition(first) => {
-                let usual = PpartitionSpec::default();
-                PolicySpec::Ppartition(PpartitionSpec { queueing, first, ..usual })
+                PolicySpec::Ppartition(PpartitionSpec { first, ..published })
             }
             Scheme::Half => {
-                let (first, fewest) = (First::Share, Share::percent(50));
-                PolicySpec::Ppartition(PpartitionSpec { queueing, first, fewest })
+                let fewest = Share::percent(50);
+                PolicySpec::Ppartition(PpartitionSpec { fewest, ..published })
+            }
+            Scheme::Busbar => {
+                PolicySpec::Ppartition(PpartitionSpec { queueing, ..PpartitionSpec::default() })
             }
             Scheme::Uniform(cap) => PolicySpec::Uniform(UniformSpec { cap, queueing, seed }),
         }
@@ -75,6 +83,7 @@ impl Scheme {
             Scheme::Ppartition(First::Share) => "PPartition".to_owned(),
             Scheme::Ppartition(first) => format!("PPartition, first {first}"),
             Scheme::Half => "PPartition, fewest 50%".to_owned(),
+            Scheme::Busbar => "PPartition, our defaults".to_owned(),
             Scheme::Uniform(cap) => format!("uniform {cap}"),
         }
     }
@@ -91,6 +100,8 @@ pub(super) struct Outcome {
     /// Processors that those jobs asked for, and that they have.
     pub(super) asked: u32,
     pub(super) granted: u32,
+    /// Processors that the first job asked for who did not fit.
+    pub(super) refused: Option<u32>,
     /// How long the whole queue takes, in seconds.
     pub(super) makespan: f64,
 }
@@ -167,11 +178,23 @@ pub(super) fn field(
                 let standing = standing(&run);
                 let asked = standing.keys().map(|job| workload.jobs()[job.index()].nodes).sum();
                 let granted = standing.values().map(|caps| caps.count()).sum();
+                // The only large job is the first, so they are looked at in their order.
+                let mut jobs = (0..).map(JobId).zip(workload.jobs());
+                let refused = jobs.find(|(job, _)| !standing.contains_key(job));
+                let refused = refused.map(|(_, job)| job.nodes);
                 let speed = |(job, caps): (&JobId, &&Caps)| (*job, speed(&varied, *job, caps));
                 let speeds = standing.iter().map(speed).collect();
                 let makespan = run.end.since(run.begin).secs_f64();
-                let outcome = Outcome { scheme, rule, kilowatts, speeds, asked, granted, makespan };
-                outcomes.push(outcome);
+                outcomes.push(Outcome {
+                    scheme,
+                    rule,
+                    kilowatts,
+                    speeds,
+                    asked,
+                    granted,
+                    refused,
+                    makespan,
+                });
             }
         }
     }
@@ -213,7 +236,7 @@ mod tests {
     fn nobody_has_more_than_there_is() {
         let processors = Catalyst::processors_of(PROCESSORS, 3);
         let field = field(Shape::Continued, 3, processors).unwrap();
-        assert_eq!(field.outcomes.len(), 5 * 2 * 7);
+        assert_eq!(field.outcomes.len(), 5 * 2 * 8);
         for outcome in &field.outcomes {
             let fed = outcome.kilowatts * 1000 / 51;
             assert!(outcome.granted <= fed.min(PROCESSORS), "{outcome:?}");

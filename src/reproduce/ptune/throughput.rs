@@ -1,6 +1,6 @@
 //! What the paper says of many jobs, and ours beside it.
 
-use super::many_jobs::{Field, KILOWATTS, Outcome, RULES, SCHEMES, Scheme};
+use super::many_jobs::{Field, KILOWATTS, Outcome, PROCESSORS, RULES, SCHEMES, Scheme};
 use crate::policy::three_queues::Rule;
 use crate::policy::uniform::UniformCap;
 use crate::reproduce::Finding;
@@ -56,7 +56,7 @@ pub(super) fn findings(fields: &[Field]) -> Vec<Finding> {
     };
     let places: Vec<Place<'_>> =
         Shape::ALL.into_iter().flat_map(|shape| RULES.map(|rule| place(shape, rule))).collect();
-    let experiments = [counts, throughputs, single_jobs, whole_queues];
+    let experiments = [counts, stops, throughputs, single_jobs, whole_queues];
     let rows = experiments.iter().flat_map(|experiment| places.iter().flat_map(experiment));
     rows.flat_map(|rows| rows.findings).collect()
 }
@@ -86,6 +86,36 @@ fn counts(place: &Place<'_>) -> Vec<Rows> {
     KILOWATTS.map(under).into()
 }
 
+/// Why the first job did not fit after which nobody else starts.
+fn stops(place: &Place<'_>) -> Vec<Rows> {
+    if place.rule != Rule::Stop {
+        return Vec::new();
+    }
+    let under = |kilowatts: u32| {
+        let title = "Not in the paper: the job that stops the queue";
+        let mut rows = place.rows(title, kilowatts);
+        for scheme in [OURS, Scheme::Busbar] {
+            let free = |outcome: &Outcome| PROCESSORS - outcome.granted;
+            let lacks_power = |outcome: &Outcome| {
+                let is_it = outcome.refused.is_some_and(|asked| asked <= free(outcome));
+                if is_it { 100.0 } else { 0.0 }
+            };
+            let name = scheme.name();
+            let mut add = |what: &str, unit, figure: &dyn Fn(&Outcome) -> f64| {
+                let sample = place.sample(scheme, kilowatts, figure);
+                rows.add(format!("{name}: {what}"), Published::Nothing, &sample, unit);
+            };
+            add("enough processors are free, power is short", "%", &lacks_power);
+            add("processors it asks for", "processors", &|outcome| {
+                outcome.refused.map_or(0.0, f64::from)
+            });
+            add("processors free", "processors", &|outcome| f64::from(free(outcome)));
+        }
+        rows
+    };
+    KILOWATTS.map(under).into()
+}
+
 fn throughputs(place: &Place<'_>) -> Vec<Rows> {
     let under = |kilowatts: u32| {
         let title = "Figure 17: instructions per second of all jobs, against PPartition";
@@ -100,7 +130,7 @@ fn throughputs(place: &Place<'_>) -> Vec<Rows> {
             });
             let published = match scheme {
                 Scheme::Uniform(_) => Published::Rise,
-                Scheme::Ppartition(_) | Scheme::Half => Published::Nothing,
+                Scheme::Ppartition(_) | Scheme::Half | Scheme::Busbar => Published::Nothing,
             };
             rows.add(format!("{}: less by", scheme.name()), published, &less, "%");
             rows.add(format!("{}: ours more by", scheme.name()), Published::Nothing, &more, "%");

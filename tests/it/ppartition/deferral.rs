@@ -115,7 +115,13 @@ fn who_waits_is_hidden() {
         jobs: vec![(0, 1, 100, 100, 1), (5, 2, 100, 100, 1)],
         budget: vec![(0, 90)],
         outages: vec![],
-        rules: Rules { sizes: (4, 64), refusal: Refusal::Skip, is_uncapped: false, fewest: 0 },
+        rules: Rules {
+            sizes: (4, 64),
+            refusal: Refusal::Skip,
+            is_uncapped: false,
+            fewest: 0,
+            is_paper: false,
+        },
         events: Events::Instant,
     };
     assert_eq!(check(&story), 1);

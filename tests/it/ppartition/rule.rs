@@ -3,9 +3,11 @@
 //! Nothing is remembered from one turn to the next but who was refused, nobody is indexed, and power is
 //! plain milliwatts. Only PTune itself is borrowed, which has oracles of its own.
 
+use std::cmp::Ordering;
+
 use busbar::solve::ptune::Tuner;
 use busbar::units::Watts;
-use busbar::variation::Curve;
+use busbar::variation::{Curve, Knot};
 
 /// Processors, each with its cap in milliwatts, by number.
 pub(super) type Capped = Vec<(u32, u64)>;
@@ -31,6 +33,8 @@ pub(super) struct Rules {
     pub(super) is_uncapped: bool,
     /// The fewest processors a job starts on, of those it asks for, in per cent.
     pub(super) fewest: u32,
+    /// Whether power is shared to the letter of the paper.
+    pub(super) is_paper: bool,
 }
 
 /// Who was refused since something came free last.
@@ -82,9 +86,10 @@ impl Rules {
         deferred
     }
 
-    /// The fewest processors that a job of so many starts on.
-    pub(super) fn fewest_of(&self, nodes: u32) -> usize {
-        (nodes * self.fewest).div_ceil(100).max(1) as usize
+    /// The fewest processors that a job of so many starts on, with so much power for all: a part of what
+    /// it asks for, or of what can run at all.
+    pub(super) fn fewest_of(&self, nodes: u32, curves: &[Curve], power: u64) -> usize {
+        (nodes.min(fed(curves, power)) * self.fewest).div_ceil(100).max(1) as usize
     }
 
     /// As text that names the policy.
@@ -93,9 +98,10 @@ impl Rules {
         let dispatch = format!("{:?}", self.refusal).to_lowercase();
         let first = if self.is_uncapped { "uncapped" } else { "share" };
         let fewest = self.fewest;
+        let sharing = if self.is_paper { "paper" } else { "busbar" };
         format!(
             "ppartition(queues={small}/{large}, dispatch={dispatch}, first={first}, \
-             fewest={fewest}%)"
+             fewest={fewest}%, sharing={sharing})"
         )
     }
 }
@@ -140,6 +146,35 @@ pub(super) struct Settled {
 
 pub(super) fn total(caps: &Capped) -> u64 {
     caps.iter().map(|cap| cap.1).sum()
+}
+
+/// How many processors can run at once, the most efficient ones.
+fn fed(curves: &[Curve], power: u64) -> u32 {
+    let mut order: Vec<&Curve> = curves.iter().collect();
+    order.sort_by(|a, b| more_efficient(a, b));
+    let least = |count: usize| -> u64 {
+        order[..count].iter().map(|curve| curve.least().milliwatts()).sum()
+    };
+    (1..=order.len()).filter(|count| least(*count) <= power).count() as u32
+}
+
+/// Which of two curves has the point that does most for each watt; if both do, which one is faster at
+/// its end.
+pub(super) fn more_efficient(first: &Curve, second: &Curve) -> Ordering {
+    let knots = |curve: &Curve| -> Vec<(u128, u128)> {
+        let plain = |knot: &Knot| (u128::from(knot.power.milliwatts()), knot.ips.ips().into());
+        curve.knots().iter().map(plain).collect()
+    };
+    // Whether some point of one is above the line from the origin through each point of the other.
+    let beats = |one: &Curve, other: &Curve| {
+        let (one, other) = (knots(one), knots(other));
+        one.iter().any(|own| other.iter().all(|theirs| own.1 * theirs.0 > theirs.1 * own.0))
+    };
+    match (beats(first, second), beats(second, first)) {
+        (true, _) => Ordering::Less,
+        (_, true) => Ordering::Greater,
+        _ => second.peak().cmp(&first.peak()),
+    }
 }
 
 /// `amount · part / whole`, rounded down.
@@ -241,22 +276,48 @@ impl Partition<'_> {
         true
     }
 
+    /// Processors from the most efficient on.
+    fn best_first(&self, application: usize, processors: &[u32]) -> Vec<u32> {
+        let mut best = processors.to_vec();
+        best.sort_by(|a, b| {
+            let [first, second] = [a, b].map(|processor| self.curve(application, *processor));
+            more_efficient(first, second).then(a.cmp(b))
+        });
+        best
+    }
+
+    /// A job's part of all the power. In the paper it is what it asks for, of all processors. But where
+    /// the power does not feed all of these, it is of as many as it does feed; and it is never more
+    /// than the job can use, or less than it needs.
+    fn share(&self, rules: &Rules, waiting: Waiting, best: &[u32], needed: u64) -> u64 {
+        let Waiting { nodes, application, .. } = waiting;
+        let everybody = self.curves[application].len() as u64;
+        if rules.is_paper {
+            return part_of(self.power, u64::from(nodes), everybody).max(needed);
+        }
+        let fed = u64::from(fed(self.curves[application], self.power));
+        let share = if fed == 0 { 0 } else { part_of(self.power, fed.min(nodes.into()), fed) };
+        share.max(needed).min(self.most(application, best))
+    }
+
+    fn most(&self, application: usize, processors: &[u32]) -> u64 {
+        let most = |processor: &u32| self.curve(application, *processor).most().milliwatts();
+        processors.iter().map(most).sum()
+    }
+
     fn way_in(&self, rules: &Rules, waiting: Waiting) -> Option<(Capped, Budgets)> {
         let Waiting { nodes, application, .. } = waiting;
-        let mut best = self.free.clone();
-        best.sort_by_key(|processor| (self.curve(application, *processor).most(), *processor));
+        let mut best = self.best_first(application, &self.free);
         if best.len() < nodes as usize {
             return None;
         }
         best.truncate(nodes as usize);
+        let offered = best.clone();
         let free = self.power.saturating_sub(self.held());
-        let everybody = self.curves[application].len() as u64;
-        let share = part_of(self.power, u64::from(nodes), everybody);
-        let fewest = rules.fewest_of(nodes);
+        let fewest = rules.fewest_of(nodes, self.curves[application], self.power);
         let needed = self.least(application, &best[..fewest]);
-        let share = share.max(needed);
-        let most = |processor: &u32| self.curve(application, *processor).most().milliwatts();
-        let first = if rules.is_uncapped { best.iter().map(most).sum() } else { share };
+        let share = self.share(rules, waiting, &best, needed);
+        let first = if rules.is_uncapped { self.most(application, &best) } else { share };
         if first <= free {
             return Some((self.tuned(application, &best, first, fewest)?, Vec::new()));
         }
@@ -270,27 +331,62 @@ impl Partition<'_> {
             best.truncate(count);
             wanted = part_of(self.power, count as u64, busy + count as u64).max(needed);
         }
-        let (budgets, taken) = self.taken(wanted.saturating_sub(free));
-        let gathered = wanted.min(free) + taken;
+        if !rules.is_paper && wanted <= free {
+            return Some((self.tuned(application, &offered, free, fewest)?, Vec::new()));
+        }
+        let missing = wanted.saturating_sub(free);
+        let spare = self.spare();
+        let given = if rules.is_paper {
+            let weights: Vec<u64> = self.members.iter().map(|other| other.budget).collect();
+            parts(missing, &weights).into_iter().zip(&spare).map(|(a, b)| a.min(*b)).collect()
+        } else {
+            self.levelled(missing, &spare)
+        };
+        let gathered = wanted.min(free) + given.iter().sum::<u64>();
         if gathered < self.least(application, &best) {
             return None;
         }
-        Some((self.tuned(application, &best, gathered, fewest)?, budgets))
+        let budgets = self.members.iter().zip(given);
+        let budgets = budgets.map(|(other, given)| (other.member.job, other.budget - given));
+        Some((self.tuned(application, &best, gathered, fewest)?, budgets.collect()))
     }
 
-    /// So much power from everybody, in proportion to what he has, but from nobody what he cannot do
-    /// without; what they are left with, and how much it yields.
-    fn taken(&self, power: u64) -> (Budgets, u64) {
-        let weights: Vec<u64> = self.members.iter().map(|other| other.budget).collect();
-        let (mut budgets, mut taken) = (Vec::new(), 0);
-        for (other, part) in self.members.iter().zip(parts(power, &weights)) {
+    /// What each job could do without.
+    fn spare(&self) -> Vec<u64> {
+        let spare = |other: &Budgeted| {
             let processors: Vec<u32> = other.member.caps.iter().map(|cap| cap.0).collect();
-            let least = self.least(other.member.application, &processors);
-            let given = part.min(other.budget - least);
-            budgets.push((other.member.job, other.budget - given));
-            taken += given;
+            other.budget - self.least(other.member.application, &processors)
+        };
+        self.members.iter().map(spare).collect()
+    }
+
+    /// What each job gives so that so much comes together. Everybody is asked for a part in proportion
+    /// to what he has. Those for whom that is too much give what they can, and the others are asked
+    /// again, for what is missing then; until nobody is asked for too much.
+    fn levelled(&self, missing: u64, spare: &[u64]) -> Vec<u64> {
+        let mut is_empty = vec![false; spare.len()];
+        loop {
+            let all_of = |of: &dyn Fn(usize) -> u64, empty: bool| -> u64 {
+                (0..spare.len()).filter(|place| is_empty[*place] == empty).map(of).sum()
+            };
+            let budget = |place: usize| self.members[place].budget;
+            let asked = missing.saturating_sub(all_of(&|place| spare[place], true));
+            let whole = all_of(&budget, false);
+            let is_too_much = |place: &usize| {
+                let part = u128::from(asked) * u128::from(budget(*place));
+                !is_empty[*place] && part > u128::from(spare[*place]) * u128::from(whole)
+            };
+            let beyond: Vec<usize> = (0..spare.len()).filter(is_too_much).collect();
+            if beyond.is_empty() {
+                let weight = |place| if is_empty[place] { 0 } else { budget(place) };
+                let weights: Vec<u64> = (0..spare.len()).map(weight).collect();
+                let given = parts(asked, &weights).into_iter().enumerate();
+                let given =
+                    given.map(|(place, part)| if is_empty[place] { spare[place] } else { part });
+                return given.collect();
+            }
+            beyond.into_iter().for_each(|place| is_empty[place] = true);
         }
-        (budgets, taken)
     }
 
     /// Everybody makes the best of what is left to him; a watt or more that nobody holds goes to who

@@ -11,7 +11,14 @@ use super::rule::Capped;
 use super::watched::plain;
 use super::*;
 
-const SKIP: Rules = Rules { sizes: (4, 64), refusal: Refusal::Skip, is_uncapped: false, fewest: 0 };
+const SKIP: Rules = Rules {
+    sizes: (4, 64),
+    refusal: Refusal::Skip,
+    is_uncapped: false,
+    fewest: 0,
+    is_paper: false,
+};
+const PAPER: Rules = Rules { is_paper: true, ..SKIP };
 
 /// One application on processors with these curves, in watts.
 fn processors(curves: &[&[(u64, u64)]]) -> Vec<Vec<Knots>> {
@@ -26,6 +33,10 @@ fn alike(count: usize, knots: &[(u64, u64)]) -> Vec<Vec<Knots>> {
 
 /// Runs jobs under a budget of so many watts, watched: submitted when, nodes, seconds.
 fn run(curves: Vec<Vec<Knots>>, watts: u32, jobs: &[(u32, u32, u32)]) -> Run {
+    run_by(SKIP, curves, watts, jobs)
+}
+
+fn run_by(rules: Rules, curves: Vec<Vec<Knots>>, watts: u32, jobs: &[(u32, u32, u32)]) -> Run {
     let mut before = 0;
     let jobs = jobs.iter().map(|&(submit, nodes, seconds)| {
         let gap = submit - std::mem::replace(&mut before, submit);
@@ -40,7 +51,7 @@ fn run(curves: Vec<Vec<Knots>>, watts: u32, jobs: &[(u32, u32, u32)]) -> Run {
         jobs,
         budget: vec![(0, watts * 100 / floors)],
         outages: vec![],
-        rules: SKIP,
+        rules,
         events: Events::Instant,
     };
     story.check().0
@@ -61,33 +72,98 @@ fn end(run: &Run, job: u32) -> u64 {
 /// nobody else wants: 150 instead of 145.
 ///
 /// After 10 s the second job comes. Its share is 75 W, too; 70 W are free, and the 5 W are taken from
-/// the first. Both now do 145. The first has done 1500 of its 100 · 160; the second's 29 · 160 take
-/// 32 s. Then the first gets its 5 W back. It has done 1500 + 32 · 145 = 6140, and the other 9860
-/// take 65.733 s.
+/// the first. Now they do 145 and 144. The first has done 1500 of its 100 · 160; the second's 27 · 160
+/// take 30 s. Then the first gets its 5 W back. It has done 1500 + 30 · 145 = 5850, and the other 10150
+/// take 67.667 s.
 #[test]
 fn free_power_first_then_what_others_can_spare() {
-    let curves = processors(&[&[(50, 120), (80, 150)], &[(50, 120), (100, 170)]]);
-    let run = run(curves, 150, &[(0, 1, 100), (10, 1, 29)]);
+    let curves = processors(&[&[(50, 120), (80, 150)], &[(50, 118), (100, 170)]]);
+    let run = run(curves, 150, &[(0, 1, 100), (10, 1, 27)]);
     assert_eq!(set_at(&run, 0), [(0, vec![(0, 80_000)])]);
     assert_eq!(set_at(&run, 10), [(0, vec![(0, 75_000)]), (1, vec![(1, 75_000)])]);
-    assert_eq!(set_at(&run, 42), [(0, vec![(0, 80_000)])]);
-    assert_eq!(end(&run, 1), 42_000);
-    assert!((107_734..=107_736).contains(&end(&run, 0)), "{}", end(&run, 0));
+    assert_eq!(set_at(&run, 40), [(0, vec![(0, 80_000)])]);
+    assert_eq!(end(&run, 1), 40_000);
+    assert!((107_667..=107_669).contains(&end(&run, 0)), "{}", end(&run, 0));
     assert_eq!(run.cappings.len(), 4);
 }
 
 /// Three processors. The first job's never draws more than 55 W, so the second's gets all it can use,
 /// 100 W; 25 W of 180 W stay free. The third job's share is 60 W: 35 W are to be taken. In proportion
 /// to 55 W and 100 W that is 12.419 W and 22.581 W, rounded to milliwatts; but the first job can do
-/// without no more than 5 W. So 25 + 5 + 22.581 W come together, and that is enough.
+/// without no more than 5 W. So the second gives the other 30 W. By the paper it gives no more than
+/// its part, and the third job has 25 + 5 + 22.581 W, which is enough.
 #[test]
 fn taken_in_proportion_but_nobody_below_his_floor() {
-    let curves =
-        processors(&[&[(50, 100), (55, 130)], &[(50, 100), (100, 150)], &[(50, 100), (110, 160)]]);
-    let run = run(curves, 180, &[(0, 1, 500), (0, 1, 500), (10, 1, 100)]);
-    assert_eq!(set_at(&run, 0), [(0, vec![(0, 55_000)]), (1, vec![(1, 100_000)])]);
-    let expected = [(0, vec![(0, 50_000)]), (1, vec![(1, 77_419)]), (2, vec![(2, 52_581)])];
-    assert_eq!(set_at(&run, 10), expected);
+    let jobs = [(0, 1, 500), (0, 1, 500), (10, 1, 100)];
+    for (rules, second, third) in [(SKIP, 70_000, 60_000), (PAPER, 77_419, 52_581)] {
+        let curves = processors(&[
+            &[(50, 100), (55, 130)],
+            &[(50, 100), (100, 150)],
+            &[(50, 99), (110, 160)],
+        ]);
+        let run = run_by(rules, curves, 180, &jobs);
+        assert_eq!(set_at(&run, 0), [(0, vec![(0, 55_000)]), (1, vec![(1, 100_000)])]);
+        let expected = [(0, vec![(0, 50_000)]), (1, vec![(1, second)]), (2, vec![(2, third)])];
+        assert_eq!(set_at(&run, 10), expected);
+    }
+}
+
+/// Three processors that draw 50 W and no other power, and two that can use 150 W; 300 W in all. The
+/// first job has the first three, at their floor, and the second all the rest. The third job's share
+/// is 60 W. By the paper, half of it is asked of the first job, who cannot give it: 30 W feed
+/// nobody, and the job waits for the first to end, beside a free processor and 100 W that the second
+/// could do without. But the second can give all of it.
+#[test]
+fn who_is_at_his_floor_keeps_nobody_out() {
+    let jobs = [(0, 3, 500), (0, 1, 1000), (10, 1, 100)];
+    let fixed: &[(u64, u64)] = &[(50, 100)];
+    let free: &[(u64, u64)] = &[(50, 90), (150, 190)];
+    let curves = processors(&[fixed, fixed, fixed, free, free]);
+    let run = run_by(SKIP, curves.clone(), 300, &jobs);
+    let fifties = (0..3).map(|node| (node, 50_000)).collect::<Capped>();
+    assert_eq!(set_at(&run, 0), [(0, fifties), (1, vec![(3, 150_000)])]);
+    assert_eq!(set_at(&run, 10), [(1, vec![(3, 90_000)]), (2, vec![(4, 60_000)])]);
+    let run = run_by(PAPER, curves, 300, &jobs);
+    assert_eq!(set_at(&run, 10), []);
+    assert_eq!(run.records[2].start, run.records[0].end);
+}
+
+/// Four processors that draw 50 W and no other power, and 100 W: two of them can run. By the paper
+/// the share of a job that asks for two is half of the power, which feeds one, and so does the
+/// other's: both take twice as long as they asked for. But of the two that can run, its share is all.
+#[test]
+fn the_share_is_of_the_processors_that_can_run() {
+    let jobs = [(0, 2, 100), (0, 2, 100)];
+    let run = run_by(SKIP, alike(4, &[(50, 100)]), 100, &jobs);
+    assert_eq!((end(&run, 0), end(&run, 1)), (100_000, 200_000));
+    let run = run_by(PAPER, alike(4, &[(50, 100)]), 100, &jobs);
+    assert_eq!((end(&run, 0), end(&run, 1)), (200_000, 200_000));
+}
+
+/// The same machine, and jobs that wait for all processors they ask for. The second asks for all four, of
+/// which two can run: it waits for those two, and is not given up. They take twice as long.
+#[test]
+fn who_asks_for_more_than_can_run_waits_for_all_that_can() {
+    let rules = Rules { fewest: 100, ..SKIP };
+    let run = run_by(rules, alike(4, &[(50, 100)]), 100, &[(0, 1, 100), (0, 4, 100)]);
+    assert_eq!((end(&run, 0), end(&run, 1)), (100_000, 300_000));
+}
+
+/// Eight processors that draw 50 W and no other power, and four that do 10 on 50 W and 100 on 75 W; 600 W
+/// in all. One job has the eight, another one of the four and 75 W; 125 W are free. A third asks for
+/// three: its share is 150 W, of which two processors are best; then it is 2/11 of 600 W, of which
+/// one is best, and then 1/10: 60 W. That is less than is free. On 125 W two processors do 110, and
+/// one does 100; by the paper it starts on one all the same.
+#[test]
+fn nobody_is_offered_less_than_is_free() {
+    let jobs = [(0, 8, 500), (0, 1, 500), (10, 3, 100)];
+    let fixed: &[(u64, u64)] = &[(50, 100)];
+    let steep: &[(u64, u64)] = &[(50, 10), (75, 100)];
+    let all = [vec![fixed; 8], vec![steep; 4]].concat();
+    let run = run_by(SKIP, processors(&all), 600, &jobs);
+    assert_eq!(set_at(&run, 10), [(2, vec![(9, 75_000), (10, 50_000)])]);
+    let run = run_by(PAPER, processors(&all), 600, &jobs);
+    assert_eq!(set_at(&run, 10), [(2, vec![(9, 75_000)])]);
 }
 
 /// Six processors that do 10 on 50 W and 100 on 75 W: a second one is worth it from 122.2 W on, when
@@ -210,7 +286,7 @@ fn when_the_limit_falls_everybody_goes_down_to_it() {
         let curves = processors(&[
             &[(50, 100), (52, 130)],
             &[(50, 100), (100, 150)],
-            &[(50, 100), (101, 151)],
+            &[(50, 99), (101, 151)],
         ]);
         let mut surprised = Surprised {
             policy: Ppartition::with(PpartitionSpec::default()),

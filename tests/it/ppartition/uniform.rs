@@ -259,7 +259,13 @@ proptest! {
 #[test]
 fn other_seeds_pick_others() {
     let machine = machine(&[vec![vec![(50_000, 100), (100_000, 150)]; 10]], 0);
-    let rules = Rules { sizes: (4, 64), refusal: Refusal::Skip, is_uncapped: false, fewest: 0 };
+    let rules = Rules {
+        sizes: (4, 64),
+        refusal: Refusal::Skip,
+        is_uncapped: false,
+        fewest: 0,
+        is_paper: false,
+    };
     let mut orders: Vec<Vec<u32>> = (0..60).map(|seed| picked(&machine, &rules, seed)).collect();
     assert_eq!(orders[7], picked(&machine, &rules, 7));
     orders.sort_unstable();
@@ -279,7 +285,13 @@ fn what_the_budget_feeds_is_in_use() {
         jobs: vec![(0, 4, 9, 9, 1), (0, 3, 110, 110, 1), (0, 1, 110, 110, 1), (5, 2, 110, 110, 1)],
         budget: vec![(0, 115)],
         outages: vec![],
-        rules: Rules { sizes: (4, 64), refusal: Refusal::Skip, is_uncapped: false, fewest: 0 },
+        rules: Rules {
+            sizes: (4, 64),
+            refusal: Refusal::Skip,
+            is_uncapped: false,
+            fewest: 0,
+            is_paper: false,
+        },
         events: Events::Instant,
     };
     let run = check(&story, Cap::Power(60_000), 1);

@@ -12,7 +12,9 @@ use busbar::policy::{Decision, DropReason, Policy, PolicySpec, Setting, View};
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 use busbar::variation::Curve;
 
-use super::rule::{Capped, Member, Refused, Rules, Settled, Situation, Waiting, total};
+use super::rule::{
+    Capped, Member, Refused, Rules, Settled, Situation, Waiting, more_efficient, total,
+};
 use super::work::{ALL, after, ips, left, whole};
 
 /// A job that runs, as the watcher sees it.
@@ -119,8 +121,9 @@ impl<'a> Watched<'a> {
         let largest = largest.saturating_sub(self.machine.base_power);
         let is_hopeless = |job: &JobId| {
             let mut best: Vec<&Curve> = self.curves[application(view, *job)].iter().collect();
-            best.sort_by_key(|curve| curve.most());
-            best.truncate(self.rules.fewest_of(view.job(*job).nodes));
+            best.sort_by(|a, b| more_efficient(a, b));
+            let (nodes, curves) = (view.job(*job).nodes, self.curves[application(view, *job)]);
+            best.truncate(self.rules.fewest_of(nodes, curves, largest.milliwatts()));
             best.iter().map(|curve| curve.least()).sum::<Watts>() > largest
         };
         view.changes.arrived.iter().copied().filter(is_hopeless).collect()
