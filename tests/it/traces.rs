@@ -42,7 +42,7 @@ fn generated() -> (tempfile::TempDir, PathBuf) {
     let jobs = workload.jobs().iter().zip(workload.run_times());
     let records = jobs.map(|(job, run_time)| swf::Record::new(job, *run_time));
     let mut out = std::fs::File::create(&path).unwrap();
-    swf::write(&mut out, &swf::describe(&workload), records).unwrap();
+    swf::write(&mut out, swf::describe(&workload), records).unwrap();
     (folder, path)
 }
 
