@@ -23,6 +23,8 @@ pub(super) struct Kind {
 pub(super) struct Classes {
     /// Where the moves of each entry that has some are; equal ones side by side.
     rows: Vec<Range<usize>>,
+    /// The same with the least loss of each, to be sorted.
+    by_loss: Vec<(f64, Range<usize>)>,
     /// The rows of each class.
     classes: Vec<Range<usize>>,
 }
@@ -32,17 +34,21 @@ impl Classes {
     pub(super) fn find(&mut self, moves: &[Move]) {
         self.rows.clear();
         self.classes.clear();
+        self.by_loss.clear();
         let mut begin = 0;
         for end in 1..=moves.len() {
             if end == moves.len() || moves[end].entry != moves[begin].entry {
-                self.rows.push(begin..end);
+                let losses = moves[begin..end].iter().map(|step| step.loss);
+                self.by_loss.push((losses.fold(f64::INFINITY, f64::min), begin..end));
                 begin = end;
             }
         }
-        let compare = |a: &Range<usize>, b: &Range<usize>| {
-            compare(&moves[a.clone()], &moves[b.clone()]).then(a.start.cmp(&b.start))
-        };
-        self.rows.sort_unstable_by(compare);
+        // By least loss first, so that classes come in the order in which they matter.
+        self.by_loss.sort_unstable_by(|(least, a), (other, b)| {
+            let content = || compare_content(&moves[a.clone()], &moves[b.clone()]);
+            least.total_cmp(other).then_with(content).then(a.start.cmp(&b.start))
+        });
+        self.rows.extend(self.by_loss.drain(..).map(|(_, row)| row));
         let mut begin = 0;
         for end in 1..=self.rows.len() {
             let differs = |row: &Range<usize>| {
@@ -85,12 +91,6 @@ impl Classes {
         let row = &self.rows[self.classes[kind.class as usize].start + member];
         moves[row.start + kind.place as usize]
     }
-}
-
-/// By least loss first, so that classes come in the order in which they matter.
-fn compare(a: &[Move], b: &[Move]) -> Ordering {
-    let least = |moves: &[Move]| moves.iter().map(|step| step.loss).fold(f64::INFINITY, f64::min);
-    least(a).total_cmp(&least(b)).then_with(|| compare_content(a, b))
 }
 
 fn compare_content(a: &[Move], b: &[Move]) -> Ordering {

@@ -54,9 +54,9 @@ impl Incumbent {
         };
         let after = |left: [i64; 2], kind: &Kind| [0, 1].map(|i| left[i] - kind.takes[i]);
         // What speaks for a move, less being more; nothing if it does not help. Of moves that lose
-        // alike, the one that relieves most.
-        let rank = |left: [i64; 2], kind: &Kind| {
-            let (over, then) = (overdraw(left), after(left, kind));
+        // alike, the one that relieves most. `over` and `worth` are those of what is left now.
+        let rank = |left: [i64; 2], over: f64, worth: f64, kind: &Kind| {
+            let then = after(left, kind);
             if over > 0.0 {
                 // To fit at last beats everything; else the least loss for the relief.
                 let still_over = overdraw(then);
@@ -65,8 +65,11 @@ impl Incumbent {
                 let rank = if fits { kind.loss + priced(then) } else { kind.loss / relief };
                 (relief > 0.0).then_some((!fits, rank, -relief))
             } else {
-                let better = kind.loss + priced(then) - priced(left);
-                (overdraw(then) == 0.0 && better < 0.0).then_some((false, better, 0.0))
+                if then[0] < 0 || then[1] < 0 {
+                    return None;
+                }
+                let better = kind.loss + priced(then) - worth;
+                (better < 0.0).then_some((false, better, 0.0))
             }
         };
         let kinds: Vec<Kind> = (0..classes.len() as u32)
@@ -77,20 +80,20 @@ impl Incumbent {
         let mut used = vec![0; classes.len()];
         for _ in 0..MOST_STEPS {
             looks += kinds.len() as u64;
+            let (over, worth) = (overdraw(left), priced(left));
             let is_free = |kind: &&Kind| used[kind.class as usize] < classes.size(kind.class);
             let best = kinds
                 .iter()
                 .filter(is_free)
-                .filter_map(|kind| Some((rank(left, kind)?, kind)))
+                .filter_map(|kind| Some((rank(left, over, worth, kind)?, kind)))
                 .min_by(|(a, _), (b, _)| {
                     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
                 });
             let Some((_, kind)) = best else { break };
             // Others of its class follow while that helps in the same way.
-            let was_over = overdraw(left) > 0.0;
             while used[kind.class as usize] < classes.size(kind.class)
-                && (overdraw(left) > 0.0) == was_over
-                && rank(left, kind).is_some()
+                && (overdraw(left) > 0.0) == (over > 0.0)
+                && rank(left, overdraw(left), priced(left), kind).is_some()
             {
                 let member = used[kind.class as usize];
                 made.push(classes.step(*kind, member as usize, &losses.moves));

@@ -83,6 +83,14 @@ pub struct Instance {
     most: [u64; 2],
 }
 
+impl Default for Instance {
+    /// Nothing to share and nobody to share it.
+    fn default() -> Self {
+        let (needs, starts, columns) = (Vec::new(), vec![0], Columns::default());
+        Instance { nodes: 0, power: Watts::ZERO, needs, starts, columns, most: [0; 2] }
+    }
+}
+
 /// Options as columns. The last option of an optional entry is to be left out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
@@ -114,14 +122,19 @@ impl Instance {
         if nodes > COUNTABLE || power.milliwatts() > COUNTABLE {
             return Err(InstanceError::Capacity);
         }
-        Ok(Instance {
-            nodes,
-            power,
-            needs: Vec::new(),
-            starts: vec![0],
-            columns: Columns::default(),
-            most: [0; 2],
-        })
+        Ok(Instance { nodes, power, ..Instance::default() })
+    }
+
+    /// Begins anew with so much to share and no entries, in the same memory.
+    pub fn renew(&mut self, nodes: u64, power: Watts) -> Result<(), InstanceError> {
+        let Instance { needs, starts, columns, .. } = std::mem::take(self);
+        *self = Instance::new(nodes, power)?;
+        (self.needs, self.starts, self.columns) = (needs, starts, columns);
+        self.needs.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        self.columns.clear();
+        Ok(())
     }
 
     /// Adds an entry. After an error the instance is as before.

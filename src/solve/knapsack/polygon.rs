@@ -24,13 +24,14 @@ impl Polygon {
         let (mut area, mut sum) = (0.0, [0.0; 2]);
         // Relative to the first corner: far from zero a small polygon would lose its digits.
         for pair in rest.windows(2) {
-            let [a, b] = [0, 1].map(|i| [pair[i][0] - first[0], pair[i][1] - first[1]]);
+            let a = [pair[0][0] - first[0], pair[0][1] - first[1]];
+            let b = [pair[1][0] - first[0], pair[1][1] - first[1]];
             let cross = a[0] * b[1] - a[1] * b[0];
             area += cross;
             sum[0] += cross * (a[0] + b[0]);
             sum[1] += cross * (a[1] + b[1]);
         }
-        let centre = [0, 1].map(|i| first[i] + sum[i] / (3.0 * area));
+        let centre = [first[0] + sum[0] / (3.0 * area), first[1] + sum[1] / (3.0 * area)];
         if area > 0.0 && centre.iter().all(|x| x.is_finite()) {
             return centre;
         }
@@ -49,7 +50,8 @@ impl Polygon {
             let corner_height = height(corner);
             if (corner_height > 0.0) != (last_height > 0.0) {
                 let share = last_height / (last_height - corner_height);
-                self.cut.push([0, 1].map(|i| last[i] + share * (corner[i] - last[i])));
+                let on_way = |i: usize| last[i] + share * (corner[i] - last[i]);
+                self.cut.push([on_way(0), on_way(1)]);
             }
             if corner_height <= 0.0 {
                 self.cut.push(*corner);

@@ -36,6 +36,51 @@ const LOOK_AHEAD: f64 = 3.0;
 /// How many pairs are tried for each combination to come upon one of them.
 const TRIES: u64 = 4;
 
+/// The losses of moves in order. Few of many are ever asked for, and only those are sorted.
+struct ByLoss {
+    all: Vec<f64>,
+    /// So many are in their place.
+    sorted: usize,
+}
+
+impl ByLoss {
+    fn of(losses: &Losses) -> Self {
+        ByLoss { all: losses.moves.iter().map(|step| step.loss).collect(), sorted: 0 }
+    }
+
+    /// Puts at least so many into their place.
+    fn sort(&mut self, count: usize) {
+        let count = count.min(self.all.len());
+        if count > self.sorted {
+            let count = count.max(2 * self.sorted).max(4 * FIRST_MOVES).min(self.all.len());
+            let rest = &mut self.all[self.sorted..];
+            let wanted = count - self.sorted;
+            if wanted < rest.len() {
+                rest.select_nth_unstable_by(wanted, f64::total_cmp);
+            }
+            rest[..wanted].sort_unstable_by(f64::total_cmp);
+            self.sorted = count;
+        }
+    }
+
+    /// The loss at a place; infinite behind the last one.
+    fn at(&mut self, place: usize) -> f64 {
+        self.sort(place + 1);
+        self.all.get(place).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// How many lose at most so much.
+    fn within(&mut self, most: f64) -> usize {
+        loop {
+            let count = self.all[..self.sorted].partition_point(|loss| *loss <= most);
+            if count < self.sorted || self.sorted == self.all.len() {
+                return count;
+            }
+            self.sort(self.sorted + 1);
+        }
+    }
+}
+
 impl Proof {
     /// Takes the moves of these losses, to be searched from now on.
     pub(super) fn begin(&mut self, losses: &Losses) {
@@ -59,10 +104,8 @@ impl Proof {
         meter: &mut Meter<'_, '_>,
     ) -> (f64, bool) {
         let mut done = from;
-        let mut by_loss: Vec<f64> = losses.moves.iter().map(|step| step.loss).collect();
-        by_loss.sort_unstable_by(f64::total_cmp);
-        let loss_of = |place: usize| by_loss.get(place).copied().unwrap_or(f64::INFINITY);
-        let mut depth = if from > 0.0 { from * 1.4 } else { loss_of(FIRST_MOVES) };
+        let mut by_loss = ByLoss::of(losses);
+        let mut depth = if from > 0.0 { from * 1.4 } else { by_loss.at(FIRST_MOVES) };
         let mut last_size = 0;
         while !is_enough(done, incumbent) {
             if depth > NEAR_THE_END * incumbent.shortfall {
@@ -76,9 +119,9 @@ impl Proof {
             }
             done = depth;
             let size = self.parts.iter().map(|part| part.list().len()).sum();
-            let further = by_loss.partition_point(|loss| *loss <= depth) + FURTHER_MOVES;
+            let further = by_loss.within(depth) + FURTHER_MOVES;
             depth *= if size < 2 * last_size || size < 500 { 1.8 } else { 1.4 };
-            depth = depth.max(loss_of(further));
+            depth = depth.max(by_loss.at(further));
             last_size = size;
         }
         (done, false)
