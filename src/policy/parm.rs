@@ -7,6 +7,9 @@
 //! slowest the job may have. Its weight is (what is left of its time there + the time since it
 //! arrived) to the power α: zero favours throughput, more favours fairness.
 //!
+//! Of the waiting jobs those enter the program that could start at all, and of these as many as fill what
+//! there is a few times over (`window`).
+//!
 //! The program knows nothing of what a move costs. So two things are not offered that could only be
 //! a loss: to expand if the job ends later for it, and to move if it ends before the move is over.
 //!
@@ -22,19 +25,23 @@
 //! may wait forever.
 
 mod jobs;
+mod program;
 mod spec;
+mod window;
 
-pub use spec::{Flexibility, ParmSpec};
+pub use spec::{Flexibility, ParmSpec, Window};
 
 use std::collections::BTreeMap;
 
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::{Decision, Policy, View};
-use crate::solve::knapsack::{Instance, Limits, Need, Offer, Prices, Solver};
+use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
 use jobs::{Options, Running};
+use program::Program;
+use window::{Room, Waiting};
 
 /// What a job has already is worth a little more than the same elsewhere: a change that gains
 /// nothing is not made.
@@ -49,13 +56,21 @@ pub struct Parm {
     /// What each job that waits or runs may have.
     options: BTreeMap<JobId, Options>,
     running: BTreeMap<JobId, Running>,
+    waiting: Waiting,
+    /// Of the last turn, and memory for that of the next one.
+    program: Program,
+    spare: Program,
+    instance: Instance,
+    settled: Option<Settled>,
+    steps: u64,
 }
 
-/// One job in the program of a turn.
-struct Entry {
-    job: JobId,
-    /// The places of its offers among its options.
-    offered: Vec<usize>,
+/// What the last program was solved for and came to.
+struct Settled {
+    now: Instant,
+    nodes: u64,
+    power: Watts,
+    chosen: Vec<(JobId, OperatingPoint)>,
 }
 
 impl Parm {
@@ -67,6 +82,12 @@ impl Parm {
             prices: None,
             options: BTreeMap::new(),
             running: BTreeMap::new(),
+            waiting: Waiting::default(),
+            program: Program::default(),
+            spare: Program::default(),
+            instance: Instance::default(),
+            settled: None,
+            steps: 0,
         }
     }
 
@@ -84,10 +105,18 @@ impl Parm {
             self.options.remove(&holding.job);
         }
         for &job in view.changes.arrived {
-            self.options.insert(job, Options::of(view, job, self.spec.flexibility));
+            let options = Options::of(view, job, self.spec.flexibility);
+            self.waiting.insert(job, &options);
+            self.options.insert(job, options);
         }
         // What was decided but refused never came to be.
-        self.running.retain(|job, _| view.ledger.holds(*job));
+        self.running.retain(|job, _| {
+            let holds = view.ledger.holds(*job);
+            if !holds && view.queue.contains(*job) {
+                self.waiting.insert(*job, &self.options[job]);
+            }
+            holds
+        });
         for holding in view.ledger.running().iter() {
             let options = self.options.get(&holding.job);
             let running = self.running.get_mut(&holding.job);
@@ -129,40 +158,49 @@ impl Parm {
         self.spec.flexibility == Flexibility::Malleable && running.may_move(now, self.spec.guard)
     }
 
-    /// Whether a running job is offered a point: on as many nodes as it has, or on others if it may move
-    /// and that may be worth it.
-    fn is_offered(
-        &self,
-        view: &View<'_>,
+    /// The places among its options that a running job is offered: on as many nodes as it has, and on
+    /// others if it may move and that may be worth it.
+    fn offered<'a>(
+        &'a self,
+        view: &'a View<'_>,
         job: JobId,
-        running: &Running,
-        point: &OperatingPoint,
-    ) -> bool {
-        let nodes = (running.point.nodes, point.nodes);
-        if !self.options[&job].leads_to(&running.point, point) {
-            return false;
-        }
-        nodes.0 == nodes.1
-            || self.may_move(running, view.now) && {
-                let time = view.model.moving_time(job, view.job(job), nodes.0, nodes.1);
-                running.pays(point, Resizing::delay([time]))
+        running: &'a Running,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let (options, may_move) = (&self.options[&job], self.may_move(running, view.now));
+        let from = running.point.nodes;
+        // Points on the same nodes stand side by side.
+        let mut known = (from, Span::ZERO);
+        let mut pays = move |point: &OperatingPoint| {
+            if known.0 != point.nodes {
+                let time = view.model.moving_time(job, view.job(job), from, point.nodes);
+                known = (point.nodes, Resizing::delay([time]));
             }
+            running.pays(point, known.1)
+        };
+        let points = options.points.iter().enumerate();
+        let is_full = self.spec.window == Window::All;
+        let offered = points.filter(move |(place, point)| {
+            (is_full || options.is_needed(&running.point, *place))
+                && options.leads_to(&running.point, point)
+                && (point.nodes == from || may_move && pays(point))
+        });
+        offered.map(|(place, _)| place)
     }
 
     /// The longest that jobs may stand still because of what is decided now.
     fn longest_pause(&self, view: &View<'_>) -> Span {
-        let times = self.going().flat_map(|(job, running)| {
-            let points = self.options[job].points.iter();
-            let offered = points.filter(|point| self.is_offered(view, *job, running, point));
-            offered.map(|point| {
-                view.model.moving_time(*job, view.job(*job), running.point.nodes, point.nodes)
+        let times = self.going().enumerate().flat_map(|(entry, (job, running))| {
+            let points = &self.options[job].points;
+            self.program.places(entry).iter().map(|place| {
+                let nodes = points[*place as usize].nodes;
+                view.model.moving_time(*job, view.job(*job), running.point.nodes, nodes)
             })
         });
         Resizing::delay(times)
     }
 
-    /// The power that can be relied on for as long as any job may take, moving included: who starts
-    /// or gets more now must not be too much when a limit falls.
+    /// The power that can be relied on for as long as any job of the program may take, moving included:
+    /// who starts or gets more now must not be too much when a limit falls.
     fn power(&self, view: &View<'_>) -> Watts {
         let to_come = view.ledger.limits_to_come();
         if to_come.is_empty() {
@@ -173,72 +211,127 @@ impl Parm {
             let pause = if self.may_move(running, view.now) { pause } else { Span::ZERO };
             running.longest(&self.options[job], view.now) + pause
         });
-        let new = view.queue.iter().filter_map(|job| self.options.get(&job));
-        let longest = left.chain(new.map(Options::longest)).max().unwrap_or(Span::ZERO);
+        let running = self.going().count();
+        let new = self.program.jobs()[running..].iter().map(|job| self.options[job].longest);
+        let longest = left.chain(new).max().unwrap_or(Span::ZERO);
         let until = view.now + longest;
         let to_come = to_come.iter().take_while(|change| change.0 < until);
         let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
         view.ledger.for_jobs(lowest)
     }
 
-    /// What jobs are offered: the running ones first, all of which must go on.
-    fn entries(&self, view: &View<'_>) -> (Vec<Entry>, Vec<Need>, Vec<Vec<Offer>>) {
-        let (mut entries, mut needs, mut offers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut add = |job, need, offered: Vec<usize>, value: &dyn Fn(usize) -> f64| {
-            let options = &self.options[&job];
-            let offer = |place: &usize| {
-                let point = options.points[*place];
-                Offer { nodes: point.nodes, power: point.power, value: value(*place) }
-            };
-            offers.push(offered.iter().map(offer).collect());
-            entries.push(Entry { job, offered });
-            needs.push(need);
-        };
-        let alpha = self.spec.alpha;
+    /// Writes down who is in the program: the running jobs first, and then those that may start.
+    fn gather(&self, view: &View<'_>, others: (u32, Watts), program: &mut Program) {
+        program.clear();
         for (&job, running) in self.going() {
-            let options = &self.options[&job];
+            program.add(job, self.offered(view, job, running));
+        }
+        match self.spec.window {
+            Window::All => {
+                for job in view.queue.iter() {
+                    if let Some(options) = self.options.get(&job) {
+                        program.add(job, 0..options.points.len());
+                    }
+                }
+            }
+            Window::Times(times) => {
+                let room = self.room(view, others, program);
+                let alpha = self.spec.alpha;
+                for job in self.waiting.entering(view, &self.options, &room, times, alpha) {
+                    let thrifty = &self.options[&job].thrifty;
+                    program.add(job, thrifty.iter().map(|place| *place as usize));
+                }
+            }
+        }
+    }
+
+    /// What is free, or can be freed by running jobs, each of which goes on with the least of what it is
+    /// offered.
+    fn room(&self, view: &View<'_>, others: (u32, Watts), program: &Program) -> Room {
+        let power = view.ledger.for_jobs(view.ledger.limit()).saturating_sub(others.1);
+        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
+        program.jobs().iter().enumerate().fold(Room { nodes, power }, |room, (entry, job)| {
+            let (nodes, power) = program::least(&self.options[job], program.places(entry));
+            Room {
+                nodes: room.nodes.saturating_sub(u64::from(nodes)),
+                power: room.power.saturating_sub(power),
+            }
+        })
+    }
+
+    /// Steps of the solver in all turns until now: what the turns cost, the same on every machine.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Whether the last choice is still the best: the program is that of the last turn, and what it
+    /// said is what runs.
+    fn is_settled(&self, now: Instant, nodes: u64, power: Watts) -> bool {
+        let Some(settled) = &self.settled else { return false };
+        // With weights that grow, values change with time.
+        (self.spec.alpha == 0.0 || settled.now == now)
+            && (settled.nodes, settled.power) == (nodes, power)
+            && self.program == self.spare
+            && self.going().count() == settled.chosen.len()
+            && settled.chosen.iter().all(|(job, point)| {
+                self.running.get(job).is_some_and(|running| running.point == *point)
+            })
+    }
+
+    /// The point each job is to have, unless it has it already; `None` if the running ones cannot all
+    /// go on within what there is.
+    fn solve(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
+        let others = self.held_by_others(view);
+        std::mem::swap(&mut self.program, &mut self.spare);
+        let mut program = std::mem::take(&mut self.program);
+        self.gather(view, others, &mut program);
+        self.program = program;
+        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
+        let power = self.power(view).saturating_sub(others.1).min(Watts::LARGEST);
+        if self.is_settled(view.now, nodes, power) {
+            return Some(Vec::new());
+        }
+        let chosen = self.choose(view, nodes, power);
+        self.settled = chosen.clone().map(|chosen| Settled { now: view.now, nodes, power, chosen });
+        chosen
+    }
+
+    /// Solves the program.
+    fn choose(
+        &mut self,
+        view: &View<'_>,
+        nodes: u64,
+        power: Watts,
+    ) -> Option<Vec<(JobId, OperatingPoint)>> {
+        // Options come from the model, which has some for each job; their power is bounded.
+        let mut instance = std::mem::take(&mut self.instance);
+        instance.renew(nodes, power).ok()?;
+        let (alpha, mut offers) = (self.spec.alpha, Vec::new());
+        for (job, running) in self.going() {
+            let options = &self.options[job];
             let left = options.slowest.secs_f64() * running.work.share();
-            let weight = weight(left, view.now.since(view.job(job).submit), alpha);
+            let weight = weight(left, view.now.since(view.job(*job).submit), alpha);
             let value = |place: usize| {
                 let is_same = options.points[place] == running.point;
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
             };
-            let is_offered =
-                |place: &usize| self.is_offered(view, job, running, &options.points[*place]);
-            let offered = (0..options.points.len()).filter(is_offered);
-            add(job, Need::Required, offered.collect(), &value);
+            self.program.enter(&mut instance, &mut offers, Need::Required, options, value).ok()?;
         }
-        for job in view.queue.iter() {
-            let Some(options) = self.options.get(&job) else { continue };
+        while let Some(&job) = self.program.jobs().get(instance.entries()) {
+            let options = &self.options[&job];
             let since_arrival = view.now.since(view.job(job).submit);
             let weight = weight(options.slowest.secs_f64(), since_arrival, alpha);
-            let places = (0..options.points.len()).collect();
-            add(job, Need::Optional, places, &|place| weight * options.speed_ups[place]);
-        }
-        (entries, needs, offers)
-    }
-
-    /// The point each job is to have; `None` if the running ones cannot all go on within what there
-    /// is.
-    fn solve(&mut self, view: &View<'_>) -> Option<Vec<(JobId, OperatingPoint)>> {
-        let (entries, needs, offers) = self.entries(view);
-        let others = self.held_by_others(view);
-        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
-        let power = self.power(view).saturating_sub(others.1).min(Watts::LARGEST);
-        let mut instance = Instance::new(nodes, power).ok()?;
-        for (need, offers) in needs.iter().zip(&offers) {
-            // Options come from the model, which has some for each job; their power is bounded.
-            instance.add(*need, offers).ok()?;
+            let value = |place: usize| weight * options.speed_ups[place];
+            self.program.enter(&mut instance, &mut offers, Need::Optional, options, value).ok()?;
         }
         let limits = Limits { gap: self.spec.gap(), effort: self.spec.effort, stop: None };
-        let solution = self.solver.solve(&instance, limits, self.prices).ok()?;
+        let solution = self.solver.solve(&instance, limits, self.prices);
+        self.instance = instance;
+        let solution = solution.ok()?;
         self.prices = Some(solution.prices());
-        let chosen = entries.iter().zip(solution.chosen());
-        let points = chosen.filter_map(|(entry, chosen)| {
-            let place = entry.offered[(*chosen)?];
-            Some((entry.job, self.options[&entry.job].points[place]))
-        });
-        Some(points.collect())
+        self.steps += solution.effort();
+        let chosen = self.program.chosen(&solution);
+        Some(chosen.map(|(job, place)| (job, self.options[&job].points[place])).collect())
     }
 
     /// What to do if the running jobs cannot all go on within all limits: nothing while they are
@@ -291,6 +384,7 @@ impl Parm {
         }
         for &(job, point) in wanted {
             self.running.entry(job).or_insert_with(|| {
+                self.waiting.remove(job, &self.options[&job]);
                 decisions.push(Decision::Start { job, point });
                 Running::new(point, view.now)
             });

@@ -1,7 +1,8 @@
 //! PARM in the simulator, turn by turn and as a whole, against the paper.
 //!
 //! `watched` checks every decision as it is taken, `program` is the integer program solved by trying
-//! everything, `replay` adds the run up again, and `stories` has been worked out by hand.
+//! everything, `replay` adds the run up again, `stories` has been worked out by hand, and `cost` counts
+//! the steps of the solver.
 
 use busbar::budget::Budget;
 use busbar::job::Job;
@@ -9,7 +10,7 @@ use busbar::machine::Machine;
 use busbar::model::pass::Application;
 use busbar::model::{Elastic, Feed};
 use busbar::policy::ParmSpec;
-use busbar::policy::parm::Flexibility;
+use busbar::policy::parm::{Flexibility, Window};
 use busbar::sim::{Events, Outage, Outages, Run, Simulation, State};
 use busbar::units::{Instant, JobId, NodeId, Share, Span, Watts};
 use busbar::workload::Workload;
@@ -17,6 +18,7 @@ use proptest::prelude::*;
 
 use crate::agreement::cases;
 
+mod cost;
 mod program;
 mod replay;
 mod stories;
@@ -39,15 +41,21 @@ struct Story {
     flexibility: Flexibility,
     alpha: f64,
     guard: u32,
+    window: Window,
     events: Events,
     seed: u64,
 }
 
-/// A policy that always finds the best, with two caps.
+/// A policy that always finds the best of everything, with two caps.
 fn spec(flexibility: Flexibility, alpha: f64, guard: u32) -> ParmSpec {
     let gap = Share::percent(0);
-    let guard = Span::from_secs(guard);
-    ParmSpec { flexibility, alpha, levels: 2, guard, gap, effort: 1 << 40 }
+    let (guard, window) = (Span::from_secs(guard), Window::All);
+    ParmSpec { flexibility, alpha, levels: 2, guard, gap, effort: 1 << 40, window }
+}
+
+/// So many times what is free or can be freed.
+fn times(times: u32) -> Window {
+    Window::Times(times.try_into().unwrap())
 }
 
 impl Story {
@@ -92,7 +100,8 @@ impl Story {
         let feed = Feed::of(&machine, 2);
         let model = Elastic::new(&machine, feed, &Application::ALL, workload.jobs(), self.seed);
         let model = if self.flexibility == Flexibility::None { model.as_asked() } else { model };
-        let spec = spec(self.flexibility, self.alpha, self.guard);
+        let spec =
+            ParmSpec { window: self.window, ..spec(self.flexibility, self.alpha, self.guard) };
         let mut policy = Watched::new(spec, &machine, &budget);
         let run = Simulation::new(&machine, &workload)
             .model(&model)
@@ -138,7 +147,10 @@ fn stories(most_outages: usize) -> impl Strategy<Value = Story> {
                 Flexibility::Malleable,
             ]),
             prop::sample::select(vec![0.0, 0.5, 2.0]),
-            prop_oneof![Just(0u32), Just(100)],
+            (
+                prop_oneof![Just(0u32), Just(100)],
+                prop::sample::select(vec![Window::All, times(1), times(2)]),
+            ),
             prop_oneof![Just(Events::Instant), Just(Events::Each)],
             any::<u64>(),
         )
@@ -150,7 +162,7 @@ fn stories(most_outages: usize) -> impl Strategy<Value = Story> {
                     outages,
                     flexibility,
                     alpha,
-                    guard,
+                    (guard, window),
                     events,
                     seed,
                 )| {
@@ -163,6 +175,7 @@ fn stories(most_outages: usize) -> impl Strategy<Value = Story> {
                         flexibility,
                         alpha,
                         guard,
+                        window,
                         events,
                         seed,
                     }
@@ -198,6 +211,7 @@ fn moves_that_are_not_offered_take_no_time() {
         flexibility: Flexibility::Malleable,
         alpha: 0.0,
         guard: 0,
+        window: Window::All,
         events: Events::Each,
         seed: 2648687958364717234,
     };

@@ -13,6 +13,15 @@ pub(super) struct Options {
     pub(super) speed_ups: Vec<f64>,
     /// The time on the fewest nodes under the lowest cap.
     pub(super) slowest: Span,
+    /// The longest any of them takes.
+    pub(super) longest: Span,
+    /// The most speed-up for a watt, against that on the fewest nodes under the lowest cap.
+    pub(super) best_per_watt: f64,
+    /// The places of points that no other one beats: on as many nodes or fewer, with as much power or
+    /// less, and at least as fast. Nobody needs another to start with.
+    pub(super) thrifty: Vec<u32>,
+    /// Whether a lower cap on the same nodes is as fast, by place.
+    is_capped_in_vain: Vec<bool>,
     /// The point that is not on its menu, which it had before anybody asked: it may stay there, but
     /// not come back.
     admitted: Option<OperatingPoint>,
@@ -31,12 +40,48 @@ impl Options {
         let speed_up = |point: &OperatingPoint| {
             slowest.secs_f64() / point.time.max(OperatingPoint::SHORTEST).secs_f64()
         };
+        let speed_ups: Vec<f64> = points.iter().map(speed_up).collect();
+        let per_watt = |(point, speed_up): (&OperatingPoint, &f64)| {
+            speed_up / point.power.as_f64().max(f64::MIN_POSITIVE)
+        };
+        let per_watt: Vec<f64> = points.iter().zip(&speed_ups).map(per_watt).collect();
+        let best_per_watt = per_watt.iter().copied().fold(0.0, f64::max) / per_watt[0];
+        let longest = points.iter().map(|point| point.time).max().unwrap_or(Span::ZERO);
+        // Of equals the first is kept.
+        let beats = |one: usize, other: usize| {
+            let (a, b) = (&points[one], &points[other]);
+            let is_equal =
+                (a.nodes, a.power) == (b.nodes, b.power) && speed_ups[one] == speed_ups[other];
+            let is_no_more = a.nodes <= b.nodes && a.power <= b.power;
+            is_no_more && speed_ups[one] >= speed_ups[other] && !(is_equal && one >= other)
+        };
+        let all = 0..points.len();
+        let is_thrifty = |place: &usize| !all.clone().any(|other| beats(other, *place));
+        let is_capped_in_vain = |place: usize| {
+            let nodes = points[place].nodes;
+            all.clone().any(|other| points[other].nodes == nodes && beats(other, place))
+        };
         Options {
-            speed_ups: points.iter().map(speed_up).collect(),
+            thrifty: all.clone().filter(is_thrifty).map(|place| place as u32).collect(),
+            is_capped_in_vain: all.clone().map(is_capped_in_vain).collect(),
             points,
+            speed_ups,
             slowest,
+            longest,
+            best_per_watt,
             admitted: None,
         }
+    }
+
+    /// Whether a job that runs at a point needs this one: a lower cap is not as fast, or it is the
+    /// present one.
+    pub(super) fn is_needed(&self, from: &OperatingPoint, place: usize) -> bool {
+        !self.is_capped_in_vain[place] || self.points[place] == *from
+    }
+
+    /// The point on the fewest nodes under the lowest cap.
+    pub(super) fn least(&self) -> &OperatingPoint {
+        &self.points[0]
     }
 
     /// Whether a job that runs at a point may be told to go on at another.
@@ -56,14 +101,11 @@ impl Options {
         if self.points.get(place).is_none_or(is_new) {
             let time = point.time.max(OperatingPoint::SHORTEST);
             self.points.insert(place, point);
+            self.is_capped_in_vain.insert(place, false);
+            self.longest = self.longest.max(point.time);
             self.admitted = Some(point);
             self.speed_ups.insert(place, self.slowest.secs_f64() / time.secs_f64());
         }
-    }
-
-    /// The longest any of them takes.
-    pub(super) fn longest(&self) -> Span {
-        self.points.iter().map(|point| point.time).max().unwrap_or(Span::ZERO)
     }
 
     /// The point on so many nodes under this cap.
@@ -132,7 +174,7 @@ impl Running {
 
     /// The longest it may still take if it does not move again.
     pub(super) fn longest(&self, options: &Options, now: Instant) -> Span {
-        self.since.since(now) + self.work.time(options.longest())
+        self.since.since(now) + self.work.time(options.longest)
     }
 
     /// One of two steps to another point: nothing becomes more in the first, nothing less in the

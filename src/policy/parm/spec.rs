@@ -1,6 +1,7 @@
 //! The parameters of PARM, as text that round-trips.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
@@ -21,6 +22,8 @@ pub struct ParmSpec {
     pub gap: Share,
     /// Steps of the solver at most, at each turn.
     pub effort: u64,
+    /// Which waiting jobs enter the program.
+    pub window: Window,
 }
 
 /// What may differ from what the user asks for.
@@ -63,6 +66,36 @@ impl fmt::Display for Flexibility {
     }
 }
 
+/// Which of the jobs that could start enter the program of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// Every job that waits, as in the paper.
+    All,
+    /// The first ones, until at their smallest they take so many times what is free or can be freed.
+    Times(NonZeroU32),
+}
+
+impl FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(times) => Ok(Window::Times(times)),
+            Err(_) if text == "all" => Ok(Window::All),
+            Err(_) => Err("valid: all, or a whole number from 1".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Window::All => f.write_str("all"),
+            Window::Times(times) => times.fmt(f),
+        }
+    }
+}
+
 impl Default for ParmSpec {
     fn default() -> Self {
         ParmSpec {
@@ -72,11 +105,12 @@ impl Default for ParmSpec {
             guard: Span::from_secs(600),
             gap: Share::from_millionths(100),
             effort: 2_000_000,
+            window: Window::Times(NonZeroU32::new(2).unwrap_or(NonZeroU32::MIN)),
         }
     }
 }
 
-const PARAMETERS: [&str; 6] = ["flex", "alpha", "levels", "guard", "gap", "effort"];
+const PARAMETERS: [&str; 7] = ["flex", "alpha", "levels", "guard", "gap", "effort", "window"];
 
 impl ParmSpec {
     /// How far the choice may be from the best, as a number.
@@ -99,7 +133,8 @@ impl ParmSpec {
                     spec.guard = parse_length(value).map_err(|why| wrong(key, why.to_string()))?
                 }
                 "gap" => spec.gap = call.value(key, value)?,
-                _ => spec.effort = call.number(key, value)?,
+                "effort" => spec.effort = call.number(key, value)?,
+                _ => spec.window = call.value(key, value)?,
             }
         }
         if !(0.0..=10.0).contains(&spec.alpha) {
@@ -117,7 +152,7 @@ impl ParmSpec {
     /// Parameters that are not as usual, each as `key=value`.
     pub(in crate::policy) fn unusual(&self) -> Vec<String> {
         let usual = ParmSpec::default();
-        let ParmSpec { flexibility, alpha, levels, guard, gap, effort } = *self;
+        let ParmSpec { flexibility, alpha, levels, guard, gap, effort, window } = *self;
         let all = [
             (flexibility != usual.flexibility, format!("flex={flexibility}")),
             (alpha != usual.alpha, format!("alpha={alpha}")),
@@ -125,6 +160,7 @@ impl ParmSpec {
             (guard != usual.guard, format!("guard={}s", guard.secs_f64())),
             (gap != usual.gap, format!("gap={gap}")),
             (effort != usual.effort, format!("effort={effort}")),
+            (window != usual.window, format!("window={window}")),
         ];
         all.into_iter().filter(|(differs, _)| *differs).map(|(_, text)| text).collect()
     }

@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::model::elastic::Feed;
 use crate::model::pass::{Application, Resizing};
 use crate::model::{Elastic, Model};
-use crate::policy::parm::{Flexibility, ParmSpec};
+use crate::policy::parm::{Flexibility, ParmSpec, Window};
 use crate::policy::{Parm, Policy, PolicySpec, Setting};
 use crate::sim::{Run, Simulation};
 use crate::units::{Instant, JobId, Span, Watts};
@@ -105,9 +105,14 @@ pub(super) struct Outcome {
     pub(super) moves: f64,
 }
 
-/// PARM of a flexibility, otherwise as usual.
+/// PARM as usual, but with every waiting job in the program, as in the paper.
+pub(super) fn usual() -> ParmSpec {
+    ParmSpec { window: Window::All, ..ParmSpec::default() }
+}
+
+/// PARM of a flexibility, otherwise as in the paper.
 pub(super) fn parm(flexibility: Flexibility) -> Scheduler {
-    Scheduler::Parm(ParmSpec { flexibility, ..ParmSpec::default() })
+    Scheduler::Parm(ParmSpec { flexibility, ..usual() })
 }
 
 impl Task {
@@ -138,7 +143,7 @@ impl Task {
         }
         let uniform = UNIFORM.map(|(cap, nodes)| Scheduler::Uniform { cap, nodes });
         tasks.extend(uniform.map(|scheduler| Task::Projection { set: 1, gamma: 0.5, scheduler }));
-        let usual = ParmSpec::default();
+        let usual = usual();
         let fair = ALPHAS.map(|alpha| ParmSpec { alpha, ..usual });
         let levels = LEVELS.map(|levels| ParmSpec { levels, ..usual });
         let guards = GUARDS.map(|guard| ParmSpec { guard: Span::from_secs(guard), ..usual });

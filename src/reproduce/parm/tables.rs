@@ -1,7 +1,9 @@
 //! What was published, and beside it what came out.
 
 use super::Options;
-use super::runs::{ALPHAS, GAMMAS, GUARDS, LEVELS, Mix, Outcome, Scheduler, Task, UNIFORM, parm};
+use super::runs::{
+    ALPHAS, GAMMAS, GUARDS, LEVELS, Mix, Outcome, Scheduler, Task, UNIFORM, parm, usual,
+};
 use crate::policy::parm::{Flexibility, ParmSpec};
 use crate::reproduce::Finding;
 use crate::reproduce::sample::{Published, Rows, Sample};
@@ -88,7 +90,7 @@ pub(super) fn findings(tasks: &[Task], outcomes: &[Outcome], options: &Options) 
     findings.extend(table_five(&results));
     findings.extend(table_six(&results));
     findings.extend(figure_five(&results));
-    let usual = ParmSpec::default();
+    let usual = usual();
     let fair = ALPHAS.map(|alpha| (format!("α = {alpha}"), ParmSpec { alpha, ..usual }));
     findings.extend(variants("Fig. 6: α, set 1, γ = 0.5, wSE", &results, &fair));
     let levels = LEVELS.map(|levels| (format!("{levels} levels"), ParmSpec { levels, ..usual }));

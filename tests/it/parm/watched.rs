@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use busbar::budget::Budget;
 use busbar::machine::Machine;
 use busbar::model::OperatingPoint;
-use busbar::policy::parm::Flexibility;
+use busbar::policy::parm::{Flexibility, Window};
 use busbar::policy::{Decision, Parm, ParmSpec, Policy, View};
 use busbar::units::{Instant, JobId, Span};
 
@@ -131,8 +131,81 @@ impl<'a> Watched<'a> {
         (left * slowest + here).powf(self.spec.alpha) * slowest / point.time.secs_f64()
     }
 
-    /// The program of this turn: the running jobs, of whom all must go on, and the waiting ones.
-    fn program(&self, view: &View<'_>) -> Vec<Entry> {
+    /// The point on the fewest nodes under the lowest cap.
+    fn least(&self, view: &View<'_>, job: JobId) -> OperatingPoint {
+        let options = self.options(view, job);
+        options.into_iter().min_by_key(|point| (point.nodes, point.cap)).unwrap()
+    }
+
+    /// What the running jobs leave at least, each with the least of what it may have: nodes, and
+    /// milliwatts under the present limit.
+    fn room(&self, view: &View<'_>) -> (u64, u64) {
+        let ways = || self.running.iter().map(|(job, held)| self.ways_on(view, *job, held));
+        let nodes = ways().map(|ways| ways.iter().map(|point| point.nodes).min().unwrap());
+        let power = ways().map(|ways| ways.iter().map(|point| point.power).min().unwrap());
+        let in_service = u64::from(view.ledger.nodes_in_service());
+        let limit = self.milliwatts_at(view.now);
+        (
+            in_service.saturating_sub(u64::from(nodes.sum::<u32>())),
+            limit.saturating_sub(power.map(|power| power.milliwatts()).sum()),
+        )
+    }
+
+    /// The waiting jobs that enter the program: of those that could start, the first ones in this order
+    /// until they fill the room so often. With α = 0 the smallest come first, of these those with the
+    /// most speed-up for a watt. Else those with the most weight for a watt, and besides the smallest
+    /// that fill the room once.
+    fn entering(&self, view: &View<'_>) -> Vec<JobId> {
+        let Window::Times(times) = self.spec.window else { return view.queue.iter().collect() };
+        let room = self.room(view);
+        let size = |job: JobId| {
+            let least = self.least(view, job);
+            (u64::from(least.nodes), least.power.milliwatts())
+        };
+        let could_start = |job: &JobId| size(*job).0 <= room.0 && size(*job).1 <= room.1;
+        let waiting: Vec<JobId> = view.queue.iter().filter(could_start).collect();
+        let per_watt = |job: JobId| {
+            let least = self.least(view, job);
+            let of = |point: &OperatingPoint| {
+                least.time.secs_f64() / point.time.secs_f64() / point.power.as_f64()
+            };
+            let best = self.options(view, job).iter().map(of).fold(0.0, f64::max);
+            best / of(&least)
+        };
+        let first = |by_rank: Vec<JobId>, times: u64| {
+            let (mut first, mut sum) = (Vec::new(), (0, 0));
+            for job in by_rank {
+                if sum.0 < times * room.0 && sum.1 < times * room.1 {
+                    sum = (sum.0 + size(job).0, sum.1 + size(job).1);
+                    first.push(job);
+                }
+            }
+            first
+        };
+        let times = u64::from(times.get());
+        let mut smallest = waiting.clone();
+        smallest.sort_by_key(|job| (size(*job).0, -(per_watt(*job) * 1000.0).round() as i64, *job));
+        if self.spec.alpha == 0.0 {
+            return first(smallest, times);
+        }
+        let rank = |job: JobId| {
+            let least = self.least(view, job);
+            let here = view.now.since(view.job(job).submit).secs_f64();
+            let weight = (least.time.secs_f64() + here).powf(self.spec.alpha);
+            weight * per_watt(job) / least.power.as_f64()
+        };
+        let mut weightiest = waiting;
+        weightiest.sort_by(|a, b| rank(*b).total_cmp(&rank(*a)).then(a.cmp(b)));
+        let mut entering = first(smallest, 1);
+        entering.extend(first(weightiest, times));
+        entering.sort();
+        entering.dedup();
+        entering
+    }
+
+    /// The program of this turn: the running jobs, of whom all must go on, and the waiting ones that
+    /// enter.
+    fn program(&self, view: &View<'_>, entering: &[JobId]) -> Vec<Entry> {
         let choice = |job: JobId, left: f64, point: &OperatingPoint| {
             (point.nodes, point.power.milliwatts(), self.value(view, job, left, point))
         };
@@ -141,7 +214,7 @@ impl<'a> Watched<'a> {
             let choices = ways.iter().map(|point| choice(*job, held.left, point)).collect();
             Entry { is_required: true, choices }
         });
-        let waiting = view.queue.iter().map(|job| {
+        let waiting = entering.iter().map(|&job| {
             let options = self.options(view, job);
             let choices = options.iter().map(|point| choice(job, 1.0, point)).collect();
             Entry { is_required: false, choices }
@@ -150,7 +223,7 @@ impl<'a> Watched<'a> {
     }
 
     /// The longest that any job may hold what it gets now: at its slowest, and moving included.
-    fn longest(&self, view: &View<'_>) -> Span {
+    fn longest(&self, view: &View<'_>, entering: &[JobId]) -> Span {
         let slowest = |points: &[OperatingPoint]| points.iter().map(|p| p.time).max().unwrap();
         let move_of = |(job, held): (&JobId, &Held)| {
             let ways = self.ways_on(view, *job, held);
@@ -163,7 +236,7 @@ impl<'a> Watched<'a> {
             let pause = if self.may_move(held, view.now) { pause } else { 0 };
             held.since.since(view.now).millis() + pause + work.ceil() as u64
         });
-        let waiting = view.queue.iter().map(|job| slowest(&self.options(view, job)).millis());
+        let waiting = entering.iter().map(|job| slowest(&self.options(view, *job)).millis());
         Span::from_millis(running.chain(waiting).max().unwrap_or(0))
     }
 
@@ -289,6 +362,22 @@ impl<'a> Watched<'a> {
         );
     }
 
+    /// Nobody waits beside what would do for it, whether it was in the program or not, unless a limit
+    /// is going to fall.
+    fn check_waiting(&self, view: &View<'_>) {
+        if !self.budget.changes_after(view.now).is_empty() {
+            return;
+        }
+        let (nodes, milliwatts) = self.sums();
+        let free_nodes = view.ledger.nodes_in_service().saturating_sub(nodes);
+        let free_milliwatts = self.milliwatts_at(view.now).saturating_sub(milliwatts);
+        for job in view.queue.iter().filter(|job| !self.running.contains_key(job)) {
+            let least = self.least(view, job);
+            let fits = least.nodes <= free_nodes && least.power.milliwatts() <= free_milliwatts;
+            assert!(!fits, "{job} waits beside {free_nodes} nodes and {free_milliwatts} mW");
+        }
+    }
+
     /// Running jobs are too much for some limit, and nobody starts. If that limit is to come,
     /// everybody goes on; if it is in force, everybody is at what draws least.
     fn is_held_back(&self, view: &View<'_>, before: &BTreeMap<JobId, Held>) -> bool {
@@ -307,12 +396,14 @@ impl<'a> Watched<'a> {
 impl Policy for Watched<'_> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.note(view);
+        let entering = self.entering(view);
         let (program, longest, before) =
-            (self.program(view), self.longest(view), self.running.clone());
+            (self.program(view, &entering), self.longest(view, &entering), self.running.clone());
         let first = decisions.len();
         self.inner.decide(view, decisions);
         self.apply(view, &decisions[first..]);
         self.check_choice(view, &program, longest, &before);
+        self.check_waiting(view);
     }
 
     fn adjusts(&self) -> bool {

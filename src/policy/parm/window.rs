@@ -1,0 +1,185 @@
+//! Which of the waiting jobs enter the program of a turn.
+//!
+//! What a job gains for what it takes is most on its fewest nodes, since nobody speeds up more than in
+//! proportion. So with α = 0, where all weigh the same, the program serves jobs that can do with little
+//! first, and of many such jobs only as many as there is room for. The others only cost time. With
+//! α above zero old and long jobs weigh more, and a job enters by its weight for what it takes.
+//!
+//! Two rules keep the window from changing who is ever served. Jobs that could not start however the
+//! running ones shrink do not count: they cannot fill the window and keep others out of it. And the
+//! smallest jobs that fill the room once are always in it: nobody waits beside nodes and watts that
+//! would do for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::num::NonZeroU32;
+
+use super::jobs::Options;
+use super::weight;
+use crate::policy::View;
+use crate::units::{Instant, JobId, Watts};
+
+/// Nodes and power that are free, or that running jobs can free without being stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) nodes: u64,
+    pub(super) power: Watts,
+}
+
+/// The waiting jobs, those that can do with least first. Of jobs that take the same, those come first
+/// that gain most by a watt, and of these the one that arrived first.
+#[derive(Default)]
+pub(super) struct Waiting {
+    jobs: BTreeSet<(u32, Reverse<u32>, JobId)>,
+}
+
+/// What has entered so far takes so much, if each job is at its smallest.
+#[derive(Default)]
+struct Sum {
+    nodes: u64,
+    milliwatts: u64,
+}
+
+impl Sum {
+    fn add(&mut self, options: &Options) {
+        let least = options.least();
+        self.nodes += u64::from(least.nodes);
+        self.milliwatts += least.power.milliwatts();
+    }
+
+    /// Whether this is so many times the room, in nodes or in power.
+    fn fills(&self, room: &Room, times: u64) -> bool {
+        self.nodes >= times.saturating_mul(room.nodes)
+            || self.milliwatts >= times.saturating_mul(room.power.milliwatts())
+    }
+}
+
+impl Room {
+    fn has(&self, options: &Options) -> bool {
+        let least = options.least();
+        u64::from(least.nodes) <= self.nodes && least.power <= self.power
+    }
+}
+
+/// A job's place among those that wait.
+fn place(job: JobId, options: &Options) -> (u32, Reverse<u32>, JobId) {
+    // In thousandths: what differs by less is rounding of times, and the first to arrive is first.
+    let thousandths = (options.best_per_watt * 1000.0).round() as u32;
+    (options.least().nodes, Reverse(thousandths), job)
+}
+
+impl Waiting {
+    pub(super) fn insert(&mut self, job: JobId, options: &Options) {
+        self.jobs.insert(place(job, options));
+    }
+
+    pub(super) fn remove(&mut self, job: JobId, options: &Options) {
+        self.jobs.remove(&place(job, options));
+    }
+
+    /// The jobs that enter the program, in the order of the queue.
+    pub(super) fn entering(
+        &self,
+        view: &View<'_>,
+        all: &BTreeMap<JobId, Options>,
+        room: &Room,
+        times: NonZeroU32,
+        alpha: f64,
+    ) -> Vec<JobId> {
+        let times = u64::from(times.get());
+        let mut entering = self.smallest(view, all, room, if alpha == 0.0 { times } else { 1 });
+        if alpha > 0.0 {
+            entering.extend(self.weightiest(view, all, room, times, alpha));
+        }
+        entering.sort_unstable();
+        entering.dedup();
+        entering
+    }
+
+    /// The jobs that could start, the smallest first.
+    fn within<'a>(
+        &'a self,
+        view: &'a View<'_>,
+        all: &'a BTreeMap<JobId, Options>,
+        room: &'a Room,
+    ) -> impl Iterator<Item = (JobId, &'a Options)> {
+        let nodes = |place: &&(u32, Reverse<u32>, JobId)| u64::from(place.0) <= room.nodes;
+        let waits = |place: &(u32, Reverse<u32>, JobId)| {
+            let options = all.get(&place.2).filter(|_| view.queue.contains(place.2))?;
+            room.has(options).then_some((place.2, options))
+        };
+        self.jobs.iter().take_while(nodes).filter_map(waits)
+    }
+
+    /// The smallest jobs that could start, until they fill the room so many times.
+    fn smallest(
+        &self,
+        view: &View<'_>,
+        all: &BTreeMap<JobId, Options>,
+        room: &Room,
+        times: u64,
+    ) -> Vec<JobId> {
+        let mut sum = Sum::default();
+        let first = self.within(view, all, room).take_while(|(_, options)| {
+            let has_room = !sum.fills(room, times);
+            sum.add(options);
+            has_room
+        });
+        first.map(|(job, _)| job).collect()
+    }
+
+    /// The jobs that could start with the largest weight for what they take, until they fill the room
+    /// so many times.
+    fn weightiest(
+        &self,
+        view: &View<'_>,
+        all: &BTreeMap<JobId, Options>,
+        room: &Room,
+        times: u64,
+        alpha: f64,
+    ) -> Vec<JobId> {
+        let ranked = self.within(view, all, room).map(|(job, options)| Ranked {
+            rank: rank(view.now, view.job(job).submit, options, alpha),
+            job,
+        });
+        let mut ranked: BinaryHeap<Ranked> = ranked.collect();
+        let (mut entering, mut sum) = (Vec::new(), Sum::default());
+        while let Some(Ranked { job, .. }) = ranked.pop().filter(|_| !sum.fills(room, times)) {
+            sum.add(&all[&job]);
+            entering.push(job);
+        }
+        entering
+    }
+}
+
+/// What a waiting job is worth for a watt, at its best point.
+fn rank(now: Instant, submit: Instant, options: &Options, alpha: f64) -> f64 {
+    let weight = weight(options.slowest.secs_f64(), now.since(submit), alpha);
+    weight * options.best_per_watt / options.least().power.as_f64()
+}
+
+/// A job by its rank; of equals the one that arrived first is larger.
+struct Ranked {
+    rank: f64,
+    job: JobId,
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.total_cmp(&other.rank).then(other.job.cmp(&self.job))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
