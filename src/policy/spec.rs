@@ -311,7 +311,7 @@ mod tests {
             "rmap-naive(guard=15%)",
             "rmap-adaptive(slowdown=unbounded, guard=15%)",
             "parm(flex=moldable, alpha=0.5, levels=3, guard=0s, gap=0.1%, effort=1000, window=all)",
-            "parm(window=2)",
+            "parm(window=8)",
             "ppartition(queues=2/10, dispatch=close, first=uncapped, fewest=25%, sharing=paper)",
             "uniform(cap=75W, queues=2/10, dispatch=stop, seed=7)",
             "uniform(cap=tdp)",

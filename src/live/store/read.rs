@@ -136,14 +136,20 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last })
 }
 
-/// How many bytes the program of each job has, without reading it. All elements of an array have that of the
+/// How many bytes the program of each job has, without reading it. An element of an array has that of the
 /// first one.
 fn program_bytes(connection: &Connection, jobs: &[Entry]) -> Result<Vec<u64>, Fault> {
     let mut statement =
         connection.prepare("SELECT octet_length(program) FROM program WHERE job = ?1")?;
-    let whose = |job: &Entry| job.array.map_or(job.number, |element| Element::first(element.array));
-    let mut bytes = |job| Ok(statement.query_row((whose(job),), |row| row.get(0)).optional()?);
-    jobs.iter().map(|job| bytes(job).map(Option::unwrap_or_default)).collect()
+    let mut bytes = |number: u64| -> Result<Option<u64>, Fault> {
+        let Ok(number) = i64::try_from(number) else { return Ok(None) };
+        Ok(statement.query_row((number,), |row| row.get(0)).optional()?)
+    };
+    let mut of_job = |job: &Entry| match (bytes(job.number)?, job.array) {
+        (None, Some(element)) => bytes(Element::first(element.array)),
+        (own, _) => Ok(own),
+    };
+    jobs.iter().map(|job| Ok(of_job(job)?.unwrap_or_default())).collect()
 }
 
 /// Lines of the history; if a job is asked for that is an array, of the jobs with these numbers.
