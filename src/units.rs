@@ -17,6 +17,7 @@ mod length;
 mod share;
 
 pub use energy::Joules;
+#[cfg(feature = "live")]
 pub(crate) use length::UNITS as TIME_UNITS;
 pub use length::{LengthError, parse_length, parse_micros};
 pub use share::Share;
