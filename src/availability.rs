@@ -1,7 +1,11 @@
 //! What will be free when, as far as is known: nodes and power as step functions of time.
+//!
+//! Limits of the budget that are still to come are no steps of these functions: there may be very
+//! many of them. The budget itself is asked about them.
 
 use wide::i32x8;
 
+use crate::budget::Budget;
 use crate::ledger::Ledger;
 use crate::model::OperatingPoint;
 use crate::units::{Instant, Span, Watts};
@@ -38,9 +42,35 @@ pub struct Availability {
     /// Nodes free in each step.
     nodes: Vec<i32>,
     /// Milliwatts free in each step; below zero where a limit falls under what is held already.
+    /// While limits are to come, without what the limit of the time grants.
     power: Vec<i64>,
     /// Whether power can ever be short.
     is_limited: bool,
+    /// The limits, while some are to come.
+    limits: Option<Limits>,
+}
+
+/// What jobs may hold together, over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Limits {
+    budget: Budget,
+    /// What the machine draws anyway.
+    base: Watts,
+}
+
+impl Limits {
+    /// What jobs may hold at an instant, in milliwatts.
+    fn at(&self, instant: Instant) -> i64 {
+        signed(self.budget.at(instant).saturating_sub(self.base))
+    }
+
+    /// The least limit that grants jobs so many milliwatts; none is needed for nothing.
+    fn granting(&self, milliwatts: i64) -> Watts {
+        match u64::try_from(milliwatts) {
+            Ok(needed) if needed > 0 => self.base + Watts::from_milliwatts(needed),
+            _ => Watts::ZERO,
+        }
+    }
 }
 
 impl Availability {
@@ -48,34 +78,29 @@ impl Availability {
     /// budget changes when it says. A job that should have ended gives back at once.
     pub fn of(ledger: &Ledger) -> Self {
         let mut holders = ledger.running().iter().peekable();
-        let mut limits = ledger.limits_to_come().iter().peekable();
-        let mut limit = ledger.limit();
+        let is_steady = ledger.limits_to_come().is_empty();
+        let granted = if is_steady { signed(ledger.for_jobs(ledger.limit())) } else { 0 };
         let mut free_nodes = ledger.free_nodes();
-        let mut free_power = signed(ledger.for_jobs(limit)) - signed(ledger.held());
+        let mut free_power = granted - signed(ledger.held());
+        let limits = || Limits { budget: ledger.budget().clone(), base: ledger.base_power() };
         let mut free = Availability {
             from: Vec::new(),
             nodes: Vec::new(),
             power: Vec::new(),
             is_limited: ledger.budget().is_limited(),
+            limits: (!is_steady).then(limits),
         };
-        // Both lists are in order, so the next change is at the head of one of them.
         let mut at = ledger.now();
         loop {
             while let Some(holding) = holders.next_if(|holding| holding.until <= at) {
                 free_nodes += holding.nodes;
                 free_power += signed(holding.power);
             }
-            while let Some((_, next)) = limits.next_if(|change| change.0 <= at) {
-                free_power += signed(ledger.for_jobs(*next)) - signed(ledger.for_jobs(limit));
-                limit = *next;
-            }
             free.from.push(at);
             free.nodes.push(narrow(free_nodes));
             free.power.push(free_power);
-            let back = holders.peek().map(|holding| holding.until);
-            let changed = limits.peek().map(|change| change.0);
-            match back.into_iter().chain(changed).min() {
-                Some(next) => at = next,
+            match holders.peek() {
+                Some(holding) => at = holding.until,
                 None => return free,
             }
         }
@@ -167,6 +192,9 @@ impl Availability {
         end: Instant,
         claim: &Claim,
     ) -> Option<Instant> {
+        if let Some(limits) = &self.limits {
+            return self.earliest_under(limits, after, latest, end, claim);
+        }
         // Where a stretch of steps with room began that has not ended yet.
         let mut start: Option<Instant> = None;
         for first in (self.step_at(after)..self.from.len()).step_by(PART) {
@@ -196,6 +224,47 @@ impl Availability {
                     }
                     start = None;
                 }
+            }
+        }
+        start
+    }
+
+    /// The same while limits are to come.
+    fn earliest_under(
+        &self,
+        limits: &Limits,
+        after: Instant,
+        latest: Instant,
+        end: Instant,
+        claim: &Claim,
+    ) -> Option<Instant> {
+        let (nodes, power, time) = (narrow(claim.nodes), signed(claim.power), claim.time);
+        // Where a stretch of time with room began that has not ended yet.
+        let mut start: Option<Instant> = None;
+        for step in self.step_at(after)..self.from.len() {
+            let mut from = self.from[step].max(after);
+            if start.is_none() && from >= latest {
+                return None;
+            }
+            if start.is_some_and(|since| since + time <= from || end <= from) {
+                return start;
+            }
+            if self.nodes[step] < nodes {
+                start = None;
+                continue;
+            }
+            let until = self.from.get(step + 1).map_or(Instant::NEVER, |next| *next).min(end);
+            let limit = limits.granting(power - self.power[step]);
+            if let Some(since) = start {
+                let Some(below) = limits.budget.first_below(limit, from, until) else { continue };
+                if since + time <= below {
+                    return start;
+                }
+                from = below;
+            }
+            start = limits.budget.first_stretch(limit, time, from, until);
+            if start.is_some_and(|start| start >= latest) {
+                return None;
             }
         }
         start
@@ -235,7 +304,8 @@ impl Availability {
     /// Nodes and power free at an instant.
     pub fn at(&self, instant: Instant) -> (u32, Watts) {
         let step = self.step_at(instant);
-        let milliwatts = self.power[step].max(0) as u64;
+        let granted = self.limits.as_ref().map_or(0, |limits| limits.at(instant));
+        let milliwatts = (granted + self.power[step]).max(0) as u64;
         (self.nodes[step].max(0) as u32, Watts::from_milliwatts(milliwatts))
     }
 
@@ -264,7 +334,6 @@ fn narrow(nodes: u32) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Budget;
     use crate::machine::Machine;
     use crate::units::JobId;
 
@@ -333,11 +402,36 @@ mod tests {
         );
     }
 
+    /// A day of limits that change each second costs what a job costs that runs meanwhile.
+    #[test]
+    fn limits_to_come_are_no_steps() {
+        let limit = |second| (SECOND(second), Watts::from_watts(500 + second % 500));
+        let machine = Machine::of_processors(10).unwrap();
+        let budget = Budget::from_steps((0..86_400).map(limit).collect()).unwrap();
+        let mut ledger = Ledger::new(&machine, budget);
+        let point = OperatingPoint {
+            cores: 1,
+            nodes: 4,
+            cap: Watts::from_watts(100),
+            time: Span::from_secs(90_000),
+            power: Watts::from_watts(400),
+        };
+        ledger.start(JobId(0), &point).unwrap();
+        let free = Availability::of(&ledger);
+        assert_eq!(free.from.len(), 2);
+        assert_eq!(free.at(SECOND(250)), (6, Watts::from_watts(350)));
+        // From 650 W on for as long as the limit rises; for longer only under the last limit.
+        assert_eq!(free.earliest(SECOND(0), &claim(6, 250, 350)), Some(SECOND(150)));
+        assert_eq!(free.earliest(SECOND(0), &claim(6, 250, 351)), Some(SECOND(86_150)));
+        assert_eq!(free.earliest(SECOND(300), &claim(6, 250, 201)), Some(SECOND(650)));
+        assert_eq!(free.earliest(SECOND(0), &claim(7, 100, 1)), Some(SECOND(90_000)));
+    }
+
     #[test]
     fn the_past_is_forgotten() {
         let mut free = availability();
         free.forget_before(SECOND(25));
         assert_eq!(free.earliest(SECOND(25), &claim(10, 1000, 5)), Some(SECOND(25)));
-        assert_eq!(free.from.len(), 2);
+        assert_eq!(free.from.len(), 1);
     }
 }

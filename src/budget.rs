@@ -3,24 +3,46 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
 
 use crate::machine::Machine;
 use crate::rows::rows;
 use crate::text;
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
+mod ahead;
 mod energy;
 
+use ahead::Ahead;
 pub use energy::EnergyBudget;
 
 /// How much power the machine may draw, as a function of time.
 ///
 /// The limits are known in advance, as a tariff or a maintenance window is: policies and the
 /// ledger look ahead, so a job is not started that would still be running when it no longer fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// A copy is cheap: it shares the limits.
+#[derive(Clone)]
 pub struct Budget {
     /// Strictly increasing in time; the first starts at the beginning of the clock.
-    steps: Vec<(Instant, Watts)>,
+    steps: Arc<[(Instant, Watts)]>,
+    /// Made when somebody first looks ahead.
+    ahead: Arc<OnceLock<Ahead>>,
+}
+
+impl PartialEq for Budget {
+    fn eq(&self, other: &Self) -> bool {
+        self.steps == other.steps
+    }
+}
+
+impl Eq for Budget {}
+
+/// The limits alone: what is derived from them says nothing more.
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("steps", &self.steps).finish()
+    }
 }
 
 impl Budget {
@@ -31,7 +53,7 @@ impl Budget {
 
     /// One limit for all time.
     pub fn constant(limit: Watts) -> Self {
-        Budget { steps: vec![(Instant::ZERO, limit)] }
+        Budget::of(vec![(Instant::ZERO, limit)])
     }
 
     /// Limits that hold from the given times on; the first also holds before its time.
@@ -44,31 +66,95 @@ impl Budget {
         }
         let mut steps = steps;
         steps[0].0 = Instant::ZERO;
-        Ok(Budget { steps })
+        Ok(Budget::of(steps))
+    }
+
+    fn of(steps: Vec<(Instant, Watts)>) -> Self {
+        Budget { steps: steps.into(), ahead: Arc::default() }
+    }
+
+    fn ahead(&self) -> &Ahead {
+        self.ahead.get_or_init(|| Ahead::of(&self.steps))
+    }
+
+    /// The first step that takes effect after `instant`.
+    fn next_step(&self, instant: Instant) -> usize {
+        self.steps.partition_point(|step| step.0 <= instant)
+    }
+
+    /// The first step that takes effect at `instant` or later.
+    fn step_from(&self, instant: Instant) -> usize {
+        self.steps.partition_point(|step| step.0 < instant)
     }
 
     /// The limit at an instant.
     pub fn at(&self, instant: Instant) -> Watts {
-        self.steps[self.steps.partition_point(|step| step.0 <= instant) - 1].1
+        self.steps[self.next_step(instant) - 1].1
     }
 
     /// The limits that take effect after `instant`, in order.
     pub fn changes_after(&self, instant: Instant) -> &[(Instant, Watts)] {
-        &self.steps[self.steps.partition_point(|step| step.0 <= instant)..]
+        &self.steps[self.next_step(instant)..]
+    }
+
+    /// The lowest limit in force at any time from an instant to before another; the one at `from`
+    /// always counts.
+    pub fn lowest(&self, from: Instant, until: Instant) -> Watts {
+        let next = self.next_step(from);
+        let limit = self.steps[next - 1].1;
+        match self.steps.get(next) {
+            Some(step) if step.0 < until => {
+                let to_come = self.ahead().lowest(next, self.step_from(until));
+                to_come.map_or(limit, |lowest| lowest.min(limit))
+            }
+            _ => limit,
+        }
+    }
+
+    /// The first instant from `from` to before `until` at which the limit is below this one.
+    pub fn first_below(&self, limit: Watts, from: Instant, until: Instant) -> Option<Instant> {
+        let now = self.next_step(from) - 1;
+        if self.steps[now].1 < limit {
+            return Some(from).filter(|from| *from < until);
+        }
+        let below = self.ahead().first_below(now + 1, limit)?;
+        Some(self.steps[below].0).filter(|at| *at < until)
+    }
+
+    /// The first instant from `from` to before `until` from which the limit is not below this one
+    /// for so long, or until then.
+    pub fn first_stretch(
+        &self,
+        limit: Watts,
+        time: Span,
+        from: Instant,
+        until: Instant,
+    ) -> Option<Instant> {
+        if from >= until {
+            return None;
+        }
+        let Some(below) = self.first_below(limit, from, until) else { return Some(from) };
+        if below > from && from + time <= below {
+            return Some(from);
+        }
+        // Whatever lasts long enough begins with a step, and so does what holds at the end.
+        let (next, end) = (self.next_step(from), self.step_from(until));
+        let whole = self.ahead().first_for(next, limit, time).filter(|step| *step < end);
+        let last = self.ahead().last_below(end, limit).map(|below| below + 1);
+        let last = last.filter(|step| *step < end);
+        let first = whole.into_iter().chain(last).min();
+        first.map(|step| self.steps[step].0)
     }
 
     /// The most that may be drawn for so long without a break, from some instant on that is not
     /// before `instant`.
     pub fn largest_for(&self, instant: Instant, time: Span) -> Watts {
-        let to_come = self.changes_after(instant);
-        let first = (instant, self.at(instant));
-        // It is best to begin with a limit: later there is only more to come.
-        let mut largest = Watts::ZERO;
-        for (index, &(begin, limit)) in [first].iter().chain(to_come).enumerate() {
-            let meanwhile = to_come[index..].iter().take_while(|step| step.0 < begin + time);
-            largest = largest.max(meanwhile.map(|step| step.1).fold(limit, Watts::min));
+        let now = self.lowest(instant, instant + time);
+        match self.next_step(instant) {
+            next if next == self.steps.len() => now,
+            // It is best to begin with a limit: later there is only more to come.
+            next => self.ahead().highest_for(next, time).map_or(now, |then| then.max(now)),
         }
-        largest
     }
 
     /// The same limits, each lower by a share of it; what is kept back is rounded down.
@@ -77,7 +163,7 @@ impl Budget {
             Watts::UNLIMITED => limit,
             limit => limit.saturating_sub(by.of(limit)),
         };
-        Budget { steps: self.steps.iter().map(|&(at, limit)| (at, lower(limit))).collect() }
+        Budget::of(self.steps.iter().map(|&(at, limit)| (at, lower(limit))).collect())
     }
 
     /// Whether there is a limit at any time.

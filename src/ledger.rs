@@ -296,6 +296,17 @@ impl Ledger {
         self.limit
     }
 
+    /// What the machine draws without any job.
+    pub fn base_power(&self) -> Watts {
+        self.base_power
+    }
+
+    /// The lowest limit from now on until then, the one in force included.
+    #[inline]
+    pub fn lowest_limit(&self, until: Instant) -> Watts {
+        if self.next_limit >= until { self.limit } else { self.budget.lowest(self.now, until) }
+    }
+
     /// The power jobs may hold in all under a limit of the budget.
     pub fn for_jobs(&self, limit: Watts) -> Watts {
         limit.saturating_sub(self.base_power)
@@ -338,16 +349,22 @@ impl Ledger {
     /// The first limit to come, before `until`, under which so much power is not free, and what
     /// is.
     fn first_shortage(&self, power: Watts, until: Instant) -> Option<(Instant, Watts)> {
-        let mut holders = self.running.iter().peekable();
+        let lowest = |from| self.for_jobs(self.budget.lowest(from, until));
+        // What is held only falls: who has room beside all of it has room.
+        let mut from = self.next_limit;
+        if from >= until || power <= lowest(from).saturating_sub(self.held) {
+            return None;
+        }
         let mut held = self.held;
-        for &(at, limit) in self.limits_to_come().iter().take_while(|change| change.0 < until) {
-            while let Some(holding) = holders.next_if(|holding| holding.until <= at) {
-                held -= holding.power;
+        let ends = self.running.iter().map(|holding| (holding.until, holding.power));
+        for (back, freed) in ends.chain([(until, Watts::ZERO)]) {
+            let needed = self.base_power + held + power;
+            if back > from
+                && let Some(at) = self.budget.first_below(needed, from, back.min(until))
+            {
+                return Some((at, self.for_jobs(self.budget.at(at)).saturating_sub(held)));
             }
-            let free = self.for_jobs(limit).saturating_sub(held);
-            if power > free {
-                return Some((at, free));
-            }
+            (from, held) = (from.max(back), held - freed);
         }
         None
     }

@@ -10,50 +10,143 @@
 //! made anew.
 //!
 //! What it deliberately does not do: compress twice. A job that moves may leave a hole for one
-//! ahead of it, which that one finds at the next compression. Nor does it scale like EASY: a
-//! compression considers every waiting job that the freed nodes could hold, so its cost grows with
-//! the queue.
+//! ahead of it, which that one finds at the next compression. Nor does it scale like EASY: in a long
+//! queue one job that ends early moves hundreds of others, and each of them has to be moved.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::availability::{Availability, Claim};
+use crate::availability::Claim;
+use crate::ledger::Holding;
 use crate::policy::{Decision, Policy, Room, View};
-use crate::queue::Fit;
 use crate::units::{Instant, JobId};
+
+mod changing;
+mod openings;
+mod steps;
+mod timeline;
+
+use changing::Changing;
+use timeline::Timeline;
 
 /// Conservative backfilling with every job at its nominal operating point.
 #[derive(Clone, Debug, Default)]
 pub struct Conservative {
     /// What is free when, with running jobs and reservations taken out.
-    free: Option<Availability>,
+    plan: Option<Plan>,
+    promises: Promises,
+}
+
+/// What is free when.
+#[derive(Clone, Debug)]
+enum Plan {
+    /// Under a limit that stays as it is.
+    Steady(Box<Timeline>),
+    /// While limits are to come.
+    Changing(Box<Changing>),
+}
+
+/// When waiting jobs are to start.
+#[derive(Clone, Debug, Default)]
+struct Promises {
     /// When each waiting job is to start; [`Instant::NEVER`] if it cannot be told, or if the job
     /// does not wait.
     starts: Vec<Instant>,
     /// The reservations by time. Those that were moved since are still there, and known by being
     /// different from `starts`.
     order: BinaryHeap<Reverse<(Instant, JobId)>>,
-    /// Where something came free since each waiting job was last considered.
-    hole: Option<Hole>,
 }
 
-/// A stretch of time in which something came free.
-#[derive(Clone, Copy, Debug)]
-struct Hole {
-    from: Instant,
-    until: Instant,
-    /// The most nodes that are free anywhere in it, or more.
-    nodes: u32,
+impl Promises {
+    fn of(&self, job: JobId) -> Instant {
+        self.starts.get(job.index()).map_or(Instant::NEVER, |start| *start)
+    }
+
+    fn promise(&mut self, job: JobId, start: Instant) {
+        self.starts[job.index()] = start;
+        self.order.push(Reverse((start, job)));
+    }
+
+    /// A job that has just arrived gets its promise, if it can have one.
+    fn welcome(&mut self, view: &View<'_>, job: JobId, start: Option<Instant>) {
+        if self.starts.len() <= job.index() {
+            self.starts.resize(view.jobs.len().max(job.index() + 1), Instant::NEVER);
+        }
+        self.starts[job.index()] = Instant::NEVER;
+        if let Some(start) = start {
+            self.promise(job, start);
+        }
+    }
 }
 
-impl Hole {
-    /// One hole that covers both.
-    fn and(self, other: Option<Hole>) -> Hole {
-        other.map_or(self, |other| Hole {
-            from: self.from.min(other.from),
-            until: self.until.max(other.until),
-            nodes: self.nodes.max(other.nodes),
-        })
+impl Plan {
+    fn of(view: &View<'_>) -> Self {
+        match view.ledger.limits_to_come().is_empty() {
+            true => Plan::Steady(Box::new(Timeline::of(view.ledger))),
+            false => Plan::Changing(Box::new(Changing::of(view.ledger))),
+        }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        match self {
+            Plan::Steady(timeline) => timeline.advance(now),
+            Plan::Changing(changing) => changing.advance(now),
+        }
+    }
+
+    /// A job gave back, before it was expected to.
+    fn release(&mut self, back: &Holding, now: Instant) {
+        match self {
+            Plan::Steady(timeline) => timeline.release(back),
+            Plan::Changing(changing) => changing.release(back, now),
+        }
+    }
+
+    /// Gives a job the earliest place in the schedule.
+    fn reserve(&mut self, view: &View<'_>, job: JobId) -> Option<Instant> {
+        let claim = Claim::of(&view.nominal(job));
+        match self {
+            Plan::Steady(timeline) => timeline.reserve(job, &claim),
+            Plan::Changing(changing) => changing.reserve(&claim, view.now),
+        }
+    }
+
+    /// Moves each waiting job, in the order of the queue, to the earliest time that is free for
+    /// it.
+    fn compress(&mut self, view: &View<'_>, promises: &mut Promises) {
+        match self {
+            Plan::Steady(timeline) => {
+                timeline.begin();
+                let mut next = 0;
+                while let Some((job, after)) = timeline.candidate(next) {
+                    next = after;
+                    let start = promises.of(job);
+                    if let Some(earlier) = timeline.earlier(job, start) {
+                        timeline.advance_to(job, start, &earlier);
+                        promises.promise(job, earlier.at);
+                    }
+                }
+                timeline.finish();
+            }
+            Plan::Changing(changing) => changing.compress(view, promises),
+        }
+    }
+
+    /// Whether it knows all who wait, but for those who just arrived. It does not if a job could not
+    /// be started.
+    fn is_complete(&self, view: &View<'_>) -> bool {
+        match self {
+            Plan::Steady(timeline) => {
+                timeline.waiting() + view.changes.arrived.len() == view.queue.len()
+            }
+            Plan::Changing(_) => true,
+        }
+    }
+
+    fn start(&mut self, job: JobId) {
+        if let Plan::Steady(timeline) = self {
+            timeline.start(job);
+        }
     }
 }
 
@@ -64,89 +157,29 @@ impl Conservative {
     }
 
     /// Makes every promise anew.
-    fn replan(&mut self, view: &View<'_>) {
-        self.order.clear();
-        self.hole = None;
-        let mut free = Availability::of(view.ledger);
+    fn replan(&mut self, view: &View<'_>) -> Plan {
+        self.promises.order.clear();
+        let mut plan = Plan::of(view);
         for job in view.queue.iter() {
-            self.reserve(view, &mut free, job);
+            let start = plan.reserve(view, job);
+            self.promises.welcome(view, job, start);
         }
-        self.free = Some(free);
-    }
-
-    /// Gives a job the earliest place in the schedule.
-    fn reserve(&mut self, view: &View<'_>, free: &mut Availability, job: JobId) {
-        let claim = Claim::of(&view.nominal(job));
-        if self.starts.len() <= job.index() {
-            self.starts.resize(view.jobs.len().max(job.index() + 1), Instant::NEVER);
-        }
-        self.starts[job.index()] = Instant::NEVER;
-        if let Some(start) = free.earliest(view.now, &claim) {
-            free.take(start, &claim);
-            self.promise(job, start);
-        }
-    }
-
-    fn promise(&mut self, job: JobId, start: Instant) {
-        self.starts[job.index()] = start;
-        self.order.push(Reverse((start, job)));
-    }
-
-    /// Moves each waiting job, in the order of the queue, to the earliest time that is free for
-    /// it.
-    ///
-    /// A job can move only into time in which something came free since it was last considered:
-    /// before its reservation, and with enough nodes. The hole says where that is; jobs with more
-    /// nodes are passed over by the queue's index without being looked at.
-    fn compress(&mut self, view: &View<'_>, free: &mut Availability) {
-        let Some(mut hole) = self.hole.take() else { return };
-        // Those who just arrived have no reservation yet; they are last in the queue.
-        let arrived = view.changes.arrived.first().copied().unwrap_or(JobId(u32::MAX));
-        let mut candidates = view.queue.all_that_fit(JobId(0), &Fit::nodes(hole.nodes));
-        while let Some(job) = candidates.next().filter(|job| *job < arrived) {
-            let start = self.starts[job.index()];
-            if hole.from >= start {
-                continue;
-            }
-            // An earlier place that would not touch the hole was no better before.
-            let claim = Claim::of(&view.nominal(job));
-            let touching = hole.from.millis().saturating_sub(claim.time.millis());
-            let after = view.now.max(Instant::from_millis(touching));
-            let latest = start.min(hole.until);
-            let Some(earlier) = free.earliest_before(after, latest, start, &claim) else {
-                continue;
-            };
-            if start != Instant::NEVER {
-                free.give(start, start + claim.time, claim.nodes, claim.power);
-            }
-            free.take(earlier, &claim);
-            self.promise(job, earlier);
-            let (from, until) = (start.max(earlier + claim.time), start + claim.time);
-            if from < until {
-                let left = Hole { from, until, nodes: free.most_nodes(from, until) };
-                // Those ahead in the queue find it next time.
-                self.hole = Some(left.and(self.hole));
-                if left.nodes > hole.nodes {
-                    let next = JobId(job.0 + 1);
-                    candidates = view.queue.all_that_fit(next, &Fit::nodes(left.nodes));
-                }
-                hole = left.and(Some(hole));
-            }
-        }
+        plan
     }
 
     /// Starts every job whose time has come, in the order of the queue, and asks to be woken for
     /// the next.
-    fn start_due(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+    fn start_due(&mut self, view: &View<'_>, plan: &mut Plan, decisions: &mut Vec<Decision>) {
+        let Promises { starts, order } = &mut self.promises;
         let mut due = Vec::new();
         let mut wake = None;
-        while let Some(&Reverse((start, job))) = self.order.peek() {
-            let moved = self.starts[job.index()] != start;
+        while let Some(&Reverse((start, job))) = order.peek() {
+            let moved = starts[job.index()] != start;
             if !moved && start > view.now {
                 wake = Some(Decision::WakeAt(start));
                 break;
             }
-            self.order.pop();
+            order.pop();
             if !moved {
                 due.push(job);
             }
@@ -158,19 +191,19 @@ impl Conservative {
             let point = view.nominal(job);
             if room.admits(&point) {
                 room.take(&point);
-                self.starts[job.index()] = Instant::NEVER;
+                starts[job.index()] = Instant::NEVER;
+                plan.start(job);
                 decisions.push(Decision::Start { job, point });
             } else {
                 // A job of this instant still holds what the schedule counts as given back; it
                 // ends before the clock moves on, and then the policy is asked again.
-                self.order.push(Reverse((self.starts[job.index()], job)));
+                order.push(Reverse((starts[job.index()], job)));
             }
         }
         decisions.extend(wake);
         // Moved reservations are dropped before they outnumber the others by far.
-        if self.order.len() > 4 * view.queue.len() + 1024 {
-            let starts = &self.starts;
-            self.order.retain(|Reverse((start, job))| starts[job.index()] == *start);
+        if order.len() > 4 * view.queue.len() + 1024 {
+            order.retain(|Reverse((start, job))| starts[job.index()] == *start);
         }
     }
 }
@@ -180,28 +213,26 @@ impl Policy for Conservative {
         // A running job past its time still holds what the schedule counts as free.
         let first = view.ledger.running().iter().next();
         let overdue = first.is_some_and(|first| first.until < view.now);
-        match self.free.take().filter(|_| !view.changes.machine && !overdue) {
+        let plan = self.plan.take().filter(|_| !view.changes.machine && !overdue);
+        let mut plan = match plan.filter(|plan| plan.is_complete(view)) {
             None => self.replan(view),
-            Some(mut free) => {
-                free.forget_before(view.now);
-                for back in view.changes.released {
-                    if back.until > view.now {
-                        let (from, until) = (view.now, back.until);
-                        free.give(from, until, back.nodes, back.power);
-                        let nodes = free.most_nodes(from, until);
-                        self.hole = Some(Hole { from, until, nodes }.and(self.hole));
-                    }
+            Some(mut plan) => {
+                plan.advance(view.now);
+                for back in view.changes.released.iter().filter(|back| back.until > view.now) {
+                    plan.release(back, view.now);
                 }
                 if !view.changes.released.is_empty() {
-                    self.compress(view, &mut free);
+                    plan.compress(view, &mut self.promises);
                 }
                 for &job in view.changes.arrived {
-                    self.reserve(view, &mut free, job);
+                    let start = plan.reserve(view, job);
+                    self.promises.welcome(view, job, start);
                 }
-                self.free = Some(free);
+                plan
             }
-        }
-        self.start_due(view, decisions);
+        };
+        self.start_due(view, &mut plan, decisions);
+        self.plan = Some(plan);
     }
 
     fn copy(&self) -> Option<Box<dyn Policy + Send>> {

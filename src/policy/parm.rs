@@ -202,8 +202,7 @@ impl Parm {
     /// The power that can be relied on for as long as any job of the program may take, moving included:
     /// who starts or gets more now must not be too much when a limit falls.
     fn power(&self, view: &View<'_>) -> Watts {
-        let to_come = view.ledger.limits_to_come();
-        if to_come.is_empty() {
+        if view.ledger.limits_to_come().is_empty() {
             return view.ledger.for_jobs(view.ledger.limit());
         }
         let pause = self.longest_pause(view);
@@ -214,10 +213,7 @@ impl Parm {
         let running = self.going().count();
         let new = self.program.jobs()[running..].iter().map(|job| self.options[job].longest);
         let longest = left.chain(new).max().unwrap_or(Span::ZERO);
-        let until = view.now + longest;
-        let to_come = to_come.iter().take_while(|change| change.0 < until);
-        let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
-        view.ledger.for_jobs(lowest)
+        view.ledger.for_jobs(view.ledger.lowest_limit(view.now + longest))
     }
 
     /// Writes down who is in the program: the running jobs first, and then those that may start.

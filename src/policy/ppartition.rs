@@ -33,7 +33,7 @@ use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
 use crate::solve::ptune::{Tuner, Tuning};
-use crate::units::{JobId, NodeId, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 use crate::variation::Curve;
 
 use partition::{Admission, Partition};
@@ -234,8 +234,7 @@ pub(super) fn kind(view: &View<'_>, varied: &Varied, job: JobId) -> Kind {
 
 /// The power that jobs can rely on, now and under every limit to come.
 pub(super) fn reliable(view: &View<'_>) -> Watts {
-    let to_come = view.ledger.limits_to_come().iter().map(|change| change.1);
-    view.ledger.for_jobs(to_come.fold(view.ledger.limit(), Watts::min)).min(Watts::LARGEST)
+    view.ledger.for_jobs(view.ledger.lowest_limit(Instant::NEVER)).min(Watts::LARGEST)
 }
 
 impl Policy for Ppartition {

@@ -52,9 +52,7 @@ impl Rmap {
 /// what it can.
 fn bound(view: &View<'_>, job: JobId) -> Watts {
     let until = view.now + view.job(job).requested;
-    let to_come = view.ledger.limits_to_come().iter().take_while(|change| change.0 < until);
-    let lowest = to_come.map(|change| change.1).fold(view.ledger.limit(), Watts::min);
-    view.ledger.for_jobs(lowest).min(Watts::LARGEST)
+    view.ledger.for_jobs(view.ledger.lowest_limit(until)).min(Watts::LARGEST)
 }
 
 /// The nodes by which a job is measured: those it asks for, rounded up to what there is a row for.

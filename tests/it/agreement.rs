@@ -159,8 +159,26 @@ pub(crate) fn budgets(nodes: u32, watts: u32) -> impl Strategy<Value = Vec<(u64,
     ]
 }
 
+/// Budgets that change more often than jobs come and go.
+fn restless(nodes: u32, watts: u32) -> impl Strategy<Value = Vec<(u64, u64)>> {
+    let all = u64::from(nodes * watts);
+    prop::collection::vec((1u64..8, all / 4..=all + 50), 4..60).prop_map(|steps| {
+        let mut at = 0;
+        let step = |(gap, watts): (u64, u64)| {
+            at += gap * SECOND;
+            (at - gap * SECOND, watts * 1000)
+        };
+        steps.into_iter().map(step).collect()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn many_limits_to_come(jobs in jobs(40, 11, 7), budget in restless(10, 7)) {
+        assert_agreement(&PlainMachine { nodes: 10, budget }, 7, &jobs);
+    }
 
     #[test]
     fn small_workloads(jobs in jobs(24, 11, 7), budget in budgets(10, 7)) {

@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["units", "job", "machine", "profile", "variation", "heterogeneity"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
-    ("availability", &["units", "model", "ledger"]),
+    ("availability", &["units", "budget", "model", "ledger"]),
     (
         "policy",
         &[
