@@ -20,12 +20,14 @@ use crate::workload::Source;
 pub mod assumptions;
 pub mod cache;
 pub mod curve;
+pub mod estimate;
 pub mod file;
 pub mod plan;
 pub mod ranking;
 pub mod ready;
 pub mod results;
 pub mod run;
+pub mod stream;
 pub mod table;
 
 pub use ranking::Figure;

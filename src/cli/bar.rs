@@ -1,19 +1,31 @@
 //! A bar that shows how far a long answer is, if a person is watching.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// A bar over so many things.
-pub(super) fn of(what: &str, count: u64) -> ProgressBar {
+/// A bar over so many things, with what `left` says of the time that is left.
+pub(super) fn with_estimate(
+    what: &str,
+    count: u64,
+    left: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
+) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(count);
     // The template is a constant but for the word; if it were wrong, the plain bar would do.
-    let template = format!("{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left");
+    let template = format!("{{bar:40}} {{pos}}/{{len}} {what}{{left}}");
     if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
+        bar.set_style(style.with_key("left", move |_: &ProgressState, out: &mut dyn Write| {
+            if let Some(left) = left() {
+                // Nobody is told if a bar cannot be drawn.
+                let _ = write!(out, ", {left}");
+            }
+        }));
     }
+    bar.enable_steady_tick(Duration::from_secs(1));
     bar
 }

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Instant as Clock;
 
 use anyhow::{Context, bail};
@@ -12,6 +13,7 @@ use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, tables, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::run::Results;
+use crate::experiment::stream::Stream;
 use crate::experiment::{
     Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
 };
@@ -125,7 +127,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let draws = arguments.out.is_some() || arguments.plots.is_some();
-    let results = arguments.keeping.run(&ready, draws)?;
+    let results = match arguments.json {
+        true => arguments.keeping.run(&ready, draws, &|_| ())?,
+        false => shown_table_by_table(&ready, arguments, draws)?,
+    };
     if let Some(folder) = &arguments.out {
         write_folder(folder, &ready, &results)?;
     }
@@ -234,17 +239,36 @@ fn beside(ready: &Ready<'_>, results: &Results) -> Beside {
     Beside { absent: ready.absent(results), ranked_by, notes }
 }
 
-fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {
-    let rankings = ready.rankings(&results.tried);
-    let mut text = String::new();
+/// Runs the experiment, and prints each table as soon as it is complete.
+fn shown_table_by_table(
+    ready: &Ready<'_>,
+    arguments: &Arguments,
+    draws: bool,
+) -> anyhow::Result<Results> {
     if let Some(title) = &ready.experiment.title {
-        text += &format!("{title}\n\n");
+        print(&format!("{title}\n\n"))?;
     }
     let emphasis: fn(&str) -> String = match is_coloured() {
         true => |line| format!("\x1b[1m{line}\x1b[0m"),
         false => str::to_owned,
     };
-    text += &table::tables(ready, &rankings, &emphasis);
+    let shown = Mutex::new((Stream::of(ready, emphasis), Ok(())));
+    let results = arguments.keeping.run(ready, draws, &|tried| {
+        let mut shown = shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (stream, printed) = &mut *shown;
+        let text = stream.hear(tried);
+        if !text.is_empty() && printed.is_ok() {
+            *printed = print(&text);
+        }
+    })?;
+    shown.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).1?;
+    Ok(results)
+}
+
+/// What is said below the tables.
+fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {
+    let rankings = ready.rankings(&results.tried);
+    let mut text = table::reasons(ready, &rankings);
     text += &table::legend(ready);
     // What could not run is no run.
     let all = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();

@@ -4,15 +4,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant as Clock};
 
 use anyhow::Context;
 use clap::Args;
+use indicatif::ProgressBar;
 
 use crate::cli::bar;
 use crate::cli::warn;
 use crate::experiment::cache::{Cache, Content};
-use crate::experiment::run::{Manner, Results};
-use crate::experiment::{Ready, all_cores};
+use crate::experiment::estimate::Estimate;
+use crate::experiment::run::{Manner, Results, Watch};
+use crate::experiment::{Cell, Ready, Tried, all_cores};
 
 /// Where and how.
 #[derive(Debug, Args)]
@@ -34,16 +38,21 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Runs an experiment, with a progress bar if a person is watching; with `pictures`, what they
-    /// need is kept.
-    pub(super) fn run(&self, ready: &Ready<'_>, pictures: bool) -> anyhow::Result<Results> {
+    /// need is kept. `done` hears of each run that is done.
+    pub(super) fn run(
+        &self,
+        ready: &Ready<'_>,
+        pictures: bool,
+        done: &(dyn Fn(&Tried) + Sync),
+    ) -> anyhow::Result<Results> {
         let cache = self.open()?;
-        let bar = bar::of("runs", ready.runs() as u64);
-        let results = ready.run(&Manner {
-            threads: self.threads.unwrap_or_else(all_cores),
-            cache: cache.as_ref(),
-            pictures,
-            progress: &|done, _| bar.set_position(done),
-        });
+        let threads = self.threads.unwrap_or_else(all_cores);
+        let estimate = Mutex::new(Estimate::new(ready.cells(), threads.get()));
+        let watched = Watched { estimate: Arc::new(estimate), began: Clock::now() };
+        let left = watched.clone();
+        let bar = bar::with_estimate("runs", ready.cells().len() as u64, move || left.left());
+        let watch = &Watcher { watched, bar: bar.clone(), done };
+        let results = ready.run(&Manner { threads, cache: cache.as_ref(), pictures, watch });
         bar.finish_and_clear();
         if let Some(error) = &results.not_kept {
             warn(&format!("results could not be kept for the next time: {error}"));
@@ -58,6 +67,44 @@ impl Arguments {
         let usual = || usual_folder(|name| std::env::var_os(name));
         let Some(folder) = self.cache.clone().or_else(usual) else { return Ok(None) };
         Ok(Some(Cache::new(folder, program()?)))
+    }
+}
+
+/// How long the runs take, since when.
+#[derive(Clone)]
+struct Watched {
+    estimate: Arc<Mutex<Estimate>>,
+    began: Clock,
+}
+
+impl Watched {
+    fn with<T>(&self, act: impl FnOnce(&mut Estimate, Duration) -> T) -> T {
+        let mut estimate = self.estimate.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        act(&mut estimate, self.began.elapsed())
+    }
+
+    fn left(&self) -> Option<String> {
+        self.with(|estimate, now| estimate.left(now)).map(|left| left.to_string())
+    }
+}
+
+/// Whoever watches the runs.
+struct Watcher<'a> {
+    watched: Watched,
+    bar: ProgressBar,
+    done: &'a (dyn Fn(&Tried) + Sync),
+}
+
+impl Watch for Watcher<'_> {
+    fn begun(&self, cell: &Cell) {
+        self.watched.with(|estimate, now| estimate.begun(cell, now));
+    }
+
+    fn done(&self, tried: &Tried) {
+        self.watched.with(|estimate, now| estimate.done(tried, now));
+        self.bar.inc(1);
+        // The bar is out of the way of whatever is written.
+        self.bar.suspend(|| (self.done)(tried));
     }
 }
 

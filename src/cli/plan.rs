@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     let by_nodes = question.by_nodes(&jobs);
     let ready = Ready::new(&by_nodes, &profiles)?;
-    let results = arguments.keeping.run(&ready, false)?;
+    let results = arguments.keeping.run(&ready, false, &|_| ())?;
     let (nodes, reason) = curve(&results, |cell| f64::from(by_nodes.nodes[cell.size].value));
     if nodes.points.is_empty() {
         bail!("{} cannot run: {}", arguments.policy, reason.unwrap_or_default());
@@ -131,7 +131,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let by_budget = question.by_budget(&jobs);
     let limits = question.limits();
     let ready = Ready::new(&by_budget, &profiles)?;
-    let results = arguments.keeping.run(&ready, false)?;
+    let results = arguments.keeping.run(&ready, false, &|_| ())?;
     let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
 
     let recommendation = question.recommendation(&nodes);

@@ -44,8 +44,9 @@ pub(super) struct Ground {
 }
 
 /// Which jobs, as far as they differ between cells: workload, number of nodes, seed, and whether
-/// estimates are raised.
-pub(super) type Shelf = (usize, usize, Option<u64>, bool);
+/// estimates are raised. Jobs that depend on the seed are drawn again for each budget: budgets come one
+/// after the other, and until the last of them the jobs of all seeds would have to be kept.
+pub(super) type Shelf = (usize, usize, Option<(u64, usize)>, bool);
 
 /// Jobs that are there while some cell needs them.
 #[derive(Default)]
@@ -110,9 +111,9 @@ impl<'a> Ready<'a> {
         Ok(ready)
     }
 
-    /// How many runs there are.
-    pub fn runs(&self) -> usize {
-        self.cells.len()
+    /// All runs, in the order of their results.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
     }
 
     /// The machine of a workload, with the nodes it has in these cells.
@@ -251,7 +252,7 @@ impl<'a> Ready<'a> {
     pub(super) fn shelf(&self, cell: &Cell) -> Shelf {
         let policy = &self.experiment.policies[cell.policy];
         let source = &self.experiment.workloads[cell.workload].value.source;
-        let seed = source.heeds_seed().then_some(cell.seed);
+        let seed = source.heeds_seed().then_some((cell.seed, cell.budget));
         // Where profiles say how long jobs run, the log's run times are nobody's estimates.
         let raises = !self.experiment.enforce_limits && !policy.uses_profiles();
         (cell.workload, cell.size, seed, raises)

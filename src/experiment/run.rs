@@ -1,5 +1,8 @@
 //! The runs of an experiment, on whatever core is free.
 //!
+//! All runs that are compared with each other come one after the other, so that there is something to
+//! show as early as possible: one workload, one number of nodes and one budget after the other.
+//!
 //! Cells that share a workload and a seed share the jobs in memory, from the first of them to the
 //! last. A result that is in the cache is taken from there. That a policy has no use for a workload is not
 //! a mistake: such cells end with the reason.
@@ -74,9 +77,21 @@ pub struct Manner<'a> {
     pub cache: Option<&'a Cache>,
     /// Whether to keep what pictures need, of the runs with the first seed.
     pub pictures: bool,
-    /// Told how many runs are done, of how many.
-    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Hears of each run.
+    pub watch: &'a dyn Watch,
 }
+
+/// Hears of runs while others are still to come, from several threads at once.
+pub trait Watch: Sync {
+    /// A run begins.
+    fn begun(&self, _cell: &Cell) {}
+
+    /// A run is done, or cannot be done.
+    fn done(&self, _tried: &Tried) {}
+}
+
+/// Nobody who listens.
+impl Watch for () {}
 
 impl Outcome {
     /// The figures, if it ran.
@@ -157,7 +172,9 @@ impl Ready<'_> {
     /// Runs all cells, but for those whose results are in the cache.
     pub fn run(&self, manner: &Manner<'_>) -> Results {
         let not_kept = Mutex::new(None);
-        let work = |cell: &Cell| {
+        let work = |place: &usize| {
+            let cell = &self.cells[*place];
+            manner.watch.begun(cell);
             let jobs = &self.shelves[&self.shelf(cell)];
             let tried = match self.loaded(jobs, cell) {
                 Ok(loaded) => self.try_cell(cell, &loaded, manner, &not_kept),
@@ -166,9 +183,17 @@ impl Ready<'_> {
             if jobs.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
                 *locked(&jobs.loaded) = None;
             }
-            tried
+            manner.watch.done(&tried);
+            (*place, tried)
         };
-        let tried = on_threads(manner.threads, &self.cells, work, manner.progress);
+        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        order.sort_by_key(|place| {
+            let Cell { workload, size, budget, .. } = self.cells[*place];
+            (workload, size, budget)
+        });
+        let mut tried = on_threads(manner.threads, &order, work, &|_, _| ());
+        tried.sort_by_key(|(place, _)| *place);
+        let tried = tried.into_iter().map(|(_, tried)| tried).collect();
         Results { tried, not_kept: not_kept.into_inner().unwrap_or_default() }
     }
 

@@ -10,27 +10,19 @@ const SHOWN: [Figure; 4] = [Figure::Turnaround, Figure::Slowdown, Figure::Makesp
 /// What stands behind the best value of a column.
 const BEST: char = '*';
 
-/// Rankings as tables, each under what it is about. What is said `once` of several is said below
-/// them. With `emphasis`, the line of whoever leads is passed through it.
-pub fn tables(
-    ready: &Ready<'_>,
-    rankings: &[Ranking],
-    emphasis: &dyn Fn(&str) -> String,
-) -> String {
-    let mut text = String::new();
-    for ranking in rankings {
-        text += &heading(ready, ranking);
-        text += &table(ready, &ranking.rows, emphasis);
-        if !ranking.apart.is_empty() {
-            text += &format!(
-                "not ranked with these: nodes and times of jobs are those of the profiles in {}\n",
-                ready.profiles_name()
-            );
-            text += &table(ready, &ranking.apart, &str::to_owned);
-        }
-        text.push('\n');
+/// A ranking as a table under what it is about. With `emphasis`, the line of whoever leads is passed
+/// through it.
+pub fn whole(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
+    let mut text = heading(ready, ranking);
+    text += &table(ready, &ranking.rows, emphasis);
+    if !ranking.apart.is_empty() {
+        text += &format!(
+            "not ranked with these: nodes and times of jobs are those of the profiles in {}\n",
+            ready.profiles_name()
+        );
+        text += &table(ready, &ranking.apart, &str::to_owned);
     }
-    text += &reasons(ready, rankings);
+    text.push('\n');
     text
 }
 
@@ -114,7 +106,7 @@ fn shown(figure: Figure, spread: Spread) -> String {
 }
 
 /// Why policies could not run, each reason once, with whom it concerns and where.
-fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
+pub fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
     // By workload and reason; the budgets and numbers of nodes are as many as there are.
     let mut known: Vec<(usize, &str, Vec<usize>)> = Vec::new();
     for ranking in rankings {
