@@ -63,7 +63,9 @@ impl Ppartition {
         if !gone.is_empty() || !view.changes.nothing_freed() {
             self.queues.reopen();
         }
-        for job in gone.iter().chain(view.changes.arrived) {
+        // Who was thrown out by a failing node is gone, and has come again.
+        let refused = gone.iter().filter(|job| !view.changes.arrived.contains(job));
+        for job in refused.chain(view.changes.arrived) {
             if !view.queue.contains(*job) {
                 continue;
             }

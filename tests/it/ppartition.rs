@@ -273,6 +273,31 @@ proptest! {
     }
 }
 
+/// A job runs when the limit falls below what it needs, and is thrown out by its node: it comes again,
+/// and is given up once.
+#[test]
+fn a_job_that_comes_again_and_cannot_be_fed_is_given_up_once() {
+    let story = Story {
+        curves: vec![vec![
+            vec![(58_108, 41_786_720), (77_108, 68_773_902)],
+            vec![(50_000, 37_477_047)],
+        ]],
+        base_watts: 0,
+        jobs: vec![(0, 1, 77, 77, 1), (0, 1, 85, 85, 1)],
+        budget: vec![(0, 59), (1, 50)],
+        outages: vec![(1, 1083, 1), (0, 854, 110)],
+        rules: Rules {
+            sizes: (4, 64),
+            refusal: Refusal::Skip,
+            is_uncapped: false,
+            fewest: 0,
+            is_paper: false,
+        },
+        events: Events::Instant,
+    };
+    story.check();
+}
+
 /// A hundred of these stories have everything in them that is to be checked.
 #[test]
 fn the_stories_are_eventful() {
