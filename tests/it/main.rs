@@ -13,6 +13,7 @@ mod fairness;
 #[cfg(feature = "live")]
 mod faults;
 mod forecast;
+mod frozen;
 mod guided;
 mod handover;
 mod layering;
