@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 mod ask;
+mod reproductions;
 mod runs;
 mod worlds;
 
