@@ -205,7 +205,7 @@ pub(super) fn pass() -> Vec<Setup> {
             "parm",
             "parm(flex=none)",
             "parm(flex=moldable)",
-            "parm(window=1)",
+            "parm(alpha=2, window=all)",
             "parm(alpha=0.5)",
             "parm(levels=3)",
             "parm(levels=1, guard=0s)",
@@ -308,7 +308,7 @@ pub(super) fn curves() -> Vec<Setup> {
     let workload = changed(&lublin(36, 48, 1.5, 5), |place, job| {
         job.application = NonZeroU32::new(place as u32 % 5).map(ApplicationId);
     });
-    let falling = stepped([80, 30, 60], &machine, &workload);
+    let falling = stepped([60, 20, 40], &machine, &workload);
     let budget = share(50, &machine);
     let mut series = Series::new("curves", machine, workload, Ground::Own);
     series.add_each(
