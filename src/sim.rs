@@ -647,8 +647,10 @@ impl<'a> World<'a> {
                 Ok(Applied::Promised { .. }) => {}
                 Ok(Applied::Dropped { job, reason }) => {
                     let state = State::Dropped(reason);
-                    records[job.index()] =
-                        Record { start: now, end: now, state, ..Record::WAITING };
+                    // It may have run before a failing node threw it out.
+                    let Record { restarts, changes, .. } = records[job.index()];
+                    let before = Record { restarts, changes, ..Record::WAITING };
+                    records[job.index()] = Record { start: now, end: now, state, ..before };
                     *over += 1;
                 }
                 Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
