@@ -50,6 +50,7 @@ const SECTIONS: [Section; 10] = [
     ("memory", "Memory, EASY", memory),
     ("conservative", "Conservative backfilling at load 0.85", conservative),
     ("guided", "Under a power limit, beside EASY without one", guided),
+    ("binding", "Whole logs under a limit that binds, beside EASY under the same", binding),
     ("malleable", "PARM on 40 960 nodes", malleable),
     ("moldable", "RMAP with 10 000 jobs in the queue", moldable),
 ];
@@ -354,6 +355,45 @@ fn guided(bench: &Bench) {
     let options = Options { traces, seed: 1, ..Options::default() };
     let (seconds, _) = timed(|| reproduce(&options, &mut |_| {}).map(|done| done.findings.len()));
     println!("\nThe whole reproduction of the PB-guided paper: {seconds:.2} s.");
+}
+
+/// Whole logs under 60 % of the machine's power, where queues grow to thousands of jobs: the policies that
+/// look at many of them at each turn. PARM runs on the smallest log alone.
+fn binding(_: &Bench) {
+    let mut table = Table::new("workload | jobs | policy | seconds | of EASY's speed | goal | met");
+    let mut workloads: Vec<Workload> = log_paths()
+        .iter()
+        .map(|path| swf::read_path(path, BadRecords::Stop).expect("a log").workload)
+        .collect();
+    workloads.iter_mut().for_each(|workload| _ = workload.raise_estimates());
+    let smallest = workloads.iter().map(|workload| workload.jobs().len()).min();
+    for workload in &workloads {
+        let machine = machine_of(workload);
+        let limit = Share::percent(60).of(machine.max_power());
+        let mut easy = None;
+        for (name, goal) in [("easy", None), ("conservative", Some(2.0)), ("parm", Some(3.0))] {
+            if name == "parm" && Some(workload.jobs().len()) != smallest {
+                continue;
+            }
+            let policy = name.parse().expect("a policy");
+            let budget = Budget::constant(limit);
+            let scenario = Scenario { budget, ..Scenario::new(&machine, workload, policy) };
+            let (seconds, _) = timed(|| scenario.run());
+            let share = *easy.get_or_insert(seconds) / seconds;
+            let mut row = vec![workload.name().to_owned(), grouped(workload.jobs().len() as u64)];
+            row.extend([
+                name.to_owned(),
+                format!("{seconds:.2}"),
+                format!("{:.1} %", 100.0 * share),
+            ]);
+            row.extend(match goal {
+                Some(goal) => [format!("≤ {goal} s"), met(seconds <= goal)],
+                None => ["-".to_owned(), "-".to_owned()],
+            });
+            table.row(row);
+        }
+    }
+    table.print();
 }
 
 /// RMAP's policies on the 64 nodes of cab, with 10 000 jobs that all come at once: how long a turn
