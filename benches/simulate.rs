@@ -41,7 +41,7 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 11] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
