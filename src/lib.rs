@@ -34,6 +34,8 @@
 //! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
 //! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
 //! | [`model`] | operating points, menus, how jobs respond |
+//! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
+//! | [`freedom`] | what may be done to a job |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`], [`availability`] | what is held, and what will be free when |
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |
@@ -50,12 +52,14 @@
 //! | [`cli`] | the command line |
 
 pub mod availability;
+pub mod belief;
 pub mod budget;
 pub mod call;
 pub mod cli;
 mod digits;
 pub mod dispatch;
 pub mod experiment;
+pub mod freedom;
 pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
@@ -81,3 +85,4 @@ pub mod units;
 pub mod utility;
 pub mod variation;
 pub mod workload;
+pub mod world;

@@ -14,17 +14,19 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
-use crate::ledger::Violation;
+use crate::ledger::{Ledger, Violation};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
+use crate::world::World;
 
 mod course;
 mod meter;
 mod outage;
 mod record;
+mod truth;
 mod underway;
 
 pub use course::{Change, Total};
@@ -35,6 +37,7 @@ pub use underway::Underway;
 
 use course::Courses;
 use meter::Meter;
+use truth::Truth;
 
 /// When the policy is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +60,7 @@ pub struct Simulation<'a> {
     horizon: Instant,
     events: Events,
     model: Option<&'a dyn Model>,
-    truth: Option<&'a dyn Model>,
+    truth: Option<Truth<'a>>,
     keeps_power: bool,
     begin: Option<Instant>,
     underway: Vec<Underway>,
@@ -237,7 +240,13 @@ impl<'a> Simulation<'a> {
     /// With jobs that really run like this, whatever the model believes; the model itself if it is
     /// not given.
     pub fn truth(mut self, truth: &'a dyn Model) -> Self {
-        self.truth = Some(truth);
+        self.truth = Some(Truth::Model(truth));
+        self
+    }
+
+    /// In this world, whatever the model believes.
+    pub fn world(mut self, world: &'a World) -> Self {
+        self.truth = Some(Truth::World(world));
         self
     }
 
@@ -274,13 +283,13 @@ impl<'a> Simulation<'a> {
     ) -> Run {
         let rigid = Rigid::on(self.machine);
         let model = self.model.unwrap_or(&rigid);
-        let truth = self.truth.unwrap_or(model);
-        let named = policy.names_nodes() || !self.outages.is_empty();
+        let truth = self.truth.unwrap_or(Truth::Model(model));
+        let named = policy.names_nodes() || !self.outages.is_empty() || truth.minds_nodes();
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
-        let mut world = World::new(self, nodes, model, truth);
-        world.take_over(&self.underway, policy.adjusts());
-        world.run(policy, progress);
-        world.finish()
+        let mut engine = Engine::new(self, nodes, model, truth);
+        engine.take_over(&self.underway, policy.adjusts());
+        engine.run(policy, progress);
+        engine.finish()
     }
 }
 
@@ -319,12 +328,12 @@ impl End {
     }
 }
 
-/// The simulated world while it turns.
-struct World<'a> {
+/// The simulated engine while it turns.
+struct Engine<'a> {
     events: Events,
     workload: &'a Workload,
     model: &'a dyn Model,
-    truth: &'a dyn Model,
+    truth: Truth<'a>,
     dispatch: Dispatch,
     /// What the meter is held against, if that is not what is handed out.
     bound: Option<Budget>,
@@ -349,12 +358,12 @@ struct World<'a> {
     run: Run,
 }
 
-impl<'a> World<'a> {
+impl<'a> Engine<'a> {
     fn new(
         simulation: &Simulation<'a>,
         nodes: Nodes,
         model: &'a dyn Model,
-        truth: &'a dyn Model,
+        truth: Truth<'a>,
     ) -> Self {
         let workload = simulation.workload;
         let first = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
@@ -367,7 +376,7 @@ impl<'a> World<'a> {
         if let Some(energy) = simulation.energy {
             dispatch.open_account(energy);
         }
-        World {
+        Engine {
             events: simulation.events,
             workload,
             model,
@@ -580,25 +589,22 @@ impl<'a> World<'a> {
     #[inline]
     fn ask(&mut self, policy: &mut dyn Policy) {
         self.run.turns += 1;
-        let World {
+        let Engine {
             dispatch, meter, records, ends, wake, over, run, model, truth, workload, ..
         } = self;
         let (courses, adjusts) = (&mut self.courses, policy.adjusts());
         let now = dispatch.ledger().now();
         let jobs = &workload.jobs()[..self.next_arrival.max(self.known)];
-        let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>| {
+        let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>, ledger: &Ledger| {
             let (run_time, asked) = (workload.run_time(job), &jobs[job.index()]);
-            match caps {
-                None => truth.outcome(job, asked, run_time, point),
-                Some(caps) => truth.outcome_on(job, asked, run_time, point, caps),
-            }
+            truth.outcome(job, asked, run_time, point, caps, ledger)
         };
         let keeps = self.keeps_power;
-        dispatch.decide(policy, *model, jobs, |applied, _| {
+        dispatch.decide(policy, *model, jobs, |applied, ledger| {
             run.decisions += 1;
             match applied {
                 Ok(Applied::Started { job, point, caps, backfilled }) => {
-                    let outcome = outcome(job, &point, caps.as_ref());
+                    let outcome = outcome(job, &point, caps.as_ref(), ledger);
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
@@ -627,7 +633,7 @@ impl<'a> World<'a> {
                     run.cappings.extend(kept);
                 }
                 Ok(Applied::Changed { job, point, caps, pause }) => {
-                    let outcome = outcome(job, &point, caps.as_ref());
+                    let outcome = outcome(job, &point, caps.as_ref(), ledger);
                     let record = &mut records[job.index()];
                     meter.remove(record.power);
                     meter.add(outcome.power);

@@ -33,6 +33,11 @@ impl Beta {
         Beta((beta.clamp(0.0, 1.0) * f64::from(1u32 << 31)).round() as u32)
     }
 
+    /// In steps of 2⁻³¹.
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
     fn draw(sensitivity: Sensitivity, numbers: &mut Pcg64Dxsm) -> Self {
         // A gearbox has no variance that is negative or not a number.
         let normal = Normal::new(sensitivity.mean, sensitivity.variance.sqrt());

@@ -187,11 +187,7 @@ impl Profiled {
         // One margin for the whole table: what is faster must not have the longer limit.
         let limit = match self.table(job).is_predicted {
             false => row.time,
-            true => {
-                let millis = u128::from(row.time.millis());
-                let stretched = millis * u128::from(self.beliefs.margin.millionths());
-                Span::from_millis(stretched.div_ceil(1_000_000) as u64).max(row.time)
-            }
+            true => self.beliefs.margin.of_span(row.time).max(row.time),
         };
         let point = OperatingPoint {
             nodes,

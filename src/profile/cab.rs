@@ -116,6 +116,32 @@ pub fn generate(preset: Preset, seed: u64) -> Vec<Profile> {
     applications.iter().map(measure).collect()
 }
 
+/// How an application runs, before it is measured, on all cores of its nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedForm(Application);
+
+impl ClosedForm {
+    /// The cap of a socket that is as good as none, in watts.
+    pub const HIGHEST: f64 = CAPS[CAPS.len() - 1] as f64;
+
+    /// The applications of a preset.
+    pub fn all(preset: Preset) -> [ClosedForm; 8] {
+        Application::all(preset.network()).map(ClosedForm)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// The seconds that a run takes, and the watts that a socket draws, on so many nodes, also between
+    /// whole ones, under a cap of each socket in watts.
+    pub fn run(&self, nodes: f64, cap: f64) -> (f64, f64) {
+        let run = self.0.run_on(nodes, CORES, cap);
+        (run.seconds, run.socket_watts)
+    }
+}
+
 /// Every configuration that was run, ascending.
 pub fn configurations() -> impl Iterator<Item = Configuration> {
     let nodes = (8..=NODES).step_by(4);

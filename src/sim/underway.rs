@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use super::{End, Record, State, World};
+use super::{End, Engine, Record, State};
 use crate::ledger::Violation;
 use crate::model::Outcome;
 use crate::policy::Adopted;
@@ -36,7 +36,7 @@ impl Underway {
     }
 }
 
-impl World<'_> {
+impl Engine<'_> {
     /// Takes over what runs already. What the ledger refuses waits like any other job.
     pub(super) fn take_over(&mut self, underway: &[Underway], adjusts: bool) {
         for job in underway {
@@ -56,10 +56,8 @@ impl World<'_> {
         let until = underway.until.max(now + Span::from_millis(1));
         self.dispatch.restore(underway.running.clone(), underway.nodes.as_deref(), until)?;
         let run_time = self.workload.run_time(job);
-        let outcome = match caps {
-            None => self.truth.outcome(job, asked, run_time, &point),
-            Some(caps) => self.truth.outcome_on(job, asked, run_time, &point, caps),
-        };
+        let ledger = self.dispatch.ledger();
+        let outcome = self.truth.outcome(job, asked, run_time, &point, caps.as_ref(), ledger);
         let (end, killed) = underway.end(now, outcome, until);
         let record = Record {
             start: underway.start,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{QuantityError, Watts, parse_decimal};
+use super::{QuantityError, Span, Watts, parse_decimal};
 
 /// A share of a whole, in millionths: `60%` is 600 000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +33,15 @@ impl Share {
     pub fn of(self, whole: Watts) -> Watts {
         let part = u128::from(whole.milliwatts()) * u128::from(self.0) / 1_000_000;
         Watts::from_milliwatts(part.min(u128::from(Watts::UNLIMITED.milliwatts())) as u64)
+    }
+
+    /// This share of a time, rounded up; forever stays forever.
+    pub fn of_span(self, whole: Span) -> Span {
+        if whole == Span::FOREVER {
+            return whole;
+        }
+        let part = (u128::from(whole.millis()) * u128::from(self.0)).div_ceil(1_000_000);
+        Span::from_millis(u64::try_from(part).unwrap_or(u64::MAX))
     }
 
     /// This share of a number of things, rounded up: part of a thing is a thing.

@@ -193,6 +193,29 @@ impl Code {
     }
 }
 
+/// How a code runs on a processor in the middle between the most and the least efficient.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedForm(Code);
+
+impl ClosedForm {
+    /// All codes.
+    pub fn all() -> [ClosedForm; 4] {
+        CODES.map(ClosedForm)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Its speed under a cap, as a share of its peak, and the watts that the processor draws.
+    pub fn run(&self, cap: f64) -> (f64, f64) {
+        let stretch = self.0.uncapped(0.5) / table::UNCAPPED_WATTS;
+        let drawn = table::drawn(cap / stretch);
+        (table::gips(drawn, Shape::Continued) / table::PEAK_GIPS, drawn * stretch)
+    }
+}
+
 impl Measured {
     /// Every run, in the form of a table.
     pub fn rows(&self) -> impl Iterator<Item = Measurement<'_>> {

@@ -22,6 +22,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &["units", "text", "variation"]),
     ("budget", &["units", "text", "rows", "machine"]),
     ("model", &["units", "job", "machine", "profile", "variation", "heterogeneity"]),
+    ("freedom", &["spelling"]),
+    ("world", &["units", "job", "machine", "profile", "variation", "model"]),
+    ("belief", &["units", "freedom", "job", "model", "world"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
     ("availability", &["units", "budget", "model", "ledger"]),
@@ -60,8 +63,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "units", "text", "rows", "machine", "budget", "model", "ledger", "policy", "dispatch",
-            "workload",
+            "units", "text", "rows", "job", "machine", "budget", "model", "world", "ledger",
+            "policy", "dispatch", "workload",
         ],
     ),
     (

@@ -71,8 +71,8 @@ impl Phases {
 
 impl Needs {
     /// A run at a frequency.
-    fn phases(&self, nodes: u32, cores: u32, ghz: f64) -> Phases {
-        let (nodes, cores) = (f64::from(nodes), f64::from(cores));
+    fn phases(&self, nodes: f64, cores: u32, ghz: f64) -> Phases {
+        let cores = f64::from(cores);
         Phases {
             computing: self.computing / (nodes * cores * ghz),
             memory: self.memory / nodes * crowding(cores),
@@ -106,7 +106,7 @@ pub(super) struct Run {
 impl Application {
     /// An application that makes a socket draw so much on the whole machine without a cap.
     fn new(name: &'static str, full_watts: f64, needs: Needs) -> Self {
-        let occupation = needs.phases(NODES, CORES, TURBO_GHZ).occupation();
+        let occupation = needs.phases(f64::from(NODES), CORES, TURBO_GHZ).occupation();
         let cores = f64::from(CORES) / f64::from(SOCKETS);
         Application { name, needs, heat: processor::heat(full_watts, cores, TURBO_GHZ, occupation) }
     }
@@ -138,10 +138,15 @@ impl Application {
     /// A run in a configuration.
     pub(super) fn run(&self, configuration: &Configuration) -> Run {
         let &Configuration { nodes, cores, cap } = configuration;
+        self.run_on(f64::from(nodes), cores, cap.as_f64())
+    }
+
+    /// The same for any number of nodes, also between whole ones, and any cap of a socket in watts.
+    pub(super) fn run_on(&self, nodes: f64, cores: u32, cap: f64) -> Run {
         let work = Work { cores: f64::from(cores) / f64::from(SOCKETS), heat: self.heat };
         let phases = |ghz| self.needs.phases(nodes, cores, ghz);
         let watts = |ghz| processor::watts(work, ghz, phases(ghz).occupation());
-        let (speed, socket_watts) = processor::settle(cores, cap.as_f64(), watts);
+        let (speed, socket_watts) = processor::settle(cores, cap, watts);
         Run { seconds: phases(speed.ghz).total() / speed.duty, socket_watts }
     }
 }
@@ -160,7 +165,7 @@ mod tests {
             neighbours: 5.0,
             network: Network { volume_seconds: 10.0, peer_seconds: 0.5 },
         };
-        let phases = needs.phases(10, 16, 2.0);
+        let phases = needs.phases(10.0, 16, 2.0);
         // 6400 / (10·16·2); 100/10 · (12/16 + 16/12)/2; 30/2 + 5 + 10·9/10 + 0.5·9.
         assert!((phases.computing - 20.0).abs() < 1e-9, "{phases:?}");
         assert!((phases.memory - 10.416_666_667).abs() < 1e-9, "{phases:?}");

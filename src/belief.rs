@@ -1,0 +1,293 @@
+//! Beliefs: what a policy expects of jobs.
+//!
+//! A belief is made of the same stuff as the [world](crate::world): a [`Law`] for each application. They
+//! need not be the laws that hold. From them, the sizes and the caps that a policy may choose from
+//! ([`Freedoms`]), and what is set aside for a job ([`Holds`]), comes the [`Sheet`] of each job: all that it
+//! may be given. Jobs of the same application that ask for the same have one sheet.
+
+mod sheet;
+#[cfg(test)]
+mod tests;
+
+pub use sheet::Sheet;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::freedom::{Freedom, Freedoms};
+use crate::job::{Job, NodeRange};
+use crate::model::pass::Resizing;
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
+use crate::units::{JobId, Share, Span, Watts};
+use crate::world::{Ask, Assignment, Law, Node};
+
+/// What is set aside for a node of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Holds {
+    /// What it may draw at most: the rest of the node and the whole cap. Whatever the job is, it never
+    /// draws more.
+    #[default]
+    WholeCaps,
+    /// What the belief says that it draws.
+    Draw,
+}
+
+/// Who is let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admission {
+    /// Every job that can be fed somehow.
+    #[default]
+    AnyWay,
+    /// Those that can be fed as they were asked for.
+    AsAsked,
+}
+
+/// What is believed of all jobs alike.
+#[derive(Clone, Debug)]
+pub struct Knowledge {
+    /// By application: how it is believed to run.
+    pub laws: Vec<Arc<dyn Law>>,
+    /// What is set aside.
+    pub holds: Holds,
+    /// How much of the believed time a job gets as its limit, unless it runs as it was asked for.
+    pub margin: Share,
+    /// Who is let in.
+    pub admission: Admission,
+}
+
+/// What there is to choose from.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// The nodes.
+    pub node: Node,
+    /// The caps of the capped part of a node, ascending; the last is the highest.
+    pub levels: Vec<Watts>,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// The cores of a node.
+    pub cores: u32,
+    /// What may be chosen.
+    pub freedoms: Freedoms,
+}
+
+/// No sheet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What jobs have in common that have the same sheet: application, nodes asked for, and those they can
+/// run on.
+type Key = (usize, u32, Option<NodeRange>);
+
+/// What a policy expects of jobs.
+#[derive(Clone, Debug)]
+pub struct Belief {
+    knowledge: Arc<Knowledge>,
+    choices: Choices,
+    assigned: Assignment,
+    sheets: Vec<Sheet>,
+    places: HashMap<Key, u32>,
+    /// By job; [`UNKNOWN`] for those in between that nobody spoke of.
+    sheet_of: Vec<u32>,
+    rungs: Vec<Rung>,
+    resizing: Resizing,
+}
+
+/// Data of a job that has to move when its number of nodes changes, for each node asked for.
+const MEGABYTES_PER_NODE: f64 = 512.0;
+
+/// Links of the network, in megabytes a second: those of a Blue Gene/P.
+const LINK_MEGABYTES_PER_SECOND: f64 = 425.0;
+
+impl Belief {
+    /// What is believed of these jobs, which run the applications they are assigned.
+    pub fn new(
+        knowledge: Arc<Knowledge>,
+        choices: Choices,
+        assigned: Assignment,
+        jobs: &[Job],
+    ) -> Self {
+        let resizing = Resizing::over_links(LINK_MEGABYTES_PER_SECOND);
+        let mut belief = Belief {
+            knowledge,
+            choices,
+            assigned,
+            sheets: Vec::new(),
+            places: HashMap::new(),
+            sheet_of: Vec::with_capacity(jobs.len()),
+            rungs: Vec::new(),
+            // The constant is a bandwidth.
+            resizing: resizing.expect("links carry something"),
+        };
+        for (id, job) in (0..).map(JobId).zip(jobs) {
+            let place = belief.place_of(id, job);
+            belief.sheet_of.push(place);
+        }
+        belief.rungs = belief.rungs();
+        belief
+    }
+
+    /// The sheet of a job.
+    fn sheet(&self, id: JobId) -> &Sheet {
+        let place = self.sheet_of.get(id.index()).copied().unwrap_or(UNKNOWN);
+        self.sheets.get(place as usize).expect("a job that was known or learned of")
+    }
+
+    /// Where the sheet of a job is; it is made if there is none like it.
+    fn place_of(&mut self, id: JobId, job: &Job) -> u32 {
+        let application = self.assigned.application(id);
+        let key = (application, job.nodes, job.terms.nodes);
+        if let Some(place) = self.places.get(&key) {
+            return *place;
+        }
+        let place = self.sheets.len() as u32;
+        self.sheets.push(self.made(id, application, job));
+        self.places.insert(key, place);
+        place
+    }
+
+    fn made(&self, id: JobId, application: usize, job: &Job) -> Sheet {
+        let law = &self.knowledge.laws[application];
+        let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
+        let counts = match self.choices.freedoms.has(Freedom::Sizes) {
+            true => sheet::counts(job.nodes, self.choices.nodes, job.terms.nodes),
+            false => vec![job.nodes],
+        };
+        let levels = match self.choices.freedoms.has(Freedom::Caps) {
+            true => &self.choices.levels[..],
+            false => &self.choices.levels[self.choices.levels.len() - 1..],
+        };
+        Sheet::new(&**law, ask, &counts, levels, &self.choices, self.knowledge.holds)
+    }
+
+    /// Bounds for each place of the menus. Where sizes may be chosen, menus have little in common.
+    fn rungs(&self) -> Vec<Rung> {
+        let least = |place: usize| {
+            let entries = self.sheets.iter().filter_map(|sheet| sheet.entries().get(place));
+            let rung = entries.map(|entry| (entry.node_power, entry.stretch()));
+            rung.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)))
+        };
+        let longest = match self.choices.freedoms.has(Freedom::Sizes) {
+            true => 0,
+            false => self.sheets.iter().map(|sheet| sheet.entries().len()).max().unwrap_or(0),
+        };
+        let smallest = Watts::from_milliwatts(1);
+        let rung = |(node_power, stretch): (Watts, Stretch)| Rung {
+            node_power: node_power.max(smallest),
+            stretch,
+        };
+        let rungs: Vec<Rung> = (0..longest).filter_map(least).map(rung).collect();
+        match rungs.is_empty() {
+            false => rungs,
+            true => {
+                let all = self.sheets.iter().flat_map(Sheet::entries).map(|entry| entry.node_power);
+                vec![rung((all.min().unwrap_or(smallest), Stretch::NONE))]
+            }
+        }
+    }
+
+    fn way(&self, job: &Job, sheet: &Sheet, place: usize) -> Way {
+        let entry = &sheet.entries()[place];
+        let believed = entry.pace.of(job.requested);
+        let limit = match entry.is_as_asked {
+            true => job.requested,
+            false => self.knowledge.margin.of_span(believed),
+        };
+        let point = OperatingPoint {
+            nodes: entry.nodes,
+            cores: self.choices.cores,
+            cap: entry.cap,
+            time: limit.max(OperatingPoint::SHORTEST),
+            power: entry.power(),
+        };
+        Way { point, believed }
+    }
+
+    fn point(&self, job: &Job, sheet: &Sheet, place: usize) -> OperatingPoint {
+        self.way(job, sheet, place).point
+    }
+}
+
+impl Model for Belief {
+    fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint {
+        let sheet = self.sheet(id);
+        self.point(job, sheet, sheet.nominal())
+    }
+
+    fn learn(&mut self, id: JobId, job: &Job) {
+        if id.index() >= self.sheet_of.len() {
+            self.sheet_of.resize(id.index() + 1, UNKNOWN);
+        }
+        if self.sheet_of[id.index()] == UNKNOWN {
+            self.sheet_of[id.index()] = self.place_of(id, job);
+            self.rungs = self.rungs();
+        }
+    }
+
+    fn menu(&self, id: JobId, job: &Job) -> Menu {
+        let sheet = self.sheet(id);
+        let others = (0..sheet.entries().len()).filter(|place| *place != sheet.nominal());
+        let others = others.map(|place| self.point(job, sheet, place));
+        Menu::new(self.point(job, sheet, sheet.nominal()), others)
+    }
+
+    /// What would happen if the belief were true.
+    fn outcome(&self, id: JobId, _job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
+        let sheet = self.sheet(id);
+        let entry = sheet.find(point.nodes, point.cap).map(|place| &sheet.entries()[place]);
+        let run_time = entry.map_or(run_time, |entry| entry.pace.of(run_time));
+        Outcome { run_time, power: point.power }
+    }
+
+    fn rungs(&self) -> &[Rung] {
+        &self.rungs
+    }
+
+    fn footprint(&self, id: JobId, job: &Job) -> Footprint {
+        let sheet = self.sheet(id);
+        Footprint { nodes: sheet.fewest(), time: self.point(job, sheet, sheet.quickest()).time }
+    }
+
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        is_fed(&self.nominal(id, job))
+            || self.knowledge.admission == Admission::AnyWay
+                && self.menu(id, job).iter().any(is_fed)
+    }
+
+    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+        let sheet = self.sheet(id);
+        sheet.fastest(nodes, power).map(|place| self.way(job, sheet, place))
+    }
+
+    fn fastest_of(
+        &self,
+        id: JobId,
+        job: &Job,
+        accepts: &dyn Fn(&Way) -> bool,
+    ) -> Option<OperatingPoint> {
+        let sheet = self.sheet(id);
+        let ways = (0..sheet.entries().len()).map(|place| self.way(job, sheet, place));
+        let accepted = ways.filter(accepts);
+        accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
+    }
+
+    fn thriftiest(&self, id: JobId, job: &Job) -> Way {
+        let sheet = self.sheet(id);
+        self.way(job, sheet, sheet.thriftiest())
+    }
+
+    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
+        let sheet = self.sheet(id);
+        sheet.unthrottled(power).map(|place| self.way(job, sheet, place))
+    }
+
+    fn moving_time(&self, _id: JobId, job: &Job, from: u32, to: u32) -> Span {
+        let megabytes = f64::from(job.nodes.min(self.choices.nodes)) * MEGABYTES_PER_NODE;
+        // Numbers of nodes are above zero, and no machine is so large that this fails.
+        self.resizing.time(megabytes, from, to).unwrap_or(Span::FOREVER)
+    }
+
+    fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
+        let sheet = self.sheet(id);
+        let place = sheet.find(point.nodes, point.cap);
+        place.is_some_and(|place| self.point(job, sheet, place) == *point)
+    }
+}

@@ -1,0 +1,153 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::machine::{Gearbox, Machine};
+use crate::model::elastic::{Feed, Kind};
+use crate::model::pass::Application;
+use crate::model::{Beta, Dvfs, Elastic, Knowledge as OfBeta, Oversized};
+use crate::units::Instant;
+use crate::world::law::{Gears, Pass};
+
+fn knowledge(laws: Vec<Arc<dyn Law>>) -> Arc<Knowledge> {
+    Arc::new(Knowledge {
+        laws,
+        holds: Holds::WholeCaps,
+        margin: Share::percent(100),
+        admission: Admission::AnyWay,
+    })
+}
+
+fn job(nodes: u32, millis: u64) -> Job {
+    Job::new(1, Instant::ZERO, nodes, Span::from_millis(millis))
+}
+
+fn sorted(menu: &[OperatingPoint]) -> Vec<OperatingPoint> {
+    let mut points = menu.to_vec();
+    points.sort_by_key(|point| (point.nodes, point.cap, point.time));
+    points
+}
+
+proptest! {
+    /// What PARM believes is what it believed before: the same points, the same times to the millisecond.
+    #[test]
+    fn pass_says_what_elastic_jobs_said(
+        application in prop::sample::select(Application::ALL.to_vec()),
+        parallelism in prop::sample::select(vec![1.0, 1.5, 2.0, 3.0]),
+        variation in prop::sample::select(vec![0.0, 0.5, 1.0]),
+        asked in 1u32..400,
+        millis in 1u64..100_000_000,
+        range in prop::option::of((1u32..40, 0u32..300)),
+        levels in 1u32..8,
+        caps_alone in any::<bool>(),
+    ) {
+        let machine = Machine::of_processors(256).unwrap();
+        let feed = Feed::of(&machine, levels);
+        let mut job = job(asked, millis);
+        job.terms.nodes = range.and_then(|(fewest, more)| NodeRange::new(fewest, fewest + more));
+        let kind = Kind { application, parallelism, variation };
+        let before = Elastic::of_kinds(&machine, feed.clone(), &[kind], &[job]);
+        let before = if caps_alone { before.as_asked() } else { before };
+
+        let highest = feed.caps()[feed.caps().len() - 1];
+        let rest = feed.node_power(feed.caps().len() - 1).saturating_sub(highest);
+        let sizes = if caps_alone { &[Freedom::Caps][..] } else { &[Freedom::Caps, Freedom::Sizes] };
+        let choices = Choices {
+            node: Node { rest, highest, idle: Watts::ZERO },
+            levels: feed.caps().to_vec(),
+            nodes: machine.nodes,
+            cores: machine.processors_per_node,
+            freedoms: Freedoms::of(sizes),
+        };
+        let law: Arc<dyn Law> = Arc::new(Pass::of(&application, parallelism, variation));
+        let now = Belief::new(knowledge(vec![law]), choices, Assignment::one(), &[job]);
+        let id = JobId(0);
+        prop_assert_eq!(now.nominal(id, &job), before.nominal(id, &job));
+        prop_assert_eq!(sorted(&now.menu(id, &job)), sorted(&before.menu(id, &job)));
+        prop_assert_eq!(now.footprint(id, &job), before.footprint(id, &job));
+        prop_assert_eq!(now.thriftiest(id, &job).point.power, before.thriftiest(id, &job).point.power);
+        prop_assert_eq!(now.moving_time(id, &job, 3, 9), before.moving_time(id, &job, 3, 9));
+        for point in before.menu(id, &job).iter() {
+            prop_assert!(now.offers(id, &job, point));
+            let run_time = Span::from_millis(millis / 3 + 1);
+            prop_assert_eq!(
+                now.outcome(id, &job, run_time, point),
+                before.outcome(id, &job, run_time, point)
+            );
+        }
+    }
+
+    /// And so it is with gears, in the same order: the fastest first.
+    #[test]
+    fn gears_say_what_they_said(
+        beta in 0.0f64..1.0,
+        asked in 1u32..400,
+        millis in 1u64..100_000_000,
+        power in 1u32..50_000,
+    ) {
+        let machine = Machine::of_processors(256).unwrap();
+        let (beta, job) = (Beta::new(beta), job(asked, millis));
+        let before = Dvfs::with_betas(&machine, vec![beta], OfBeta::Known, Oversized::Slow);
+        let gearbox = Gearbox::default();
+        let levels = gearbox.node_powers(machine.node_power).into_iter().rev();
+        let choices = Choices {
+            node: Node { rest: Watts::ZERO, highest: machine.node_power, idle: Watts::ZERO },
+            levels: levels.map(|(_, power)| power).collect(),
+            nodes: machine.nodes,
+            cores: machine.processors_per_node,
+            freedoms: Freedoms::of(&[Freedom::Caps]),
+        };
+        let law: Arc<dyn Law> = Arc::new(Gears::of(&gearbox));
+        let assigned = Assignment::one().with_betas(vec![beta]);
+        let now = Belief::new(knowledge(vec![law]), choices, assigned, &[job]);
+        let id = JobId(0);
+        prop_assert_eq!(&now.menu(id, &job)[..], &before.menu(id, &job)[..]);
+        prop_assert_eq!(now.rungs.len(), before.rungs().len());
+        for (one, other) in now.rungs.iter().zip(before.rungs()) {
+            prop_assert_eq!(one.node_power, other.node_power);
+            prop_assert!(one.stretch <= other.stretch);
+        }
+        // Searching the fronts finds what a look at the whole menu finds.
+        let within = Watts::from_watts(power);
+        let plain = before.fastest(id, &job, asked, within);
+        prop_assert_eq!(now.fastest(id, &job, asked, within), plain);
+        prop_assert_eq!(now.fastest(id, &job, asked - 1, within), None);
+    }
+}
+
+/// A job draws less than its caps: what is set aside may be that, or the caps.
+#[test]
+fn what_is_set_aside_is_the_caps_or_the_draw() {
+    let laws: Vec<Arc<dyn Law>> =
+        crate::world::catalogue::applications().into_iter().map(|each| each.law).collect();
+    let watts = |list: &[u32]| list.iter().map(|watts| Watts::from_watts(*watts)).collect();
+    let choices = Choices {
+        node: Node {
+            rest: Watts::from_watts(20),
+            highest: Watts::from_watts(80),
+            idle: Watts::from_watts(15),
+        },
+        levels: watts(&[40, 56, 80]),
+        nodes: 256,
+        cores: 1,
+        freedoms: Freedoms::of(&[Freedom::Caps, Freedom::Sizes]),
+    };
+    let jobs = [job(16, 3_600_000)];
+    let made = |holds, margin| {
+        let margin = Share::percent(margin);
+        let knowledge =
+            Knowledge { laws: laws.clone(), holds, margin, admission: Admission::AnyWay };
+        Belief::new(Arc::new(knowledge), choices.clone(), Assignment::one(), &jobs)
+    };
+    let (caps, draw) = (made(Holds::WholeCaps, 100), made(Holds::Draw, 133));
+    let (id, job) = (JobId(0), &jobs[0]);
+    // 16 nodes of 20 W and 80 W, of which 15 W are drawn anyway.
+    assert_eq!(caps.nominal(id, job).power, Watts::from_watts(16 * 85));
+    assert!(draw.nominal(id, job).power < caps.nominal(id, job).power);
+    assert_eq!(draw.nominal(id, job).time, job.requested, "no margin on what was asked for");
+    for (whole, drawn) in caps.menu(id, job).iter().zip(draw.menu(id, job).iter()) {
+        assert_eq!((whole.nodes, whole.cap), (drawn.nodes, drawn.cap));
+        assert!(drawn.power <= whole.power);
+        let is_as_asked = (whole.nodes, whole.cap) == (16, Watts::from_watts(100));
+        assert!(is_as_asked || drawn.time > whole.time, "a third more");
+    }
+}

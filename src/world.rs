@@ -1,0 +1,216 @@
+//! The world: how long jobs really take and what they really draw, whoever decides about them.
+//!
+//! It is a property of the workload and the machine, never of a policy, and is put together from
+//!
+//! - [`Application`]s, each of which follows a [`Law`]: how its time and its draw depend on the number
+//!   of nodes and on the cap of each of them;
+//! - [`Parts`]: how the nodes of the machine differ from each other;
+//! - an [`Assignment`]: which application each job runs.
+//!
+//! What a policy *believes* about all this is another matter; the simulator asks the world what happens.
+//!
+//! **Caps.** A cap is what the capped part of a node may draw. A busy node draws that part and, beside
+//! it, what everything else in it always draws while a job runs ([`Node::rest`]).
+//!
+//! **The reference.** A job that gets what its user asks for, without a cap, takes the run time that the
+//! workload says. Every other time is that one times a factor ([`Pace`]).
+
+mod application;
+pub mod assignment;
+pub mod catalogue;
+pub mod law;
+mod pace;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+pub use application::{Application, Coupling};
+pub use assignment::Assignment;
+pub use law::{Ask, Conditions, Law};
+pub use pace::{Factor, Pace};
+pub use parts::{CLASSES, Parts};
+
+use crate::job::Job;
+use crate::model::{Caps, OperatingPoint, Outcome};
+use crate::units::{JobId, NodeId, Span, Watts};
+
+/// What is common to all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What a node draws beside its capped part while it runs a job.
+    pub rest: Watts,
+    /// The highest cap, which is as good as none.
+    pub highest: Watts,
+    /// What a node draws that runs nothing. It is drawn anyway: a job adds only what its nodes draw
+    /// beyond that.
+    pub idle: Watts,
+}
+
+impl Node {
+    /// What a busy node adds to what is drawn, if its capped part draws so much.
+    pub fn added(&self, capped_part: Watts) -> Watts {
+        (self.rest + capped_part).saturating_sub(self.idle)
+    }
+}
+
+/// Which nodes a job has, and what each of them may draw.
+#[derive(Clone, Copy, Debug)]
+pub enum Held<'a> {
+    /// Any nodes: they are alike, or nobody knows which they are.
+    Any,
+    /// These, all under the cap of the job's operating point.
+    These(&'a [NodeId]),
+    /// These, each under a cap of its own.
+    Capped(&'a Caps),
+}
+
+/// How jobs really run.
+#[derive(Clone, Debug)]
+pub struct World {
+    node: Node,
+    parts: Parts,
+    applications: Vec<Application>,
+    assigned: Assignment,
+    /// By application and class of nodes: what a node adds to what is drawn if it has no cap.
+    uncapped: Vec<[Watts; CLASSES]>,
+}
+
+impl World {
+    /// Jobs that run these applications, as assigned, on nodes that differ like this.
+    pub fn new(
+        node: Node,
+        parts: Parts,
+        applications: Vec<Application>,
+        assigned: Assignment,
+    ) -> Self {
+        let mut world = World { node, parts, applications, assigned, uncapped: Vec::new() };
+        let as_asked = Ask { nodes: 1, beta: crate::model::Beta::FULL };
+        let uncapped = world.applications.iter().map(|application| {
+            std::array::from_fn(|class| {
+                let at = world.conditions(1, class, node.highest);
+                node.added(world.drawn(application, as_asked, at, class, node.highest))
+            })
+        });
+        world.uncapped = uncapped.collect();
+        world
+    }
+
+    /// The nodes.
+    pub fn node(&self) -> Node {
+        self.node
+    }
+
+    /// How the nodes differ.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The applications, in the order of their numbers.
+    pub fn applications(&self) -> &[Application] {
+        &self.applications
+    }
+
+    /// The application of a job.
+    pub fn application(&self, job: JobId) -> &Application {
+        &self.applications[self.assigned.application(job)]
+    }
+
+    /// What happens to a job, which runs for `run_time` as it was asked for, when it runs like this.
+    pub fn outcome(
+        &self,
+        id: JobId,
+        job: &Job,
+        run_time: Span,
+        point: &OperatingPoint,
+        held: Held<'_>,
+    ) -> Outcome {
+        let place = self.assigned.application(id);
+        let application = &self.applications[place];
+        let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
+        let mut sum = Sum::default();
+        let mut add = |class: usize, cap: Watts, count: u32| {
+            // Most jobs run as they were asked for, and nothing has to be worked out for them.
+            if cap >= self.node.highest && point.nodes == job.nodes {
+                sum.add(Pace::AS_ASKED, self.uncapped[place][class], count);
+                return;
+            }
+            let at = self.conditions(point.nodes, class, cap);
+            let pace = application.law.pace(ask, at).unwrap_or(Pace::NEVER);
+            let drawn = self.drawn(application, ask, at, class, cap);
+            sum.add(pace, self.node.added(drawn), count);
+        };
+        match held {
+            Held::Any => add(self.parts.middle(), self.cap_of(point), point.nodes),
+            Held::These(nodes) => {
+                let mut counts = [0u32; CLASSES];
+                nodes.iter().for_each(|node| counts[self.parts.class(*node)] += 1);
+                let cap = self.cap_of(point);
+                let present = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                present.for_each(|(class, count)| add(class, cap, *count));
+            }
+            Held::Capped(caps) => {
+                for capped in caps.iter() {
+                    let cap = capped.cap.saturating_sub(self.node.rest);
+                    add(self.parts.class(capped.node), cap, 1);
+                }
+            }
+        }
+        Outcome { run_time: sum.pace(application.coupling).of(run_time), power: sum.power }
+    }
+
+    /// The cap of the capped part of each node of an operating point.
+    fn cap_of(&self, point: &OperatingPoint) -> Watts {
+        point.cap.saturating_sub(self.node.rest)
+    }
+
+    /// What a node of a class amounts to under a cap: a node that draws more for the same work does what
+    /// the reference node does under a lower cap.
+    fn conditions(&self, nodes: u32, class: usize, cap: Watts) -> Conditions {
+        let cap = cap.min(self.node.highest).as_f64();
+        Conditions { nodes, share: cap / self.node.highest.as_f64() / self.parts.greed(class) }
+    }
+
+    /// What the capped part of a node draws, rounded up: never more than its cap.
+    fn drawn(
+        &self,
+        application: &Application,
+        ask: Ask,
+        at: Conditions,
+        class: usize,
+        cap: Watts,
+    ) -> Watts {
+        let share = application.law.draw(ask, at).min(at.share) * self.parts.greed(class);
+        let watts = Watts::from_f64_rounded_up(share * self.node.highest.as_f64());
+        watts.map_or(cap, |watts| watts.min(cap))
+    }
+}
+
+/// Nodes added up.
+#[derive(Default)]
+struct Sum {
+    slowest: Option<Pace>,
+    /// The sum of their speeds, and how many they are.
+    speed: f64,
+    nodes: u32,
+    power: Watts,
+}
+
+impl Sum {
+    fn add(&mut self, pace: Pace, node_power: Watts, count: u32) {
+        self.slowest = self.slowest.max(Some(pace));
+        self.speed += f64::from(count) * pace.speed();
+        self.nodes += count;
+        let power = node_power.checked_mul(count).unwrap_or(Watts::LARGEST);
+        self.power = self.power.saturating_add(power).min(Watts::LARGEST);
+    }
+
+    /// The pace of all of them together.
+    fn pace(&self, coupling: Coupling) -> Pace {
+        let slowest = self.slowest.unwrap_or(Pace::NEVER);
+        match coupling {
+            Coupling::Lockstep => slowest,
+            Coupling::Balanced if slowest == Pace::AS_ASKED => slowest,
+            Coupling::Balanced => Pace::of_speed(self.speed / f64::from(self.nodes.max(1))),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Which application each job runs.
+//!
+//! The numbers of executables in logs name nothing. Where nobody says what they stand for, an application
+//! is drawn from a [`Mix`], by the seed and the executable, or by the user and the size of the request
+//! where there is no executable: the same program is always the same application.
+
+use crate::job::Job;
+use crate::model::Beta;
+use crate::units::JobId;
+use crate::world::parts::mixed;
+
+/// How common applications are: each with a weight, by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix(Vec<(usize, u32)>);
+
+/// Why weights are no mix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAMix {
+    /// Nothing is ever drawn.
+    #[error("a mix needs an application with a weight above 0")]
+    Nothing,
+    /// There is no such application.
+    #[error("a mix has application {number}, but there are {count}")]
+    Unknown {
+        /// Which.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl Mix {
+    /// A mix of applications, of which there are `count`.
+    ///
+    /// # Errors
+    ///
+    /// If no weight is above zero, or an application does not exist.
+    pub fn new(weights: Vec<(usize, u32)>, count: usize) -> Result<Self, NotAMix> {
+        if let Some((number, _)) = weights.iter().find(|(number, _)| *number >= count) {
+            return Err(NotAMix::Unknown { number: *number, count });
+        }
+        match weights.iter().any(|(_, weight)| *weight > 0) {
+            true => Ok(Mix(weights)),
+            false => Err(NotAMix::Nothing),
+        }
+    }
+
+    /// The application that some random bits stand for.
+    fn draw(&self, bits: u64) -> usize {
+        let total: u64 = self.0.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        // The upper half of the product is even over the weights.
+        let mut left = (u128::from(bits) * u128::from(total) >> 64) as u64;
+        for (number, weight) in &self.0 {
+            let weight = u64::from(*weight);
+            if left < weight {
+                return *number;
+            }
+            left -= weight;
+        }
+        self.0[0].0
+    }
+}
+
+/// Which application each job runs, and how much its time depends on frequency where its law leaves that
+/// to the job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assignment {
+    /// By job; all run the first one if there are none.
+    applications: Vec<u16>,
+    /// By job; all depend on it fully if there are none.
+    betas: Vec<Beta>,
+}
+
+impl Assignment {
+    /// Every job runs the first application.
+    pub fn one() -> Self {
+        Assignment::default()
+    }
+
+    /// Jobs run these applications, by their numbers.
+    pub fn of(applications: Vec<u16>) -> Self {
+        Assignment { applications, betas: Vec::new() }
+    }
+
+    /// Draws an application for each job.
+    pub fn drawn(jobs: &[Job], mix: &Mix, seed: u64) -> Self {
+        let applications = jobs.iter().map(|job| mix.draw(program(job, seed)) as u16);
+        Assignment::of(applications.collect())
+    }
+
+    /// The same, with how much the time of each job depends on frequency.
+    pub fn with_betas(self, betas: Vec<Beta>) -> Self {
+        Assignment { betas, ..self }
+    }
+
+    /// The application of a job, by its number.
+    #[inline]
+    pub fn application(&self, job: JobId) -> usize {
+        self.applications.get(job.index()).map_or(0, |number| usize::from(*number))
+    }
+
+    /// How much the time of a job depends on frequency.
+    #[inline]
+    pub fn beta(&self, job: JobId) -> Beta {
+        self.betas.get(job.index()).copied().unwrap_or(Beta::FULL)
+    }
+}
+
+/// Random bits that are the same for all runs of a program.
+fn program(job: &Job, seed: u64) -> u64 {
+    let name = match (job.application, job.user) {
+        (Some(application), _) => [1, u64::from(application.0.get()), 0],
+        (None, user) => [2, user.map_or(0, |user| u64::from(user.0.get())), u64::from(job.nodes)],
+    };
+    name.iter().fold(mixed(seed), |bits, part| mixed(bits ^ part))
+}

@@ -1,0 +1,45 @@
+//! Laws: how the time and the draw of an application depend on what it gets.
+//!
+//! A law speaks of the reference node, whose watts are shares of the highest cap. How real nodes differ
+//! from it is none of its business ([`Parts`](super::Parts)).
+
+use std::fmt;
+
+use crate::model::Beta;
+use crate::world::Pace;
+
+mod gears;
+mod pass;
+pub(crate) mod sampled;
+
+pub use gears::Gears;
+pub use pass::Pass;
+pub use sampled::{NotALaw, Sampled};
+
+/// What a job asks for, as far as a law minds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    /// The nodes that the user asks for.
+    pub nodes: u32,
+    /// How much its time depends on frequency, for laws that leave that to the job.
+    pub beta: Beta,
+}
+
+/// What a job gets, on nodes like the reference node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// The nodes it has.
+    pub nodes: u32,
+    /// The cap of each of them, as a share of the highest one; above 1 where a node needs less than the
+    /// reference node does.
+    pub share: f64,
+}
+
+/// How an application runs.
+pub trait Law: fmt::Debug + Send + Sync {
+    /// How long a job takes. Nothing, if it cannot run like that.
+    fn pace(&self, ask: Ask, at: Conditions) -> Option<Pace>;
+
+    /// What the capped part of a node draws, as a share of the highest cap.
+    fn draw(&self, ask: Ask, at: Conditions) -> f64;
+}

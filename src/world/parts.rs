@@ -1,0 +1,78 @@
+//! How nodes of one type differ: parts of one model need different power for the same work.
+//!
+//! A node whose greed is e does under a cap p what the reference node does under p/e, and draws e times
+//! as much. Without a cap all are equally fast. The greed of a node comes from a seed and the node's own
+//! number, so that a machine can grow without its nodes becoming others; and there are only
+//! [`CLASSES`] different ones, so that answers can be worked out for a class instead of for each node.
+
+use crate::units::NodeId;
+
+/// How many different nodes there are.
+pub const CLASSES: usize = 64;
+
+/// How the nodes of a machine differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Parts {
+    /// They do not.
+    #[default]
+    Alike,
+    /// They are unlike, within so much of the reference node.
+    Unlike {
+        /// The largest difference, as a share: 0.08 is up to 8 % more or less.
+        spread: f64,
+        /// Where random numbers start.
+        seed: u64,
+    },
+}
+
+impl Parts {
+    /// The largest spread there may be.
+    pub const MOST: f64 = 0.1;
+
+    /// The class of a node: from the least greedy to the greediest, the middle being most common.
+    pub fn class(&self, node: NodeId) -> usize {
+        match self {
+            Parts::Alike => self.middle(),
+            Parts::Unlike { seed, .. } => {
+                let bits = mixed(seed ^ u64::from(node.0).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                // The mean of two even numbers.
+                let (one, other) = (bits & 0x3f, bits >> 32 & 0x3f);
+                ((one + other) / 2) as usize
+            }
+        }
+    }
+
+    /// The class of the reference node, or one beside it.
+    pub fn middle(&self) -> usize {
+        CLASSES / 2
+    }
+
+    /// How much more power than the reference node a node of a class needs.
+    pub fn greed(&self, class: usize) -> f64 {
+        match self {
+            Parts::Alike => 1.0,
+            Parts::Unlike { spread, .. } => {
+                let half = (CLASSES / 2) as f64;
+                1.0 + spread * (class as f64 - half) / half
+            }
+        }
+    }
+
+    /// The greed of the greediest node there can be.
+    pub fn greediest(&self) -> f64 {
+        self.greed(CLASSES - 1)
+    }
+
+    /// Whether it matters which nodes a job has.
+    pub fn are_unlike(&self) -> bool {
+        matches!(self, Parts::Unlike { .. })
+    }
+}
+
+/// Bits that depend on all bits of a number (the finaliser of SplitMix64).
+pub(super) fn mixed(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
