@@ -5,10 +5,13 @@
 //! ([`Freedoms`]), and what is set aside for a job ([`Holds`]), comes the [`Sheet`] of each job: all that it
 //! may be given. Jobs of the same application that ask for the same have one sheet.
 
+pub mod fit;
+mod named;
 mod sheet;
 #[cfg(test)]
 mod tests;
 
+pub use named::OnNamed;
 pub use sheet::Sheet;
 
 use std::collections::HashMap;

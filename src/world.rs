@@ -9,8 +9,10 @@
 //!
 //! What a policy *believes* about all this is another matter; the simulator asks the world what happens.
 //!
-//! **Caps.** A cap is what the capped part of a node may draw. A busy node draws that part and, beside
-//! it, what everything else in it always draws while a job runs ([`Node::rest`]).
+//! **Caps.** A node has a part that can be capped. Beside what that draws, a busy node draws what everything
+//! else in it draws ([`Node::rest`]), and an idle node draws something, too ([`Node::idle`]). The cap of a job's
+//! nodes, wherever it is written, is what each of them may add to what it draws when it is idle: that is
+//! what a ledger has to set aside ([`Node::added`] and [`Node::capped_part`] lead from one to the other).
 //!
 //! **The reference.** A job that gets what its user asks for, without a cap, takes the run time that the
 //! workload says. Every other time is that one times a factor ([`Pace`]).
@@ -50,6 +52,11 @@ impl Node {
     /// What a busy node adds to what is drawn, if its capped part draws so much.
     pub fn added(&self, capped_part: Watts) -> Watts {
         (self.rest + capped_part).saturating_sub(self.idle)
+    }
+
+    /// What the capped part of a node may draw, if the node may add so much.
+    pub fn capped_part(&self, added: Watts) -> Watts {
+        added.saturating_add(self.idle).saturating_sub(self.rest)
     }
 }
 
@@ -140,27 +147,24 @@ impl World {
             sum.add(pace, self.node.added(drawn), count);
         };
         match held {
-            Held::Any => add(self.parts.middle(), self.cap_of(point), point.nodes),
+            Held::Any => {
+                add(self.parts.middle(), self.node.capped_part(point.cap), point.nodes);
+            }
             Held::These(nodes) => {
                 let mut counts = [0u32; CLASSES];
                 nodes.iter().for_each(|node| counts[self.parts.class(*node)] += 1);
-                let cap = self.cap_of(point);
+                let cap = self.node.capped_part(point.cap);
                 let present = counts.iter().enumerate().filter(|(_, count)| **count > 0);
                 present.for_each(|(class, count)| add(class, cap, *count));
             }
             Held::Capped(caps) => {
                 for capped in caps.iter() {
-                    let cap = capped.cap.saturating_sub(self.node.rest);
+                    let cap = self.node.capped_part(capped.cap);
                     add(self.parts.class(capped.node), cap, 1);
                 }
             }
         }
         Outcome { run_time: sum.pace(application.coupling).of(run_time), power: sum.power }
-    }
-
-    /// The cap of the capped part of each node of an operating point.
-    fn cap_of(&self, point: &OperatingPoint) -> Watts {
-        point.cap.saturating_sub(self.node.rest)
     }
 
     /// What a node of a class amounts to under a cap: a node that draws more for the same work does what

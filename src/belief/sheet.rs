@@ -17,7 +17,7 @@ const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 pub struct Entry {
     /// On so many nodes.
     pub nodes: u32,
-    /// What each of them may draw at most, the rest of the node included.
+    /// What each of them may add to what it draws when it is idle.
     pub cap: Watts,
     /// How long it is believed to take.
     pub pace: Pace,
@@ -85,7 +85,7 @@ impl Sheet {
                 }
             };
             let node_power = choices.node.added(drawn);
-            let cap = choices.node.rest + level;
+            let cap = choices.node.added(level);
             Some(Entry { nodes, cap, pace, node_power, is_as_asked })
         };
         let all = counts.iter().flat_map(|nodes| levels.iter().rev().map(|level| (*nodes, *level)));
@@ -93,8 +93,8 @@ impl Sheet {
             all.filter_map(|(nodes, level)| entry(nodes, level)).collect();
         if entries.is_empty() {
             // A law that says nothing of what was asked for: the job is taken at its word.
-            let (nodes, cap) = (ask.nodes, choices.node.rest + highest);
-            let node_power = choices.node.added(highest);
+            let (nodes, cap) = (ask.nodes, choices.node.added(highest));
+            let node_power = cap;
             entries.push(Entry { nodes, cap, pace: Pace::AS_ASKED, node_power, is_as_asked: true });
         }
         let nominal = nominal(&entries, ask.nodes);

@@ -82,12 +82,18 @@ impl Varied {
         let of_jobs = (0u64..).zip(jobs).map(|(place, job)| {
             named(job, count, seed).unwrap_or(draw(seed, 1 << 32 | place, count))
         });
+        let of_jobs = of_jobs.collect();
+        Varied { seed, ..Varied::assigned(processors, machine.node_power, of_jobs) }
+    }
+
+    /// Processors that are rated at so much, and the application of each job by its place.
+    pub fn assigned(processors: Arc<Processors>, rated: Watts, of_jobs: Vec<u32>) -> Self {
         let applications: Vec<OnAll> = processors.applications().iter().map(OnAll::of).collect();
         let least = applications.iter().map(|on_all| on_all.least);
         Varied {
-            of_jobs: of_jobs.collect(),
-            seed,
-            rated: machine.node_power,
+            of_jobs,
+            seed: 0,
+            rated,
             rungs: [Rung {
                 node_power: least.fold(Watts::LARGEST, Watts::min),
                 stretch: Stretch::NONE,

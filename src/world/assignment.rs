@@ -49,7 +49,7 @@ impl Mix {
     fn draw(&self, bits: u64) -> usize {
         let total: u64 = self.0.iter().map(|(_, weight)| u64::from(*weight)).sum();
         // The upper half of the product is even over the weights.
-        let mut left = (u128::from(bits) * u128::from(total) >> 64) as u64;
+        let mut left = ((u128::from(bits) * u128::from(total)) >> 64) as u64;
         for (number, weight) in &self.0 {
             let weight = u64::from(*weight);
             if left < weight {

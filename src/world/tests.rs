@@ -62,7 +62,7 @@ fn as_asked_a_job_takes_its_run_time() {
     let node = Node { idle: Watts::from_watts(15), ..node() };
     let application = Application::new("p", Proportional, Coupling::Lockstep);
     let idle = World::new(node, Parts::Alike, vec![application], Assignment::one());
-    let outcome = idle.outcome(JobId(0), &job(4), SECOND, &point(4, 100), Held::Any);
+    let outcome = idle.outcome(JobId(0), &job(4), SECOND, &point(4, 85), Held::Any);
     assert_eq!(outcome.power, Watts::from_watts(4 * 85));
     // Less than a tenth of the cap: it does not go on.
     let outcome = world.outcome(JobId(0), &job(4), SECOND, &point(4, 25), Held::Any);

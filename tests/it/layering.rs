@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["units", "job", "machine", "profile", "variation", "heterogeneity"]),
     ("freedom", &["spelling"]),
     ("world", &["units", "job", "machine", "profile", "variation", "model"]),
-    ("belief", &["units", "freedom", "job", "model", "world"]),
+    ("belief", &["units", "freedom", "job", "machine", "profile", "variation", "model", "world"]),
     ("queue", &["units", "model"]),
     ("ledger", &["units", "machine", "budget", "model"]),
     ("availability", &["units", "budget", "model", "ledger"]),

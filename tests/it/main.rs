@@ -22,6 +22,7 @@ mod live_order;
 #[cfg(feature = "live")]
 mod local;
 mod measured;
+mod one_world;
 mod parm;
 mod plain;
 mod ppartition;

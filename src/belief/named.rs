@@ -1,0 +1,81 @@
+//! What is expected of jobs on nodes that are given to them by name, each under a cap of its own.
+
+use std::sync::Arc;
+
+use crate::job::Job;
+use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Varied};
+use crate::units::{JobId, Span};
+use crate::world::{Held, World};
+
+/// A curve for each node. Speeds add up, as if work went to whoever is ready for it and scaled perfectly;
+/// if the world is known, what it says of a choice of nodes and caps counts instead.
+#[derive(Clone, Debug)]
+pub struct OnNamed {
+    curves: Varied,
+    known: Option<Arc<World>>,
+}
+
+impl OnNamed {
+    /// Curves, and nothing else.
+    pub fn curves(curves: Varied) -> Self {
+        OnNamed { curves, known: None }
+    }
+
+    /// Curves to choose by, and the world to say what comes of a choice.
+    pub fn in_world(curves: Varied, world: Arc<World>) -> Self {
+        OnNamed { curves, known: Some(world) }
+    }
+}
+
+impl Model for OnNamed {
+    fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint {
+        self.curves.nominal(id, job)
+    }
+
+    fn learn(&mut self, id: JobId, job: &Job) {
+        self.curves.learn(id, job);
+    }
+
+    fn menu(&self, id: JobId, job: &Job) -> Menu {
+        self.curves.menu(id, job)
+    }
+
+    fn outcome(&self, id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
+        self.curves.outcome(id, job, run_time, point)
+    }
+
+    fn rungs(&self) -> &[Rung] {
+        self.curves.rungs()
+    }
+
+    fn footprint(&self, id: JobId, job: &Job) -> Footprint {
+        self.curves.footprint(id, job)
+    }
+
+    fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
+        self.curves.may_enter(id, job, is_fed)
+    }
+
+    fn on(&self, id: JobId, job: &Job, caps: &Caps) -> Option<OperatingPoint> {
+        let point = self.curves.on(id, job, caps)?;
+        let Some(world) = &self.known else { return Some(point) };
+        let time = world.outcome(id, job, job.requested, &point, Held::Capped(caps)).run_time;
+        let time = time.max(OperatingPoint::SHORTEST);
+        (time < Span::FOREVER).then_some(OperatingPoint { time, ..point })
+    }
+
+    fn outcome_on(
+        &self,
+        id: JobId,
+        job: &Job,
+        run_time: Span,
+        point: &OperatingPoint,
+        caps: &Caps,
+    ) -> Outcome {
+        self.curves.outcome_on(id, job, run_time, point, caps)
+    }
+
+    fn varied(&self) -> Option<&Varied> {
+        Some(&self.curves)
+    }
+}
