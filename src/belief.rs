@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::freedom::{Freedom, Freedoms};
-use crate::job::{Job, NodeRange};
+use crate::job::{Job, NodeRange, Tolerance};
 use crate::model::pass::Resizing;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
 use crate::units::{JobId, Share, Span, Watts};
-use crate::world::{Ask, Assignment, Law, Node};
+use crate::world::{Ask, Assignment, Law, Node, Pace};
 
 /// What is set aside for a node of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -280,6 +280,44 @@ impl Model for Belief {
     fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
         let sheet = self.sheet(id);
         sheet.unthrottled(power).map(|place| self.way(job, sheet, place))
+    }
+
+    fn alike(&self, id: JobId, _job: &Job) -> u32 {
+        self.sheet_of.get(id.index()).copied().unwrap_or(UNKNOWN)
+    }
+
+    fn longest_request(&self, id: JobId, _job: &Job, way: &Way, limit: Span) -> Option<Span> {
+        let sheet = self.sheet(id);
+        let entry = &sheet.entries()[sheet.find(way.point.nodes, way.point.cap)?];
+        if limit < OperatingPoint::SHORTEST {
+            return None;
+        }
+        if entry.is_as_asked {
+            return Some(limit);
+        }
+        match (entry.pace, self.knowledge.margin.whole(limit)) {
+            (Pace::Times(factor), believed) => Some(factor.undone(believed)),
+            (Pace::Fixed(time), believed) => (time <= believed).then_some(Span::FOREVER),
+        }
+    }
+
+    fn least_request(
+        &self,
+        id: JobId,
+        _job: &Job,
+        way: &Way,
+        tolerance: Tolerance,
+    ) -> Option<Span> {
+        let sheet = self.sheet(id);
+        let entry = &sheet.entries()[sheet.find(way.point.nodes, way.point.cap)?];
+        match entry.pace {
+            // Whoever asks for more gets as much more; who is told apart by rounding alone is let pass here.
+            Pace::Times(factor) => {
+                let month = Span::from_secs(30 * 86_400);
+                tolerance.accepts(factor.of(month), month).then_some(Span::ZERO)
+            }
+            Pace::Fixed(time) => Some(tolerance.least_request(time)),
+        }
     }
 
     fn moving_time(&self, _id: JobId, job: &Job, from: u32, to: u32) -> Span {

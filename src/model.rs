@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::job::Job;
+use crate::job::{Job, Tolerance};
 use crate::units::{JobId, Span, Watts};
 
 mod caps;
@@ -215,6 +215,31 @@ pub trait Model: Sync {
     /// The job unthrottled on the nodes it asks for, or on as many as can be fed so.
     fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
         Some(self.nominal(id, job)).filter(|point| point.power <= power).map(Way::at)
+    }
+
+    /// A number that is the same for jobs that run alike, whatever time they ask for: their menus differ in
+    /// nothing else, if they ask for as many nodes on the same terms.
+    fn alike(&self, _id: JobId, job: &Job) -> u32 {
+        job.application.map_or(0, |application| application.0.get())
+    }
+
+    /// The longest time that a job like this one may ask for so that its limit, if it runs like this, is no
+    /// longer than `limit`; nothing if there is no such time.
+    fn longest_request(&self, _id: JobId, _job: &Job, way: &Way, limit: Span) -> Option<Span> {
+        // The limit is what is asked for, or what the job is believed to take.
+        (way.point.time <= limit).then_some(limit)
+    }
+
+    /// The shortest time that a job like this one may ask for so that it puts up with running like this, or
+    /// a shorter one; nothing if there is no such time.
+    fn least_request(
+        &self,
+        _id: JobId,
+        _job: &Job,
+        way: &Way,
+        tolerance: Tolerance,
+    ) -> Option<Span> {
+        Some(tolerance.least_request(way.believed))
     }
 
     /// How long a running job takes to go from one number of nodes to another.

@@ -117,6 +117,11 @@ impl World {
         &self.applications
     }
 
+    /// Which application each job runs.
+    pub fn assigned(&self) -> &Assignment {
+        &self.assigned
+    }
+
     /// The application of a job.
     pub fn application(&self, job: JobId) -> &Application {
         &self.applications[self.assigned.application(job)]

@@ -22,7 +22,7 @@ use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Share, Span, Watts};
 use crate::world::law::sampled::Sample;
 use crate::world::law::{NotALaw, Sampled};
-use crate::world::{Application, Ask, Conditions, Law, Pace, World};
+use crate::world::{Application, Ask, CLASSES, Conditions, Law, Pace, World};
 
 /// The nodes that measured jobs ask for.
 const NODES: u32 = 32;
@@ -71,26 +71,32 @@ impl Law for Rated {
     }
 }
 
-/// An application on the greediest node there is: whoever does not choose nodes may get that one.
+/// An application on whichever nodes: as slow as on the slowest of them, and each draws as much as the one
+/// that draws most. Which these are depends on the cap: a greedy node may be held back where a thrifty one
+/// still has turbo.
 #[derive(Clone, Debug)]
-struct OnGreediest {
+struct OnAny {
     law: Arc<dyn Law>,
-    greed: f64,
+    /// How much more power than the reference node nodes need.
+    greeds: Vec<f64>,
 }
 
-impl OnGreediest {
-    fn there(&self, at: Conditions) -> Conditions {
-        Conditions { share: at.share / self.greed, ..at }
+impl OnAny {
+    fn everywhere(&self, at: Conditions) -> impl Iterator<Item = (f64, Conditions)> {
+        let there = move |greed: &f64| (*greed, Conditions { share: at.share / greed, ..at });
+        self.greeds.iter().map(there)
     }
 }
 
-impl Law for OnGreediest {
+impl Law for OnAny {
     fn pace(&self, ask: Ask, at: Conditions) -> Option<Pace> {
-        self.law.pace(ask, self.there(at))
+        let paces = self.everywhere(at).map(|(_, there)| self.law.pace(ask, there));
+        paces.collect::<Option<Vec<Pace>>>()?.into_iter().max()
     }
 
     fn draw(&self, ask: Ask, at: Conditions) -> f64 {
-        (self.law.draw(ask, self.there(at)) * self.greed).min(at.share)
+        let draws = self.everywhere(at).map(|(greed, there)| self.law.draw(ask, there) * greed);
+        draws.fold(0.0, f64::max).min(at.share)
     }
 }
 
@@ -101,9 +107,11 @@ pub fn rated(world: &World) -> Vec<Arc<dyn Law>> {
 
 /// What really holds, as far as it can be known before it is known which nodes a job gets.
 pub fn exact(world: &World) -> Vec<Arc<dyn Law>> {
-    let greed = world.parts().greediest();
+    let greeds: Vec<f64> = (0..CLASSES).map(|class| world.parts().greed(class)).collect();
     let on = |application: &Application| match world.parts().are_unlike() {
-        true => Arc::new(OnGreediest { law: application.law.clone(), greed }) as Arc<dyn Law>,
+        true => {
+            Arc::new(OnAny { law: application.law.clone(), greeds: greeds.clone() }) as Arc<dyn Law>
+        }
         false => application.law.clone(),
     };
     world.applications().iter().map(on).collect()

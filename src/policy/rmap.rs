@@ -150,15 +150,18 @@ impl Configurator {
         };
         let mut requests = Requests::default();
         let accept = |requests: &mut Requests, way: &Way, least: Span| {
-            let longest = room.longest(way.point.nodes, way.point.power);
-            if let Some(longest) = longest.filter(|longest| way.point.time <= *longest) {
+            let limit = room.longest(way.point.nodes, way.point.power);
+            let longest = limit.and_then(|limit| view.model.longest_request(id, job, way, limit));
+            if let Some(longest) = longest {
                 requests.accept(least, longest);
             }
         };
         accept(&mut requests, &way, Span::ZERO);
         if let Some(tolerance) = self.tolerance(job).filter(|_| !requests.has_all()) {
             for way in Self::possible(view, id, job, room, share).iter().flatten() {
-                accept(&mut requests, way, tolerance.least_request(way.believed));
+                if let Some(least) = view.model.least_request(id, job, way, tolerance) {
+                    accept(&mut requests, way, least);
+                }
             }
         }
         requests

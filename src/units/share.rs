@@ -44,6 +44,15 @@ impl Share {
         Span::from_millis(u64::try_from(part).unwrap_or(u64::MAX))
     }
 
+    /// The longest time of which this share is no longer than that one; forever stays forever.
+    pub fn whole(self, part: Span) -> Span {
+        if part == Span::FOREVER || self.0 == 0 {
+            return Span::FOREVER;
+        }
+        let whole = u128::from(part.millis()) * 1_000_000 / u128::from(self.0);
+        Span::from_millis(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
     /// This share of a number of things, rounded up: part of a thing is a thing.
     pub fn of_count(self, whole: u32) -> u64 {
         (u128::from(whole) * u128::from(self.0)).div_ceil(1_000_000) as u64

@@ -35,6 +35,15 @@ impl Factor {
         Span::from_millis(u64::try_from(product.div_ceil(1 << 32)).unwrap_or(u64::MAX))
     }
 
+    /// The longest time that comes to no more than this one; forever stays forever.
+    pub fn undone(self, time: Span) -> Span {
+        if self == Factor::ONE || time == Span::FOREVER {
+            return time;
+        }
+        let millis = (u128::from(time.millis()) << 32) / u128::from(self.0.max(1));
+        Span::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
+
     /// As a number.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / Factor::ONE.0 as f64

@@ -58,11 +58,6 @@ impl Parts {
         }
     }
 
-    /// The greed of the greediest node there can be.
-    pub fn greediest(&self) -> f64 {
-        self.greed(CLASSES - 1)
-    }
-
     /// Whether it matters which nodes a job has.
     pub fn are_unlike(&self) -> bool {
         matches!(self, Parts::Unlike { .. })

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::job::{ApplicationId, Terms};
+use crate::job::Terms;
 use crate::model::Way;
 use crate::policy::rmap::size;
 use crate::policy::{Room, View};
@@ -19,7 +19,7 @@ use members::Members;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
-    application: Option<ApplicationId>,
+    alike: u32,
     nodes: u32,
     terms: Terms,
 }
@@ -103,7 +103,7 @@ impl Alike {
         for &id in view.changes.arrived {
             let job = view.job(id);
             let kind =
-                Kind { application: job.application, nodes: size(view, id), terms: job.terms };
+                Kind { alike: view.model.alike(id, job), nodes: size(view, id), terms: job.terms };
             let place = *self.places.entry(kind).or_insert_with(|| {
                 let nodes = view.model.footprint(id, job).nodes;
                 let power = view.model.thriftiest(id, job).point.power;
