@@ -15,6 +15,7 @@ use crate::units::{Instant, JobId, Span};
 
 mod backfill;
 mod conservative;
+pub mod contender;
 mod easy;
 mod easy_power;
 mod fcfs;
@@ -30,6 +31,7 @@ pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
+pub use contender::{Believe, Ground, Unfit};
 pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;

@@ -2,7 +2,7 @@
 //!
 //! Each paper measured its applications, and its policy believes what was made of the measurements: a
 //! table, a regression, a law with fitted parameters, curves. Here the same is done to the applications of
-//! a [`World`]: they are run on the reference node, as jobs that ask for [`NODES`] nodes, on the sizes and
+//! a [`World`]: they are run on the reference node, as jobs that ask for 32 nodes, on the sizes and
 //! under the caps that a policy may choose from. What differs between nodes, and between what was measured
 //! and what was made of it, the policy does not know.
 

@@ -4,42 +4,30 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use busbar::belief::fit::{self, Clock};
-use busbar::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
+use busbar::belief::Choices;
 use busbar::budget::Budget;
 use busbar::freedom::{Freedom, Freedoms};
 use busbar::machine::Machine;
-use busbar::model::{Model, Varied};
-use busbar::policy::{PolicySpec, Setting};
+use busbar::policy::{Believe, Ground, PolicySpec, Setting};
 use busbar::sim::{Record, Run, Simulation, State};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
 use busbar::world::assignment::Mix;
-use busbar::world::{Assignment, Law, Node, Parts, World, catalogue};
+use busbar::world::{Assignment, Node, Parts, World, catalogue};
 
 const NODES: u32 = 256;
 
-/// What a policy is told of the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// What it was published with.
-    Published,
-    /// What holds.
-    Exact,
-}
-
 /// Jobs of all built-in applications on nodes that are mildly unlike.
-struct Ground {
+struct Demo {
     workload: Workload,
     machine: Machine,
     world: Arc<World>,
     node: Node,
     levels: Vec<Watts>,
-    assigned: Assignment,
 }
 
-impl Ground {
+impl Demo {
     fn new(jobs: usize) -> Self {
         let mut workload = demo();
         workload.slice(0..jobs);
@@ -58,64 +46,23 @@ impl Ground {
         let mix = Mix::new(weights, applications.len()).unwrap();
         let assigned = Assignment::drawn(workload.jobs(), &mix, 1);
         let parts = Parts::Unlike { spread: 0.08, seed: 1 };
-        let world = Arc::new(World::new(node, parts, applications, assigned.clone()));
-        Ground { workload, machine, world, node, levels, assigned }
+        let world = Arc::new(World::new(node, parts, applications, assigned));
+        Demo { workload, machine, world, node, levels }
     }
 
-    fn choices(&self, freedoms: &[Freedom]) -> Choices {
-        Choices {
-            node: self.node,
-            levels: self.levels.clone(),
-            nodes: NODES,
-            cores: 1,
-            freedoms: Freedoms::of(freedoms),
-        }
-    }
-
-    /// What a policy believes.
-    fn belief(&self, policy: &PolicySpec, told: Told) -> Box<dyn Model> {
-        use Freedom::{Caps, Sizes};
-        let (clock, name) = (Clock::of(&self.machine.gearbox), policy.name());
-        let freedoms: &[Freedom] = match name {
-            "fcfs" | "easy" | "conservative" => &[],
-            "easy-power" | "pb-guided" => &[Caps],
-            "rmap-traditional" => &[Sizes],
-            _ => &[Caps, Sizes],
-        };
-        let choices = self.choices(freedoms);
-        // What was fitted is wrong by a few per cent, either way.
-        let is_fitted = matches!(name, "parm" | "rmap-adaptive") && told == Told::Published;
-        let margin = if is_fitted { 133 } else { 100 };
-        let of = |laws: Vec<Arc<dyn Law>>, holds| {
-            let (margin, admission) = (Share::percent(margin), Admission::AnyWay);
-            let knowledge = Knowledge { laws, holds, margin, admission };
-            let jobs = self.workload.jobs();
-            Box::new(Belief::new(Arc::new(knowledge), choices.clone(), self.assigned.clone(), jobs))
-        };
-        match (name, told) {
-            ("ppartition" | "uniform", _) => {
-                let processors = fit::curves(&self.world, &choices).unwrap();
-                let jobs = 0..self.workload.jobs().len() as u32;
-                let of_jobs = jobs.map(|job| self.assigned.application(JobId(job)) as u32);
-                let rated = self.node.added(self.node.highest);
-                let curves = Varied::assigned(Arc::new(processors), rated, of_jobs.collect());
-                match told {
-                    Told::Published => Box::new(OnNamed::curves(curves)),
-                    Told::Exact => Box::new(OnNamed::in_world(curves, self.world.clone())),
-                }
-            }
-            (_, Told::Exact) => of(fit::exact(&self.world), Holds::Draw),
-            ("easy-power" | "pb-guided", _) => {
-                of(fit::clock(&self.world, &clock), Holds::WholeCaps)
-            }
-            ("parm", _) => of(fit::pass(&self.world, &choices).unwrap(), Holds::WholeCaps),
-            ("rmap-traditional" | "rmap-naive", _) => of(fit::measured(&self.world), Holds::Draw),
-            ("rmap-adaptive", _) => {
-                let share = Share::percent(10);
-                let laws = fit::regression(&self.world, &choices, share, 1);
-                of(laws.unwrap(), Holds::Draw)
-            }
-            _ => of(fit::rated(&self.world), Holds::WholeCaps),
+    fn ground(&self, freedoms: Freedoms) -> Ground<'_> {
+        Ground {
+            world: self.world.clone(),
+            choices: Choices {
+                node: self.node,
+                levels: self.levels.clone(),
+                nodes: NODES,
+                cores: 1,
+                freedoms,
+            },
+            gearbox: &self.machine.gearbox,
+            jobs: self.workload.jobs(),
+            seed: 1,
         }
     }
 
@@ -123,8 +70,8 @@ impl Ground {
         Share::percent(percent).of(self.machine.max_power())
     }
 
-    fn run(&self, policy: &PolicySpec, told: Told, limit: Watts) -> Run {
-        let belief = self.belief(policy, told);
+    fn run(&self, policy: &PolicySpec, believe: Believe, limit: Watts) -> Run {
+        let belief = policy.belief(&self.ground(Freedoms::ALL), believe).unwrap();
         let mut built = policy.build(&Setting::default());
         let run = Simulation::new(&self.machine, &self.workload)
             .budget(Budget::constant(limit))
@@ -162,11 +109,11 @@ fn policies() -> Vec<PolicySpec> {
 /// With exact beliefs nobody draws more than was set aside, whatever nodes it got, and nobody is killed.
 #[test]
 fn who_knows_the_world_stays_within_the_limit() {
-    let ground = Ground::new(400);
+    let ground = Demo::new(400);
     for percent in [60, 80] {
         let limit = ground.limit(percent);
         for policy in policies() {
-            let run = ground.run(&policy, Told::Exact, limit);
+            let run = ground.run(&policy, Believe::Exact, limit);
             assert_eq!(run.excursions.time, Span::ZERO, "{policy} under {percent} %");
             assert!(run.power.iter().all(|sample| sample.power <= sample.limit), "{policy}");
             let killed = run.records.iter().filter(|record| record.state == State::Killed).count();
@@ -186,10 +133,10 @@ fn who_knows_the_world_stays_within_the_limit() {
 /// too short, jobs are killed.
 #[test]
 fn published_beliefs_run_in_the_same_world() {
-    let ground = Ground::new(400);
+    let ground = Demo::new(400);
     let limit = ground.limit(60);
     for policy in policies() {
-        let run = ground.run(&policy, Told::Published, limit);
+        let run = ground.run(&policy, Believe::Published, limit);
         let sets_draws_aside = policy.name().starts_with("rmap-");
         let exceeds = run.power.iter().any(|sample| sample.power > sample.limit);
         assert_eq!(run.excursions.time > Span::ZERO, exceeds, "{policy}: what is drawn is counted");
@@ -210,12 +157,49 @@ fn published_beliefs_run_in_the_same_world() {
 /// A rigid job takes the time in the log, on whichever nodes; it draws less than it is rated at.
 #[test]
 fn as_asked_times_are_those_of_the_log() {
-    let ground = Ground::new(200);
-    let run = ground.run(&"easy".parse().unwrap(), Told::Published, Watts::UNLIMITED);
+    let ground = Demo::new(200);
+    let run = ground.run(&"easy".parse().unwrap(), Believe::Published, Watts::UNLIMITED);
     for (place, record) in run.records.iter().enumerate() {
         let id = JobId(place as u32);
         assert_eq!(record.end.since(record.start), ground.workload.run_time(id));
         let rated = ground.machine.node_power * record.nodes;
         assert!(record.power < rated, "{} of {rated}", record.power);
     }
+}
+
+/// Without a freedom, nobody makes use of it: who may choose neither caps nor sizes starts jobs as they were
+/// asked for, and who cannot do without says so.
+#[test]
+fn freedoms_that_are_not_allowed_are_not_taken() {
+    let demo = Demo::new(150);
+    let ground = demo.ground(Freedoms::NONE);
+    let mut unfit = Vec::new();
+    for policy in policies() {
+        let belief = match policy.belief(&ground, Believe::Exact) {
+            Ok(belief) => belief,
+            Err(why) => {
+                unfit.push(why.to_string());
+                continue;
+            }
+        };
+        let run = Simulation::new(&demo.machine, &demo.workload)
+            .budget(Budget::constant(demo.limit(80)))
+            .model(belief.as_ref())
+            .world(&demo.world)
+            .run(policy.build(&Setting::default()).as_mut());
+        for (record, job) in run.records.iter().zip(demo.workload.jobs()) {
+            let as_asked = (record.nodes, record.cap) == (job.nodes, demo.machine.node_power);
+            assert!(!record.state.has_run() || as_asked, "{policy}: {record:?}");
+        }
+        assert!(run.changes.is_empty(), "{policy}");
+    }
+    assert_eq!(
+        unfit,
+        ["ppartition", "uniform"].map(|name| format!(
+            "{name} cannot do without caps,nodes; allow that, or leave the policy out"
+        ))
+    );
+    let caps = Freedoms::of(&[Freedom::Caps]);
+    let narrow = demo.ground(caps);
+    assert!("parm".parse::<PolicySpec>().unwrap().belief(&narrow, Believe::Published).is_ok());
 }

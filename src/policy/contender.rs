@@ -1,0 +1,221 @@
+//! How each policy takes part in a world: what it wants to do to jobs, what it cannot do without, and what
+//! it believes.
+//!
+//! This is the one place that knows which belief each policy was published with. Everybody else asks for a
+//! policy's [belief](PolicySpec::belief) and does not mind which policy it is.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::belief::fit::{self, Clock, NoFit};
+use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
+use crate::freedom::{Freedom, Freedoms};
+use crate::job::Job;
+use crate::machine::Gearbox;
+use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
+use crate::policy::PolicySpec;
+use crate::policy::rmap::Rule;
+use crate::units::{JobId, Share};
+use crate::variation::CurveError;
+use crate::world::{Law, World};
+
+/// What fitted laws are wrong by is rarely more than a third.
+const MARGIN_OF_FITS: Share = Share::percent(133);
+
+/// How much of what can be measured RMAP's regression is trained on.
+const TRAINED_ON: Share = Share::percent(10);
+
+/// What policies believe of a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Believe {
+    /// What each was published with, fitted to the world it runs in.
+    #[default]
+    Published,
+    /// What holds, as far as it can be known before a job has its nodes.
+    Exact,
+    /// That jobs run as they were asked for, and nodes draw what they are rated at.
+    Rated,
+}
+
+impl Believe {
+    /// All of them.
+    pub const ALL: [Believe; 3] = [Believe::Published, Believe::Exact, Believe::Rated];
+}
+
+impl fmt::Display for Believe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Believe::Published => "published",
+            Believe::Exact => "exact",
+            Believe::Rated => "rated",
+        })
+    }
+}
+
+impl FromStr for Believe {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Believe::ALL.into_iter().find(|believe| believe.to_string() == text);
+        named.ok_or("write published, exact or rated")
+    }
+}
+
+/// Why a policy cannot take part.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// It cannot do without what is not allowed.
+    #[error("{policy} cannot do without {missing}; allow that, or leave the policy out")]
+    NotAllowed {
+        /// Which policy.
+        policy: PolicySpec,
+        /// What it needs.
+        missing: Freedoms,
+    },
+    /// Its belief cannot be made.
+    #[error("{policy}: {why}")]
+    NoFit {
+        /// Which policy.
+        policy: PolicySpec,
+        /// Why.
+        why: Box<NoFit>,
+    },
+    /// No curves can be made.
+    #[error("{policy}: the curves of nodes: {why}")]
+    NoCurves {
+        /// Which policy.
+        policy: PolicySpec,
+        /// Why.
+        why: CurveError,
+    },
+}
+
+/// Where policies meet: a world, what there is to choose from, and the jobs.
+#[derive(Clone, Debug)]
+pub struct Ground<'a> {
+    /// How jobs really run.
+    pub world: Arc<World>,
+    /// What there is to choose from, and what the site allows.
+    pub choices: Choices,
+    /// The speeds of nodes under caps.
+    pub gearbox: &'a Gearbox,
+    /// All jobs.
+    pub jobs: &'a [Job],
+    /// Where random numbers about beliefs start.
+    pub seed: u64,
+}
+
+impl PolicySpec {
+    /// What it would do to jobs if it may.
+    pub fn wants(&self) -> Freedoms {
+        use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
+        Freedoms::of(match self {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => &[],
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
+            PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
+            PolicySpec::Rmap(_) => &[Caps, Sizes],
+            PolicySpec::Parm(_) => &[Caps, Sizes, Recaps, Resizes],
+            PolicySpec::Ppartition(_) => &[Caps, Sizes, Recaps, Nodes],
+            PolicySpec::Uniform(_) => &[Caps, Nodes],
+            PolicySpec::Utility(_) => &[Caps, Nodes, Drops],
+        })
+    }
+
+    /// What it cannot do without.
+    pub fn needs(&self) -> Freedoms {
+        use Freedom::{Caps, Nodes};
+        Freedoms::of(match self {
+            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => &[Caps, Nodes],
+            PolicySpec::Utility(_) => &[Nodes],
+            _ => &[],
+        })
+    }
+
+    /// What it believes of the jobs.
+    ///
+    /// # Errors
+    ///
+    /// If it needs more than is allowed, or its belief cannot be fitted to the world.
+    pub fn belief(&self, ground: &Ground<'_>, believe: Believe) -> Result<Box<dyn Model>, Unfit> {
+        let missing = self.needs() - ground.choices.freedoms;
+        if !missing.is_empty() {
+            return Err(Unfit::NotAllowed { policy: *self, missing });
+        }
+        let freedoms = ground.choices.freedoms & self.wants();
+        let choices = Choices { freedoms, ..ground.choices.clone() };
+        if self.wants().has(Freedom::Nodes) {
+            return self.on_named(ground, &choices, believe);
+        }
+        let knowledge = match believe {
+            Believe::Published => self.published(ground, &choices)?,
+            Believe::Exact => self.knowing(fit::exact(&ground.world), Holds::Draw),
+            Believe::Rated => self.knowing(fit::rated(&ground.world), Holds::WholeCaps),
+        };
+        let assigned = ground.world.assigned().clone();
+        Ok(Box::new(Belief::new(Arc::new(knowledge), choices, assigned, ground.jobs)))
+    }
+
+    /// Laws that are believed to the letter.
+    fn knowing(&self, laws: Vec<Arc<dyn Law>>, holds: Holds) -> Knowledge {
+        Knowledge { laws, holds, margin: Share::percent(100), admission: self.admission() }
+    }
+
+    /// What it was published with.
+    fn published(&self, ground: &Ground<'_>, choices: &Choices) -> Result<Knowledge, Unfit> {
+        let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
+        let no_fit = |why| Unfit::NoFit { policy: *self, why: Box::new(why) };
+        let fitted =
+            |laws, holds| Knowledge { margin: MARGIN_OF_FITS, ..self.knowing(laws, holds) };
+        Ok(match self {
+            PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => {
+                fitted(fit::clock_fitted(world, choices, &clock), Holds::WholeCaps)
+            }
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => {
+                self.knowing(fit::clock(world, &clock), Holds::WholeCaps)
+            }
+            PolicySpec::Rmap(spec) if matches!(spec.rule, Rule::Adaptive(_)) => {
+                let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
+                fitted(laws.map_err(no_fit)?, Holds::Draw)
+            }
+            PolicySpec::Rmap(_) => self.knowing(fit::measured(world), Holds::Draw),
+            PolicySpec::Parm(_) => {
+                fitted(fit::pass(world, choices).map_err(no_fit)?, Holds::WholeCaps)
+            }
+            _ => self.knowing(fit::rated(world), Holds::WholeCaps),
+        })
+    }
+
+    /// The same for policies that choose nodes: a curve for each of them.
+    fn on_named(
+        &self,
+        ground: &Ground<'_>,
+        choices: &Choices,
+        believe: Believe,
+    ) -> Result<Box<dyn Model>, Unfit> {
+        let curves = fit::curves(&ground.world, choices);
+        let curves = curves.map_err(|why| Unfit::NoCurves { policy: *self, why })?;
+        let assigned = ground.world.assigned();
+        let jobs = (0..ground.jobs.len() as u32).map(JobId);
+        let of_jobs = jobs.map(|job| assigned.application(job) as u32).collect();
+        let rated = choices.node.added(choices.node.highest);
+        let curves = Varied::assigned(Arc::new(curves), rated, of_jobs);
+        Ok(Box::new(match believe {
+            Believe::Exact => OnNamed::in_world(curves, ground.world.clone()),
+            Believe::Published | Believe::Rated => OnNamed::curves(curves),
+        }))
+    }
+
+    /// Who is let in.
+    fn admission(&self) -> Admission {
+        let oversized = match self {
+            PolicySpec::EasyPower(oversized) => *oversized,
+            PolicySpec::PbGuided(spec) => spec.oversized,
+            _ => Oversized::Slow,
+        };
+        match oversized {
+            Oversized::Slow => Admission::AnyWay,
+            Oversized::Reject => Admission::AsAsked,
+        }
+    }
+}
