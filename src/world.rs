@@ -49,6 +49,21 @@ pub struct Node {
 }
 
 impl Node {
+    /// A node that is rated at so much, and of which nobody says how that is divided: a fifth of it is not
+    /// the capped part's, and an idle node draws 15 % of it.
+    pub fn assumed(rated: Watts) -> Self {
+        let rest = Watts::from_milliwatts(rated.milliwatts() / 5);
+        let idle = Watts::from_milliwatts(rated.milliwatts() * 3 / 20);
+        Node { rest, highest: rated.saturating_sub(rest), idle }
+    }
+
+    /// Six caps of the capped part, from half to all of it, ascending.
+    pub fn assumed_levels(&self) -> Vec<Watts> {
+        let highest = self.highest.milliwatts();
+        let level = |tenths: u64| Watts::from_milliwatts(highest * tenths / 10);
+        (5..=10).map(level).collect()
+    }
+
     /// What a busy node adds to what is drawn, if its capped part draws so much.
     pub fn added(&self, capped_part: Watts) -> Watts {
         (self.rest + capped_part).saturating_sub(self.idle)

@@ -16,6 +16,7 @@
 use crate::model::pass::{self, Scaling};
 use crate::profile::cab::{self, Preset};
 use crate::variation::catalyst;
+use crate::world::assignment::Mix;
 use crate::world::law::sampled::Sample;
 use crate::world::law::{NotALaw, Sampled};
 use crate::world::{Application, Coupling};
@@ -61,6 +62,17 @@ pub fn applications() -> Vec<Application> {
     all
 }
 
+/// A mix of all of them in which the three families are equally common.
+pub fn mix() -> Mix {
+    let families = [5usize, 8, 4];
+    let all: usize = families.iter().product();
+    let weights = families.iter().flat_map(|count| vec![(all / count) as u32; *count]);
+    let weights: Vec<(usize, u32)> = weights.enumerate().collect();
+    let count = weights.len();
+    // The numbers are those of the applications there are, and no weight is zero.
+    Mix::new(weights, count).unwrap_or_else(|why| unreachable!("{why}"))
+}
+
 /// The watts of a family whose highest cap is this, under a share of ours.
 fn watts(share: f64, highest: f64) -> f64 {
     (share / FULL).min(1.0) * highest
@@ -95,9 +107,13 @@ fn ptune(code: &catalyst::ClosedForm, size: f64, share: f64) -> Sample {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
+    use crate::job::{ApplicationId, Job};
     use crate::model::Beta;
-    use crate::world::{Ask, Conditions, Factor, Pace};
+    use crate::units::{Instant, JobId, Span};
+    use crate::world::{Ask, Assignment, Conditions, Factor, Pace};
 
     fn factor(application: &Application, nodes: u32, share: f64) -> f64 {
         let ask = Ask { nodes: 32, beta: Beta::FULL };
@@ -115,6 +131,23 @@ mod tests {
             (names[0].as_str(), names[5].as_str(), names[13].as_str()),
             ("LeanMD", "SPhot", "CoMD")
         );
+    }
+
+    #[test]
+    fn families_are_equally_common() {
+        let jobs: Vec<Job> = (1..=30_000)
+            .map(|number| Job {
+                application: NonZeroU32::new(number).map(ApplicationId),
+                ..Job::new(1, Instant::ZERO, 1, Span::from_secs(1))
+            })
+            .collect();
+        let assigned = Assignment::drawn(&jobs, &mix(), 1);
+        let mut counts = [0; 3];
+        for job in 0..jobs.len() as u32 {
+            let application = assigned.application(JobId(job));
+            counts[usize::from(application >= 5) + usize::from(application >= 13)] += 1;
+        }
+        assert!(counts.iter().all(|count| (9_700..10_300).contains(count)), "{counts:?}");
     }
 
     /// Nodes within a tenth of the reference node are at full speed without a cap.

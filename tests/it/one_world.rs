@@ -13,7 +13,6 @@ use busbar::sim::{Record, Run, Simulation, State};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
-use busbar::world::assignment::Mix;
 use busbar::world::{Assignment, Node, Parts, World, catalogue};
 
 const NODES: u32 = 256;
@@ -24,7 +23,6 @@ struct Demo {
     machine: Machine,
     world: Arc<World>,
     node: Node,
-    levels: Vec<Watts>,
 }
 
 impl Demo {
@@ -32,9 +30,7 @@ impl Demo {
         let mut workload = demo();
         workload.slice(0..jobs);
         workload.raise_estimates();
-        let watts = Watts::from_watts;
-        let node = Node { rest: watts(20), highest: watts(80), idle: watts(15) };
-        let levels = [40, 48, 56, 64, 72, 80].map(watts).to_vec();
+        let node = Node::assumed(Watts::from_watts(100));
         // What a node draws anyway is drawn by the machine.
         let machine = Machine {
             node_power: node.added(node.highest),
@@ -42,12 +38,10 @@ impl Demo {
             ..Machine::of_processors(NODES).unwrap()
         };
         let applications = catalogue::applications();
-        let weights = (0..applications.len()).map(|number| (number, 1)).collect();
-        let mix = Mix::new(weights, applications.len()).unwrap();
-        let assigned = Assignment::drawn(workload.jobs(), &mix, 1);
+        let assigned = Assignment::drawn(workload.jobs(), &catalogue::mix(), 1);
         let parts = Parts::Unlike { spread: 0.08, seed: 1 };
         let world = Arc::new(World::new(node, parts, applications, assigned));
-        Demo { workload, machine, world, node, levels }
+        Demo { workload, machine, world, node }
     }
 
     fn ground(&self, freedoms: Freedoms) -> Ground<'_> {
@@ -55,7 +49,7 @@ impl Demo {
             world: self.world.clone(),
             choices: Choices {
                 node: self.node,
-                levels: self.levels.clone(),
+                levels: self.node.assumed_levels(),
                 nodes: NODES,
                 cores: 1,
                 freedoms,
