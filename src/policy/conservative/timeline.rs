@@ -314,12 +314,11 @@ impl Timeline {
         while place != until {
             let step = self.steps[place];
             best = best.max(self.openings.highest(step.nodes, step.power));
-            let (after, first) = (step.after, self.counted_from_first(place, from));
-            self.wake(first);
-            place = after;
-        }
-        if until != NONE {
-            self.wake(self.steps[until].first);
+            place = step.after;
+            // Whoever begins where some of it ends may begin earlier.
+            if place != NONE {
+                self.wake(self.steps[place].first);
+            }
         }
         let Some(best) = best else { return };
         let hole = (self.steps[from].from, self.steps.from(until));
@@ -354,11 +353,7 @@ impl Timeline {
         }
     }
 
-    /// Who begins at a step, unless it is the first one.
-    fn counted_from_first(&self, place: Place, first: Place) -> Place {
-        if place == first { NONE } else { self.steps[place].first }
-    }
-
+    /// From now on these waiting jobs are to be considered: one, and those that begin with it.
     fn wake(&mut self, mut job: Place) {
         while let Some(Some(booking)) = self.bookings.get(job as usize) {
             self.woken[job as usize / 64] |= 1 << (job % 64);
