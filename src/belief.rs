@@ -220,8 +220,11 @@ impl Model for Belief {
             self.sheet_of.resize(id.index() + 1, UNKNOWN);
         }
         if self.sheet_of[id.index()] == UNKNOWN {
+            let known = self.sheets.len();
             self.sheet_of[id.index()] = self.place_of(id, job);
-            self.rungs = self.rungs();
+            if self.sheets.len() > known {
+                self.rungs = self.rungs();
+            }
         }
     }
 

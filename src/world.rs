@@ -33,7 +33,7 @@ pub use pace::{Factor, Pace};
 pub use parts::{CLASSES, Parts};
 
 use crate::job::Job;
-use crate::model::{Caps, OperatingPoint, Outcome};
+use crate::model::{Beta, Caps, OperatingPoint, Outcome};
 use crate::units::{JobId, NodeId, Span, Watts};
 
 /// What is common to all nodes.
@@ -93,8 +93,18 @@ pub struct World {
     parts: Parts,
     applications: Vec<Application>,
     assigned: Assignment,
-    /// By application and class of nodes: what a node adds to what is drawn if it has no cap.
-    uncapped: Vec<[Watts; CLASSES]>,
+    /// By application: what its nodes do as they were asked for.
+    as_asked: Vec<AsAsked>,
+}
+
+/// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
+/// nothing has to be worked out for them.
+#[derive(Clone, Debug)]
+struct AsAsked {
+    /// By class: what a node adds to what is drawn.
+    added: [Watts; CLASSES],
+    /// Whether the job takes what the workload says. An absolute law says something else.
+    is_reference: bool,
 }
 
 impl World {
@@ -105,16 +115,21 @@ impl World {
         applications: Vec<Application>,
         assigned: Assignment,
     ) -> Self {
-        let mut world = World { node, parts, applications, assigned, uncapped: Vec::new() };
-        let as_asked = Ask { nodes: 1, beta: crate::model::Beta::FULL };
-        let uncapped = world.applications.iter().map(|application| {
-            std::array::from_fn(|class| {
-                let at = world.conditions(1, class, node.highest);
-                node.added(world.drawn(application, as_asked, at, class, node.highest))
-            })
-        });
-        world.uncapped = uncapped.collect();
+        let mut world = World { node, parts, applications, assigned, as_asked: Vec::new() };
+        world.as_asked = world.applications.iter().map(|each| world.as_asked(each)).collect();
         world
+    }
+
+    fn as_asked(&self, application: &Application) -> AsAsked {
+        let (ask, highest) = (Ask { nodes: 1, beta: Beta::FULL }, self.node.highest);
+        let at = |class: usize| self.conditions(1, class, highest);
+        let added =
+            |class: usize| self.node.added(self.drawn(application, ask, at(class), class, highest));
+        let pace = application.law.pace(ask, at(self.parts.middle()));
+        AsAsked {
+            added: std::array::from_fn(added),
+            is_reference: matches!(pace, Some(Pace::Times(_))),
+        }
     }
 
     /// The nodes.
@@ -156,9 +171,9 @@ impl World {
         let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
         let mut sum = Sum::default();
         let mut add = |class: usize, cap: Watts, count: u32| {
-            // Most jobs run as they were asked for, and nothing has to be worked out for them.
-            if cap >= self.node.highest && point.nodes == job.nodes {
-                sum.add(Pace::AS_ASKED, self.uncapped[place][class], count);
+            let is_asked_for = cap >= self.node.highest && point.nodes == job.nodes;
+            if is_asked_for && self.as_asked[place].is_reference {
+                sum.add(Pace::AS_ASKED, self.as_asked[place].added[class], count);
                 return;
             }
             let at = self.conditions(point.nodes, class, cap);

@@ -15,20 +15,17 @@ pub use clock::Clock;
 pub use curves::curves;
 
 use crate::belief::Choices;
+use crate::belief::sheet::QUARTERS;
 use crate::model::Beta;
 use crate::model::pass;
 use crate::profile::fit::{FitError, Training, train_on_enough};
 use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Share, Span, Watts};
-use crate::world::law::sampled::Sample;
-use crate::world::law::{NotALaw, Sampled};
+use crate::world::law::{NotALaw, Sample, Sampled};
 use crate::world::{Application, Ask, CLASSES, Conditions, Law, Pace, World};
 
 /// The nodes that measured jobs ask for.
 const NODES: u32 = 32;
-
-/// The sizes on which they are measured, as multiples of that in quarters.
-const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 
 /// How long a measured job takes as it was asked for.
 const HOUR: Span = Span::from_secs(3600);

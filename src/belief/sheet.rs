@@ -6,11 +6,11 @@ use crate::belief::{Choices, Holds};
 use crate::job::NodeRange;
 use crate::model::Stretch;
 use crate::units::Watts;
-use crate::world::{Ask, Conditions, Factor, Law, Pace};
+use crate::world::{Ask, Conditions, Law, Pace};
 
 /// The numbers of nodes a job may run on, as multiples of what it asks for, in quarters: from half
 /// to twice of it.
-const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
+pub(super) const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 
 /// One way to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,3 @@ pub(super) fn counts(asked: u32, most: u32, range: Option<NodeRange>) -> Vec<u32
     counts.dedup();
     if counts.is_empty() { vec![range.map_or(asked, NodeRange::fewest)] } else { counts }
 }
-
-/// As long as it was asked for is a factor of one; that there is such a thing is what bounds rely on.
-const _: () = assert!(matches!(Pace::AS_ASKED, Pace::Times(Factor::ONE)));

@@ -17,8 +17,7 @@ use crate::model::pass::{self, Scaling};
 use crate::profile::cab::{self, Preset};
 use crate::variation::catalyst;
 use crate::world::assignment::Mix;
-use crate::world::law::sampled::Sample;
-use crate::world::law::{NotALaw, Sampled};
+use crate::world::law::{NotALaw, Sample, Sampled};
 use crate::world::{Application, Coupling};
 
 /// The share of the highest cap with which the reference node is at full speed. Nodes that need up to a

@@ -10,11 +10,11 @@ use crate::world::Pace;
 
 mod gears;
 mod pass;
-pub(crate) mod sampled;
+mod sampled;
 
 pub use gears::Gears;
 pub use pass::Pass;
-pub use sampled::{NotALaw, Sampled};
+pub use sampled::{NotALaw, Sample, Sampled};
 
 /// What a job asks for, as far as a law minds it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -69,6 +69,28 @@ fn as_asked_a_job_takes_its_run_time() {
     assert_eq!(outcome.run_time, Span::FOREVER);
 }
 
+/// Takes two seconds, whatever the workload says.
+#[derive(Debug)]
+struct TwoSeconds;
+
+impl Law for TwoSeconds {
+    fn pace(&self, _: Ask, _: Conditions) -> Option<Pace> {
+        Some(Pace::Fixed(Span::from_secs(2)))
+    }
+
+    fn draw(&self, _: Ask, _: Conditions) -> f64 {
+        0.5
+    }
+}
+
+#[test]
+fn an_absolute_law_does_not_mind_the_workload() {
+    let application = Application::new("t", TwoSeconds, Coupling::Lockstep);
+    let world = World::new(node(), Parts::Alike, vec![application], Assignment::one());
+    let outcome = world.outcome(JobId(0), &job(4), SECOND, &point(4, 100), Held::Any);
+    assert_eq!((outcome.run_time, outcome.power), (Span::from_secs(2), Watts::from_watts(240)));
+}
+
 /// Two nodes under 40 and 80 W: half the speed and all of it.
 #[test]
 fn coupling_says_who_waits_for_whom() {

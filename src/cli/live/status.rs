@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Daemon, budget, unexpected, words};
+use super::{Daemon, again, budget, unexpected, words};
 use crate::live::wire::{self, Reply, Request};
 
 /// Show how the daemon is
@@ -28,10 +28,19 @@ pub(super) fn run(arguments: &Status) -> anyhow::Result<()> {
 
 pub(super) fn stop(arguments: &Stop) -> anyhow::Result<()> {
     let daemon = &arguments.daemon;
-    let mut client = daemon.connect()?;
-    match daemon.ask_on(&mut client, &Request::Stop)? {
+    // The connection stays open until the daemon is gone.
+    let mut heard = None;
+    let reply = again::while_busy(|| {
+        let mut client = daemon.connect()?;
+        let reply = daemon.ask_on(&mut client, &Request::Stop)?;
+        heard = Some(client);
+        Ok(reply)
+    })?;
+    match reply {
         Reply::Stopping => {
-            client.wait_for_end()?;
+            if let Some(client) = heard {
+                client.wait_for_end()?;
+            }
             daemon.show(&Reply::Stopping, |_| "the daemon has stopped; jobs run on\n".to_owned())
         }
         reply => Err(unexpected(&reply)),
