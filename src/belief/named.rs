@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::job::Job;
 use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Varied};
-use crate::units::{JobId, Span};
+use crate::units::{JobId, Share, Span};
 use crate::world::{Held, World};
 
 /// A curve for each node. Speeds add up, as if work went to whoever is ready for it and scaled perfectly;
@@ -12,18 +12,20 @@ use crate::world::{Held, World};
 #[derive(Clone, Debug)]
 pub struct OnNamed {
     curves: Varied,
+    /// How much of the believed time a job gets as its limit.
+    margin: Share,
     known: Option<Arc<World>>,
 }
 
 impl OnNamed {
-    /// Curves, and nothing else.
-    pub fn curves(curves: Varied) -> Self {
-        OnNamed { curves, known: None }
+    /// Curves, and nothing else. A job gets so much of its believed time as its limit.
+    pub fn curves(curves: Varied, margin: Share) -> Self {
+        OnNamed { curves, margin, known: None }
     }
 
     /// Curves to choose by, and the world to say what comes of a choice.
     pub fn in_world(curves: Varied, world: Arc<World>) -> Self {
-        OnNamed { curves, known: Some(world) }
+        OnNamed { curves, margin: Share::percent(100), known: Some(world) }
     }
 }
 
@@ -58,8 +60,12 @@ impl Model for OnNamed {
 
     fn on(&self, id: JobId, job: &Job, caps: &Caps) -> Option<OperatingPoint> {
         let point = self.curves.on(id, job, caps)?;
-        let Some(world) = &self.known else { return Some(point) };
-        let time = world.outcome(id, job, job.requested, &point, Held::Capped(caps)).run_time;
+        let time = match &self.known {
+            None => self.margin.of_span(point.time),
+            Some(world) => {
+                world.outcome(id, job, job.requested, &point, Held::Capped(caps)).run_time
+            }
+        };
         let time = time.max(OperatingPoint::SHORTEST);
         (time < Span::FOREVER).then_some(OperatingPoint { time, ..point })
     }

@@ -23,6 +23,9 @@ use crate::world::{Law, World};
 /// What fitted laws are wrong by is rarely more than a third.
 const MARGIN_OF_FITS: Share = Share::percent(133);
 
+/// What was measured on one node is wrong by up to a tenth on another.
+const MARGIN_OF_MEASUREMENTS: Share = Share::percent(110);
+
 /// How much of what can be measured RMAP's regression is trained on.
 const TRAINED_ON: Share = Share::percent(10);
 
@@ -165,8 +168,9 @@ impl PolicySpec {
     fn published(&self, ground: &Ground<'_>, choices: &Choices) -> Result<Knowledge, Unfit> {
         let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
         let no_fit = |why| Unfit::NoFit { policy: *self, why: Box::new(why) };
-        let fitted =
-            |laws, holds| Knowledge { margin: MARGIN_OF_FITS, ..self.knowing(laws, holds) };
+        let with = |margin, laws, holds| Knowledge { margin, ..self.knowing(laws, holds) };
+        let fitted = |laws, holds| with(MARGIN_OF_FITS, laws, holds);
+        let measured = |laws, holds| with(MARGIN_OF_MEASUREMENTS, laws, holds);
         Ok(match self {
             PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => {
                 fitted(fit::clock_fitted(world, choices, &clock), Holds::WholeCaps)
@@ -178,7 +182,7 @@ impl PolicySpec {
                 let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
                 fitted(laws.map_err(no_fit)?, Holds::Draw)
             }
-            PolicySpec::Rmap(_) => self.knowing(fit::measured(world), Holds::Draw),
+            PolicySpec::Rmap(_) => measured(fit::measured(world), Holds::Draw),
             PolicySpec::Parm(_) => {
                 fitted(fit::pass(world, choices).map_err(no_fit)?, Holds::WholeCaps)
             }
@@ -202,7 +206,7 @@ impl PolicySpec {
         let curves = Varied::assigned(Arc::new(curves), rated, of_jobs);
         Ok(Box::new(match believe {
             Believe::Exact => OnNamed::in_world(curves, ground.world.clone()),
-            Believe::Published | Believe::Rated => OnNamed::curves(curves),
+            Believe::Published | Believe::Rated => OnNamed::curves(curves, MARGIN_OF_MEASUREMENTS),
         }))
     }
 
