@@ -14,6 +14,7 @@ use crate::policy::{Easy, ModelError, PolicySpec, Setting};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
 use crate::workload::Workload;
+use crate::world::World;
 
 /// One policy on one workload.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct Scenario<'a> {
     pub model: Option<&'a dyn Model>,
     /// How jobs really run; as believed if it is not given.
     pub truth: Option<&'a dyn Model>,
+    /// The world they run in, which counts before any other truth.
+    pub world: Option<&'a World>,
     /// What the machine may draw.
     pub budget: Budget,
     /// The machines and what tasks are worth, for policies that map tasks to machines.
@@ -79,6 +82,7 @@ impl<'a> Scenario<'a> {
             policy,
             model: None,
             truth: None,
+            world: None,
             budget: Budget::unlimited(),
             site: None,
             energy: None,
@@ -128,9 +132,12 @@ impl<'a> Scenario<'a> {
         if guard != Share::percent(0) {
             simulation = simulation.bound(self.budget.clone());
         }
+        let simulation = match self.world {
+            Some(world) => simulation.world(world),
+            None => simulation.truth(self.truth.unwrap_or(model)),
+        };
         let run = simulation
             .model(model)
-            .truth(self.truth.unwrap_or(model))
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
         Ok(Simulated { run, plain_bsld: measured.get() })

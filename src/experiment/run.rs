@@ -280,6 +280,8 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Mode
         policy,
         model: _,
         truth: _,
+        // Comparisons have none yet.
+        world: _,
         budget,
         // The workload brings its site, and comparisons count no energy.
         site: _,

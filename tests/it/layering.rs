@@ -98,6 +98,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "machine",
             "budget",
             "model",
+            "world",
             "policy",
             "sim",
             "metrics",

@@ -9,6 +9,7 @@ use busbar::budget::Budget;
 use busbar::freedom::{Freedom, Freedoms};
 use busbar::machine::Machine;
 use busbar::policy::{Believe, Ground, PolicySpec, Setting};
+use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::Workload;
@@ -66,13 +67,14 @@ impl Demo {
 
     fn run(&self, policy: &PolicySpec, believe: Believe, limit: Watts) -> Run {
         let belief = policy.belief(&self.ground(Freedoms::ALL), believe).unwrap();
-        let mut built = policy.build(&Setting::default());
-        let run = Simulation::new(&self.machine, &self.workload)
-            .budget(Budget::constant(limit))
-            .model(belief.as_ref())
-            .world(&self.world)
-            .keep_power(true)
-            .run(built.as_mut());
+        let scenario = Scenario {
+            budget: Budget::constant(limit),
+            model: Some(belief.as_ref()),
+            world: Some(&self.world),
+            keep_power: true,
+            ..Scenario::new(&self.machine, &self.workload, *policy)
+        };
+        let run = scenario.run().unwrap().run;
         assert_eq!(run.violations, 0, "{policy}: {:?}", run.first_violations);
         run
     }
