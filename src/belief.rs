@@ -15,10 +15,12 @@ pub use named::OnNamed;
 pub use sheet::Sheet;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::{Job, NodeRange, Tolerance};
+use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
 use crate::units::{JobId, Share, Span, Watts};
@@ -91,14 +93,7 @@ pub struct Belief {
     /// By job; [`UNKNOWN`] for those in between that nobody spoke of.
     sheet_of: Vec<u32>,
     rungs: Vec<Rung>,
-    resizing: Resizing,
 }
-
-/// Data of a job that has to move when its number of nodes changes, for each node asked for.
-const MEGABYTES_PER_NODE: f64 = 512.0;
-
-/// Links of the network, in megabytes a second: those of a Blue Gene/P.
-const LINK_MEGABYTES_PER_SECOND: f64 = 425.0;
 
 impl Belief {
     /// What is believed of these jobs, which run the applications they are assigned.
@@ -108,7 +103,6 @@ impl Belief {
         assigned: Assignment,
         jobs: &[Job],
     ) -> Self {
-        let resizing = Resizing::over_links(LINK_MEGABYTES_PER_SECOND);
         let mut belief = Belief {
             knowledge,
             choices,
@@ -117,8 +111,6 @@ impl Belief {
             places: HashMap::new(),
             sheet_of: Vec::with_capacity(jobs.len()),
             rungs: Vec::new(),
-            // The constant is a bandwidth.
-            resizing: resizing.expect("links carry something"),
         };
         for (id, job) in (0..).map(JobId).zip(jobs) {
             let place = belief.place_of(id, job);
@@ -151,7 +143,10 @@ impl Belief {
         let law = &self.knowledge.laws[application];
         let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
         let counts = match self.choices.freedoms.has(Freedom::Sizes) {
-            true => sheet::counts(job.nodes, self.choices.nodes, job.terms.nodes),
+            true => {
+                let asked = NonZeroU32::new(job.nodes).unwrap_or(NonZeroU32::MIN);
+                counts(asked, self.choices.nodes, job.terms.nodes)
+            }
             false => vec![job.nodes],
         };
         let levels = match self.choices.freedoms.has(Freedom::Caps) {
@@ -324,9 +319,7 @@ impl Model for Belief {
     }
 
     fn moving_time(&self, _id: JobId, job: &Job, from: u32, to: u32) -> Span {
-        let megabytes = f64::from(job.nodes.min(self.choices.nodes)) * MEGABYTES_PER_NODE;
-        // Numbers of nodes are above zero, and no machine is so large that this fails.
-        self.resizing.time(megabytes, from, to).unwrap_or(Span::FOREVER)
+        Resizing::ASSUMED.time_of_job(job.nodes.min(self.choices.nodes), from, to)
     }
 
     fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {

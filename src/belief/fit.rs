@@ -15,8 +15,8 @@ pub use clock::Clock;
 pub use curves::curves;
 
 use crate::belief::Choices;
-use crate::belief::sheet::QUARTERS;
 use crate::model::Beta;
+use crate::model::elastic::QUARTERS;
 use crate::model::pass;
 use crate::profile::fit::{FitError, Training, train_on_enough};
 use crate::profile::{Configuration, Origin, Profile, Row};

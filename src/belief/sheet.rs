@@ -1,16 +1,9 @@
 //! All that a job may be given, with what is believed of each.
 
-use std::num::NonZeroU32;
-
 use crate::belief::{Choices, Holds};
-use crate::job::NodeRange;
 use crate::model::Stretch;
 use crate::units::Watts;
 use crate::world::{Ask, Conditions, Law, Pace};
-
-/// The numbers of nodes a job may run on, as multiples of what it asks for, in quarters: from half
-/// to twice of it.
-pub(super) const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 
 /// One way to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,21 +175,4 @@ fn fronts(entries: &[Entry]) -> Vec<(u32, Vec<usize>)> {
         fronts.push((group[0].nodes, best.clone()));
     }
     fronts
-}
-
-/// The numbers of nodes a job that asks for so many may run on, ascending: of those in the range that its
-/// user gives, if any, with both ends of the range. One that asks for more than there are, and could not
-/// run on half of it, keeps what it asks for.
-pub(super) fn counts(asked: u32, most: u32, range: Option<NodeRange>) -> Vec<u32> {
-    let asked = NonZeroU32::new(asked).unwrap_or(NonZeroU32::MIN).get();
-    let multiples = QUARTERS.map(|quarters| {
-        u32::try_from((u64::from(asked) * u64::from(quarters)).div_ceil(4)).unwrap_or(u32::MAX)
-    });
-    let is_within = |count: &u32| range.is_none_or(|range| range.contains(*count));
-    let ends = range.map(|range| [range.fewest(), range.most().min(most).max(range.fewest())]);
-    let all = multiples.into_iter().filter(is_within).chain(ends.into_iter().flatten());
-    let mut counts: Vec<u32> = all.filter(|count| *count <= most).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    if counts.is_empty() { vec![range.map_or(asked, NodeRange::fewest)] } else { counts }
 }

@@ -34,13 +34,7 @@ pub use grid::Kind;
 
 /// The numbers of nodes a job may run on, as multiples of what it asks for, in quarters: from half
 /// to twice of it.
-const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
-
-/// Data of a job that has to move when its number of nodes changes, for each node asked for.
-const MEGABYTES_PER_NODE: f64 = 512.0;
-
-/// Links of the network, in megabytes a second: those of a Blue Gene/P.
-const LINK_MEGABYTES_PER_SECOND: f64 = 425.0;
+pub(crate) const QUARTERS: [u32; 6] = [2, 3, 4, 5, 6, 8];
 
 /// Average parallelisms that are drawn, as multiples of the nodes asked for, and variations.
 const PARALLELISMS: [f64; 4] = [1.0, 1.5, 2.0, 3.0];
@@ -98,7 +92,6 @@ impl Elastic {
 
     /// Jobs of these kinds.
     pub fn of_kinds(machine: &Machine, feed: Feed, kinds: &[Kind], jobs: &[Job]) -> Self {
-        let resizing = Resizing::over_links(LINK_MEGABYTES_PER_SECOND);
         let mut model = Elastic {
             cores: machine.processors_per_node,
             most: machine.nodes,
@@ -106,8 +99,7 @@ impl Elastic {
             places: HashMap::new(),
             grid_of: Vec::with_capacity(jobs.len()),
             is_as_asked: false,
-            // The constant is a bandwidth.
-            resizing: resizing.expect("links carry something"),
+            resizing: Resizing::ASSUMED,
             rungs: [Rung { node_power: feed.node_power(0), stretch: Stretch::NONE }],
             feed,
         };
@@ -194,7 +186,7 @@ impl Elastic {
 /// The numbers of nodes a job that asks for so many may run on, ascending: of those in the range that its
 /// user gives, if any, with both ends of the range. One that asks for more than there are, and could not
 /// run on half of it, keeps what it asks for.
-fn counts(asked: NonZeroU32, most: u32, range: Option<NodeRange>) -> Vec<u32> {
+pub(crate) fn counts(asked: NonZeroU32, most: u32, range: Option<NodeRange>) -> Vec<u32> {
     let asked = asked.get();
     let multiples = QUARTERS.map(|quarters| {
         u32::try_from((u64::from(asked) * u64::from(quarters)).div_ceil(4)).unwrap_or(u32::MAX)
@@ -264,8 +256,6 @@ impl Model for Elastic {
     }
 
     fn moving_time(&self, _id: JobId, job: &Job, from: u32, to: u32) -> Span {
-        let megabytes = f64::from(job.nodes.min(self.most)) * MEGABYTES_PER_NODE;
-        // Numbers of nodes are above zero, and no machine is so large that this fails.
-        self.resizing.time(megabytes, from, to).unwrap_or(Span::FOREVER)
+        self.resizing.time_of_job(job.nodes.min(self.most), from, to)
     }
 }

@@ -26,9 +26,6 @@ pub enum Parts {
 }
 
 impl Parts {
-    /// The largest spread there may be.
-    pub const MOST: f64 = 0.1;
-
     /// The class of a node: from the least greedy to the greediest, the middle being most common.
     pub fn class(&self, node: NodeId) -> usize {
         match self {

@@ -26,6 +26,23 @@ impl Resizing {
     /// Seconds more for each node that boots, as published.
     pub const BOOT_SECONDS_PER_NODE: f64 = 0.01904;
 
+    /// What is assumed where nobody says: links like those of a Blue Gene/P, and the published boot times.
+    pub const ASSUMED: Resizing = Resizing {
+        link_megabytes_per_second: 425.0,
+        boot_seconds: Resizing::BOOT_SECONDS,
+        boot_seconds_per_node: Resizing::BOOT_SECONDS_PER_NODE,
+    };
+
+    /// Data of a job that has to move when its number of nodes changes, for each node asked for.
+    const MEGABYTES_PER_NODE: f64 = 512.0;
+
+    /// How long a job takes that asked for so many nodes.
+    pub fn time_of_job(&self, asked: u32, from: u32, to: u32) -> Span {
+        let megabytes = f64::from(asked) * Resizing::MEGABYTES_PER_NODE;
+        // Numbers of nodes are above zero, and no machine is so large that this fails.
+        self.time(megabytes, from, to).unwrap_or(Span::FOREVER)
+    }
+
     /// A torus with links of so many megabytes a second, and the published boot times.
     ///
     /// # Errors

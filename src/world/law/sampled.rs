@@ -74,11 +74,6 @@ impl Sampled {
         }
         Ok(Sampled { node_time, draw })
     }
-
-    /// The lowest cap that the law says anything about, as a share of the highest.
-    pub const fn lowest() -> f64 {
-        LOWEST
-    }
 }
 
 fn share_of(step: usize) -> f64 {

@@ -1,0 +1,113 @@
+//! What came out of a simulation.
+
+use std::collections::HashMap;
+
+use super::{Change, Excursions, Record, Total};
+use crate::ledger::Violation;
+use crate::model::Caps;
+use crate::units::{Instant, JobId, Joules, Watts};
+
+/// Violations kept word for word; the rest is counted.
+const VIOLATIONS_KEPT: usize = 10;
+
+/// What came out of a simulation.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What became of each job, by [`JobId`].
+    pub records: Vec<Record>,
+    /// When the first job was submitted.
+    pub begin: Instant,
+    /// When the last job ended, or was thrown out by a failing node.
+    pub end: Instant,
+    /// The most power that was ever drawn for any time.
+    pub peak: Watts,
+    /// The most power that was ever handed out, be it between two decisions of one instant, the
+    /// machine's own draw included: what was believed to be drawn.
+    pub peak_held: Watts,
+    /// The energy drawn from begin to end.
+    pub energy: Joules,
+    /// When more was drawn than the budget allowed.
+    pub excursions: Excursions,
+    /// How often the policy was asked.
+    pub turns: u64,
+    /// How many decisions it took.
+    pub decisions: u64,
+    /// How many of them were refused.
+    pub violations: u64,
+    /// The first few refusals.
+    pub first_violations: Vec<(Instant, Violation)>,
+    /// Power drawn and the limit in force, whenever either changed; empty unless asked for.
+    pub power: Vec<PowerSample>,
+    /// Jobs that still waited when nothing could happen any more.
+    pub unfinished: u64,
+    /// What jobs consumed in the period in which energy is counted, if it is.
+    pub consumed: Option<Joules>,
+    /// How jobs changed while they ran, in order.
+    pub changes: Vec<Change>,
+    /// What jobs started with, in order, each with the number of changes before it; empty unless the
+    /// policy changes jobs while they run.
+    pub starts: Vec<(usize, Change)>,
+    /// What jobs had in all that changed while they ran.
+    pub totals: HashMap<JobId, Total>,
+    /// The caps of nodes that were given by name, whenever they were set; kept with the power.
+    pub cappings: Vec<Capping>,
+}
+
+impl Run {
+    /// A decision was refused.
+    pub(super) fn note(&mut self, now: Instant, violation: Violation) {
+        self.violations += 1;
+        if self.first_violations.len() < VIOLATIONS_KEPT {
+            self.first_violations.push((now, violation));
+        }
+    }
+
+    /// What jobs had that may change while they run: what they started with and each change, in order.
+    /// Says of each whether it is a start.
+    pub fn steps(&self) -> impl Iterator<Item = (bool, &Change)> {
+        let mut starts = self.starts.iter().peekable();
+        let mut changes = self.changes.iter().enumerate().peekable();
+        std::iter::from_fn(move || {
+            let place = changes.peek().map(|(place, _)| *place);
+            match starts.next_if(|(before, _)| place.is_none_or(|place| *before <= place)) {
+                Some((_, start)) => Some((true, start)),
+                None => changes.next().map(|(_, change)| (false, change)),
+            }
+        })
+    }
+
+    /// What a job that has run had in all.
+    pub fn total(&self, job: JobId) -> Total {
+        let record = &self.records[job.index()];
+        if record.changes > 0
+            && let Some(total) = self.totals.get(&job)
+        {
+            return *total;
+        }
+        let time = record.end.since(record.start);
+        let node_millis = u128::from(record.nodes) * u128::from(time.millis());
+        Total { node_millis, energy: record.power.over(time) }
+    }
+}
+
+/// The caps of a job's nodes from an instant on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capping {
+    /// From when.
+    pub at: Instant,
+    /// Whose.
+    pub job: JobId,
+    /// Which nodes, and the most each may draw.
+    pub caps: Caps,
+}
+
+/// The power drawn from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerSample {
+    /// From when.
+    pub at: Instant,
+    /// Power drawn.
+    pub power: Watts,
+    /// The limit in force.
+    pub limit: Watts,
+}
