@@ -9,7 +9,8 @@
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
 //! many jobs in one daemon's life. The figures in `docs/live-faults.md` are what it prints with
-//! `--nocapture`.
+//! `--nocapture`. With `BUSBAR_KEEP=1` the folder of a test that fails is kept, to look for the cause of what
+//! is rare.
 
 use std::path::Path;
 use std::thread::sleep;

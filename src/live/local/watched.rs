@@ -234,14 +234,17 @@ impl Watched {
     }
 
     /// Does it to those that are there. When nobody new is met, it is done.
+    ///
+    /// Until its warden has said who the command is, nobody is touched: the warden sees to it as soon as it
+    /// has. A stage that was stopped before that could only be told to go on by a daemon that has started the
+    /// warden itself; one that came later would wait for a word that never comes.
     pub(super) fn go_on_errand(&mut self, present: &Processes) -> io::Result<()> {
         let was_known = self.command.is_some();
         self.meet()?;
-        let Some(warden) = self.warden else { return Ok(()) };
-        let group = self.command.map(|command| command.number);
+        let (Some(warden), Some(command)) = (self.warden, self.command) else { return Ok(()) };
         let Errand { signals, is_to_pin, met } = &mut self.errand;
         let mut result = Ok(());
-        if let Some(command) = self.command.filter(|_| !was_known) {
+        if !was_known {
             for signal in &*signals {
                 result = result.and(command.signal_group(*signal));
             }
@@ -255,7 +258,7 @@ impl Watched {
             if *is_to_pin && let Some(cpus) = &self.cpus {
                 result = result.and(cpus::pin(stat.process, cpus));
             }
-            if Some(stat.group) != group {
+            if stat.group != command.number {
                 for signal in &*signals {
                     result = result.and(stat.process.signal(*signal));
                 }
@@ -336,5 +339,74 @@ impl Watched {
             None => End::Lost,
         };
         Ok((was_quiet && is_quiet).then_some(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::live::local::folder::{CLAIMED, STARTED};
+    use crate::live::local::process::boot;
+
+    /// The one process below a warden.
+    fn below(warden: Process) -> Stat {
+        let began = Instant::now();
+        loop {
+            let below = Processes::now().unwrap().below(warden);
+            // It has a group of its own soon, but not before it is there.
+            if let [stat] = below[..]
+                && stat.group == stat.process.number
+            {
+                return stat;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{below:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn is_stopped(process: Process) -> bool {
+        Stat::of(process.number).unwrap().is_some_and(|stat| stat.is_stopped)
+    }
+
+    fn wait_until(what: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !what() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// A daemon that comes back knows no warden before that has said who its command is. Whoever was stopped
+    /// earlier would stand still for ever.
+    #[test]
+    fn nobody_is_stopped_before_its_warden_says_who_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::create(place.path().join("1.1")).unwrap();
+        folder.put(CLAIMED).unwrap();
+        let shell = ["-c", "setsid sleep 60 & exec sleep 60"];
+        let child = Command::new("sh").args(shell).stdout(Stdio::null()).spawn().unwrap();
+        let warden = Process::of(child.id() as i32).unwrap().unwrap();
+        let mut watched = Watched::started(folder, None, child, Vec::new(), 1000);
+        let command = below(warden).process;
+
+        watched.signal(Signal::Suspend).unwrap();
+        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!is_stopped(command), "its warden has not said who it is");
+        assert!(watched.has_errand());
+
+        let started = Started { boot: boot().unwrap(), warden, command };
+        watched.folder.write(STARTED, &started).unwrap();
+        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        wait_until(|| is_stopped(command));
+        watched.signal(Signal::Resume).unwrap();
+        wait_until(|| !is_stopped(command));
+
+        watched.signal(Signal::Kill).unwrap();
+        let warden = watched.child.as_mut().unwrap();
+        warden.kill().unwrap();
+        warden.wait().unwrap();
     }
 }

@@ -12,7 +12,7 @@ use busbar::units::Span;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::wait_for;
+use super::{LONG, wait_for};
 
 pub(super) const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
 
@@ -188,8 +188,12 @@ impl Served {
 
     /// Waits until nobody waits or runs.
     pub(super) fn drain(&self) {
+        let began = Instant::now();
         wait_for("an empty queue", || {
             let status = self.status();
+            // Who is left says more than that somebody is.
+            let is_late = began.elapsed() > LONG - Duration::from_secs(5);
+            assert!(!is_late, "not drained: {status:?}\n{:?}", self.ask(&Request::Queue));
             (status.waiting == 0 && status.running == 0).then_some(())
         });
     }
@@ -262,6 +266,10 @@ impl Drop for Served {
             kill(number);
         }
         if std::thread::panicking() {
+            if std::env::var_os("BUSBAR_KEEP").is_some() {
+                self.folder.disable_cleanup(true);
+                eprintln!("kept: {}", self.folder.path().display());
+            }
             let log = self.log();
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
