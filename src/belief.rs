@@ -24,7 +24,7 @@ use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
 use crate::units::{JobId, Share, Span, Watts};
-use crate::world::{Ask, Assignment, Law, Node, Pace};
+use crate::world::{Ask, Assignment, Law, Node, Pace, Shape};
 
 /// What is set aside for a node of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,9 +78,9 @@ pub struct Choices {
 /// No sheet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What jobs have in common that have the same sheet: application, nodes asked for, and those they can
-/// run on.
-type Key = (usize, u32, Option<NodeRange>);
+/// What jobs have in common that have the same sheet: application, nodes asked for, those they can
+/// run on, and what they put up with.
+type Key = (usize, u32, Option<NodeRange>, Shape);
 
 /// What a policy expects of jobs.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Belief {
     /// Where the sheet of a job is; it is made if there is none like it.
     fn place_of(&mut self, id: JobId, job: &Job) -> u32 {
         let application = self.assigned.application(id);
-        let key = (application, job.nodes, job.terms.nodes);
+        let key = (application, job.nodes, job.terms.nodes, self.assigned.shape(id));
         if let Some(place) = self.places.get(&key) {
             return *place;
         }
@@ -142,14 +142,15 @@ impl Belief {
     fn made(&self, id: JobId, application: usize, job: &Job) -> Sheet {
         let law = &self.knowledge.laws[application];
         let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
-        let counts = match self.choices.freedoms.has(Freedom::Sizes) {
+        let freedoms = self.choices.freedoms & self.assigned.shape(id).allows();
+        let counts = match freedoms.has(Freedom::Sizes) {
             true => {
                 let asked = NonZeroU32::new(job.nodes).unwrap_or(NonZeroU32::MIN);
                 counts(asked, self.choices.nodes, job.terms.nodes)
             }
             false => vec![job.nodes],
         };
-        let levels = match self.choices.freedoms.has(Freedom::Caps) {
+        let levels = match freedoms.has(Freedom::Caps) {
             true => &self.choices.levels[..],
             false => &self.choices.levels[self.choices.levels.len() - 1..],
         };
@@ -316,6 +317,10 @@ impl Model for Belief {
             }
             Pace::Fixed(time) => Some(tolerance.least_request(time)),
         }
+    }
+
+    fn freedoms(&self, id: JobId, _job: &Job) -> Freedoms {
+        self.choices.freedoms & self.assigned.shape(id).allows()
     }
 
     fn moving_time(&self, _id: JobId, job: &Job, from: u32, to: u32) -> Span {

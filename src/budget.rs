@@ -211,7 +211,7 @@ pub enum BudgetError {
     /// The budget leaves nothing for jobs.
     #[error(
         "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
-         give more, or lower 'base' in the machine file"
+         give more, or say in the machine file what it draws ('base', 'idle')"
     )]
     NothingLeft {
         /// The limit asked for.
@@ -277,8 +277,8 @@ impl Limit {
             Limit::Power(power) => power,
             Limit::Share(share) => share.of(machine.max_power()).min(Watts::LARGEST),
         };
-        if budget <= machine.base_power {
-            return Err(BudgetError::NothingLeft { budget, base: machine.base_power });
+        if budget <= machine.floor() {
+            return Err(BudgetError::NothingLeft { budget, base: machine.floor() });
         }
         Ok(budget)
     }

@@ -28,6 +28,7 @@ mod manual;
 mod plan;
 mod profile;
 mod reproduce;
+mod rules;
 mod simulate;
 mod solve;
 mod tables;

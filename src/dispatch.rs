@@ -7,6 +7,7 @@
 //! when it began, and its model learns of them in between.
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::freedom::Freedom;
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::machine::Machine;
@@ -222,7 +223,9 @@ impl Dispatch {
         changed.clear();
         self.machine_changed = false;
         for decision in self.decisions.drain(..) {
-            let applied = match announced(&decision, policy) {
+            let announced = announced(&decision, policy);
+            let allowed = announced.and_then(|()| allowed(&decision, model, ledger, jobs));
+            let applied = match allowed {
                 Ok(()) => apply(decision, model, queue, ledger, jobs),
                 Err(violation) => Err(violation),
             };
@@ -246,6 +249,36 @@ fn announced(decision: &Decision, policy: &dyn Policy) -> Result<(), Violation> 
             Err(Violation::NodesUnannounced { job })
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether that may be done to the job: whoever runs the machine allows it, and its user agrees.
+#[inline]
+fn allowed(
+    decision: &Decision,
+    model: &dyn Model,
+    ledger: &Ledger,
+    jobs: &[Job],
+) -> Result<(), Violation> {
+    let (job, needed) = match decision {
+        // What is on the menu is allowed.
+        Decision::Start { .. } | Decision::WakeAt(_) => return Ok(()),
+        Decision::StartOn { job, .. } | Decision::Promise { job, .. } => (*job, Freedom::Nodes),
+        Decision::Recap { job, .. } => (*job, Freedom::Recaps),
+        Decision::Change { job, point, .. } => {
+            let nodes = ledger.held_by(*job).map(|holding| holding.nodes);
+            (*job, if nodes == Some(point.nodes) { Freedom::Recaps } else { Freedom::Resizes })
+        }
+        // Who could never run is turned away, which takes no freedom.
+        Decision::Drop { reason: DropReason::NeverFed | DropReason::NoMachine, .. } => {
+            return Ok(());
+        }
+        Decision::Drop { job, .. } => (*job, Freedom::Drops),
+    };
+    let Some(asked) = jobs.get(job.index()) else { return Ok(()) };
+    match model.freedoms(job, asked).has(needed) {
+        true => Ok(()),
+        false => Err(Violation::NotAllowed { job, needed }),
     }
 }
 

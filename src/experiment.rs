@@ -14,6 +14,7 @@ use crate::budget::{Allowance, Budget, BudgetError, BudgetSpec};
 use crate::machine::Machine;
 use crate::metrics::BSLD_THRESHOLD;
 use crate::policy::PolicySpec;
+use crate::stage::Rules;
 use crate::units::{Share, Span};
 use crate::workload::Source;
 
@@ -22,6 +23,7 @@ pub mod cache;
 pub mod curve;
 pub mod estimate;
 pub mod file;
+pub mod gains;
 pub mod plan;
 pub mod ranking;
 pub mod ready;
@@ -55,6 +57,10 @@ pub struct Experiment {
     pub nodes: Vec<Named<u32>>,
     /// The profiles of applications, by the name of a database or of what is made up.
     pub profiles: Option<String>,
+    /// What policies may do, and what they believe.
+    pub rules: Rules,
+    /// Which applications executables are: a file of `executable,application` rows.
+    pub applications: Option<Named<PathBuf>>,
     /// Nodes that fail: a file of `node,down,up` rows.
     pub outages: Option<Named<PathBuf>>,
     /// Only these jobs of each workload, by their place in submit order.
@@ -227,6 +233,8 @@ impl Default for Experiment {
             machine: None,
             nodes: Vec::new(),
             profiles: None,
+            rules: Rules::default(),
+            applications: None,
             outages: None,
             jobs: None,
             enforce_limits: false,
@@ -251,7 +259,9 @@ impl Experiment {
                 for size in 0..self.nodes.len().max(1) {
                     for budget in 0..self.budgets.len() {
                         for (policy, spec) in self.policies.iter().enumerate() {
-                            let matters = load.value.source.heeds_seed() || spec.heeds_seed();
+                            let matters = load.value.source.heeds_seed()
+                                || self.shares_ground(workload)
+                                || spec.heeds_seed();
                             if place == 0 || matters {
                                 cells.push(Cell { workload, size, budget, policy, seed });
                             }
@@ -284,16 +294,21 @@ impl Experiment {
         short_name(&paths, place).unwrap_or_else(|| self.budgets[place].value.to_string())
     }
 
-    /// Whether a workload may say which applications its jobs run, so that profiles matter.
-    pub fn may_name_applications(&self) -> bool {
-        let names =
-            |load: &Named<Load>| !matches!(load.value.source, Source::Demo | Source::Lublin(_));
-        self.workloads.iter().any(names)
+    /// Whether the jobs of a workload run in the world that all policies share. They do not where somebody
+    /// brings measurements that only some policies can use: profiles of applications, curves of
+    /// processors, or tasks with their machines.
+    pub fn shares_ground(&self, workload: usize) -> bool {
+        let needs = |load: &Named<Load>| load.value.source.needs_applications();
+        let source = &self.workloads[workload].value.source;
+        let is_measured =
+            self.machine.as_ref().is_some_and(|m| m.value.machine.variation.is_some());
+        let is_profiled = self.profiles.is_some() && !self.workloads.iter().any(needs);
+        !source.needs_applications() && !is_measured && !is_profiled && !source.has_tasks()
     }
 
     /// Whether profiles are asked for at all.
     pub fn needs_profiles(&self) -> bool {
-        self.policies.iter().any(PolicySpec::uses_profiles)
+        self.profiles.is_some()
             || self.workloads.iter().any(|load| load.value.source.needs_applications())
     }
 }
@@ -319,6 +334,9 @@ mod tests {
             seeds: vec![4, 5, 6],
             ..Experiment::default()
         };
+        // In the world that all share, each seed gives jobs other applications.
+        assert_eq!(experiment.cells().len(), 3 * 2 * 3);
+        experiment.profiles = Some("cab".to_owned());
         // Three budgets: easy once, pb-guided with each seed.
         assert_eq!(experiment.cells().len(), 3 * (1 + 3));
         let of_easy = |cell: &&Cell| cell.policy == 0;

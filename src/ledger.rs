@@ -67,14 +67,14 @@ impl Ledger {
             limit: budget.at(Instant::ZERO),
             next_limit: Instant::ZERO,
             budget,
-            base_power: machine.base_power,
+            base_power: machine.floor(),
             held: Watts::ZERO,
             running: Running::default(),
             until: Vec::new(),
             placement: None,
             suspended: BTreeMap::new(),
             energy: None,
-            peak: machine.base_power,
+            peak: machine.floor(),
         };
         ledger.set_clock(Instant::ZERO);
         ledger
@@ -251,6 +251,11 @@ impl Ledger {
     #[inline]
     pub fn holds(&self, job: JobId) -> bool {
         self.until.get(job.index()).is_some_and(|until| *until != Instant::NEVER)
+    }
+
+    /// What a job holds, if it holds anything.
+    pub fn held_by(&self, job: JobId) -> Option<&Holding> {
+        self.running.find(*self.until.get(job.index())?, job)
     }
 
     /// The present instant.

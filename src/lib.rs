@@ -67,6 +67,7 @@ pub mod ledger;
 pub mod live;
 pub mod machine;
 pub mod metrics;
+mod mixing;
 pub mod model;
 mod parallel;
 pub mod policy;

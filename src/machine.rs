@@ -1,20 +1,21 @@
 //! The machine: how many nodes there are and what they draw.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, de};
-
-use crate::text;
 use crate::units::{Share, Watts};
 use crate::variation::catalyst::{self, Catalyst};
 use crate::variation::csv::{Table, TableError};
 use crate::variation::{Curve, Processors};
 
+mod file;
 mod gearbox;
+mod node;
+mod parts;
 
 pub use gearbox::{Gear, Gearbox, GearboxError, Sensitivity};
+pub use node::{Details, Node};
+pub use parts::{CLASSES, Parts};
 
 /// A homogeneous machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +30,10 @@ pub struct Machine {
     pub sockets_per_node: u32,
     /// What a node draws while it runs a job in the top gear, on top of the base power.
     pub node_power: Watts,
-    /// What the machine draws at all times, whether jobs run or not.
+    /// What the machine draws at all times beside its nodes, whether jobs run or not.
     pub base_power: Watts,
+    /// What else is said of its nodes.
+    pub details: Details,
     /// Whether the power figures were given, or are [`Machine::ASSUMED_NODE_POWER`].
     pub power_is_assumed: bool,
     /// The speeds of its nodes, and how jobs respond to them.
@@ -73,6 +76,38 @@ pub enum MachineError {
     /// A node that draws nothing cannot be budgeted.
     #[error("'power.node' is 0W: a node that draws nothing cannot be budgeted; give its real draw")]
     NoPower,
+    /// An idle node that draws as much as a busy one.
+    #[error(
+        "'power.{what}' is {part}, but a busy node draws {whole} ('power.node') in all; it has to be less"
+    )]
+    TooMuch {
+        /// Which part.
+        what: &'static str,
+        /// What it is.
+        part: Watts,
+        /// What a busy node draws.
+        whole: Watts,
+    },
+    /// An idle node draws more than a busy one under the lowest cap.
+    #[error(
+        "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest' and the first \
+         of 'caps.levels'); an idle node draws no more than that"
+    )]
+    IdleAboveBusy {
+        /// What an idle node draws.
+        idle: Watts,
+        /// What a busy one draws.
+        busy: Watts,
+    },
+    /// Caps that cannot be set.
+    #[error(
+        "'caps.levels': write caps from the lowest to the highest, each above 0W; the highest of them is \
+         {highest} ('power.node' less 'power.rest'), which is as good as none"
+    )]
+    NoLevels {
+        /// The highest cap.
+        highest: Watts,
+    },
     /// Curves of other processors than the machine has.
     #[error(
         "'nodes' is {nodes}, but 'variation' has curves of {processors} processors; each node is one \
@@ -117,52 +152,6 @@ pub enum MachineError {
     },
 }
 
-/// A machine file, as written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: Option<String>,
-    nodes: u32,
-    #[serde(default = "one")]
-    processors_per_node: u32,
-    #[serde(default = "one")]
-    sockets_per_node: u32,
-    power: Option<Power>,
-    dvfs: Option<Gearbox>,
-    /// A CSV file of curves, beside this file.
-    variation: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Power {
-    #[serde(deserialize_with = "watts")]
-    node: Watts,
-    #[serde(default, deserialize_with = "watts")]
-    base: Watts,
-}
-
-fn one() -> u32 {
-    1
-}
-
-/// Reads watts with their unit; a bare number could mean anything.
-fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> {
-    struct Text;
-    impl de::Visitor<'_> for Text {
-        type Value = Watts;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("watts with their unit, such as \"400W\"")
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<Watts, E> {
-            text.parse().map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Text)
-}
-
 impl Machine {
     /// What a busy node is taken to draw where nobody says.
     pub const ASSUMED_NODE_POWER: Watts = Watts::from_watts(100);
@@ -180,6 +169,7 @@ impl Machine {
             sockets_per_node: 1,
             node_power: Machine::ASSUMED_NODE_POWER,
             base_power: Watts::ZERO,
+            details: Details::default(),
             power_is_assumed: true,
             gearbox: Gearbox::default(),
             variation: None,
@@ -198,6 +188,7 @@ impl Machine {
             sockets_per_node: 2,
             node_power: Watts::from_watts(230),
             base_power: Watts::ZERO,
+            details: Details::default(),
             power_is_assumed: false,
             gearbox: Gearbox::default(),
             variation: None,
@@ -284,70 +275,30 @@ impl Machine {
         Err(MachineError::Unknown(text.to_owned()))
     }
 
-    /// Reads a TOML machine file.
-    pub fn from_file(path: &Path) -> Result<Self, MachineError> {
-        let text = text::read_whole(path)
-            .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        Machine::from_toml(&text, &stem, folder).map_err(|error| match error.downcast() {
-            // It names the file of curves itself.
-            Ok(curves) => MachineError::Curves(*curves),
-            Err(error) => MachineError::Malformed {
-                path: path.to_owned(),
-                why: error.to_string().trim_end().to_owned(),
-            },
-        })
-    }
-
-    fn from_toml(
-        text: &str,
-        stem: &str,
-        folder: &Path,
-    ) -> Result<Self, Box<dyn std::error::Error>> {
-        let file: File = toml::from_str(text)?;
-        let (variation, remarks) = match &file.variation {
-            None => (None, Vec::new()),
-            Some(path) => {
-                let path = folder.join(path);
-                let table = Table::read(&path)?;
-                let remarks = table.remarks(&path);
-                (Some(table.processors), remarks)
-            }
-        };
-        if let Some(processors) = &variation
-            && processors.names().len() != file.nodes as usize
-        {
-            return Err(MachineError::OtherCount {
-                nodes: file.nodes,
-                processors: processors.names().len(),
-            }
-            .into());
-        }
-        if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
-            return Err(MachineError::NodesOfSeveral.into());
-        }
-        let power_is_assumed = file.power.is_none() && variation.is_none();
-        let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
-        let power = file.power.unwrap_or(Power { node: assumed, base: Watts::ZERO });
-        let machine = Machine {
-            name: file.name.unwrap_or_else(|| stem.to_owned()),
-            nodes: file.nodes,
-            processors_per_node: file.processors_per_node,
-            sockets_per_node: file.sockets_per_node,
-            node_power: power.node,
-            base_power: power.base,
-            power_is_assumed,
-            gearbox: file.dvfs.unwrap_or_default(),
-            variation: variation.map(Arc::new),
-            remarks,
-        };
-        Ok(machine.validated()?)
-    }
-
     /// How many processors it has in all.
     pub fn processors(&self) -> u32 {
         self.nodes.saturating_mul(self.processors_per_node)
+    }
+
+    /// What is drawn when no job runs.
+    pub fn floor(&self) -> Watts {
+        self.base_power + self.node().idle * self.nodes
+    }
+
+    /// What a node adds to that when it is busy.
+    pub fn added_power(&self) -> Watts {
+        self.node_power.saturating_sub(self.node().idle)
+    }
+
+    /// What its nodes draw.
+    pub fn node(&self) -> Node {
+        self.details.node(self.node_power)
+    }
+
+    /// The same machine with what nobody says about its nodes assumed, as jobs in a world need it.
+    pub fn filled_in(&self, seed: u64) -> Self {
+        let details = self.details.filled_in(self.node_power, &self.gearbox, seed);
+        Machine { details, ..self.clone() }
     }
 
     /// The draw of the whole machine with every node busy.
@@ -401,6 +352,7 @@ impl Machine {
         if self.node_power == Watts::ZERO {
             return Err(MachineError::NoPower);
         }
+        self.check_details()?;
         let total = self
             .node_power
             .checked_mul(self.nodes)
@@ -414,6 +366,31 @@ impl Machine {
             });
         }
         Ok(self)
+    }
+}
+
+impl Machine {
+    /// What is said of the nodes must add up.
+    fn check_details(&self) -> Result<(), MachineError> {
+        let (whole, Details { idle, rest, levels, .. }) = (self.node_power, &self.details);
+        for (what, part) in [("idle", idle), ("rest", rest)] {
+            if let Some(part) = part.filter(|part| *part >= whole) {
+                return Err(MachineError::TooMuch { what, part, whole });
+            }
+        }
+        let node = self.filled_in(0).node();
+        if let Some(levels) = levels {
+            let ascends = levels.is_sorted_by(|one, other| one < other);
+            let first = levels.first().copied().unwrap_or_default();
+            if !ascends || first == Watts::ZERO || levels.last() != Some(&node.highest) {
+                return Err(MachineError::NoLevels { highest: node.highest });
+            }
+            let busy = node.rest + first;
+            if node.idle > busy {
+                return Err(MachineError::IdleAboveBusy { idle: node.idle, busy });
+            }
+        }
+        Ok(())
     }
 }
 

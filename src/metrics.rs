@@ -64,6 +64,10 @@ pub struct Summary {
     pub completed: u64,
     /// Jobs ended at their limit.
     pub killed: u64,
+    /// Of those, jobs that would have ended in time as they were asked for: the policy gave them something
+    /// else, and believed that they would take less time with that.
+    #[serde(default)]
+    pub killed_by_belief: u64,
     /// Jobs turned away because they could never run.
     pub rejected: u64,
     /// Of those, jobs that need more nodes than the machine has.
@@ -161,6 +165,8 @@ pub struct Subject<'a> {
     /// Whether jobs run at the machine's nodes and gears, so that their frequency and what they
     /// would have taken at nominal speed are known. They are not where profiles say how jobs run.
     pub has_gears: bool,
+    /// Whether jobs take what the workload says if they run as they were asked for.
+    pub has_reference: bool,
 }
 
 impl Summary {
@@ -172,6 +178,7 @@ impl Summary {
         };
         let mut waits = Vec::new();
         let (mut turnaround, mut node_time) = (0u128, 0u128);
+        let mut killed_by_belief = 0;
         let (mut bsld_sum, mut bsld_max, mut bsld_nominal) = (0.0f64, 0.0f64, 0.0f64);
         let mut speed = Speed::on(machine);
         let ran = workload.jobs().iter().zip(workload.run_times()).zip(&run.records);
@@ -179,6 +186,8 @@ impl Summary {
             if !record.state.has_run() {
                 continue;
             }
+            let would_have_ended = subject.has_reference && run_time <= job.requested;
+            killed_by_belief += u64::from(would_have_ended && record.state == State::Killed);
             let bsld = bounded_slowdown(job, record, bsld_threshold);
             bsld_sum += bsld;
             bsld_max = bsld_max.max(bsld);
@@ -197,8 +206,8 @@ impl Summary {
         let max_wait_s = some(waits.iter().max().map_or(0.0, |wait| *wait as f64 / 1000.0));
         let mean_turnaround_s = mean(turnaround);
         let mean_bsld = some(bsld_sum / waits.len() as f64);
-        let has_gears = subject.has_gears;
-        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64).filter(|_| has_gears);
+        let has_reference = subject.has_reference;
+        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64).filter(|_| has_reference);
         let max_bsld = some(bsld_max);
         let median_wait_s = median(&mut waits).map(|millis| millis / 1000.0);
 
@@ -214,6 +223,7 @@ impl Summary {
             jobs: run.records.len() as u64,
             completed: count(|state| *state == State::Completed),
             killed: count(|state| *state == State::Killed),
+            killed_by_belief,
             rejected: count(|state| matches!(state, State::Rejected(_))),
             rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
@@ -277,7 +287,7 @@ struct Speed<'a> {
 
 impl<'a> Speed<'a> {
     fn on(machine: &'a Machine) -> Self {
-        let gears = machine.gearbox.node_powers(machine.node_power);
+        let gears = machine.gearbox.node_powers(machine.added_power());
         Speed {
             machine,
             gears: gears.into_iter().map(|(gear, power)| (gear.ghz, power, 0)).collect(),
@@ -294,12 +304,12 @@ impl<'a> Speed<'a> {
         if let Some(gear) = self.gears.iter_mut().find(|gear| gear.1 == record.cap) {
             gear.2 += node_time;
         }
-        let nominal_power = self.machine.node_power * job.nodes;
+        let nominal_power = self.machine.added_power() * job.nodes;
         self.energy += record.power.over(run_time);
         self.nominal_energy += nominal_power.over(nominal_run_time);
-        if record.cap < self.machine.node_power {
+        if record.cap < self.machine.added_power() {
             let most = budget.largest_for(record.start, job.requested);
-            self.oversized += u64::from(nominal_power + self.machine.base_power > most);
+            self.oversized += u64::from(nominal_power + self.machine.floor() > most);
         }
     }
 
@@ -360,6 +370,7 @@ mod tests {
             budget: &budget,
             bsld_threshold: BSLD_THRESHOLD,
             has_gears: true,
+            has_reference: true,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

@@ -7,6 +7,7 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
+use crate::freedom::Freedoms;
 use crate::job::{Job, Tolerance};
 use crate::units::{JobId, Span, Watts};
 
@@ -269,6 +270,12 @@ pub trait Model: Sync {
     /// The processors, where they are not alike and known.
     fn varied(&self) -> Option<&Varied> {
         None
+    }
+
+    /// What may be done to a job, beyond starting it as it was asked for. Menus offer no more than that;
+    /// what is done while it runs, on which nodes, and whether it may be given up is asked for here.
+    fn freedoms(&self, _id: JobId, _job: &Job) -> Freedoms {
+        Freedoms::ALL
     }
 
     /// Whether `point` is on the job's menu.

@@ -36,6 +36,9 @@ pub struct Scenario<'a> {
     pub world: Option<&'a World>,
     /// What the machine may draw.
     pub budget: Budget,
+    /// The share of every limit that is kept back from the policy, because jobs may draw more than is
+    /// believed. The policy may ask for more.
+    pub guard: Share,
     /// The machines and what tasks are worth, for policies that map tasks to machines.
     pub site: Option<&'a Site>,
     /// How much energy may be consumed in which period, at the end of which the run ends.
@@ -84,6 +87,7 @@ impl<'a> Scenario<'a> {
             truth: None,
             world: None,
             budget: Budget::unlimited(),
+            guard: Share::percent(0),
             site: None,
             energy: None,
             outages: Outages::default(),
@@ -127,7 +131,7 @@ impl<'a> Scenario<'a> {
             site: self.site,
         };
         let mut policy = self.policy.build(&setting);
-        let guard = self.policy.guard();
+        let guard = self.policy.guard().max(self.guard);
         let mut simulation = self.simulation_on(self.machine).budget(self.budget.lowered(guard));
         if guard != Share::percent(0) {
             simulation = simulation.bound(self.budget.clone());
@@ -161,7 +165,8 @@ impl<'a> Scenario<'a> {
             workload: self.workload,
             budget: &self.budget,
             bsld_threshold: self.bsld_threshold,
-            has_gears: !self.policy.reshapes(),
+            has_gears: self.world.is_none() && !self.policy.reshapes(),
+            has_reference: self.world.is_some() || !self.policy.reshapes(),
         }
     }
 

@@ -278,7 +278,7 @@ impl<'a> Engine<'a> {
             workload,
             model,
             truth,
-            meter: Meter::new(simulation.machine.base_power, begin, Watts::UNLIMITED),
+            meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
             bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),

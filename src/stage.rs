@@ -15,8 +15,10 @@ use crate::scenario::Scenario;
 use crate::units::{Instant, Span, Watts};
 use crate::workload::Workload;
 
+mod ground;
 mod sanity;
 
+pub use ground::{Ground, OutOfRange, Rules, assumed};
 pub use sanity::Demand;
 
 /// A workload and its machine.
@@ -183,6 +185,24 @@ impl Stage {
         })
     }
 
+    /// A policy on this stage, in the world that all policies share.
+    pub fn on_ground<'a>(
+        &'a self,
+        policy: PolicySpec,
+        budget: Budget,
+        ground: &'a Ground,
+        belief: &'a dyn Model,
+    ) -> Scenario<'a> {
+        Scenario {
+            model: Some(belief),
+            world: Some(ground.world()),
+            plain_machine: &self.plain_machine,
+            budget,
+            guard: ground.guard(),
+            ..Scenario::new(&self.machine, &self.workload, policy)
+        }
+    }
+
     fn check_budget(
         &self,
         budget: &Budget,
@@ -205,7 +225,7 @@ impl Stage {
 impl Stage {
     /// The most that a budget ever leaves for jobs.
     fn left_for_jobs(&self, budget: &Budget) -> Watts {
-        budget.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(self.machine.base_power)
+        budget.largest_for(Instant::ZERO, Span::ZERO).saturating_sub(self.machine.floor())
     }
 
     /// Whether processors that are not alike can be held at their caps.

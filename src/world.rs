@@ -21,59 +21,22 @@ mod application;
 pub mod assignment;
 pub mod catalogue;
 pub mod law;
+mod names;
 mod pace;
-mod parts;
 #[cfg(test)]
 mod tests;
 
 pub use application::{Application, Coupling};
-pub use assignment::Assignment;
+pub use assignment::{Assignment, Shape};
 pub use law::{Ask, Conditions, Law};
+pub use names::{Names, NamesError};
 pub use pace::{Factor, Pace};
-pub use parts::{CLASSES, Parts};
+
+pub use crate::machine::{CLASSES, Node, Parts};
 
 use crate::job::Job;
 use crate::model::{Beta, Caps, OperatingPoint, Outcome};
 use crate::units::{JobId, NodeId, Span, Watts};
-
-/// What is common to all nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// What a node draws beside its capped part while it runs a job.
-    pub rest: Watts,
-    /// The highest cap, which is as good as none.
-    pub highest: Watts,
-    /// What a node draws that runs nothing. It is drawn anyway: a job adds only what its nodes draw
-    /// beyond that.
-    pub idle: Watts,
-}
-
-impl Node {
-    /// A node that is rated at so much, and of which nobody says how that is divided: a fifth of it is not
-    /// the capped part's, and an idle node draws 15 % of it.
-    pub fn assumed(rated: Watts) -> Self {
-        let rest = Watts::from_milliwatts(rated.milliwatts() / 5);
-        let idle = Watts::from_milliwatts(rated.milliwatts() * 3 / 20);
-        Node { rest, highest: rated.saturating_sub(rest), idle }
-    }
-
-    /// Six caps of the capped part, from half to all of it, ascending.
-    pub fn assumed_levels(&self) -> Vec<Watts> {
-        let highest = self.highest.milliwatts();
-        let level = |tenths: u64| Watts::from_milliwatts(highest * tenths / 10);
-        (5..=10).map(level).collect()
-    }
-
-    /// What a busy node adds to what is drawn, if its capped part draws so much.
-    pub fn added(&self, capped_part: Watts) -> Watts {
-        (self.rest + capped_part).saturating_sub(self.idle)
-    }
-
-    /// What the capped part of a node may draw, if the node may add so much.
-    pub fn capped_part(&self, added: Watts) -> Watts {
-        added.saturating_add(self.idle).saturating_sub(self.rest)
-    }
-}
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]

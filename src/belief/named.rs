@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Varied};
 use crate::units::{JobId, Share, Span};
-use crate::world::{Held, World};
+use crate::world::{Assignment, Held, World};
 
 /// A curve for each node. Speeds add up, as if work went to whoever is ready for it and scaled perfectly;
 /// if the world is known, what it says of a choice of nodes and caps counts instead.
@@ -15,17 +16,21 @@ pub struct OnNamed {
     /// How much of the believed time a job gets as its limit.
     margin: Share,
     known: Option<Arc<World>>,
+    /// What is allowed.
+    freedoms: Freedoms,
+    assigned: Assignment,
 }
 
 impl OnNamed {
     /// Curves, and nothing else. A job gets so much of its believed time as its limit.
-    pub fn curves(curves: Varied, margin: Share) -> Self {
-        OnNamed { curves, margin, known: None }
+    pub fn curves(curves: Varied, margin: Share, freedoms: Freedoms, assigned: Assignment) -> Self {
+        OnNamed { curves, margin, known: None, freedoms, assigned }
     }
 
     /// Curves to choose by, and the world to say what comes of a choice.
-    pub fn in_world(curves: Varied, world: Arc<World>) -> Self {
-        OnNamed { curves, margin: Share::percent(100), known: Some(world) }
+    pub fn in_world(curves: Varied, world: Arc<World>, freedoms: Freedoms) -> Self {
+        let assigned = world.assigned().clone();
+        OnNamed { curves, margin: Share::percent(100), known: Some(world), freedoms, assigned }
     }
 }
 
@@ -51,7 +56,15 @@ impl Model for OnNamed {
     }
 
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
-        self.curves.footprint(id, job)
+        let least = self.curves.footprint(id, job);
+        match self.freedoms(id, job).has(Freedom::Sizes) {
+            true => least,
+            false => Footprint { nodes: job.nodes, ..least },
+        }
+    }
+
+    fn freedoms(&self, id: JobId, _job: &Job) -> Freedoms {
+        self.freedoms & self.assigned.shape(id).allows()
     }
 
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
@@ -59,6 +72,10 @@ impl Model for OnNamed {
     }
 
     fn on(&self, id: JobId, job: &Job, caps: &Caps) -> Option<OperatingPoint> {
+        if caps.iter().count() != job.nodes as usize && !self.freedoms(id, job).has(Freedom::Sizes)
+        {
+            return None;
+        }
         let point = self.curves.on(id, job, caps)?;
         let time = match &self.known {
             None => self.margin.of_span(point.time),

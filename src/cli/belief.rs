@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::cli::tables;
 use crate::job::Job;
-use crate::policy::PolicySpec;
+use crate::policy::{Believe, PolicySpec};
 use crate::profile::fit::{self, Training};
 use crate::profile::{Origin, Profile};
 use crate::stage::{Models, Stage};
@@ -19,13 +19,15 @@ use crate::units::Share;
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// What a policy that chooses configurations believes: stored (the rows of the database),
+    /// What the policy believes of jobs: published (what it was published with, fitted to these jobs), exact
+    /// (what holds), or rated (every node draws what it is rated at) [default: published]. With
+    /// --profiles, of policies that choose configurations: stored (the rows of the database),
     /// measured (those of them that were measured), predicted (what a model says that was fitted
     /// to some of them), or another database [default: stored]
-    #[arg(long, value_name = "TABLE")]
-    believe: Option<Table>,
+    #[arg(long, value_name = "BELIEF")]
+    believe: Option<Said>,
 
-    /// What then happens: the same choice [default: stored]
+    /// With --profiles: which table says what then happens [default: stored]
     #[arg(long, value_name = "TABLE")]
     truth: Option<Table>,
 
@@ -40,6 +42,26 @@ fn parse_part(text: &str) -> anyhow::Result<Share> {
         anyhow::bail!("a model is fitted to some of the rows: above 0%, at most 100%");
     }
     Ok(share)
+}
+
+/// What is believed, as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said {
+    /// In the world that all policies share.
+    Of(Believe),
+    /// Where profiles say how jobs run.
+    Table(Table),
+}
+
+impl FromStr for Said {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.parse() {
+            Ok(believe) => Said::Of(believe),
+            Err(_) => Said::Table(text.parse()?),
+        })
+    }
 }
 
 /// A table of profiles.
@@ -77,9 +99,18 @@ impl fmt::Display for Table {
 }
 
 impl Arguments {
-    /// Whether anything was said that only matters to policies that choose configurations.
-    pub(super) fn were_given(&self) -> bool {
-        self.believe.is_some() || self.truth.is_some() || self.train.is_some()
+    /// Whether anything was said that only matters where profiles say how jobs run.
+    pub(super) fn is_about_tables(&self) -> bool {
+        let is_a_table = matches!(self.believe, Some(Said::Table(_)));
+        is_a_table || self.truth.is_some() || self.train.is_some()
+    }
+
+    /// What is believed of the world that all policies share.
+    pub(super) fn of_world(&self) -> Option<Believe> {
+        match self.believe {
+            Some(Said::Of(believe)) => Some(believe),
+            _ => None,
+        }
     }
 
     /// Belief and truth, if the policy needs them, and what both are, in words; `stored` is what the
@@ -94,8 +125,11 @@ impl Arguments {
         if !policy.uses_profiles() {
             return Ok(None);
         }
-        let [believe, truth] =
-            [&self.believe, &self.truth].map(|said| said.clone().unwrap_or_default());
+        let believe = match &self.believe {
+            Some(Said::Table(table)) => table.clone(),
+            _ => Table::default(),
+        };
+        let truth = self.truth.clone().unwrap_or_default();
         let train = self.train.unwrap_or(Share::percent(10));
         let is_run = |place: usize| {
             let number = |place: usize| place as u32 + 1;

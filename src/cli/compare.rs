@@ -10,17 +10,20 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::listed::Listed;
-use crate::cli::{keeping, print, tables, warn};
+use crate::cli::{keeping, print, rules, tables, warn};
 use crate::experiment::assumptions::assumptions;
+use crate::experiment::gains::{self, Gains};
 use crate::experiment::run::Results;
 use crate::experiment::stream::Stream;
 use crate::experiment::{
     Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
 };
 use crate::machine::Machine;
-use crate::policy::PolicySpec;
-use crate::report::html::{Beside, page_with};
-use crate::report::{human_time, make_folder, write_pictures, write_whole};
+use crate::policy::{Believe, PolicySpec};
+use crate::report::html::{Aside, Beside, page_with};
+use crate::report::{
+    Course, Picture, course, human_time, make_folder, write_pictures, write_whole,
+};
 use crate::units::Span;
 use crate::workload::parse_places;
 
@@ -74,6 +77,14 @@ pub(super) struct Arguments {
     nodes: Vec<u32>,
 
     #[command(flatten)]
+    rules: rules::Arguments,
+
+    /// What policies believe of jobs: published (each what it was published with, fitted to these jobs),
+    /// exact (what holds), or rated (every node draws what it is rated at) [default: published]
+    #[arg(long, value_name = "BELIEF")]
+    believe: Option<Believe>,
+
+    #[command(flatten)]
     tables: tables::Arguments,
 
     /// Nodes that fail: a .csv file of node,down,up rows
@@ -97,6 +108,10 @@ pub(super) struct Arguments {
     /// makespan, energy, utilisation [default: turnaround]
     #[arg(long, value_name = "FIGURE")]
     rank_by: Option<Figure>,
+
+    /// Leave out what freedoms and knowledge buy, which takes some more runs
+    #[arg(long)]
+    brief: bool,
 
     #[command(flatten)]
     keeping: keeping::Arguments,
@@ -131,19 +146,32 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => arguments.keeping.run(&ready, draws, &|_| ())?,
         false => shown_table_by_table(&ready, arguments, draws)?,
     };
+    let gains = match arguments.brief {
+        true => Vec::new(),
+        false => gains::gains(&ready, |derived| {
+            let ready = Ready::new(derived, &profiles)?;
+            anyhow::Ok(arguments.keeping.run(&ready, false, &|_| ())?.tried)
+        })?,
+    };
     if let Some(folder) = &arguments.out {
-        write_folder(folder, &ready, &results)?;
+        write_folder(folder, &ready, &results, &gains)?;
     }
     if let Some(folder) = &arguments.plots {
-        write_pictures(folder, &ready.digests(&results))?;
+        let more: Vec<Picture> = gains.iter().map(|each| picture(&ready, each)).collect();
+        write_pictures(folder, &ready.digests(&results), &more)?;
     }
     if arguments.json {
         let rankings = ready.rankings(&results.tried);
         let mut answer = results::answer(&ready, &rankings, &results.tried);
+        answer["gains"] = gains.iter().map(|each| results::gains(&ready, each)).collect();
         answer["reused"] = results.reused().into();
         answer["wall_s"] = began.elapsed().as_secs_f64().into();
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
     } else {
+        for each in &gains {
+            print(&each.freedoms(&ready).text())?;
+            print(&each.beliefs(&ready).text())?;
+        }
         print(&describe(&ready, &results, arguments, began))?;
     }
     match results.tried.iter().any(|tried| tried.outcome.summary().is_some()) {
@@ -187,6 +215,8 @@ impl Arguments {
         if let Some(name) = self.tables.given() {
             experiment.profiles = Some(name.to_owned());
         }
+        self.rules.apply_to(&mut experiment);
+        experiment.rules.believe = self.believe.unwrap_or(experiment.rules.believe);
         if let Some(path) = &self.outages {
             experiment.outages = Some(said("--outages", path.clone()));
         }
@@ -209,12 +239,17 @@ pub(super) fn equipment(text: &str) -> anyhow::Result<Equipment> {
     Ok(Equipment { text: text.to_owned(), machine })
 }
 
-fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::Result<()> {
+fn write_folder(
+    folder: &Path,
+    ready: &Ready<'_>,
+    results: &Results,
+    gains: &[Gains],
+) -> anyhow::Result<()> {
     write_whole(&folder.join("results.csv"), &|out| {
         results::write_csv(out, ready, &results.tried)
     })?;
     let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
-    let page = page_with(title, &ready.digests(results), &beside(ready, results));
+    let page = page_with(title, &ready.digests(results), &beside(ready, results, gains));
     write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
     let text = file::write(ready.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
@@ -222,7 +257,7 @@ fn write_folder(folder: &Path, ready: &Ready<'_>, results: &Results) -> anyhow::
 }
 
 /// What the page says beside the runs: they are those of the first seed.
-fn beside(ready: &Ready<'_>, results: &Results) -> Beside {
+fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
     let seeds = &ready.experiment.seeds;
     let mut notes = Vec::new();
     if let [first, _, ..] = seeds[..] {
@@ -236,7 +271,47 @@ fn beside(ready: &Ready<'_>, results: &Results) -> Beside {
     let assumed = assumptions(ready, &results.tried);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = ready.experiment.rank_by.ranked_by();
-    Beside { absent: ready.absent(results), ranked_by, notes }
+    let aside = |table: gains::Table, picture| Aside {
+        title: table.title,
+        about: table.about,
+        headings: table.headings,
+        rows: table.rows,
+        picture,
+    };
+    let tables = gains.iter().flat_map(|each| {
+        let picture = picture(ready, each).svg;
+        [aside(each.freedoms(ready), Some(picture)), aside(each.beliefs(ready), None)]
+    });
+    Beside { absent: ready.absent(results), ranked_by, notes, tables: tables.collect() }
+}
+
+/// What policies make of one freedom more at a time.
+fn picture(ready: &Ready<'_>, gains: &Gains) -> Picture {
+    let by = ready.experiment.rank_by;
+    let courses: Vec<Vec<Option<f64>>> = gains
+        .rows
+        .iter()
+        .map(|gain| {
+            gain.course().iter().map(|value| value.and_then(|value| value.figure)).collect()
+        })
+        .collect();
+    let most = courses.iter().flatten().flatten().copied().fold(0.0, f64::max);
+    let (unit, size) = table::unit(by, most);
+    let names = gains.rows.iter().map(|gain| ready.experiment.policies[gain.policy].to_string());
+    let scaled =
+        |values: Vec<Option<f64>>| values.into_iter().map(|v| v.map(|v| v / size)).collect();
+    let table = gains.freedoms(ready);
+    let svg = course(&Course {
+        title: &table.title,
+        up: &if unit.is_empty() { by.to_string() } else { format!("{by} ({unit})") },
+        steps: &table.headings[1..],
+        lines: names.zip(courses.into_iter().map(scaled)).collect(),
+    });
+    let name = match gains.workload {
+        0 => "freedoms.svg".to_owned(),
+        other => format!("freedoms-{}.svg", other + 1),
+    };
+    Picture { name, svg }
 }
 
 /// Runs the experiment, and prints each table as soon as it is complete.

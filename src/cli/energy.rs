@@ -47,6 +47,11 @@ pub(super) struct Chosen {
 }
 
 impl Arguments {
+    /// Whether anything was said.
+    pub(super) fn were_given(&self) -> bool {
+        self.energy.is_some() || self.period.is_some()
+    }
+
     /// The budget of a run, if its policy has one.
     pub(super) fn budget(
         &self,
@@ -54,7 +59,7 @@ impl Arguments {
         loaded: &Loaded,
     ) -> anyhow::Result<Option<Chosen>> {
         if !policy.maps_tasks() {
-            if self.energy.is_some() || self.period.is_some() {
+            if self.were_given() {
                 bail!(
                     "--energy and --period are for the policy utility; {policy} counts no energy"
                 );
@@ -62,10 +67,13 @@ impl Arguments {
             return Ok(None);
         }
         let Some(site) = &loaded.site else {
-            bail!(
-                "the policy {policy} maps tasks of several types to machines of several types, and \
-                 this workload has none; use essc or a folder of tasks (docs/utility.md)"
-            );
+            if self.were_given() {
+                bail!(
+                    "--energy and --period are for tasks that come with their machines, and this \
+                     workload has none; use essc or a folder of tasks (docs/utility.md)"
+                );
+            }
+            return Ok(None);
         };
         let last = loaded.workload.jobs().last().map_or(0, |job| job.submit.millis());
         let hour_after = Instant::from_millis((last / HOUR + 1) * HOUR);

@@ -18,8 +18,8 @@ use crate::workload::{Given, Source, SourceError, Workload, parse_places};
 #[group(skip)]
 pub(super) struct Arguments {
     /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
-    /// 'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; rmap for
-    /// policies that choose configurations, essc for utility]
+    /// 'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
+    /// --energy]
     #[arg(short, long, value_name = "SRC")]
     workload: Option<String>,
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::budget::{Allowance, Limit};
 use crate::cli::compare::{equipment, said};
-use crate::cli::{keeping, print, tables};
+use crate::cli::{keeping, print, rules, tables};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
 use crate::experiment::plan::{Question, curve};
@@ -56,6 +56,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = Experiment::USUAL_SEEDS,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
+
+    #[command(flatten)]
+    rules: rules::Arguments,
 
     #[command(flatten)]
     tables: tables::Arguments,
@@ -138,9 +141,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // Both have the same workload and policy.
     let mut assumed = assumptions(&known, &results.tried);
     assumed.push(
-        "a node without a job draws nothing beside the base power of the machine, and more nodes do \
-         not raise that; jobs are the same however many nodes there are"
-            .to_owned(),
+        "more nodes do not raise the base power of the machine, and jobs are the same however many nodes there \
+         are"
+        .to_owned(),
     );
     let notes = notes(&known, &question);
     let answer = Answer {
@@ -232,7 +235,7 @@ impl Arguments {
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let load = self.workload.parse::<Load>();
         let load = load.map_err(|why| Place::Option("--workload").error(why))?;
-        Ok(Experiment {
+        let mut experiment = Experiment {
             policies: vec![self.policy],
             budgets: vec![said("--budget", Feed::Unlimited)],
             workloads: vec![said("--workload", load)],
@@ -244,7 +247,9 @@ impl Arguments {
             profiles: self.tables.given().map(str::to_owned),
             jobs: self.jobs.clone(),
             ..Experiment::default()
-        })
+        };
+        self.rules.apply_to(&mut experiment);
+        Ok(experiment)
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::slice;
 use std::time::Instant as Clock;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::{belief, energy, load, print, tables, warn};
+use crate::cli::{belief, energy, load, print, rules, tables, warn};
 use crate::experiment::{Feed, file};
 use crate::machine::Machine;
 use crate::metrics::Summary;
@@ -23,7 +23,7 @@ use crate::report::{
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::stage::{Demand, Stage, machine_of};
+use crate::stage::{self, Demand, Ground, Stage, machine_of};
 use crate::units::{Share, Span};
 use crate::workload::Source;
 use crate::workload::swf::Intake;
@@ -45,6 +45,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     tables: tables::Arguments,
+
+    #[command(flatten)]
+    rules: rules::Arguments,
 
     #[command(flatten)]
     belief: belief::Arguments,
@@ -159,6 +162,9 @@ struct Answer<'a> {
     /// What is more likely a mistake than a plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// What nobody says of the machine and its jobs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed: Vec<String>,
     simulate_s: f64,
     wall_s: f64,
     jobs_per_s: f64,
@@ -167,24 +173,21 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let policy = &arguments.policy;
-    let source = arguments.load.source(match policy {
-        policy if policy.uses_profiles() => "rmap",
-        policy if policy.maps_tasks() => "essc",
-        _ => "demo",
-    })?;
+    let source =
+        arguments.load.source(if arguments.energy.were_given() { "essc" } else { "demo" })?;
     let named = match &arguments.machine {
         Some(text) => Some(Machine::from_text(text)?),
         None => source.needs_applications().then(Machine::cab),
     };
-    let profiles = match policy.uses_profiles() || source.needs_applications() {
+    let profiles = match arguments.tables.were_given() || source.needs_applications() {
         true => arguments.tables.load()?,
         false => Vec::new(),
     };
-    if profiles.is_empty() && arguments.tables.were_given() {
-        warn(&format!("--profiles has no effect on {policy} and this workload"));
-    }
     let usual = tables::usual_times(&profiles);
-    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), policy.heeds_seed())?;
+    let is_measured = named.as_ref().is_some_and(|machine| machine.variation.is_some());
+    let is_shared = profiles.is_empty() && !is_measured && !source.has_tasks();
+    let seed_is_used = is_shared || policy.heeds_seed();
+    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), seed_is_used)?;
     let energy = arguments.energy.budget(policy, &loaded)?;
     let load::Loaded { mut workload, intake, site, .. } = loaded;
     // Tasks that are mapped to machines come with the machines.
@@ -213,34 +216,51 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => machine_of(&workload)?,
     };
     original.remarks.iter().for_each(|remark| warn(remark));
-    let original = match policy.uses_curves() && original.variation.is_none() {
-        true => original.with_made_up_curves(seed)?,
-        false => original,
+    let rules = match is_shared {
+        true => Some(arguments.rules.rules(arguments.belief.of_world())?),
+        false => None,
+    };
+    let assumed = rules.as_ref().map_or_else(Vec::new, |rules| stage::assumed(&original, rules));
+    let original = match rules {
+        Some(_) => original.filled_in(1),
+        None => original,
     };
     let budget = arguments.budget.resolve(&original)?;
     // Where profiles say how long jobs run, the log's run times are nobody's estimates.
-    let raises = !arguments.enforce_limits && !policy.uses_profiles();
+    let raises = !arguments.enforce_limits && (is_shared || !policy.uses_profiles());
     let mut stage = Stage { site, ..Stage::new(original, workload, raises) };
     if let Some(share) = arguments.enlarge {
         let machine = stage.machine.enlarged(share)?;
         stage = stage.on(machine);
     }
-    if !policy.uses_profiles() && arguments.belief.were_given() {
-        warn(&format!("--believe, --truth and --train have no effect on {policy}"));
+    if arguments.belief.is_about_tables() && profiles.is_empty() {
+        warn("--truth, --train and tables to believe have no effect without --profiles");
     }
-    if !policy.uses_profiles() && arguments.terms.is_some() {
-        warn(&format!("--terms has no effect on {policy}"));
-    }
-    if policy.uses_gears() && !budget.is_limited() {
-        warn(&format!("without --budget, {} is plain EASY", policy));
+    if !policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
+        warn(&format!("without --budget there is no power for {policy} to share out"));
     }
     let outages = match &arguments.outages {
         Some(path) => Outages::from_file(path, stage.machine.nodes)?,
         None => Outages::default(),
     };
 
-    let models = arguments.belief.models(policy, &stage, &profiles, seed)?;
-    let believed = models.as_ref().map(|(models, _)| models);
+    let (ground, belief, models);
+    let scenario = match &rules {
+        Some(rules) => {
+            ground = Ground::new(&stage.machine, &stage.workload, rules, seed)?;
+            let jobs = stage.workload.jobs();
+            belief = ground
+                .belief(policy, &stage.machine, jobs)
+                .with_context(|| format!("{policy} cannot run"))?;
+            models = None;
+            stage.on_ground(*policy, budget, &ground, belief.as_ref())
+        }
+        None => {
+            models = arguments.belief.models(policy, &stage, &profiles, seed)?;
+            let believed = models.as_ref().map(|(models, _)| models);
+            stage.scenario(*policy, budget, believed, &profiles)?
+        }
+    };
     let scenario = Scenario {
         energy: energy.as_ref().map(|chosen| chosen.budget),
         outages,
@@ -251,7 +271,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         seed,
         bsld_threshold: arguments.bsld_threshold,
         keep_power: arguments.out.is_some() || arguments.plots.is_some(),
-        ..stage.scenario(arguments.policy, budget, believed, &profiles)?
+        ..scenario
     };
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
@@ -280,7 +300,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
         if let Some(folder) = &arguments.plots {
-            write_pictures(folder, slice::from_ref(&digest))?;
+            write_pictures(folder, slice::from_ref(&digest), &[])?;
         }
     }
     let answer = Answer {
@@ -290,6 +310,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         profiles: models.as_ref().map(|(_, said)| format!("{}: {said}", arguments.tables.name())),
         estimates_raised: stage.estimates_raised,
         notes,
+        assumed,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
         jobs_per_s: stage.workload.jobs().len() as f64 / simulate_s.max(1e-9),
@@ -307,7 +328,8 @@ fn notes(stage: &Stage, scenario: &Scenario<'_>) -> Vec<String> {
     let demand = Demand::of(&stage.workload, &stage.machine);
     let mut notes: Vec<String> = demand.larger_machine(&stage.plain_machine).into_iter().collect();
     // Where profiles or tables say how jobs run, the workload does not say what they need.
-    let is_known = !scenario.policy.uses_profiles() && !scenario.policy.maps_tasks();
+    let is_known = scenario.world.is_some()
+        || !scenario.policy.uses_profiles() && !scenario.policy.maps_tasks();
     let is_met = demand.is_always_met(&stage.machine, &scenario.budget);
     if is_known && scenario.outages.is_empty() && is_met {
         notes.push(demand.never_waits(""));
@@ -347,9 +369,8 @@ fn describe(
             "reference"
         );
     }
-    if let PolicySpec::Parm(_) = arguments.policy {
-        let drawn = "how jobs scale and answer to caps is drawn (--seed); no log says so";
-        text += &format!("{:>12}  {drawn}\n", "assumed");
+    for assumed in &answer.assumed {
+        text += &format!("{:>12}  {assumed}\n", "assumed");
     }
     if let Some(profiles) = &answer.profiles {
         text += &format!("{:>12}  {profiles}\n", "profiles");

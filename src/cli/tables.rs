@@ -62,16 +62,12 @@ impl Arguments {
     }
 }
 
-/// The profiles of an experiment, which is told their name, so that it says all it depends on. Where no
-/// workload could name an application, nobody has to be told which applications there are.
+/// The profiles of an experiment, which is told their name, so that it says all it depends on.
 pub(super) fn of_experiment(experiment: &mut Experiment) -> Result<Vec<Profile>, StoreError> {
     if !experiment.needs_profiles() {
         return Ok(Vec::new());
     }
-    let mut named = Arguments { profiles: experiment.profiles.clone() };
-    if !experiment.may_name_applications() {
-        named.profiles.get_or_insert_with(|| "cab".to_owned());
-    }
+    let named = Arguments { profiles: experiment.profiles.clone() };
     let profiles = named.load()?;
     experiment.profiles = Some(named.name().to_owned());
     Ok(profiles)

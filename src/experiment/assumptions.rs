@@ -3,14 +3,21 @@
 use crate::experiment::{Ready, Tried};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::stage;
 use crate::workload::Source;
 
 /// What is assumed in these runs, a sentence for each thing.
 pub fn assumptions(ready: &Ready<'_>, tried: &[Tried]) -> Vec<String> {
     let experiment = ready.experiment;
-    let machines = || (0..experiment.workloads.len()).map(|workload| ready.machine(workload, 0));
+    let workloads = || 0..experiment.workloads.len();
+    let mut said: Vec<String> = Vec::new();
+    for workload in workloads().filter(|workload| experiment.shares_ground(*workload)) {
+        let assumed = stage::assumed(&ready.grounds[workload].said, &ready.rules);
+        said.extend(assumed.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
+    }
+    let apart = || workloads().filter(|workload| !experiment.shares_ground(*workload));
+    let machines = || apart().map(|workload| ready.machine(workload, 0));
     let has = |wanted: fn(&PolicySpec) -> bool| experiment.policies.iter().any(wanted);
-    let mut said = Vec::new();
     if machines().any(|machine| machine.power_is_assumed) {
         let watts = Machine::ASSUMED_NODE_POWER;
         said.push(format!("a busy node draws {watts}; a machine file says what yours draws"));
@@ -19,7 +26,7 @@ pub fn assumptions(ready: &Ready<'_>, tried: &[Tried]) -> Vec<String> {
         let gears = "the gears of nodes, and how much jobs mind them, are the built-in ones";
         said.push(format!("{gears}; a machine file says what yours are"));
     }
-    if has(|policy| matches!(policy, PolicySpec::Parm(_))) {
+    if apart().count() > 0 && has(|policy| matches!(policy, PolicySpec::Parm(_))) {
         said.push(
             "under parm jobs run on other numbers of nodes than they ask for, which no other policy \
              here may do; how they scale is drawn from the seed, as no log says so"

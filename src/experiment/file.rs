@@ -20,8 +20,9 @@ use crate::experiment::ready::repeated;
 use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::stage::Rules;
 use crate::text;
-use crate::units::{Span, parse_decimal, parse_length};
+use crate::units::{Share, Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
 
 /// The file as written.
@@ -36,6 +37,10 @@ struct File {
     machine: Option<Spanned<Text>>,
     nodes: Option<List<u32>>,
     profiles: Option<Spanned<Text>>,
+    allow: Option<Spanned<Text>>,
+    believe: Option<Spanned<Text>>,
+    guard: Option<Spanned<Text>>,
+    applications: Option<Spanned<Text>>,
     outages: Option<Spanned<Text>>,
     jobs: Option<Spanned<Text>>,
     #[serde(default)]
@@ -161,6 +166,19 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         let named = reader.one(profiles, |text| Ok::<_, String>(reader.path(&text.0)))?;
         experiment.profiles = Some(named.value);
     }
+    if let Some(allow) = file.allow {
+        experiment.rules.allow = reader.one(allow, |text| text.0.parse())?.value;
+    }
+    if let Some(believe) = file.believe {
+        experiment.rules.believe = reader.one(believe, |text| text.0.parse())?.value;
+    }
+    if let Some(guard) = file.guard {
+        experiment.rules.guard = reader.one(guard, |text| parse_guard(&text.0))?.value;
+    }
+    if let Some(applications) = file.applications {
+        let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
+        experiment.applications = Some(reader.one(applications, path)?);
+    }
     if let Some(outages) = file.outages {
         let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
         experiment.outages = Some(reader.one(outages, path)?);
@@ -225,6 +243,15 @@ impl Reader<'_> {
     }
 }
 
+/// Reads the share of a budget that is kept back.
+pub fn parse_guard(text: &str) -> Result<Share, AnyError> {
+    let share: Share = text.parse()?;
+    match share < Share::WHOLE {
+        true => Ok(share),
+        false => Err("nothing would be left of the budget; write a share such as 5%".into()),
+    }
+}
+
 /// Reads the threshold of the bounded slowdown: a number of seconds, or a length of time with its unit.
 pub fn parse_threshold(text: &str) -> Result<Span, AnyError> {
     let span = match parse_decimal(text.trim(), 1000) {
@@ -275,6 +302,19 @@ pub fn write(experiment: &Experiment) -> String {
     }
     if let Some(profiles) = &experiment.profiles {
         line("profiles", quoted(&existing(profiles)));
+    }
+    let (Rules { allow, believe, guard, .. }, usual) = (&experiment.rules, Rules::default());
+    if *allow != usual.allow {
+        line("allow", quoted(&allow.to_string()));
+    }
+    if *believe != usual.believe {
+        line("believe", quoted(&believe.to_string()));
+    }
+    if *guard != usual.guard {
+        line("guard", quoted(&guard.to_string()));
+    }
+    if let Some(applications) = &experiment.applications {
+        line("applications", quoted(&absolute(&applications.value)));
     }
     if let Some(outages) = &experiment.outages {
         line("outages", quoted(&absolute(&outages.value)));

@@ -154,6 +154,10 @@ pub struct Row {
     pub jobs: Spread,
     /// How many of them did not complete: turned away, killed, given up or left waiting.
     pub undone: Spread,
+    /// How many jobs were killed because the policy believed that they would take less time; the mean.
+    pub killed_by_belief: f64,
+    /// The share of the time in which more was drawn than the budget allows; the mean.
+    pub over_budget: f64,
     /// Each figure of [`Figure::ALL`], and whether it is the best.
     pub figures: [Option<(Spread, bool)>; Figure::ALL.len()],
 }
@@ -175,6 +179,11 @@ impl Row {
             runs: summaries.len(),
             jobs: spread(&|summary| Some(summary.jobs as f64))?,
             undone: spread(&|summary| Some((summary.jobs - summary.completed) as f64))?,
+            killed_by_belief: spread(&|summary| Some(summary.killed_by_belief as f64))?.mean,
+            over_budget: spread(&|summary| {
+                Some(summary.over_budget_s / summary.makespan_s.max(f64::MIN_POSITIVE))
+            })?
+            .mean,
             figures: Figure::ALL
                 .map(|figure| spread(&|summary| figure.of(summary)).map(|spread| (spread, false))),
         })

@@ -10,20 +10,24 @@ use std::sync::{Arc, Mutex};
 use crate::budget::Budget;
 use crate::experiment::ranking::{Ranking, rankings_apart};
 use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place, Tried};
+use crate::freedom::Freedoms;
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::sim::Outages;
-use crate::stage::{Demand, Stage, machine_of};
+use crate::stage::{Demand, Rules, Stage, machine_of};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
 use crate::workload::{Given, Workload};
+use crate::world::{Names, catalogue};
 
 /// An experiment in which nothing is wrong.
 pub struct Ready<'a> {
     /// What was asked for.
     pub experiment: &'a Experiment,
     pub(super) profiles: &'a [Profile],
+    /// What policies may do and believe, and which applications executables are.
+    pub(super) rules: Rules,
     usual: UsualTimes,
     pub(super) grounds: Vec<Ground>,
     pub(super) cells: Vec<Cell>,
@@ -32,6 +36,8 @@ pub struct Ready<'a> {
 
 /// What a workload runs on.
 pub(super) struct Ground {
+    /// The machine as somebody described it.
+    pub(super) said: Machine,
     /// The machine that shares of the budget are of.
     pub(super) machine: Machine,
     /// The same with each number of nodes.
@@ -92,9 +98,15 @@ impl<'a> Ready<'a> {
             let why = format!("'{policy}' is given twice; keep one");
             return Err(Place::Option("--policy").error(why));
         }
+        let mut rules = experiment.rules.clone();
+        if let Some(named) = &experiment.applications {
+            let names = Names::read(&named.value, &catalogue::applications());
+            rules.names = Some(Arc::new(names.map_err(|why| named.place.error(why))?));
+        }
         let mut ready = Ready {
             experiment,
             profiles,
+            rules,
             usual: UsualTimes(profiles.iter().map(Profile::usual_times).collect()),
             grounds: Vec::new(),
             cells: experiment.cells(),
@@ -173,7 +185,14 @@ impl<'a> Ready<'a> {
     /// Whether a policy takes the nodes and times of jobs from profiles, and not from the workload.
     pub(super) fn is_profiled(&self, workload: usize, policy: usize) -> bool {
         let source = &self.experiment.workloads[workload].value.source;
-        self.experiment.policies[policy].uses_profiles() && !source.needs_applications()
+        self.experiment.policies[policy].uses_profiles()
+            && !source.needs_applications()
+            && !self.experiment.shares_ground(workload)
+    }
+
+    /// What a policy makes use of: what it wants, as far as that is allowed.
+    pub fn freedoms(&self, policy: usize) -> Freedoms {
+        self.experiment.policies[policy].wants() & self.rules.allow
     }
 
     /// The policies in order, for each workload, number of nodes and budget.
@@ -195,6 +214,10 @@ impl<'a> Ready<'a> {
             Some(machine) => machine,
             None => machine_of(&jobs).map_err(|why| load.place.error(why))?,
         };
+        let (said, machine) = match experiment.shares_ground(workload) {
+            true => (machine.clone(), machine.filled_in(1)),
+            false => (machine.clone(), machine),
+        };
         let sized = |nodes: &Named<u32>| {
             machine.with_nodes(nodes.value).map_err(|why| nodes.place.error(why))
         };
@@ -213,7 +236,7 @@ impl<'a> Ready<'a> {
             None => Ok(Outages::default()),
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
-        Ok(Ground { machine, sizes, budgets, demand, outages })
+        Ok(Ground { said, machine, sizes, budgets, demand, outages })
     }
 
     /// The machine that a workload is made for, if it is known without it.
@@ -254,7 +277,8 @@ impl<'a> Ready<'a> {
         let source = &self.experiment.workloads[cell.workload].value.source;
         let seed = source.heeds_seed().then_some((cell.seed, cell.budget));
         // Where profiles say how long jobs run, the log's run times are nobody's estimates.
-        let raises = !self.experiment.enforce_limits && !policy.uses_profiles();
+        let is_profiled = policy.uses_profiles() && !self.experiment.shares_ground(cell.workload);
+        let raises = !self.experiment.enforce_limits && !is_profiled;
         (cell.workload, cell.size, seed, raises)
     }
 }

@@ -6,8 +6,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::experiment::assumptions::assumptions;
+use crate::experiment::gains::{self, Gain, Gains};
 use crate::experiment::ranking::Ranking;
 use crate::experiment::{Figure, Outcome, Ready, Tried};
+use crate::freedom::{Freedom, Freedoms};
 
 /// All results as one object: the rankings, each run, and what they rest on.
 pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
@@ -34,6 +36,12 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         object.insert("runs".to_owned(), row.runs.into());
         object.insert("jobs".to_owned(), json(&row.jobs));
         object.insert("undone".to_owned(), json(&row.undone));
+        object.insert("killed_by_belief".to_owned(), json(&row.killed_by_belief));
+        object.insert("over_budget".to_owned(), json(&row.over_budget));
+        if experiment.shares_ground(cell.workload) {
+            let uses = ready.freedoms(row.policy).iter().map(Freedom::name);
+            object.insert("uses".to_owned(), uses.collect::<Vec<_>>().into());
+        }
         for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
             let value = match value {
                 Some((spread, is_best)) => serde_json::json!({
@@ -58,6 +66,30 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
         "apart": ranking.apart.iter().enumerate().map(row).collect::<Vec<_>>(),
         "cannot_run": cannot.collect::<Vec<_>>(),
+    })
+}
+
+/// What freedoms and knowledge buy, as one object.
+pub fn gains(ready: &Ready<'_>, gains: &Gains) -> Value {
+    let experiment = ready.experiment;
+    let value = |value: Option<gains::Value>| match value {
+        Some(value) => serde_json::json!({ "figure": value.figure, "undone": value.undone }),
+        None => Value::Null,
+    };
+    let row = |gain: &Gain| {
+        serde_json::json!({
+            "policy": experiment.policies[gain.policy].to_string(),
+            "by_freedom": gain.course().into_iter().map(value).collect::<Vec<_>>(),
+            "by_belief": gain.by_belief.into_iter().map(value).collect::<Vec<_>>(),
+        })
+    };
+    serde_json::json!({
+        "workload": experiment.workload_name(gains.workload),
+        "budget": experiment.budget_name(gains.budget),
+        "figure": experiment.rank_by.name(),
+        "allowed": gains.steps.iter().map(Freedoms::to_string).collect::<Vec<_>>(),
+        "beliefs": gains::BELIEFS.map(|believe| believe.to_string()),
+        "rows": gains.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
 

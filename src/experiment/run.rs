@@ -7,6 +7,7 @@
 //! last. A result that is in the cache is taken from there. That a policy has no use for a workload is not
 //! a mistake: such cells end with the reason.
 
+use std::fmt::Debug;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,7 @@ use crate::policy::PolicySpec;
 use crate::report::Absent;
 use crate::report::digest::Digest;
 use crate::scenario::Scenario;
-use crate::stage::{Models, Stage};
+use crate::stage::{Ground, Models, Rules, Stage};
 
 /// What came of one cell.
 #[derive(Clone, Debug)]
@@ -229,13 +230,29 @@ impl Ready<'_> {
         let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
         let stage = &loaded.stage;
         let budget = self.grounds[cell.workload].budgets[cell.budget].clone();
-        let models = match stage.models(&policy, self.profiles, None) {
-            Ok(models) => models,
-            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
-        };
-        let scenario = match stage.scenario(policy, budget, models.as_ref(), self.profiles) {
-            Ok(scenario) => scenario,
-            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
+        let cannot = |why: String| done(Outcome::CannotRun(why), false);
+        let (ground, belief, models);
+        let scenario = if self.experiment.shares_ground(cell.workload) {
+            let jobs = stage.workload.jobs();
+            ground = match Ground::new(&stage.machine, &stage.workload, &self.rules, cell.seed) {
+                Ok(ground) => ground,
+                Err(why) => return cannot(why.to_string()),
+            };
+            belief = match ground.belief(&policy, &stage.machine, jobs) {
+                Ok(belief) => belief,
+                Err(why) => return cannot(why.to_string()),
+            };
+            models = None;
+            stage.on_ground(policy, budget, &ground, belief.as_ref())
+        } else {
+            models = match stage.models(&policy, self.profiles, None) {
+                Ok(models) => models,
+                Err(why) => return cannot(why.to_string()),
+            };
+            match stage.scenario(policy, budget, models.as_ref(), self.profiles) {
+                Ok(scenario) => scenario,
+                Err(why) => return cannot(why.to_string()),
+            }
         };
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
         let scenario = Scenario {
@@ -245,7 +262,9 @@ impl Ready<'_> {
             outages: self.grounds[cell.workload].outages[cell.size].clone(),
             ..scenario
         };
-        let entry = manner.cache.map(|cache| (cache, key(cache, &scenario, &loaded.hash, &models)));
+        let rules = scenario.world.map(|_| &self.rules);
+        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, &models, rules));
+        let entry = manner.cache.map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
             return done(Outcome::Ran(known), true);
@@ -272,7 +291,13 @@ impl Ready<'_> {
 }
 
 /// The name of a scenario's result. All that the result depends on has to be in it.
-fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Models>) -> Key {
+fn key(
+    cache: &Cache,
+    scenario: &Scenario<'_>,
+    stage: &str,
+    models: &Option<Models>,
+    rules: Option<&Rules>,
+) -> Key {
     let Scenario {
         machine: _,
         plain_machine: _,
@@ -280,9 +305,10 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Mode
         policy,
         model: _,
         truth: _,
-        // Comparisons have none yet.
-        world: _,
+        // It is made from the jobs, the machine, the rules and the seed.
+        world,
         budget,
+        guard,
         // The workload brings its site, and comparisons count no energy.
         site: _,
         energy: _,
@@ -292,8 +318,10 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, models: &Option<Mode
         bsld_threshold,
         keep_power: _,
     } = scenario;
-    let seed = PolicySpec::heeds_seed(policy).then_some(seed);
-    cache.key(&[&stage, models, policy, budget, outages, events, &seed, bsld_threshold])
+    let seed = (world.is_some() || PolicySpec::heeds_seed(policy)).then_some(seed);
+    let parts: [&dyn Debug; 10] =
+        [&stage, models, &rules, policy, budget, guard, outages, events, &seed, bsld_threshold];
+    cache.key(&parts)
 }
 
 /// A worker that panicked leaves what it held as it was; the others go on.

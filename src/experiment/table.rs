@@ -14,13 +14,13 @@ const BEST: char = '*';
 /// through it.
 pub fn whole(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
     let mut text = heading(ready, ranking);
-    text += &table(ready, &ranking.rows, emphasis);
+    text += &table(ready, ranking.cell.workload, &ranking.rows, emphasis);
     if !ranking.apart.is_empty() {
         text += &format!(
             "not ranked with these: nodes and times of jobs are those of the profiles in {}\n",
             ready.profiles_name()
         );
-        text += &table(ready, &ranking.apart, &str::to_owned);
+        text += &table(ready, ranking.cell.workload, &ranking.apart, &str::to_owned);
     }
     text.push('\n');
     text
@@ -39,12 +39,58 @@ fn heading(ready: &Ready<'_>, ranking: &Ranking) -> String {
     format!("{} on {}, {budget}\n", ready.experiment.workload_name(cell.workload), machine.name)
 }
 
-fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> String {
+/// What happens where beliefs are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extra {
+    Killed,
+    OverBudget,
+}
+
+impl Extra {
+    const ALL: [Extra; 2] = [Extra::Killed, Extra::OverBudget];
+
+    fn heading(self) -> &'static str {
+        match self {
+            Extra::Killed => "killed",
+            Extra::OverBudget => "over budget",
+        }
+    }
+
+    fn is_there(self, row: &Row) -> bool {
+        match self {
+            Extra::Killed => row.killed_by_belief > 0.0,
+            Extra::OverBudget => row.over_budget > 0.0,
+        }
+    }
+
+    fn value(self, row: &Row) -> String {
+        match self {
+            _ if !self.is_there(row) => "-".to_owned(),
+            Extra::Killed => format!("{:.0}", row.killed_by_belief.ceil()),
+            Extra::OverBudget => format!("{:.1} %", row.over_budget * 100.0),
+        }
+    }
+}
+
+fn table(
+    ready: &Ready<'_>,
+    workload: usize,
+    rows: &[Row],
+    emphasis: &dyn Fn(&str) -> String,
+) -> String {
     let by = ready.experiment.rank_by;
     let figures: Vec<Figure> =
         [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
     let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
     headings.extend(figures.iter().map(|figure| (figure.name(), Side::Right)));
+    // Rare enough to have no column where it did not happen.
+    let extra: Vec<Extra> =
+        Extra::ALL.into_iter().filter(|extra| rows.iter().any(|row| extra.is_there(row))).collect();
+    headings.extend(extra.iter().map(|extra| (extra.heading(), Side::Right)));
+    let is_shared = ready.experiment.shares_ground(workload);
+    if is_shared {
+        headings.push(("uses", Side::Left));
+    }
     let rows: Vec<Vec<String>> = rows
         .iter()
         .enumerate()
@@ -52,6 +98,10 @@ fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> 
             let name = ready.experiment.policies[row.policy].to_string();
             let mut cells = vec![(place + 1).to_string(), name, completed(row)];
             cells.extend(figures.iter().map(|figure| value(row, *figure)));
+            cells.extend(extra.iter().map(|extra| extra.value(row)));
+            if is_shared {
+                cells.push(ready.freedoms(row.policy).to_string());
+            }
             cells
         })
         .collect();
@@ -82,19 +132,29 @@ fn value(row: &Row, figure: Figure) -> String {
     shown(figure, spread) + if is_best { "*" } else { " " }
 }
 
-fn shown(figure: Figure, spread: Spread) -> String {
-    let (unit, size) = match figure {
+/// A value with its unit.
+pub(super) fn amount(figure: Figure, value: f64) -> String {
+    shown(figure, Spread { mean: value, deviation: None })
+}
+
+/// The unit that suits a value, and its size.
+pub fn unit(figure: Figure, value: f64) -> (String, f64) {
+    match figure {
         Figure::Turnaround | Figure::Wait | Figure::Makespan => {
-            let (unit, size) = time_unit(spread.mean);
+            let (unit, size) = time_unit(value);
             (unit.to_owned(), size)
         }
         Figure::Energy => {
-            let (prefix, size) = prefix(spread.mean);
+            let (prefix, size) = prefix(value);
             (format!("{prefix}J"), size)
         }
         Figure::Utilisation => ("%".to_owned(), 0.01),
         Figure::Slowdown => (String::new(), 1.0),
-    };
+    }
+}
+
+fn shown(figure: Figure, spread: Spread) -> String {
+    let (unit, size) = unit(figure, spread.mean);
     let mut text = format!("{:.1}", spread.mean / size);
     if let Some(deviation) = spread.deviation {
         text += &format!(" ±{:.1}", deviation / size);
@@ -139,6 +199,10 @@ pub fn legend(ready: &Ready<'_>) -> String {
     );
     if experiment.seeds.len() > 1 {
         text += "; ± the standard deviation over seeds, where they matter";
+    }
+    if (0..experiment.workloads.len()).any(|workload| experiment.shares_ground(workload)) {
+        text += "\nuses: what the policy does to jobs beyond starting them as asked; killed: jobs that took \
+                 longer than it believed; over budget: the time in which they drew more than it believed";
     }
     text + "\n"
 }

@@ -184,28 +184,41 @@ impl Running {
 
     #[inline]
     pub(super) fn remove(&mut self, until: Instant, job: JobId) -> Option<Holding> {
+        let (at, place) = self.place_of(until, job)?;
+        let block = &mut self.blocks[at];
+        let holding = block.holdings.remove(place);
+        block.nodes -= holding.nodes;
+        block.power -= holding.power;
+        if block.holdings.is_empty() && self.blocks.len() > 1 {
+            self.blocks.remove(at);
+        }
+        self.len -= 1;
+        Some(holding)
+    }
+
+    /// What a job holds that is expected back then.
+    pub(super) fn find(&self, until: Instant, job: JobId) -> Option<&Holding> {
+        let (at, place) = self.place_of(until, job)?;
+        self.blocks[at].holdings.get(place)
+    }
+
+    /// The block of a holding, and its place there.
+    #[inline]
+    fn place_of(&self, until: Instant, job: JobId) -> Option<(usize, usize)> {
         if self.blocks.is_empty() {
             return None;
         }
         // Those that end at the same instant stand together, but not in any order.
         for at in self.block_of(until)..self.blocks.len() {
-            let block = &mut self.blocks[at];
-            let first = block.holdings.partition_point(|other| other.until < until);
-            let together = block.holdings[first..].iter().take_while(|other| other.until == until);
-            let Some(place) = together.map(|other| other.job).position(|other| other == job) else {
-                if first < block.holdings.len() && block.holdings[first].until > until {
-                    return None;
-                }
-                continue;
-            };
-            let holding = block.holdings.remove(first + place);
-            block.nodes -= holding.nodes;
-            block.power -= holding.power;
-            if block.holdings.is_empty() && self.blocks.len() > 1 {
-                self.blocks.remove(at);
+            let holdings = &self.blocks[at].holdings;
+            let first = holdings.partition_point(|other| other.until < until);
+            let together = holdings[first..].iter().take_while(|other| other.until == until);
+            if let Some(place) = together.map(|other| other.job).position(|other| other == job) {
+                return Some((at, first + place));
             }
-            self.len -= 1;
-            return Some(holding);
+            if first < holdings.len() && holdings[first].until > until {
+                return None;
+            }
         }
         None
     }

@@ -1,5 +1,6 @@
 //! What the ledger refuses.
 
+use crate::freedom::Freedom;
 use crate::units::{Instant, JobId, Joules, NodeId, Watts};
 
 /// A claim that cannot be met. The ledger is as it was before.
@@ -26,6 +27,16 @@ pub enum Violation {
         nodes: u32,
         /// The power claimed.
         power: Watts,
+    },
+    /// That may not be done to the job.
+    #[error(
+        "{job} was decided about in a way that is not allowed: it takes the freedom '{needed}'"
+    )]
+    NotAllowed {
+        /// Which job.
+        job: JobId,
+        /// What it would take.
+        needed: Freedom,
     },
     /// There are not enough free nodes.
     #[error("{job} was to get {asked} nodes, but {free} are free")]

@@ -90,7 +90,7 @@ impl Controller {
         let limit = limited(self.budget().at(ledger.now()));
         PowerState {
             limit,
-            base: self.setup().machine.base_power,
+            base: self.setup().machine.floor(),
             held: ledger.held(),
             free: limit.map(|limit| limit.saturating_sub(ledger.power())),
             set_by_operator: self.budget_is_an_operators(),

@@ -441,7 +441,7 @@ impl Controller {
             self.limit = Some(limit);
             self.must_ask = true;
             let power = (limit != Watts::UNLIMITED).then(|| limit.milliwatts());
-            let base = self.setup.machine.base_power.milliwatts();
+            let base = self.setup.machine.floor().milliwatts();
             self.note(now, Happening::Limit { power, base });
         }
     }

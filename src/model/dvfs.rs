@@ -163,7 +163,7 @@ impl Dvfs {
         oversized: Oversized,
     ) -> Self {
         let top = machine.gearbox.top().ghz;
-        let gears = machine.gearbox.node_powers(machine.node_power);
+        let gears = machine.gearbox.node_powers(machine.added_power());
         let steps: Vec<Step> = gears
             .iter()
             .map(|(gear, node_power)| Step {

@@ -15,7 +15,7 @@ pub struct Rigid {
 impl Rigid {
     /// Jobs whose nodes draw what the machine's nodes draw when busy.
     pub fn on(machine: &Machine) -> Self {
-        let rung = [Rung { node_power: machine.node_power, stretch: Stretch::NONE }];
+        let rung = [Rung { node_power: machine.added_power(), stretch: Stretch::NONE }];
         Rigid { rung, cores: machine.processors_per_node }
     }
 }

@@ -69,29 +69,17 @@ impl FromStr for Believe {
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// It cannot do without what is not allowed.
-    #[error("{policy} cannot do without {missing}; allow that, or leave the policy out")]
+    #[error("it cannot do without {missing}; allow that (--allow), or leave the policy out")]
     NotAllowed {
-        /// Which policy.
-        policy: PolicySpec,
         /// What it needs.
         missing: Freedoms,
     },
     /// Its belief cannot be made.
-    #[error("{policy}: {why}")]
-    NoFit {
-        /// Which policy.
-        policy: PolicySpec,
-        /// Why.
-        why: Box<NoFit>,
-    },
+    #[error("its belief cannot be fitted to these jobs: {0}")]
+    NoFit(Box<NoFit>),
     /// No curves can be made.
-    #[error("{policy}: the curves of nodes: {why}")]
-    NoCurves {
-        /// Which policy.
-        policy: PolicySpec,
-        /// Why.
-        why: CurveError,
-    },
+    #[error("the curves of nodes: {0}")]
+    NoCurves(CurveError),
 }
 
 /// Where policies meet: a world, what there is to choose from, and the jobs.
@@ -127,9 +115,10 @@ impl PolicySpec {
 
     /// What it cannot do without.
     pub fn needs(&self) -> Freedoms {
-        use Freedom::{Caps, Nodes};
+        use Freedom::{Caps, Nodes, Recaps};
         Freedoms::of(match self {
-            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => &[Caps, Nodes],
+            PolicySpec::Ppartition(_) => &[Caps, Recaps, Nodes],
+            PolicySpec::Uniform(_) => &[Caps, Nodes],
             PolicySpec::Utility(_) => &[Nodes],
             _ => &[],
         })
@@ -143,7 +132,7 @@ impl PolicySpec {
     pub fn belief(&self, ground: &Ground<'_>, believe: Believe) -> Result<Box<dyn Model>, Unfit> {
         let missing = self.needs() - ground.choices.freedoms;
         if !missing.is_empty() {
-            return Err(Unfit::NotAllowed { policy: *self, missing });
+            return Err(Unfit::NotAllowed { missing });
         }
         let freedoms = ground.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..ground.choices.clone() };
@@ -167,7 +156,7 @@ impl PolicySpec {
     /// What it was published with.
     fn published(&self, ground: &Ground<'_>, choices: &Choices) -> Result<Knowledge, Unfit> {
         let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
-        let no_fit = |why| Unfit::NoFit { policy: *self, why: Box::new(why) };
+        let no_fit = |why| Unfit::NoFit(Box::new(why));
         let with = |margin, laws, holds| Knowledge { margin, ..self.knowing(laws, holds) };
         let fitted = |laws, holds| with(MARGIN_OF_FITS, laws, holds);
         let measured = |laws, holds| with(MARGIN_OF_MEASUREMENTS, laws, holds);
@@ -198,15 +187,17 @@ impl PolicySpec {
         believe: Believe,
     ) -> Result<Box<dyn Model>, Unfit> {
         let curves = fit::curves(&ground.world, choices);
-        let curves = curves.map_err(|why| Unfit::NoCurves { policy: *self, why })?;
+        let curves = curves.map_err(Unfit::NoCurves)?;
         let assigned = ground.world.assigned();
         let jobs = (0..ground.jobs.len() as u32).map(JobId);
         let of_jobs = jobs.map(|job| assigned.application(job) as u32).collect();
         let rated = choices.node.added(choices.node.highest);
         let curves = Varied::assigned(Arc::new(curves), rated, of_jobs);
         Ok(Box::new(match believe {
-            Believe::Exact => OnNamed::in_world(curves, ground.world.clone()),
-            Believe::Published | Believe::Rated => OnNamed::curves(curves, MARGIN_OF_MEASUREMENTS),
+            Believe::Exact => OnNamed::in_world(curves, ground.world.clone(), choices.freedoms),
+            Believe::Published | Believe::Rated => {
+                OnNamed::curves(curves, MARGIN_OF_MEASUREMENTS, choices.freedoms, assigned.clone())
+            }
         }))
     }
 

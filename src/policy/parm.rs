@@ -33,6 +33,7 @@ pub use spec::{Flexibility, ParmSpec, Window};
 
 use std::collections::BTreeMap;
 
+use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::{Decision, Policy, View};
@@ -154,8 +155,10 @@ impl Parm {
     }
 
     /// Whether the number of nodes of a running job may change now.
-    fn may_move(&self, running: &Running, now: Instant) -> bool {
-        self.spec.flexibility == Flexibility::Malleable && running.may_move(now, self.spec.guard)
+    fn may_move(&self, options: &Options, running: &Running, now: Instant) -> bool {
+        self.spec.flexibility == Flexibility::Malleable
+            && options.freedoms.has(Freedom::Resizes)
+            && running.may_move(now, self.spec.guard)
     }
 
     /// The places among its options that a running job is offered: on as many nodes as it has, and on
@@ -166,7 +169,8 @@ impl Parm {
         job: JobId,
         running: &'a Running,
     ) -> impl Iterator<Item = usize> + 'a {
-        let (options, may_move) = (&self.options[&job], self.may_move(running, view.now));
+        let options = &self.options[&job];
+        let may_move = self.may_move(options, running, view.now);
         let from = running.point.nodes;
         // Points on the same nodes stand side by side.
         let mut known = (from, Span::ZERO);
@@ -183,6 +187,7 @@ impl Parm {
             (is_full || options.is_needed(&running.point, *place))
                 && options.leads_to(&running.point, point)
                 && (point.nodes == from || may_move && pays(point))
+                && options.may_have_cap(&running.point, point)
         });
         offered.map(|(place, _)| place)
     }
@@ -207,8 +212,9 @@ impl Parm {
         }
         let pause = self.longest_pause(view);
         let left = self.going().map(|(job, running)| {
-            let pause = if self.may_move(running, view.now) { pause } else { Span::ZERO };
-            running.longest(&self.options[job], view.now) + pause
+            let options = &self.options[job];
+            let may_move = self.may_move(options, running, view.now);
+            running.longest(options, view.now) + if may_move { pause } else { Span::ZERO }
         });
         let running = self.going().count();
         let new = self.program.jobs()[running..].iter().map(|job| self.options[job].longest);
@@ -337,12 +343,15 @@ impl Parm {
             return Vec::new();
         }
         let least = |(job, running): (&JobId, &Running)| {
-            let may_move = self.may_move(running, view.now);
-            let points = self.options[job].points.iter();
+            let options = &self.options[job];
+            let may_move = self.may_move(options, running, view.now);
+            let points = options.points.iter();
             let may = |point: &&OperatingPoint| {
                 let is_near = point.nodes == running.point.nodes
                     || may_move && point.nodes < running.point.nodes;
-                is_near && self.options[job].leads_to(&running.point, point)
+                is_near
+                    && options.leads_to(&running.point, point)
+                    && options.may_have_cap(&running.point, point)
             };
             let least = points.filter(may).min_by_key(|point| point.power);
             (*job, least.copied().unwrap_or(running.point))

@@ -29,6 +29,7 @@ mod spec;
 
 pub use spec::{First, PpartitionSpec, Sharing};
 
+use crate::freedom::Freedom;
 use crate::model::{Caps, NodeCap, Varied};
 use crate::policy::three_queues::{Kind, ThreeQueues};
 use crate::policy::{Decision, DropReason, Policy, View};
@@ -85,6 +86,9 @@ impl Ppartition {
 
     /// The fewest processors that a job starts on where there is so much power for all.
     fn fewest(&self, varied: &Varied, power: Watts, kind: Kind) -> usize {
+        if !kind.is_moldable {
+            return kind.nodes as usize;
+        }
         // Of what it asks for, or of all that can run at once if those are fewer: nobody waits for what
         // never comes.
         let fed = u32::try_from(varied.fed(kind.application, power)).unwrap_or(u32::MAX);
@@ -115,7 +119,7 @@ impl Ppartition {
 
     /// How a job could be let in, if it can.
     fn admission(&mut self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
-        let Kind { application, nodes } = kind;
+        let Kind { application, nodes, .. } = kind;
         let fewest = self.fewest(varied, power, kind);
         let curves = varied.curves(application);
         let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
@@ -231,7 +235,9 @@ fn portion(power: Watts, part: u64, whole: u64) -> Watts {
 
 /// What makes a job like others.
 pub(super) fn kind(view: &View<'_>, varied: &Varied, job: JobId) -> Kind {
-    Kind { nodes: view.job(job).nodes, application: varied.application(job) }
+    let asked = view.job(job);
+    let is_moldable = view.model.freedoms(job, asked).has(Freedom::Sizes);
+    Kind { nodes: asked.nodes, application: varied.application(job), is_moldable }
 }
 
 /// The power that jobs can rely on, now and under every limit to come.

@@ -149,6 +149,8 @@ impl Queueing {
 pub(super) struct Kind {
     pub(super) nodes: u32,
     pub(super) application: usize,
+    /// Whether they may also run on fewer nodes than they ask for.
+    pub(super) is_moldable: bool,
 }
 
 /// The jobs that wait.
@@ -247,7 +249,7 @@ mod tests {
 
     fn order(rule: Rule, sizes: &[u32], refused: &[u32]) -> Vec<u32> {
         let mut queues = ThreeQueues::new(Queueing { rule, ..Queueing::default() });
-        let kind = |nodes| Kind { nodes, application: 0 };
+        let kind = |nodes| Kind { nodes, application: 0, is_moldable: true };
         for (job, nodes) in (0..).zip(sizes) {
             queues.insert(JobId(job), kind(*nodes));
         }

@@ -9,7 +9,7 @@ use std::slice;
 use crate::metrics::Subject;
 use crate::report::digest::Digest;
 use crate::report::html::page;
-use crate::report::pictures::pictures;
+use crate::report::pictures::{Picture, pictures};
 use crate::report::{
     Table, caps_table, changes_table, jobs_table, power_table, write_caps, write_changes,
     write_jobs, write_parquet, write_power, write_schedule,
@@ -100,10 +100,15 @@ pub fn write_folder(
 }
 
 /// Writes the [pictures] of these runs into a folder, which is made if need be: all of them or none.
-pub fn write_pictures(folder: &Path, digests: &[Digest]) -> Result<(), ReportError> {
+pub fn write_pictures(
+    folder: &Path,
+    digests: &[Digest],
+    more: &[Picture],
+) -> Result<(), ReportError> {
     make_folder(folder)?;
     let files: Result<Vec<Unfinished>, ReportError> = pictures(digests)
         .iter()
+        .chain(more)
         .map(|picture| {
             let path = folder.join(&picture.name);
             path.parent().map_or(Ok(()), make_folder)?;

@@ -56,6 +56,23 @@ pub struct Beside {
     pub ranked_by: RankedBy,
     /// What a reader has to know.
     pub notes: Vec<String>,
+    /// Tables beside those of the runs.
+    pub tables: Vec<Aside>,
+}
+
+/// A table beside those of the runs, perhaps with a picture.
+#[derive(Clone, Debug)]
+pub struct Aside {
+    /// What it asks.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// The headings of its columns.
+    pub headings: Vec<String>,
+    /// Its rows, each beginning with what it is about.
+    pub rows: Vec<Vec<String>>,
+    /// A picture of it, in SVG.
+    pub picture: Option<String>,
 }
 
 /// The same, with more to say.
@@ -74,6 +91,7 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
             "<section class=\"case\" data-case=\"{place}\">\n{heading}{best}{ranking}{figures}</section>\n"
         );
     }
+    tables.extend(beside.tables.iter().map(tables::aside));
     let scripts = SCRIPTS.concat();
     let parts = [
         ("TITLE", escaped(title)),

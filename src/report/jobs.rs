@@ -32,7 +32,7 @@ pub(super) fn reason(state: State) -> Option<&'static str> {
 pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
     out.write_all(HEADING)?;
     let machine = subject.machine;
-    let mut gears = machine.gearbox.node_powers(machine.node_power);
+    let mut gears = machine.gearbox.node_powers(machine.added_power());
     gears.retain(|_| subject.has_gears);
     let mut line = Line::new();
     let rows = subject.workload.jobs().iter().zip(&run.records);
@@ -137,6 +137,7 @@ mod tests {
             budget: &budget,
             bsld_threshold: Span::from_secs(1),
             has_gears: true,
+            has_reference: true,
         };
         let mut csv = Vec::new();
         write_jobs(&mut csv, &subject, &run).unwrap();

@@ -69,6 +69,51 @@ fn pictures_of(digests: &[Digest]) -> Vec<Picture> {
     pictures
 }
 
+/// Lines of several policies over the same steps, which have names.
+#[derive(Clone, Debug)]
+pub struct Course<'a> {
+    /// What it shows.
+    pub title: &'a str,
+    /// What goes up.
+    pub up: &'a str,
+    /// The steps, from left to right.
+    pub steps: &'a [String],
+    /// Each policy, with its values as far as it has any.
+    pub lines: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// A picture of it.
+pub fn course(course: &Course<'_>) -> String {
+    let values = || course.lines.iter().flat_map(|(_, values)| values.iter().flatten());
+    let Some(most) = values().copied().reduce(f64::max) else {
+        return empty(course.title, "No policy ran.");
+    };
+    // The names of steps stand where numbers would.
+    let last = course.steps.len().saturating_sub(1) as f64;
+    let ticks = course.steps.iter().enumerate().map(|(at, name)| (at as f64, name.clone()));
+    let across = ("", Scale::even(-0.4, last + 0.4).with_ticks(ticks.collect()));
+    let up = (course.up, Scale::up_to(most));
+    let mut frame = Frame::new(course.title, 440.0, across, up);
+    for (place, (_, values)) in course.lines.iter().enumerate() {
+        let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
+        let points: Vec<(f64, f64)> =
+            known.map(|(at, value)| (frame.x(at as f64), frame.y(value))).collect();
+        let dashes = ["", "stroke-dasharray=\"7 4\""][place / COLOURS.len() % 2];
+        frame.svg.line(&points, colour(place), &format!("stroke-width=\"2\" {dashes}"));
+        for (x, y) in points {
+            frame.svg.rectangle((x - 3.0, y - 3.0), (6.0, 6.0), colour(place));
+        }
+    }
+    let names: Vec<(&str, &str)> = course
+        .lines
+        .iter()
+        .enumerate()
+        .map(|(place, (name, _))| (name.as_str(), colour(place)))
+        .collect();
+    frame.key(&names);
+    frame.svg.finish(course.title)
+}
+
 fn picture(name: &str, svg: String) -> Picture {
     Picture { name: name.to_owned(), svg }
 }

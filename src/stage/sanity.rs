@@ -55,8 +55,8 @@ impl Demand {
 fn fed(machine: &Machine, budget: &Budget) -> u64 {
     let begin = Instant::ZERO;
     let later = budget.changes_after(begin).iter().map(|change| change.1);
-    let lowest = later.fold(budget.at(begin), Watts::min).saturating_sub(machine.base_power);
-    let fed = lowest.milliwatts() / machine.node_power.milliwatts().max(1);
+    let lowest = later.fold(budget.at(begin), Watts::min).saturating_sub(machine.floor());
+    let fed = lowest.milliwatts() / machine.added_power().milliwatts().max(1);
     fed.min(u64::from(machine.nodes))
 }
 

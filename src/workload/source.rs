@@ -289,6 +289,11 @@ impl Source {
         matches!(self, Source::Rmap(_))
     }
 
+    /// Whether the workload is tasks that come with their machines.
+    pub fn has_tasks(&self) -> bool {
+        matches!(self, Source::Essc(_) | Source::Tasks(_))
+    }
+
     /// Reads or makes the workload.
     pub fn load(&self, given: &Given<'_>) -> Result<Loaded, SourceError> {
         let made = |workload| Loaded { workload, intake: None, site: None, period: None };

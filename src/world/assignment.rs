@@ -4,10 +4,12 @@
 //! is drawn from a [`Mix`], by the seed and the executable, or by the user and the size of the request
 //! where there is no executable: the same program is always the same application.
 
+use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
+use crate::mixing::mixed;
 use crate::model::Beta;
 use crate::units::JobId;
-use crate::world::parts::mixed;
+use crate::world::Names;
 
 /// How common applications are: each with a weight, by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,14 +63,50 @@ impl Mix {
     }
 }
 
+/// What a job puts up with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shape {
+    /// It runs on the nodes it asks for.
+    Rigid,
+    /// It may start on others.
+    Moldable,
+    /// Its nodes may also change while it runs.
+    #[default]
+    Malleable,
+}
+
+impl Shape {
+    /// What may be done to such a job, if anything may be done to jobs.
+    pub fn allows(self) -> Freedoms {
+        use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
+        match self {
+            Shape::Rigid => Freedoms::of(&[Caps, Recaps, Nodes, Drops]),
+            Shape::Moldable => Freedoms::of(&[Caps, Recaps, Nodes, Drops, Sizes]),
+            Shape::Malleable => Freedoms::of(&[Caps, Recaps, Nodes, Drops, Sizes, Resizes]),
+        }
+    }
+
+    /// The shape that some random bits stand for: a quarter of all programs are rigid, and a quarter of
+    /// the others are malleable.
+    fn drawn(bits: u64) -> Self {
+        match bits >> 60 {
+            0..4 => Shape::Rigid,
+            4..7 => Shape::Malleable,
+            _ => Shape::Moldable,
+        }
+    }
+}
+
 /// Which application each job runs, and how much its time depends on frequency where its law leaves that
-/// to the job.
+/// to the job, and what it puts up with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assignment {
     /// By job; all run the first one if there are none.
     applications: Vec<u16>,
     /// By job; all depend on it fully if there are none.
     betas: Vec<Beta>,
+    /// By job; all put up with anything if there are none.
+    shapes: Vec<Shape>,
 }
 
 impl Assignment {
@@ -79,13 +117,33 @@ impl Assignment {
 
     /// Jobs run these applications, by their numbers.
     pub fn of(applications: Vec<u16>) -> Self {
-        Assignment { applications, betas: Vec::new() }
+        Assignment { applications, ..Assignment::default() }
     }
 
     /// Draws an application for each job.
     pub fn drawn(jobs: &[Job], mix: &Mix, seed: u64) -> Self {
         let applications = jobs.iter().map(|job| mix.draw(program(job, seed)) as u16);
         Assignment::of(applications.collect())
+    }
+
+    /// The same, but jobs whose executables are named run what the names say.
+    pub fn with_names(mut self, jobs: &[Job], names: &Names) -> Self {
+        for (place, job) in self.applications.iter_mut().zip(jobs) {
+            *place = names.of(job).unwrap_or(*place);
+        }
+        self
+    }
+
+    /// The same, with what each job puts up with drawn, too; a program always puts up with the same.
+    pub fn with_drawn_shapes(self, jobs: &[Job], seed: u64) -> Self {
+        let shapes = jobs.iter().map(|job| Shape::drawn(mixed(program(job, seed))));
+        Assignment { shapes: shapes.collect(), ..self }
+    }
+
+    /// What a job puts up with.
+    #[inline]
+    pub fn shape(&self, job: JobId) -> Shape {
+        self.shapes.get(job.index()).copied().unwrap_or_default()
     }
 
     /// The same, with how much the time of each job depends on frequency.

@@ -13,6 +13,8 @@
 //! here. And a job scales as one that asks for [`NODES`] nodes, whatever it asks for: on half as many
 //! nodes it is what that one is on half of those.
 
+use std::sync::LazyLock;
+
 use crate::model::pass::{self, Scaling};
 use crate::profile::cab::{self, Preset};
 use crate::variation::catalyst;
@@ -39,6 +41,12 @@ const SCALING: [(f64, f64); 5] = [(3.0, 0.5), (1.5, 0.5), (2.0, 1.0), (1.0, 1.0)
 
 /// All built-in applications, the families one after the other.
 pub fn applications() -> Vec<Application> {
+    // Sampling takes a while, and what is sampled is always the same.
+    static ALL: LazyLock<Vec<Application>> = LazyLock::new(sampled);
+    ALL.clone()
+}
+
+fn sampled() -> Vec<Application> {
     let mut all = Vec::new();
     let mut add = |name: &str, law: Result<Sampled, NotALaw>, coupling| {
         // That the closed forms are laws is what the tests of this file show.

@@ -8,7 +8,7 @@ use super::*;
 use crate::job::{ApplicationId, UserId};
 use crate::machine::{Gearbox, Machine};
 use crate::model::{Beta, Dvfs, Knowledge, Model, NodeCap, Oversized};
-use crate::units::Instant;
+use crate::units::{Instant, Share};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -109,7 +109,7 @@ fn coupling_says_who_waits_for_whom() {
 
 #[test]
 fn greedy_nodes_are_slower_under_a_cap() {
-    let parts = Parts::Unlike { spread: 0.08, seed: 7 };
+    let parts = Parts::Unlike { spread: Share::percent(8), seed: 7 };
     let world = world(parts.clone(), Coupling::Lockstep);
     let class = |node: u32| parts.class(NodeId(node));
     let greediest = (0..500).max_by_key(|node| class(*node)).unwrap();
@@ -129,7 +129,7 @@ fn greedy_nodes_are_slower_under_a_cap() {
 
 #[test]
 fn most_nodes_are_in_the_middle_and_stay_who_they_are() {
-    let parts = Parts::Unlike { spread: 0.08, seed: 1 };
+    let parts = Parts::Unlike { spread: Share::percent(8), seed: 1 };
     let greeds: Vec<f64> = (0..10_000).map(|node| parts.greed(parts.class(NodeId(node)))).collect();
     let mean = greeds.iter().sum::<f64>() / greeds.len() as f64;
     assert!((mean - 1.0).abs() < 0.003, "{mean}");
@@ -194,7 +194,7 @@ proptest! {
         caps in prop::collection::vec((0u32..2000, 41u32..=100), 1..30),
         asked in 8u32..40,
     ) {
-        let parts = Parts::Unlike { spread: 0.08, seed: 3 };
+        let parts = Parts::Unlike { spread: Share::percent(8), seed: 3 };
         let assigned = Assignment::of(vec![application as u16]);
         let world = World::new(node(), parts, catalogue::applications(), assigned);
         let mut named: Vec<NodeCap> = caps

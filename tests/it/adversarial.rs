@@ -68,6 +68,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
         budget: &budget,
         bsld_threshold: BSLD_THRESHOLD,
         has_gears: true,
+        has_reference: true,
     };
     let summary = Summary::of(&subject, &run);
     let accounted = summary.completed

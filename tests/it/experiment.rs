@@ -142,7 +142,7 @@ fn what_is_written_reproduces_itself() {
     write("lab/cluster.toml", "nodes = 64\n[power]\nnode = '350W'\n");
     write(
         "lab/exp.toml",
-        "policies = ['easy', 'pb-guided(lower=50%, beta=known)', 'rmap-naive']\n\
+        "policies = ['easy', 'pb-guided(lower=50%, beta=known)', 'uniform']\nallow = 'caps'\n\
          budgets = ['feed.csv', '60%']\nworkloads = ['lublin(jobs=60)']\nseeds = [3, 4]\n\
          machine = 'cluster.toml'\n",
     );
@@ -152,7 +152,8 @@ fn what_is_written_reproduces_itself() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.contains('\x1b'), "no colours where there is no terminal");
-        assert!(text.contains("cannot run on lublin(jobs=60): rmap-naive: "), "{text}");
+        let cannot = "cannot run on lublin(jobs=60): uniform: it cannot do without nodes";
+        assert!(text.contains(cannot), "{text}");
     };
     run("lab/exp.toml", "one");
     run("one/experiment.toml", "two");
@@ -162,9 +163,9 @@ fn what_is_written_reproduces_itself() {
     }
     let table = fs::read_to_string(folder.path().join("one/results.csv")).unwrap();
     assert!(table.starts_with("workload,budget,nodes,policy,seed,reason,"), "{table}");
-    // Three policies under two budgets with two seeds; rmap-naive has a reason instead of figures.
+    // Three policies under two budgets with two seeds; uniform has a reason instead of figures.
     assert_eq!(table.lines().count(), 1 + 3 * 2 * 2);
-    assert_eq!(table.lines().filter(|line| line.contains(",rmap-naive,")).count(), 4);
+    assert_eq!(table.lines().filter(|line| line.contains(",uniform,")).count(), 4);
     assert!(table.contains("\"pb-guided(lower=50%, beta=known)\""));
 }
 

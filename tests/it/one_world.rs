@@ -2,19 +2,19 @@
 //! wrong.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use busbar::belief::Choices;
 use busbar::budget::Budget;
 use busbar::freedom::{Freedom, Freedoms};
 use busbar::machine::Machine;
-use busbar::policy::{Believe, Ground, PolicySpec, Setting};
+use busbar::model::Model;
+use busbar::policy::{Believe, PolicySpec, Setting, Unfit};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
+use busbar::stage::{Ground, Rules};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
-use busbar::world::{Assignment, Node, Parts, World, catalogue};
+use busbar::world::Shape;
 
 const NODES: u32 = 256;
 
@@ -22,8 +22,6 @@ const NODES: u32 = 256;
 struct Demo {
     workload: Workload,
     machine: Machine,
-    world: Arc<World>,
-    node: Node,
 }
 
 impl Demo {
@@ -31,34 +29,17 @@ impl Demo {
         let mut workload = demo();
         workload.slice(0..jobs);
         workload.raise_estimates();
-        let node = Node::assumed(Watts::from_watts(100));
-        // What a node draws anyway is drawn by the machine.
-        let machine = Machine {
-            node_power: node.added(node.highest),
-            base_power: node.idle * NODES,
-            ..Machine::of_processors(NODES).unwrap()
-        };
-        let applications = catalogue::applications();
-        let assigned = Assignment::drawn(workload.jobs(), &catalogue::mix(), 1);
-        let parts = Parts::Unlike { spread: 0.08, seed: 1 };
-        let world = Arc::new(World::new(node, parts, applications, assigned));
-        Demo { workload, machine, world, node }
+        let machine = Machine::of_processors(NODES).unwrap().filled_in(1);
+        Demo { workload, machine }
     }
 
-    fn ground(&self, freedoms: Freedoms) -> Ground<'_> {
-        Ground {
-            world: self.world.clone(),
-            choices: Choices {
-                node: self.node,
-                levels: self.node.assumed_levels(),
-                nodes: NODES,
-                cores: 1,
-                freedoms,
-            },
-            gearbox: &self.machine.gearbox,
-            jobs: self.workload.jobs(),
-            seed: 1,
-        }
+    fn ground(&self, allow: Freedoms, believe: Believe) -> Ground {
+        let rules = Rules { allow, believe, ..Rules::default() };
+        Ground::new(&self.machine, &self.workload, &rules, 1).unwrap()
+    }
+
+    fn belief(&self, ground: &Ground, policy: &PolicySpec) -> Result<Box<dyn Model>, Unfit> {
+        ground.belief(policy, &self.machine, self.workload.jobs())
     }
 
     fn limit(&self, percent: u32) -> Watts {
@@ -66,11 +47,12 @@ impl Demo {
     }
 
     fn run(&self, policy: &PolicySpec, believe: Believe, limit: Watts) -> Run {
-        let belief = policy.belief(&self.ground(Freedoms::ALL), believe).unwrap();
+        let ground = self.ground(Rules::default().allow, believe);
+        let belief = self.belief(&ground, policy).unwrap();
         let scenario = Scenario {
             budget: Budget::constant(limit),
             model: Some(belief.as_ref()),
-            world: Some(&self.world),
+            world: Some(ground.world()),
             keep_power: true,
             ..Scenario::new(&self.machine, &self.workload, *policy)
         };
@@ -118,7 +100,7 @@ fn who_knows_the_world_stays_within_the_limit() {
             let completed = run.records.iter().filter(is_completed).count();
             assert!(completed >= 380, "{policy}: {completed}");
             if run.changes.is_empty() {
-                assert!(peak(&run, ground.machine.base_power) <= limit, "{policy}");
+                assert!(peak(&run, ground.machine.floor()) <= limit, "{policy}");
             }
         }
     }
@@ -138,7 +120,7 @@ fn published_beliefs_run_in_the_same_world() {
         assert_eq!(run.excursions.time > Span::ZERO, exceeds, "{policy}: what is drawn is counted");
         assert!(!exceeds || sets_draws_aside, "{policy}");
         if run.changes.is_empty() {
-            assert_eq!(peak(&run, ground.machine.base_power) > limit, exceeds, "{policy}");
+            assert_eq!(peak(&run, ground.machine.floor()) > limit, exceeds, "{policy}");
         }
         let ended =
             |state: State| run.records.iter().filter(|record| record.state == state).count();
@@ -158,7 +140,7 @@ fn as_asked_times_are_those_of_the_log() {
     for (place, record) in run.records.iter().enumerate() {
         let id = JobId(place as u32);
         assert_eq!(record.end.since(record.start), ground.workload.run_time(id));
-        let rated = ground.machine.node_power * record.nodes;
+        let rated = ground.machine.added_power() * record.nodes;
         assert!(record.power < rated, "{} of {rated}", record.power);
     }
 }
@@ -168,10 +150,10 @@ fn as_asked_times_are_those_of_the_log() {
 #[test]
 fn freedoms_that_are_not_allowed_are_not_taken() {
     let demo = Demo::new(150);
-    let ground = demo.ground(Freedoms::NONE);
+    let ground = demo.ground(Freedoms::NONE, Believe::Exact);
     let mut unfit = Vec::new();
     for policy in policies() {
-        let belief = match policy.belief(&ground, Believe::Exact) {
+        let belief = match demo.belief(&ground, &policy) {
             Ok(belief) => belief,
             Err(why) => {
                 unfit.push(why.to_string());
@@ -181,21 +163,62 @@ fn freedoms_that_are_not_allowed_are_not_taken() {
         let run = Simulation::new(&demo.machine, &demo.workload)
             .budget(Budget::constant(demo.limit(80)))
             .model(belief.as_ref())
-            .world(&demo.world)
+            .world(ground.world())
             .run(policy.build(&Setting::default()).as_mut());
         for (record, job) in run.records.iter().zip(demo.workload.jobs()) {
-            let as_asked = (record.nodes, record.cap) == (job.nodes, demo.machine.node_power);
+            let as_asked = (record.nodes, record.cap) == (job.nodes, demo.machine.added_power());
             assert!(!record.state.has_run() || as_asked, "{policy}: {record:?}");
         }
         assert!(run.changes.is_empty(), "{policy}");
     }
     assert_eq!(
         unfit,
-        ["ppartition", "uniform"].map(|name| format!(
-            "{name} cannot do without caps,nodes; allow that, or leave the policy out"
-        ))
+        ["caps,recaps,nodes", "caps,nodes"].map(|missing| {
+            format!("it cannot do without {missing}; allow that (--allow), or leave the policy out")
+        })
     );
-    let caps = Freedoms::of(&[Freedom::Caps]);
-    let narrow = demo.ground(caps);
-    assert!("parm".parse::<PolicySpec>().unwrap().belief(&narrow, Believe::Published).is_ok());
+}
+
+/// One freedom more at a time: nobody goes beyond what is allowed, nor beyond what a job puts up with.
+#[test]
+fn each_freedom_is_taken_by_itself() {
+    use Freedom::{Caps, Nodes, Recaps, Resizes, Sizes};
+    let demo = Demo::new(250);
+    let sets: [&[Freedom]; 6] = [
+        &[Caps],
+        &[Sizes],
+        &[Caps, Sizes],
+        &[Caps, Sizes, Recaps],
+        &[Caps, Sizes, Resizes],
+        &[Caps, Sizes, Recaps, Nodes],
+    ];
+    for set in sets {
+        let allow = Freedoms::of(set);
+        let ground = demo.ground(allow, Believe::Exact);
+        let mut have_run = 0;
+        for policy in policies() {
+            let Ok(belief) = demo.belief(&ground, &policy) else { continue };
+            have_run += 1;
+            let run = Simulation::new(&demo.machine, &demo.workload)
+                .budget(Budget::constant(demo.limit(60)))
+                .model(belief.as_ref())
+                .world(ground.world())
+                .run(policy.build(&Setting::default()).as_mut());
+            assert_eq!(run.violations, 0, "{policy} with {allow}: {:?}", run.first_violations);
+            let assigned = ground.world().assigned();
+            let jobs = (0..).map(JobId).zip(demo.workload.jobs());
+            for ((id, job), record) in jobs.zip(&run.records) {
+                let is_rigid = assigned.shape(id) == Shape::Rigid;
+                let has_own = record.nodes == job.nodes || !record.state.has_run();
+                assert!(has_own || allow.has(Sizes) && !is_rigid, "{policy}, {allow}: {record:?}");
+            }
+            let moves = run.changes.iter().filter(|change| change.pause > Span::ZERO);
+            assert!(allow.has(Resizes) || moves.count() == 0, "{policy} with {allow}");
+            assert!(
+                run.changes.is_empty() || allow.has(Recaps) || allow.has(Resizes),
+                "{policy} with {allow}"
+            );
+        }
+        assert!(have_run >= 9, "{allow}");
+    }
 }

@@ -8,6 +8,7 @@ use super::Daemon;
 use crate::cli::warn;
 use crate::live::socket::ClientError;
 use crate::live::wire::{Refusal, RefusalKind, Reply, Request};
+use crate::mixing::mixed;
 
 /// How long a command waits in all for a daemon that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,12 +38,9 @@ impl Pauses {
     fn pause(&mut self) -> Duration {
         let length = self.length;
         self.length = (length * 3 / 2).min(LONGEST);
-        // The generator SplitMix64: neighbours in numbers of processes are far apart after one step.
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.seed;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let share = (bits ^ (bits >> 31)) >> 48;
+        // Neighbours in numbers of processes are far apart.
+        self.seed = mixed(self.seed);
+        let share = self.seed >> 48;
         length / 2 + length / 2 * share as u32 / (1 << 16)
     }
 }

@@ -30,6 +30,10 @@ seeds = [7, 9]
 machine = \"cab\"
 nodes = [64, 128]
 profiles = \"cab\"
+allow = \"caps,sizes\"
+believe = \"exact\"
+guard = \"5%\"
+applications = \"names.csv\"
 jobs = \"2..\"
 enforce_limits = true
 bsld_threshold = \"60 s\"
@@ -43,6 +47,10 @@ rank_by = \"energy\"
     assert_eq!(experiment.seeds, [7, 9]);
     assert_eq!(experiment.machine.as_ref().unwrap().value.machine, Machine::cab());
     assert_eq!(experiment.nodes[1].value, 128);
+    assert_eq!(experiment.rules.allow.to_string(), "caps,sizes");
+    assert_eq!(experiment.rules.believe.to_string(), "exact");
+    assert_eq!(experiment.rules.guard, Share::percent(5));
+    assert!(experiment.applications.is_some());
     assert_eq!(experiment.jobs, Some(2..usize::MAX));
     assert!(experiment.enforce_limits);
     assert_eq!(experiment.bsld_threshold, Span::from_secs(60));

@@ -1,6 +1,7 @@
 //! What jobs may have, and how far those that run have got, as far as is believed.
 
 use super::{Flexibility, Phase, is_over};
+use crate::freedom::{Freedom, Freedoms};
 use crate::ledger::Holding;
 use crate::model::{OperatingPoint, Work};
 use crate::policy::{Adopted, View};
@@ -22,6 +23,8 @@ pub(super) struct Options {
     pub(super) thrifty: Vec<u32>,
     /// Whether a lower cap on the same nodes is as fast, by place.
     is_capped_in_vain: Vec<bool>,
+    /// What may be done to it.
+    pub(super) freedoms: Freedoms,
     /// The point that is not on its menu, which it had before anybody asked: it may stay there, but
     /// not come back.
     admitted: Option<OperatingPoint>,
@@ -69,6 +72,7 @@ impl Options {
             slowest,
             longest,
             best_per_watt,
+            freedoms: view.model.freedoms(job, view.job(job)),
             admitted: None,
         }
     }
@@ -77,6 +81,11 @@ impl Options {
     /// present one.
     pub(super) fn is_needed(&self, from: &OperatingPoint, place: usize) -> bool {
         !self.is_capped_in_vain[place] || self.points[place] == *from
+    }
+
+    /// Whether a job that runs at a point may be given the cap of another.
+    pub(super) fn may_have_cap(&self, from: &OperatingPoint, to: &OperatingPoint) -> bool {
+        from.cap == to.cap || self.freedoms.has(Freedom::Recaps)
     }
 
     /// The point on the fewest nodes under the lowest cap.

@@ -32,6 +32,7 @@ fn a_small_run_by_hand() {
         budget: &budget,
         bsld_threshold: Span::from_secs(600),
         has_gears: true,
+        has_reference: true,
     };
     let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
 

@@ -2,6 +2,10 @@
 
 use std::fmt::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::Aside;
 use super::figures::FIGURES;
 use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, budget};
@@ -195,6 +199,35 @@ pub(super) fn notes(notes: &[String]) -> String {
         items
     });
     if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
+}
+
+/// A table beside those of the runs.
+pub(super) fn aside(aside: &Aside) -> String {
+    let title = escaped(&aside.title);
+    let cell = |(place, text): (usize, &String)| match place {
+        0 => format!("<th scope=\"row\">{}</th>", escaped(text)),
+        _ => format!("<td>{}</td>", escaped(text)),
+    };
+    let row = |row: &Vec<String>| {
+        format!("<tr>{}</tr>\n", row.iter().enumerate().map(cell).collect::<String>())
+    };
+    let headings =
+        aside.headings.iter().map(|text| format!("<th scope=\"col\">{}</th>", escaped(text)));
+    let picture = aside.picture.as_ref().map(|svg| {
+        let data = STANDARD.encode(svg);
+        format!(
+            "<img class=\"picture\" alt=\"{title}\" src=\"data:image/svg+xml;base64,{data}\">\n"
+        )
+    });
+    format!(
+        "<section>\n<h2>{title}</h2>\n<p>{}.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"{title}\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n\
+         {}</section>\n",
+        escaped(&aside.about),
+        headings.collect::<String>(),
+        aside.rows.iter().map(row).collect::<String>(),
+        picture.unwrap_or_default(),
+    )
 }
 
 /// Every key of every summary, for those who want to see all of it.

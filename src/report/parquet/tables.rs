@@ -52,7 +52,7 @@ pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
     let whole =
         |figure: &dyn Fn(&Row<'_>) -> Option<u64>| Cells::Whole(rows.iter().map(figure).collect());
     let machine = subject.machine;
-    let mut gears = machine.gearbox.node_powers(machine.node_power);
+    let mut gears = machine.gearbox.node_powers(machine.added_power());
     gears.retain(|_| subject.has_gears);
     let ghz = |(_, _, record): &Row<'_>| {
         let gear = gears.iter().find(|(_, power)| *power == record.cap);

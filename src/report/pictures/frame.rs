@@ -38,6 +38,11 @@ impl Scale {
         Scale { low, high, is_logarithmic: true, ticks }
     }
 
+    /// With these words beside it instead of numbers.
+    pub(super) fn with_ticks(self, ticks: Vec<(f64, String)>) -> Self {
+        Scale { ticks, ..self }
+    }
+
     /// Without numbers beside it.
     pub(super) fn bare(self) -> Self {
         Scale { ticks: Vec::new(), ..self }
@@ -120,18 +125,22 @@ impl Frame {
         steps.iter().zip(ends).flat_map(corners).collect()
     }
 
-    /// Names with their colours, above the chart. Names that do not fit are left out.
+    /// Names with their colours, above the chart, in one line or two. Names that do not fit are left out.
     pub(super) fn key(&mut self, names: &[(&str, &str)]) {
-        let mut x = LEFT;
+        // Letters are narrower than this.
+        let width = |name: &str| 34.0 + 7.5 * name.chars().count() as f64;
+        let is_long = names.iter().map(|(name, _)| width(name)).sum::<f64>() > WIDTH - LEFT;
+        let (mut x, mut y) = (LEFT, if is_long { 42.0 } else { 49.0 });
         for (name, colour) in names {
-            // Letters are narrower than this.
-            let width = 34.0 + 7.5 * name.chars().count() as f64;
-            if x + width > WIDTH {
-                break;
+            if x + width(name) > WIDTH {
+                if y > 50.0 || !is_long {
+                    break;
+                }
+                (x, y) = (LEFT, 58.0);
             }
-            self.svg.rectangle((x, 43.0), (14.0, 4.0), colour);
-            self.svg.text((x + 20.0, 49.0), Anchor::Start, "", name);
-            x += width;
+            self.svg.rectangle((x, y - 6.0), (14.0, 4.0), colour);
+            self.svg.text((x + 20.0, y), Anchor::Start, "", name);
+            x += width(name);
         }
     }
 }

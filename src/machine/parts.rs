@@ -5,21 +5,22 @@
 //! number, so that a machine can grow without its nodes becoming others; and there are only
 //! [`CLASSES`] different ones, so that answers can be worked out for a class instead of for each node.
 
-use crate::units::NodeId;
+use crate::mixing::mixed;
+use crate::units::{NodeId, Share};
 
 /// How many different nodes there are.
 pub const CLASSES: usize = 64;
 
 /// How the nodes of a machine differ.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Parts {
     /// They do not.
     #[default]
     Alike,
-    /// They are unlike, within so much of the reference node.
+    /// They are unlike: each needs more or less than the reference node, within so much of it.
     Unlike {
-        /// The largest difference, as a share: 0.08 is up to 8 % more or less.
-        spread: f64,
+        /// The largest difference, more or less.
+        spread: Share,
         /// Where random numbers start.
         seed: u64,
     },
@@ -50,6 +51,7 @@ impl Parts {
             Parts::Alike => 1.0,
             Parts::Unlike { spread, .. } => {
                 let half = (CLASSES / 2) as f64;
+                let spread = spread.millionths() as f64 / 1e6;
                 1.0 + spread * (class as f64 - half) / half
             }
         }
@@ -59,12 +61,4 @@ impl Parts {
     pub fn are_unlike(&self) -> bool {
         matches!(self, Parts::Unlike { .. })
     }
-}
-
-/// Bits that depend on all bits of a number (the finaliser of SplitMix64).
-pub(super) fn mixed(mut bits: u64) -> u64 {
-    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }

@@ -1,0 +1,59 @@
+//! What policies may do and what they believe: options that several commands have.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::compare::said;
+use crate::experiment::{Experiment, file};
+use crate::freedom::Freedoms;
+use crate::policy::Believe;
+use crate::stage::Rules;
+use crate::units::Share;
+use crate::world::{Names, catalogue};
+
+/// What the site allows.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct Arguments {
+    /// What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+    /// recaps, resizes, nodes, drops, with commas between them [default: all but drops]
+    #[arg(long, value_name = "FREEDOMS")]
+    pub(super) allow: Option<Freedoms>,
+
+    /// The share of the budget that is kept back, because jobs may draw more than a policy believes: 5%
+    #[arg(long, value_name = "SHARE", value_parser = file::parse_guard, allow_hyphen_values = true)]
+    pub(super) guard: Option<Share>,
+
+    /// Which application each executable of a log is: a .csv file of executable,application rows
+    #[arg(long, value_name = "FILE")]
+    pub(super) applications: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What is said here, with what is believed.
+    pub(super) fn rules(&self, believe: Option<Believe>) -> anyhow::Result<Rules> {
+        let names = self.applications.as_ref().map(|path| {
+            Names::read(path, &catalogue::applications()).map(Arc::new).context("--applications")
+        });
+        let usual = Rules::default();
+        Ok(Rules {
+            allow: self.allow.unwrap_or(usual.allow),
+            believe: believe.unwrap_or_default(),
+            guard: self.guard.unwrap_or(usual.guard),
+            names: names.transpose()?,
+        })
+    }
+
+    /// What is said here counts before what an experiment says.
+    pub(super) fn apply_to(&self, experiment: &mut Experiment) {
+        let rules = &mut experiment.rules;
+        rules.allow = self.allow.unwrap_or(rules.allow);
+        rules.guard = self.guard.unwrap_or(rules.guard);
+        if let Some(path) = &self.applications {
+            experiment.applications = Some(said("--applications", path.clone()));
+        }
+    }
+}

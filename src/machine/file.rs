@@ -1,0 +1,179 @@
+//! Machine files: TOML, with every mistake named.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::{Details, Gearbox, Machine, MachineError, Parts, most_drawn};
+use crate::text;
+use crate::units::{Share, Watts};
+use crate::variation::csv::Table;
+
+/// A machine file, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    nodes: u32,
+    #[serde(default = "one")]
+    processors_per_node: u32,
+    #[serde(default = "one")]
+    sockets_per_node: u32,
+    power: Option<Power>,
+    dvfs: Option<Gearbox>,
+    caps: Option<Caps>,
+    parts: Option<Unlike>,
+    /// A CSV file of curves, beside this file.
+    variation: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Power {
+    #[serde(deserialize_with = "watts")]
+    node: Watts,
+    #[serde(default, deserialize_with = "watts")]
+    base: Watts,
+    #[serde(default, deserialize_with = "some_watts")]
+    idle: Option<Watts>,
+    #[serde(default, deserialize_with = "some_watts")]
+    rest: Option<Watts>,
+}
+
+/// The caps that can be set.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Caps {
+    levels: Vec<Level>,
+}
+
+/// Watts in a list.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Level(#[serde(deserialize_with = "watts")] Watts);
+
+/// How nodes differ.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unlike {
+    spread: String,
+    #[serde(default = "first_seed")]
+    seed: u64,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Reads watts with their unit; a bare number could mean anything.
+fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> {
+    struct Text;
+    impl de::Visitor<'_> for Text {
+        type Value = Watts;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("watts with their unit, such as \"400W\"")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Watts, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Text)
+}
+
+/// The same, where it may be left out.
+fn some_watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
+    watts(deserializer).map(Some)
+}
+
+impl Unlike {
+    fn parts(self) -> Result<Parts, String> {
+        let wrong = |why: String| format!("'parts.spread': {why}");
+        let spread: Share = self.spread.parse().map_err(|why| wrong(format!("{why}")))?;
+        match spread {
+            spread if spread > MOST_SPREAD => {
+                Err(wrong(format!("nodes differ by {spread}; at most {MOST_SPREAD}")))
+            }
+            spread if spread == Share::percent(0) => Ok(Parts::Alike),
+            spread => Ok(Parts::Unlike { spread, seed: self.seed }),
+        }
+    }
+}
+
+/// A node that needs a tenth more is still at full speed without a cap; beyond that nobody has measured anything.
+const MOST_SPREAD: Share = Share::percent(10);
+
+impl Machine {
+    /// Reads a TOML machine file.
+    pub fn from_file(path: &Path) -> Result<Self, MachineError> {
+        let text = text::read_whole(path)
+            .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Machine::from_toml(&text, &stem, folder).map_err(|error| match error.downcast() {
+            // It names the file of curves itself.
+            Ok(curves) => MachineError::Curves(*curves),
+            Err(error) => MachineError::Malformed {
+                path: path.to_owned(),
+                why: error.to_string().trim_end().to_owned(),
+            },
+        })
+    }
+
+    pub(super) fn from_toml(
+        text: &str,
+        stem: &str,
+        folder: &Path,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let file: File = toml::from_str(text)?;
+        let (variation, remarks) = match &file.variation {
+            None => (None, Vec::new()),
+            Some(path) => {
+                let path = folder.join(path);
+                let table = Table::read(&path)?;
+                let remarks = table.remarks(&path);
+                (Some(table.processors), remarks)
+            }
+        };
+        if let Some(processors) = &variation
+            && processors.names().len() != file.nodes as usize
+        {
+            return Err(MachineError::OtherCount {
+                nodes: file.nodes,
+                processors: processors.names().len(),
+            }
+            .into());
+        }
+        if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
+            return Err(MachineError::NodesOfSeveral.into());
+        }
+        let power_is_assumed = file.power.is_none() && variation.is_none();
+        let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
+        let nothing_said = Power { node: assumed, base: Watts::ZERO, idle: None, rest: None };
+        let power = file.power.unwrap_or(nothing_said);
+        let levels = file.caps.map(|caps| caps.levels.iter().map(|level| level.0).collect());
+        let parts = file.parts.map(Unlike::parts).transpose()?;
+        let details = Details { idle: power.idle, rest: power.rest, levels, parts };
+        let machine = Machine {
+            name: file.name.unwrap_or_else(|| stem.to_owned()),
+            nodes: file.nodes,
+            processors_per_node: file.processors_per_node,
+            sockets_per_node: file.sockets_per_node,
+            node_power: power.node,
+            base_power: power.base,
+            details,
+            power_is_assumed,
+            gearbox: file.dvfs.unwrap_or_default(),
+            variation: variation.map(Arc::new),
+            remarks,
+        };
+        Ok(machine.validated()?)
+    }
+}

@@ -1,0 +1,82 @@
+//! What a node draws: when it is idle, when it is busy, and under a cap.
+
+use super::{Gearbox, Parts};
+use crate::units::{Share, Watts};
+
+/// What is common to all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What a node draws beside its capped part while it runs a job.
+    pub rest: Watts,
+    /// The highest cap, which is as good as none.
+    pub highest: Watts,
+    /// What a node draws that runs nothing. It is drawn anyway: a job adds only what its nodes draw
+    /// beyond that.
+    pub idle: Watts,
+}
+
+impl Node {
+    /// What a busy node adds to what is drawn, if its capped part draws so much.
+    pub fn added(&self, capped_part: Watts) -> Watts {
+        (self.rest + capped_part).saturating_sub(self.idle)
+    }
+
+    /// What the capped part of a node may draw, if the node may add so much.
+    pub fn capped_part(&self, added: Watts) -> Watts {
+        added.saturating_add(self.idle).saturating_sub(self.rest)
+    }
+}
+
+/// How much nodes differ where nobody says.
+const ASSUMED_SPREAD: Share = Share::percent(8);
+
+/// No cap is assumed below this share of the highest: nobody has measured what jobs do there.
+const LOWEST_SHARE: Share = Share::percent(30);
+
+/// What somebody says of the nodes, beyond what a busy one draws at most. Papers leave all of it out: there
+/// an idle node draws nothing, and all nodes are alike. Before jobs run in a world, what is left out is
+/// [assumed](Details::filled_in).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// What a node draws that runs nothing.
+    pub idle: Option<Watts>,
+    /// What a busy node draws that no cap reaches.
+    pub rest: Option<Watts>,
+    /// The caps that can be set, ascending.
+    pub levels: Option<Vec<Watts>>,
+    /// How nodes differ.
+    pub parts: Option<Parts>,
+}
+
+impl Details {
+    /// What is said, of nodes that draw so much when they are busy. What is not said of that is nothing.
+    pub fn node(&self, rated: Watts) -> Node {
+        let rest = self.rest.unwrap_or_default().min(rated);
+        Node { rest, highest: rated.saturating_sub(rest), idle: self.idle.unwrap_or_default() }
+    }
+
+    /// The same, with what nobody says assumed of nodes that draw so much when they are busy: an idle node
+    /// draws 15 % of that, a cap reaches 80 % of it, in the gears of the machine or in six steps down to half
+    /// of that, and nodes differ by up to 8 %, starting from the seed.
+    pub fn filled_in(&self, rated: Watts, gearbox: &Gearbox, seed: u64) -> Self {
+        let rest = self.rest.unwrap_or_else(|| Share::percent(20).of(rated));
+        // An idle node draws less than a busy one, whatever a cap does to it.
+        let idle = self.idle.unwrap_or_else(|| Share::percent(15).of(rated).min(rest));
+        let highest = rated.saturating_sub(rest);
+        let levels = self.levels.clone().unwrap_or_else(|| match gearbox.is_assumed() {
+            true => (5..=10).map(|tenths| Share::percent(10 * tenths).of(highest)).collect(),
+            false => levels_of(gearbox, highest),
+        });
+        let parts = self.parts.unwrap_or(Parts::Unlike { spread: ASSUMED_SPREAD, seed });
+        Details { idle: Some(idle), rest: Some(rest), levels: Some(levels), parts: Some(parts) }
+    }
+}
+
+/// The caps under which nodes have the speeds of their gears, ascending.
+fn levels_of(gearbox: &Gearbox, highest: Watts) -> Vec<Watts> {
+    let gears = gearbox.node_powers(highest).into_iter().map(|(_, power)| power);
+    let mut levels: Vec<Watts> = gears.filter(|power| *power >= LOWEST_SHARE.of(highest)).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels
+}

@@ -1,0 +1,172 @@
+//! The ground that all policies share: the world of a stage's jobs.
+//!
+//! Which application a job runs, what its user puts up with, and how nodes differ is mostly not known. What
+//! nobody says is assumed, once, for all policies alike, and [said](Ground::assumed).
+
+use std::sync::Arc;
+
+use crate::belief::Choices;
+use crate::freedom::{Freedom, Freedoms};
+use crate::job::Job;
+use crate::machine::{Details, Machine};
+use crate::model::{Beta, Model};
+use crate::policy::{self, Believe, PolicySpec, Unfit};
+use crate::units::{Share, Watts};
+use crate::workload::Workload;
+use crate::world::{Ask, Assignment, CLASSES, Conditions, Names, Parts, World, catalogue};
+
+/// What the site says about policies and jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What policies may do to jobs.
+    pub allow: Freedoms,
+    /// What policies believe.
+    pub believe: Believe,
+    /// The share of every limit that is kept back from policies, because jobs may draw more than is believed.
+    pub guard: Share,
+    /// Which applications executables are.
+    pub names: Option<Arc<Names>>,
+}
+
+/// Everything is allowed but giving jobs up and switching nodes off.
+impl Default for Rules {
+    fn default() -> Self {
+        Rules {
+            allow: Freedoms::ALL - Freedoms::of(&[Freedom::Drops, Freedom::Switches]),
+            believe: Believe::default(),
+            guard: Share::percent(0),
+            names: None,
+        }
+    }
+}
+
+/// Why jobs cannot run in a world on this machine.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "nobody knows what '{application}' does under a cap of {cap}: give the machine higher 'caps.levels'"
+)]
+pub struct OutOfRange {
+    application: String,
+    cap: Watts,
+}
+
+/// A world, and what there is to choose from in it.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    world: Arc<World>,
+    choices: Choices,
+    rules: Rules,
+    seed: u64,
+}
+
+impl Ground {
+    /// The ground of these jobs on a machine of which all is [said](Machine::filled_in).
+    pub fn new(
+        machine: &Machine,
+        workload: &Workload,
+        rules: &Rules,
+        seed: u64,
+    ) -> Result<Self, OutOfRange> {
+        let (node, applications) = (machine.node(), catalogue::applications());
+        let Details { levels, parts, .. } = &machine.details;
+        let levels = levels.clone().unwrap_or_else(|| vec![node.highest]);
+        let parts = parts.unwrap_or(Parts::Alike);
+        let jobs = workload.jobs();
+        let mut assigned = Assignment::drawn(jobs, &catalogue::mix(), seed);
+        if let Some(names) = &rules.names {
+            assigned = assigned.with_names(jobs, names);
+        }
+        let assigned = assigned.with_drawn_shapes(jobs, seed);
+        let greediest = parts.greed(CLASSES - 1).max(1.0);
+        let lowest = levels[0].as_f64() / node.highest.as_f64() / greediest;
+        for application in &applications {
+            let (ask, at) =
+                (Ask { nodes: 1, beta: Beta::FULL }, Conditions { nodes: 1, share: lowest });
+            if application.law.pace(ask, at).is_none() {
+                let application = application.name.clone();
+                return Err(OutOfRange { application, cap: levels[0] });
+            }
+        }
+        let choices = Choices {
+            node,
+            levels,
+            nodes: machine.nodes,
+            cores: machine.processors_per_node,
+            freedoms: rules.allow,
+        };
+        let world = Arc::new(World::new(node, parts, applications, assigned));
+        Ok(Ground { world, choices, rules: rules.clone(), seed })
+    }
+
+    /// How jobs really run.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What is kept back of every limit.
+    pub fn guard(&self) -> Share {
+        self.rules.guard
+    }
+
+    /// What a policy believes of these jobs.
+    pub fn belief(
+        &self,
+        policy: &PolicySpec,
+        machine: &Machine,
+        jobs: &[Job],
+    ) -> Result<Box<dyn Model>, Unfit> {
+        let ground = policy::Ground {
+            world: self.world.clone(),
+            choices: self.choices.clone(),
+            gearbox: &machine.gearbox,
+            jobs,
+            seed: self.seed,
+        };
+        policy.belief(&ground, self.rules.believe)
+    }
+}
+
+/// What is assumed of a machine and its jobs that nobody says, a sentence for each thing.
+pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
+    let filled = said.filled_in(1);
+    let (node, details) = (filled.node(), &said.details);
+    let mut text = Vec::new();
+    let rated = match said.power_is_assumed {
+        true => format!("a busy node draws up to {}", said.node_power),
+        false => String::new(),
+    };
+    let idle = match details.idle {
+        None => format!("an idle node draws {}", node.idle),
+        Some(_) => String::new(),
+    };
+    let caps = match (details.rest, &details.levels, &filled.details.levels) {
+        (None, _, Some(levels)) | (_, None, Some(levels)) => {
+            let (count, lowest) = (levels.len(), levels.first().copied().unwrap_or_default());
+            format!("a cap reaches {} of a node, in {count} steps from {lowest} on", node.highest)
+        }
+        _ => String::new(),
+    };
+    let parts = match (details.parts, filled.details.parts) {
+        (None, Some(Parts::Unlike { spread, .. })) => {
+            format!("nodes need up to {spread} more or less power than the middle one")
+        }
+        _ => String::new(),
+    };
+    let of_nodes: Vec<String> =
+        [rated, idle, caps, parts].into_iter().filter(|text| !text.is_empty()).collect();
+    if !of_nodes.is_empty() {
+        text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
+    }
+    let which = match rules.names {
+        None => "which of the 17 built-in applications a job runs is drawn from the seed",
+        Some(_) => {
+            "which of the 17 built-in applications a job runs is drawn from the seed where --applications \
+             does not say"
+        }
+    };
+    text.push(format!(
+        "{which}, the same for all jobs of a program; of four programs one is rigid, and of the other three \
+         one in four can change its nodes while it runs"
+    ));
+    text
+}
