@@ -30,6 +30,7 @@ pub use application::{Application, Coupling};
 pub use assignment::Assignment;
 pub use law::{Ask, Conditions, Law};
 pub use pace::{Factor, Pace};
+pub(crate) use parts::mixed;
 pub use parts::{CLASSES, Parts};
 
 use crate::job::Job;
