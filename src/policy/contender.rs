@@ -16,6 +16,7 @@ use crate::machine::Gearbox;
 use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
 use crate::policy::PolicySpec;
 use crate::policy::rmap::Rule;
+use crate::policy::utility::Environment;
 use crate::units::{JobId, Share};
 use crate::variation::CurveError;
 use crate::world::{Law, World};
@@ -76,6 +77,15 @@ pub enum Unfit {
         /// What it needs.
         missing: Freedoms,
     },
+    /// It wants a queue for each machine.
+    #[error(
+        "{policy}: jobs of several nodes cannot be queued at single machines; write \
+         environment=polled, or leave that out"
+    )]
+    NoQueues {
+        /// Which policy.
+        policy: PolicySpec,
+    },
     /// Its belief cannot be made.
     #[error("{policy}: {why}")]
     NoFit {
@@ -121,7 +131,7 @@ impl PolicySpec {
             PolicySpec::Parm(_) => &[Caps, Sizes, Recaps, Resizes],
             PolicySpec::Ppartition(_) => &[Caps, Sizes, Recaps, Nodes],
             PolicySpec::Uniform(_) => &[Caps, Nodes],
-            PolicySpec::Utility(_) => &[Caps, Nodes, Drops],
+            PolicySpec::Utility(_) => &[Caps, Drops],
         })
     }
 
@@ -130,7 +140,6 @@ impl PolicySpec {
         use Freedom::{Caps, Nodes};
         Freedoms::of(match self {
             PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => &[Caps, Nodes],
-            PolicySpec::Utility(_) => &[Nodes],
             _ => &[],
         })
     }
@@ -144,6 +153,11 @@ impl PolicySpec {
         let missing = self.needs() - ground.choices.freedoms;
         if !missing.is_empty() {
             return Err(Unfit::NotAllowed { policy: *self, missing });
+        }
+        if let PolicySpec::Utility(spec) = self
+            && spec.environment == Environment::Queued
+        {
+            return Err(Unfit::NoQueues { policy: *self });
         }
         let freedoms = ground.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..ground.choices.clone() };
@@ -182,7 +196,9 @@ impl PolicySpec {
                 let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
                 fitted(laws.map_err(no_fit)?, Holds::Draw)
             }
-            PolicySpec::Rmap(_) => measured(fit::measured(world), Holds::Draw),
+            PolicySpec::Rmap(_) | PolicySpec::Utility(_) => {
+                measured(fit::measured(world), Holds::Draw)
+            }
             PolicySpec::Parm(_) => {
                 fitted(fit::pass(world, choices).map_err(no_fit)?, Holds::WholeCaps)
             }
