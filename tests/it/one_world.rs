@@ -194,6 +194,9 @@ fn freedoms_that_are_not_allowed_are_not_taken() {
             "{name} cannot do without caps,nodes; allow that, or leave the policy out"
         ))
     );
+    let queued: PolicySpec = "utility(environment=queued)".parse().unwrap();
+    let refused = queued.belief(&ground, Believe::Exact).err().unwrap().to_string();
+    assert!(refused.contains("write environment=polled"), "{refused}");
     let caps = Freedoms::of(&[Freedom::Caps]);
     let narrow = demo.ground(caps);
     assert!("parm".parse::<PolicySpec>().unwrap().belief(&narrow, Believe::Published).is_ok());
