@@ -22,7 +22,7 @@ use crate::freedom::{Freedom, Freedoms};
 use crate::job::{Job, NodeRange, Tolerance};
 use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way, Ways};
 use crate::units::{JobId, Share, Span, Watts};
 use crate::world::{Ask, Assignment, Law, Node, Pace, Shape};
 
@@ -229,6 +229,13 @@ impl Model for Belief {
         let others = (0..sheet.entries().len()).filter(|place| *place != sheet.nominal());
         let others = others.map(|place| self.point(job, sheet, place));
         Menu::new(self.point(job, sheet, sheet.nominal()), others)
+    }
+
+    fn ways(&self, id: JobId, job: &Job) -> Ways {
+        let sheet = self.sheet(id);
+        let others = (0..sheet.entries().len()).filter(|place| *place != sheet.nominal());
+        let places = std::iter::once(sheet.nominal()).chain(others);
+        places.map(|place| self.way(job, sheet, place)).collect()
     }
 
     /// What would happen if the belief were true.

@@ -127,6 +127,12 @@ pub struct Weight(NonZeroU32);
 impl Weight {
     const THOUSAND: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
+    /// In thousandths.
+    #[inline]
+    pub fn thousandths(self) -> u32 {
+        self.0.get()
+    }
+
     /// So many times this power, rounded down: a limit is never exceeded.
     #[inline]
     pub fn times(self, power: Watts) -> Watts {

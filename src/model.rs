@@ -159,6 +159,11 @@ pub trait Model: Sync {
     /// Every way a job may run, the nominal one first.
     fn menu(&self, id: JobId, job: &Job) -> Menu;
 
+    /// The same, with how long the job is believed to take at each point.
+    fn ways(&self, id: JobId, job: &Job) -> Ways {
+        self.menu(id, job).iter().map(|point| Way::at(*point)).collect()
+    }
+
     /// What happens to a job, which runs for `run_time` at its nominal point, when it runs at
     /// `point` instead.
     fn outcome(&self, id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome;
@@ -292,6 +297,9 @@ pub struct Way {
     /// How long it is believed to take.
     pub believed: Span,
 }
+
+/// The ways a job may run, in the order of its [menu](Model::menu).
+pub type Ways = SmallVec<[Way; 8]>;
 
 impl Way {
     /// A point whose limit is all that is known of its time.

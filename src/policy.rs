@@ -41,7 +41,7 @@ pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
 pub use spec::{ModelError, PolicyError, PolicySpec, Setting};
 pub use uniform::{Uniform, UniformSpec};
-pub use utility::{UtilityMapper, UtilitySpec};
+pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 
 /// A rule that decides which waiting jobs start, and at which operating point.
 pub trait Policy {

@@ -13,11 +13,13 @@ use crate::units::Span;
 mod amount;
 mod csv;
 mod decay;
+mod fading;
 mod list;
 
 pub use amount::Utility;
 pub use csv::{COLUMNS, UtilityError};
 pub use decay::Decay;
+pub use fading::Fading;
 pub use list::{Utilities, UtilityId};
 
 /// A stretch of a utility function: from an age on, down from a level.
@@ -144,23 +146,28 @@ impl UtilityFunction {
     /// The oldest age that is still worth this much; [`Span::FOREVER`] if every age is, and none if
     /// not even completion at once is.
     pub fn latest(&self, worth: Utility) -> Option<Span> {
-        if self.start() < worth {
-            return None;
-        }
-        // The longest time that is counted: 285 000 years.
-        let (mut enough, mut too_old) = (0, 1 << 53);
-        if self.at(Span::from_millis(too_old)) >= worth {
-            return Some(Span::FOREVER);
-        }
-        while too_old - enough > 1 {
-            let middle = enough + (too_old - enough) / 2;
-            match self.at(Span::from_millis(middle)) >= worth {
-                true => enough = middle,
-                false => too_old = middle,
-            }
-        }
-        Some(Span::from_millis(enough))
+        latest(worth, |age| self.at(age))
     }
+}
+
+/// The oldest age that is still worth this much, where older is never worth more.
+fn latest(worth: Utility, at: impl Fn(Span) -> Utility) -> Option<Span> {
+    if at(Span::ZERO) < worth {
+        return None;
+    }
+    // The longest time that is counted: 285 000 years.
+    let (mut enough, mut too_old) = (0, 1 << 53);
+    if at(Span::from_millis(too_old)) >= worth {
+        return Some(Span::FOREVER);
+    }
+    while too_old - enough > 1 {
+        let middle = enough + (too_old - enough) / 2;
+        match at(Span::from_millis(middle)) >= worth {
+            true => enough = middle,
+            false => too_old = middle,
+        }
+    }
+    Some(Span::from_millis(enough))
 }
 
 #[cfg(test)]

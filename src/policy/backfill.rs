@@ -162,6 +162,26 @@ impl Room {
         }
     }
 
+    /// Keeps room for a point from then on, for somebody who is promised that; nothing, where nobody can
+    /// delay it.
+    pub(super) fn promise(&mut self, promised: Option<(OperatingPoint, Vacancy)>) -> Reservation {
+        let reservation = match promised {
+            Some((point, then)) => {
+                if let Some(outlook) = &mut self.outlook {
+                    outlook.take(then.at, &Claim::of(&point));
+                }
+                Reservation {
+                    at: then.at,
+                    extra_nodes: then.nodes - point.nodes,
+                    extra_power: then.power - point.power,
+                }
+            }
+            None => Reservation { at: Instant::NEVER, extra_nodes: 0, extra_power: Watts::ZERO },
+        };
+        self.respect(&reservation);
+        reservation
+    }
+
     fn respect(&mut self, reservation: &Reservation) {
         self.window = reservation.at.since(self.now);
         self.extra_nodes = reservation.extra_nodes;
@@ -195,7 +215,11 @@ pub struct Ahead<'a> {
     started: &'a [Holding],
 }
 
-impl Ahead<'_> {
+impl<'a> Ahead<'a> {
+    /// What comes free in this room, with those that are about to start, soonest back first.
+    pub(super) fn of(view: &'a View<'a>, room: &'a Room, started: &'a [Holding]) -> Self {
+        Ahead { view, room, started }
+    }
     /// The first instant from which a point fits for its whole time, and what is free then.
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
@@ -216,7 +240,7 @@ impl Ahead<'_> {
 
 /// The one promise of EASY: when the head of the queue will start, and what is left over then.
 #[derive(Clone, Copy, Debug)]
-struct Reservation {
+pub(super) struct Reservation {
     at: Instant,
     extra_nodes: u32,
     extra_power: Watts,
@@ -291,22 +315,9 @@ impl<C: Chooser> Backfill<C> {
     /// Promises the head of the queue the earliest time at which it is expected to fit. If it
     /// fits at none (nodes are down), nobody can delay it.
     fn reserve(&mut self, view: &View<'_>, room: &mut Room, head: JobId) -> Reservation {
-        let ahead = Ahead { view, room, started: &self.started };
-        let reservation = match self.chooser.reserve(view, head, &ahead) {
-            Some((point, then)) => {
-                if let Some(outlook) = &mut room.outlook {
-                    outlook.take(then.at, &Claim::of(&point));
-                }
-                Reservation {
-                    at: then.at,
-                    extra_nodes: then.nodes - point.nodes,
-                    extra_power: then.power - point.power,
-                }
-            }
-            None => Reservation { at: Instant::NEVER, extra_nodes: 0, extra_power: Watts::ZERO },
-        };
-        room.respect(&reservation);
-        reservation
+        let ahead = Ahead::of(view, room, &self.started);
+        let promised = self.chooser.reserve(view, head, &ahead);
+        room.promise(promised)
     }
 
     /// Starts whoever may pass the blocked head.

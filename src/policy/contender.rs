@@ -16,6 +16,7 @@ use crate::machine::Gearbox;
 use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
 use crate::policy::PolicySpec;
 use crate::policy::rmap::Rule;
+use crate::policy::utility::Environment;
 use crate::units::{JobId, Share};
 use crate::variation::CurveError;
 use crate::world::{Law, World};
@@ -74,6 +75,12 @@ pub enum Unfit {
         /// What it needs.
         missing: Freedoms,
     },
+    /// It wants a queue for each machine.
+    #[error(
+        "jobs of several nodes cannot be queued at single machines; write environment=polled, or leave \
+         that out"
+    )]
+    NoQueues,
     /// Its belief cannot be made.
     #[error("its belief cannot be fitted to these jobs: {0}")]
     NoFit(Box<NoFit>),
@@ -109,7 +116,7 @@ impl PolicySpec {
             PolicySpec::Parm(_) => &[Caps, Sizes, Recaps, Resizes],
             PolicySpec::Ppartition(_) => &[Caps, Sizes, Recaps, Nodes],
             PolicySpec::Uniform(_) => &[Caps, Nodes],
-            PolicySpec::Utility(_) => &[Caps, Nodes, Drops],
+            PolicySpec::Utility(_) => &[Caps, Drops],
         })
     }
 
@@ -119,7 +126,6 @@ impl PolicySpec {
         Freedoms::of(match self {
             PolicySpec::Ppartition(_) => &[Caps, Recaps, Nodes],
             PolicySpec::Uniform(_) => &[Caps, Nodes],
-            PolicySpec::Utility(_) => &[Nodes],
             _ => &[],
         })
     }
@@ -133,6 +139,11 @@ impl PolicySpec {
         let missing = self.needs() - ground.choices.freedoms;
         if !missing.is_empty() {
             return Err(Unfit::NotAllowed { missing });
+        }
+        if let PolicySpec::Utility(spec) = self
+            && spec.environment == Environment::Queued
+        {
+            return Err(Unfit::NoQueues);
         }
         let freedoms = ground.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..ground.choices.clone() };
@@ -171,7 +182,9 @@ impl PolicySpec {
                 let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
                 fitted(laws.map_err(no_fit)?, Holds::Draw)
             }
-            PolicySpec::Rmap(_) => measured(fit::measured(world), Holds::Draw),
+            PolicySpec::Rmap(_) | PolicySpec::Utility(_) => {
+                measured(fit::measured(world), Holds::Draw)
+            }
             PolicySpec::Parm(_) => {
                 fitted(fit::pass(world, choices).map_err(no_fit)?, Holds::WholeCaps)
             }

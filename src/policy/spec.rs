@@ -11,7 +11,7 @@ use crate::model::pass::Application;
 use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
 use crate::policy::parm::Flexibility;
 use crate::policy::{
-    Conservative, Easy, EasyPower, Fcfs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
+    Conservative, Easy, EasyPower, Fcfs, Gangs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
     Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper, UtilitySpec,
 };
 use crate::spelling::hint;
@@ -49,7 +49,8 @@ pub struct Setting<'a> {
     pub bsld_threshold: Span,
     /// Works out the mean bounded slowdown of the workload under plain EASY without a power limit.
     pub plain_bsld: &'a dyn Fn() -> f64,
-    /// The machines and what tasks are worth, for policies that map tasks to machines.
+    /// The machines and what tasks are worth, for policies that map tasks to machines. Without it, they
+    /// take all nodes for one type and all jobs for gangs.
     pub site: Option<&'a Site>,
 }
 
@@ -142,10 +143,10 @@ impl PolicySpec {
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
             PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
             PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
-            PolicySpec::Utility(spec) => {
-                let nowhere = Site::default();
-                Box::new(UtilityMapper::new(*spec, setting.site.unwrap_or(&nowhere)))
-            }
+            PolicySpec::Utility(spec) => match setting.site {
+                Some(site) => Box::new(UtilityMapper::new(*spec, site)),
+                None => Box::new(Gangs::new(*spec)),
+            },
         }
     }
 

@@ -8,6 +8,8 @@
 //!
 //! In the polled environment only idle machines get a task. In the queued one each machine also has
 //! a task that is next, with its energy promised, and a queue that is planned anew at each event.
+//!
+//! Where there are no tables of machines and tasks, jobs run on nodes of one type ([`Gangs`]).
 
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use crate::utility::Utilities;
 mod choices;
 mod event;
 pub mod filter;
+mod gangs;
 mod greedy;
 mod machines;
 mod plan;
@@ -29,6 +32,7 @@ pub mod spec;
 
 use choices::Choices;
 use filter::Filter;
+pub use gangs::{Gangs, worth};
 use machines::Machines;
 use plan::{Assignment, Plan, Purse, Rules, Task};
 use spec::Measure;

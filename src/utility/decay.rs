@@ -77,18 +77,22 @@ impl Decay {
     #[inline]
     pub(super) fn of(self, value: u64, millis: u64) -> u64 {
         let decayed = self.halvings.saturating_mul(millis);
-        let whole = (decayed >> 40) as u32;
-        if whole >= 64 {
-            return 0;
-        }
-        // 32 bits of what is left over: ten for the step, 22 for the way to the next.
-        let part = (decayed >> 8) as u32;
-        let step = (part >> 22) as usize;
-        let (here, next) = (POWERS[step], POWERS[step + 1]);
-        let way = u64::from(part & ((1 << 22) - 1));
-        let power = u64::from(here) - ((u64::from(here - next) * way) >> 22);
-        ((u128::from(value) * u128::from(power)) >> (31 + whole)) as u64
+        halved(value, decayed >> 40, (decayed >> 8) as u32)
     }
+}
+
+/// What is left of a value after so many whole halvings and a part of one, in steps of 2⁻³², rounded down.
+#[inline]
+pub(super) fn halved(value: u64, whole: u64, part: u32) -> u64 {
+    if whole >= 64 {
+        return 0;
+    }
+    // Ten bits of the part for the step, 22 for the way to the next.
+    let step = (part >> 22) as usize;
+    let (here, next) = (POWERS[step], POWERS[step + 1]);
+    let way = u64::from(part & ((1 << 22) - 1));
+    let power = u64::from(here) - ((u64::from(here - next) * way) >> 22);
+    ((u128::from(value) * u128::from(power)) >> (31 + whole)) as u64
 }
 
 /// Reads `0.05`: by that share of what is left in a minute.

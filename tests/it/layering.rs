@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "policy",
         &[
             "units",
+            "mixing",
             "spelling",
             "call",
             "utility",

@@ -14,6 +14,7 @@ mod fairness;
 mod faults;
 mod forecast;
 mod frozen;
+mod gangs;
 mod guided;
 mod handover;
 mod layering;
