@@ -358,7 +358,10 @@ fn describe(
     run: &Run,
     energy_is_assumed: bool,
 ) -> String {
-    let mut text = summary_table(answer.summary);
+    // What is assumed of nodes is said below, all of it.
+    let is_said = answer.assumed.is_empty() && answer.summary.power_is_assumed;
+    let summary = Summary { power_is_assumed: is_said, ..answer.summary.clone() };
+    let mut text = summary_table(&summary);
     if energy_is_assumed {
         let assumed = "1.11 GJ a day for each hundred machines, as in the paper; see --energy";
         text += &format!("{:>12}  {assumed}\n", "assumed");

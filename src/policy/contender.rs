@@ -14,10 +14,11 @@ use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::machine::Gearbox;
 use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
-use crate::policy::PolicySpec;
 use crate::policy::rmap::Rule;
+use crate::policy::uniform::UniformCap;
 use crate::policy::utility::Environment;
-use crate::units::{JobId, Share};
+use crate::policy::{PolicySpec, UniformSpec};
+use crate::units::{JobId, Share, Watts};
 use crate::variation::CurveError;
 use crate::world::{Law, World};
 
@@ -84,6 +85,15 @@ pub enum Unfit {
     /// Its belief cannot be made.
     #[error("its belief cannot be fitted to these jobs: {0}")]
     NoFit(Box<NoFit>),
+    /// No node can be held at its cap.
+    #[error(
+        "a node of this machine adds at least {floor} to what it draws when it is idle, whatever its cap; give \
+         a higher one"
+    )]
+    CapTooLow {
+        /// What a node adds under the lowest cap.
+        floor: Watts,
+    },
     /// No curves can be made.
     #[error("the curves of nodes: {0}")]
     NoCurves(CurveError),
@@ -144,6 +154,12 @@ impl PolicySpec {
             && spec.environment == Environment::Queued
         {
             return Err(Unfit::NoQueues);
+        }
+        let floor = ground.choices.node.added(ground.choices.levels[0]);
+        if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self
+            && *cap < floor
+        {
+            return Err(Unfit::CapTooLow { floor });
         }
         let freedoms = ground.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..ground.choices.clone() };
