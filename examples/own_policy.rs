@@ -1,10 +1,13 @@
-//! A policy of one's own, beside EASY on the built-in workload: the shortest job that fits first.
+//! The program with one policy more: the shortest job that fits first.
+//!
+//! ```text
+//! cargo run --release --example own_policy -- compare --policy easy,shortest-first --budget 60%
+//! ```
 
-use busbar::machine::Machine;
-use busbar::metrics::wait;
-use busbar::policy::{Decision, Easy, Policy, Room, View};
-use busbar::sim::Simulation;
-use busbar::workload::demo::demo;
+use std::process::ExitCode;
+
+use busbar::freedom::Freedoms;
+use busbar::policy::{Decision, Own, Policy, Published, Room, View};
 
 struct ShortestFirst;
 
@@ -23,15 +26,15 @@ impl Policy for ShortestFirst {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (workload, machine) = (demo(), Machine::of_processors(256)?);
-    let policies: [(&str, &mut dyn Policy); 2] =
-        [("easy", &mut Easy::default()), ("shortest first", &mut ShortestFirst)];
-    for (name, policy) in policies {
-        let run = Simulation::new(&machine, &workload).run(policy);
-        let waits = workload.jobs().iter().zip(&run.records).map(|(job, record)| wait(job, record));
-        let mean = waits.map(|wait| wait.secs_f64()).sum::<f64>() / run.records.len() as f64;
-        println!("{name:>14}: mean wait {:.1} h", mean / 3600.0);
-    }
-    Ok(())
+/// It starts jobs as they were asked for, and believes that nodes draw what they are rated at.
+static SHORTEST_FIRST: Own = Own {
+    name: "shortest-first",
+    wants: Freedoms::NONE,
+    needs: Freedoms::NONE,
+    believes: Published::Rated,
+    build: |_| Box::new(ShortestFirst),
+};
+
+fn main() -> ExitCode {
+    busbar::cli::main_with(&[&SHORTEST_FIRST])
 }

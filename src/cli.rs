@@ -9,6 +9,7 @@ use failure::Audience;
 
 #[cfg(feature = "live")]
 use crate::live::local::{stage, warden};
+use crate::policy::{Own, register};
 
 mod bar;
 mod belief;
@@ -89,6 +90,14 @@ enum Command {
     Workload(workload::Command),
     Completions(manual::Completions),
     Man(manual::Man),
+}
+
+/// The program with policies of one's own, which can be named wherever a policy is asked for.
+pub fn main_with(own: &[&'static Own]) -> ExitCode {
+    match register(own) {
+        Ok(()) => main(),
+        Err(error) => failure::report(&error.into(), Audience::guess(std::env::args_os().skip(1))),
+    }
 }
 
 /// Runs the program with the arguments it was given. The exit code is 0 if all went well, 1 if

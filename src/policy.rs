@@ -5,7 +5,8 @@
 //! simulator and live.
 //!
 //! To add one: write a file under `policy/` that opens with its paper and its rule, implement
-//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`].
+//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`]. Outside the crate,
+//! an [`Own`] is as good.
 
 use crate::job::Job;
 use crate::ledger::{Holding, Ledger};
@@ -19,6 +20,7 @@ pub mod contender;
 mod easy;
 mod easy_power;
 mod fcfs;
+mod own;
 pub mod parm;
 pub mod pb_guided;
 pub mod ppartition;
@@ -31,10 +33,11 @@ pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
-pub use contender::{Believe, Ground, Unfit};
+pub use contender::{Believe, Ground, Published, Unfit};
 pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
+pub use own::{Own, RegisterError, register};
 pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};

@@ -67,6 +67,55 @@ impl FromStr for Believe {
     }
 }
 
+/// What a policy was published with: how it expects caps and sizes to matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// Jobs run as they were asked for, and nodes draw what they are rated at.
+    Rated,
+    /// A job's time grows as the clock slows down, for all jobs alike.
+    Clock,
+    /// The same, with how much it does so measured for each application.
+    FittedClock,
+    /// A table that was measured on the reference node.
+    Measured,
+    /// A regression that is fitted to part of that table.
+    Regression,
+    /// PASS, fitted to it.
+    Pass,
+}
+
+impl Published {
+    /// What that comes to in a world.
+    fn fitted(
+        self,
+        ground: &Ground<'_>,
+        choices: &Choices,
+        admission: Admission,
+    ) -> Result<Knowledge, Unfit> {
+        let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
+        let no_fit = |why| Unfit::NoFit(Box::new(why));
+        let with = |margin, laws, holds| Knowledge { laws, holds, margin, admission };
+        let whole = Share::percent(100);
+        Ok(match self {
+            Published::Rated => with(whole, fit::rated(world), Holds::WholeCaps),
+            Published::Clock => with(whole, fit::clock(world, &clock), Holds::WholeCaps),
+            Published::FittedClock => {
+                let laws = fit::clock_fitted(world, choices, &clock);
+                with(MARGIN_OF_FITS, laws, Holds::WholeCaps)
+            }
+            Published::Measured => with(MARGIN_OF_MEASUREMENTS, fit::measured(world), Holds::Draw),
+            Published::Regression => {
+                let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
+                with(MARGIN_OF_FITS, laws.map_err(no_fit)?, Holds::Draw)
+            }
+            Published::Pass => {
+                let laws = fit::pass(world, choices).map_err(no_fit)?;
+                with(MARGIN_OF_FITS, laws, Holds::WholeCaps)
+            }
+        })
+    }
+}
+
 /// Why a policy cannot take part.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
@@ -119,6 +168,7 @@ impl PolicySpec {
     pub fn wants(&self) -> Freedoms {
         use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
         Freedoms::of(match self {
+            PolicySpec::Own(own) => return own.wants,
             PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => &[],
             PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
             PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
@@ -134,6 +184,7 @@ impl PolicySpec {
     pub fn needs(&self) -> Freedoms {
         use Freedom::{Caps, Nodes, Recaps};
         Freedoms::of(match self {
+            PolicySpec::Own(own) => return own.needs,
             PolicySpec::Ppartition(_) => &[Caps, Recaps, Nodes],
             PolicySpec::Uniform(_) => &[Caps, Nodes],
             _ => &[],
@@ -167,7 +218,7 @@ impl PolicySpec {
             return self.on_named(ground, &choices, believe);
         }
         let knowledge = match believe {
-            Believe::Published => self.published(ground, &choices)?,
+            Believe::Published => self.published().fitted(ground, &choices, self.admission())?,
             Believe::Exact => self.knowing(fit::exact(&ground.world), Holds::Draw),
             Believe::Rated => self.knowing(fit::rated(&ground.world), Holds::WholeCaps),
         };
@@ -181,31 +232,20 @@ impl PolicySpec {
     }
 
     /// What it was published with.
-    fn published(&self, ground: &Ground<'_>, choices: &Choices) -> Result<Knowledge, Unfit> {
-        let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
-        let no_fit = |why| Unfit::NoFit(Box::new(why));
-        let with = |margin, laws, holds| Knowledge { margin, ..self.knowing(laws, holds) };
-        let fitted = |laws, holds| with(MARGIN_OF_FITS, laws, holds);
-        let measured = |laws, holds| with(MARGIN_OF_MEASUREMENTS, laws, holds);
-        Ok(match self {
-            PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => {
-                fitted(fit::clock_fitted(world, choices, &clock), Holds::WholeCaps)
-            }
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => {
-                self.knowing(fit::clock(world, &clock), Holds::WholeCaps)
-            }
+    fn published(&self) -> Published {
+        match self {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => Published::Rated,
+            PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => Published::FittedClock,
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => Published::Clock,
             PolicySpec::Rmap(spec) if matches!(spec.rule, Rule::Adaptive(_)) => {
-                let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
-                fitted(laws.map_err(no_fit)?, Holds::Draw)
+                Published::Regression
             }
-            PolicySpec::Rmap(_) | PolicySpec::Utility(_) => {
-                measured(fit::measured(world), Holds::Draw)
-            }
-            PolicySpec::Parm(_) => {
-                fitted(fit::pass(world, choices).map_err(no_fit)?, Holds::WholeCaps)
-            }
-            _ => self.knowing(fit::rated(world), Holds::WholeCaps),
-        })
+            PolicySpec::Rmap(_) | PolicySpec::Utility(_) => Published::Measured,
+            PolicySpec::Parm(_) => Published::Pass,
+            // Those that choose nodes have a curve for each, which was measured.
+            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => Published::Measured,
+            PolicySpec::Own(own) => own.believes,
+        }
     }
 
     /// The same for policies that choose nodes: a curve for each of them.

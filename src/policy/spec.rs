@@ -9,10 +9,12 @@ use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::pass::Application;
 use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
+use crate::policy::own;
 use crate::policy::parm::Flexibility;
 use crate::policy::{
-    Conservative, Easy, EasyPower, Fcfs, Gangs, Parm, ParmSpec, PbGuided, PbGuidedSpec, Policy,
-    Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper, UtilitySpec,
+    Conservative, Easy, EasyPower, Fcfs, Gangs, Own, Parm, ParmSpec, PbGuided, PbGuidedSpec,
+    Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper,
+    UtilitySpec,
 };
 use crate::spelling::hint;
 use crate::units::{Share, Span};
@@ -40,6 +42,8 @@ pub enum PolicySpec {
     Uniform(UniformSpec),
     /// The most utility within an energy budget.
     Utility(UtilitySpec),
+    /// A policy from outside the crate.
+    Own(&'static Own),
 }
 
 /// What a policy takes from the run it is built for.
@@ -113,6 +117,12 @@ impl PolicySpec {
         ]
     }
 
+    /// The same, and those that were [registered](crate::policy::register).
+    pub fn known() -> Vec<PolicySpec> {
+        let registered = own::registered().iter().map(|own| PolicySpec::Own(own));
+        PolicySpec::all().into_iter().chain(registered).collect()
+    }
+
     /// The policy's name, without parameters.
     pub fn name(&self) -> &'static str {
         match self {
@@ -126,6 +136,7 @@ impl PolicySpec {
             PolicySpec::Ppartition(_) => "ppartition",
             PolicySpec::Uniform(_) => "uniform",
             PolicySpec::Utility(_) => "utility",
+            PolicySpec::Own(own) => own.name,
         }
     }
 
@@ -133,6 +144,7 @@ impl PolicySpec {
     pub fn build(&self, setting: &Setting<'_>) -> Box<dyn Policy> {
         match self {
             PolicySpec::Fcfs => Box::new(Fcfs),
+            PolicySpec::Own(own) => (own.build)(setting),
             PolicySpec::Easy => Box::new(Easy::default()),
             PolicySpec::Conservative => Box::new(Conservative::default()),
             PolicySpec::EasyPower(_) => Box::new(EasyPower::default()),
@@ -168,6 +180,10 @@ impl PolicySpec {
             }
             PolicySpec::EasyPower(oversized) => {
                 Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
+            }
+            PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
+            PolicySpec::Own(_) => {
+                Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
             }
             PolicySpec::PbGuided(spec) => {
                 Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
@@ -235,6 +251,7 @@ impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters = match self {
             PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => Vec::new(),
+            PolicySpec::Own(_) => Vec::new(),
             PolicySpec::EasyPower(Oversized::Slow) => Vec::new(),
             PolicySpec::EasyPower(oversized) => vec![format!("oversized={oversized}")],
             PolicySpec::PbGuided(spec) => spec.unusual(),
@@ -257,10 +274,11 @@ impl FromStr for PolicySpec {
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
         let call: Call = text.parse().map_err(PolicyError::Call)?;
-        let found = PolicySpec::all().into_iter().find(|policy| policy.name() == call.name);
+        let known = PolicySpec::known();
+        let found = known.iter().copied().find(|policy| policy.name() == call.name);
         let Some(policy) = found else {
-            let names = PolicySpec::all().map(|policy| policy.name());
-            let (hint, valid) = (hint(&call.name, names), names.join(", "));
+            let names: Vec<&str> = known.iter().map(PolicySpec::name).collect();
+            let (hint, valid) = (hint(&call.name, names.iter().copied()), names.join(", "));
             return Err(PolicyError::Unknown { name: call.name, hint, valid });
         };
         policy.with_parameters(&call).map_err(PolicyError::Call)
@@ -270,7 +288,7 @@ impl FromStr for PolicySpec {
 impl PolicySpec {
     fn with_parameters(self, call: &Call) -> Result<Self, CallError> {
         match self {
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative | PolicySpec::Own(_) => {
                 call.parameters(&[])?;
                 Ok(self)
             }

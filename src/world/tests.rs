@@ -110,7 +110,7 @@ fn coupling_says_who_waits_for_whom() {
 #[test]
 fn greedy_nodes_are_slower_under_a_cap() {
     let parts = Parts::Unlike { spread: Share::percent(8), seed: 7 };
-    let world = world(parts.clone(), Coupling::Lockstep);
+    let world = world(parts, Coupling::Lockstep);
     let class = |node: u32| parts.class(NodeId(node));
     let greediest = (0..500).max_by_key(|node| class(*node)).unwrap();
     let thriftiest = (0..500).min_by_key(|node| class(*node)).unwrap();
