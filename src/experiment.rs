@@ -295,15 +295,13 @@ impl Experiment {
     }
 
     /// Whether the jobs of a workload run in the world that all policies share. They do not where somebody
-    /// brings measurements that only some policies can use: profiles of applications, curves of
-    /// processors, or tasks with their machines.
+    /// brings measurements that only some policies can use: profiles of applications, or tasks with their
+    /// machines.
     pub fn shares_ground(&self, workload: usize) -> bool {
         let needs = |load: &Named<Load>| load.value.source.needs_applications();
         let source = &self.workloads[workload].value.source;
-        let is_measured =
-            self.machine.as_ref().is_some_and(|m| m.value.machine.variation.is_some());
         let is_profiled = self.profiles.is_some() && !self.workloads.iter().any(needs);
-        !source.needs_applications() && !is_measured && !is_profiled && !source.has_tasks()
+        !source.needs_applications() && !is_profiled && !source.has_tasks()
     }
 
     /// Whether profiles are asked for at all.

@@ -297,7 +297,15 @@ impl Machine {
 
     /// The same machine with what nobody says about its nodes assumed, as jobs in a world need it.
     pub fn filled_in(&self, seed: u64) -> Self {
-        let details = self.details.filled_in(self.node_power, &self.gearbox, seed);
+        let details = match &self.variation {
+            None => self.details.filled_in(self.node_power, &self.gearbox, seed),
+            Some(processors) => {
+                // What was measured is the whole node, from a cap on that each of them can be held at.
+                let curves = processors.applications().iter().flat_map(|each| &each.curves);
+                let least = curves.map(Curve::least).fold(processors.floor(), Watts::max);
+                self.details.measured(self.node_power, least)
+            }
+        };
         Machine { details, ..self.clone() }
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::dispatch::Rejection;
+use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::DropReason;
@@ -52,6 +53,9 @@ pub const BSLD_THRESHOLD: Span = Span::from_secs(600);
 pub struct Summary {
     /// The policy, by its name and parameters.
     pub policy: String,
+    /// What the policy makes use of beyond starting jobs as they were asked for, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<String>,
     /// The workload's name.
     pub workload: String,
     /// The machine's name.
@@ -167,6 +171,8 @@ pub struct Subject<'a> {
     pub has_gears: bool,
     /// Whether jobs take what the workload says if they run as they were asked for.
     pub has_reference: bool,
+    /// What the policy makes use of, where all policies share a world.
+    pub uses: Option<Freedoms>,
 }
 
 impl Summary {
@@ -217,6 +223,7 @@ impl Summary {
             subject.budget.is_limited().then(|| energy_allowed(subject.budget, run.begin, run.end));
         Summary {
             policy: subject.policy.to_owned(),
+            uses: subject.uses.map(|uses| uses.to_string()),
             workload: workload.name().to_owned(),
             machine: machine.name.clone(),
             nodes: machine.nodes,
@@ -371,6 +378,7 @@ mod tests {
             bsld_threshold: BSLD_THRESHOLD,
             has_gears: true,
             has_reference: true,
+            uses: None,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

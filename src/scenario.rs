@@ -6,6 +6,7 @@
 use std::cell::Cell;
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::freedom::Freedoms;
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
@@ -34,6 +35,8 @@ pub struct Scenario<'a> {
     pub truth: Option<&'a dyn Model>,
     /// The world they run in, which counts before any other truth.
     pub world: Option<&'a World>,
+    /// What the policy makes use of beyond starting jobs as they were asked for, where that is said.
+    pub uses: Option<Freedoms>,
     /// What the machine may draw.
     pub budget: Budget,
     /// The share of every limit that is kept back from the policy, because jobs may draw more than is
@@ -86,6 +89,7 @@ impl<'a> Scenario<'a> {
             model: None,
             truth: None,
             world: None,
+            uses: None,
             budget: Budget::unlimited(),
             guard: Share::percent(0),
             site: None,
@@ -167,6 +171,7 @@ impl<'a> Scenario<'a> {
             bsld_threshold: self.bsld_threshold,
             has_gears: self.world.is_none() && !self.policy.reshapes(),
             has_reference: self.world.is_some() || !self.policy.reshapes(),
+            uses: self.uses,
         }
     }
 

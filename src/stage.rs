@@ -196,6 +196,7 @@ impl Stage {
         Scenario {
             model: Some(belief),
             world: Some(ground.world()),
+            uses: Some(policy.wants() & ground.allowed()),
             plain_machine: &self.plain_machine,
             budget,
             guard: ground.guard(),

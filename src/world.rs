@@ -34,9 +34,14 @@ pub use pace::{Factor, Pace};
 
 pub use crate::machine::{CLASSES, Node, Parts};
 
+use std::sync::Arc;
+
+use law::Curved;
+
 use crate::job::Job;
 use crate::model::{Beta, Caps, OperatingPoint, Outcome};
 use crate::units::{JobId, NodeId, Span, Watts};
+use crate::variation::Processors;
 
 /// Which nodes a job has, and what each of them may draw.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +63,9 @@ pub struct World {
     assigned: Assignment,
     /// By application: what its nodes do as they were asked for.
     as_asked: Vec<AsAsked>,
+    /// By application: what each node was measured to do, where nodes were measured one by one. Then parts
+    /// say nothing.
+    measured: Vec<Curved>,
 }
 
 /// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
@@ -78,9 +86,32 @@ impl World {
         applications: Vec<Application>,
         assigned: Assignment,
     ) -> Self {
-        let mut world = World { node, parts, applications, assigned, as_asked: Vec::new() };
+        let (as_asked, measured) = (Vec::new(), Vec::new());
+        let mut world = World { node, parts, applications, assigned, as_asked, measured };
         world.as_asked = world.applications.iter().map(|each| world.as_asked(each)).collect();
         world
+    }
+
+    /// Jobs that run the applications of processors that were measured one by one: each node is one of them.
+    pub fn measured(node: Node, processors: &Arc<Processors>, assigned: Assignment) -> Self {
+        let curved = |place| Curved::new(processors.clone(), place, node.highest);
+        let measured: Vec<Curved> = (0..processors.applications().len()).map(curved).collect();
+        let named = processors.applications().iter().zip(&measured);
+        let applications = named.map(|(application, law)| {
+            Application::new(application.name.clone(), law.clone(), Coupling::Balanced)
+        });
+        let world = World::new(node, Parts::Alike, applications.collect(), assigned);
+        World { measured, ..world }
+    }
+
+    /// What each node was measured to do, by application, where nodes were measured one by one.
+    pub fn curved(&self) -> &[Curved] {
+        &self.measured
+    }
+
+    /// Whether it matters which nodes a job has.
+    pub fn minds_nodes(&self) -> bool {
+        self.parts.are_unlike() || !self.measured.is_empty()
     }
 
     fn as_asked(&self, application: &Application) -> AsAsked {
@@ -132,6 +163,11 @@ impl World {
         let place = self.assigned.application(id);
         let application = &self.applications[place];
         let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
+        if let Some(curved) = self.measured.get(place) {
+            let sum = self.on_measured(curved, ask, point, held);
+            let run_time = sum.pace(application.coupling).of(run_time);
+            return Outcome { run_time, power: sum.power };
+        }
         let mut sum = Sum::default();
         let mut add = |class: usize, cap: Watts, count: u32| {
             let is_asked_for = cap >= self.node.highest && point.nodes == job.nodes;
@@ -163,6 +199,42 @@ impl World {
             }
         }
         Outcome { run_time: sum.pace(application.coupling).of(run_time), power: sum.power }
+    }
+
+    /// The nodes of a job added up, where each was measured by itself.
+    fn on_measured(
+        &self,
+        curved: &Curved,
+        ask: Ask,
+        point: &OperatingPoint,
+        held: Held<'_>,
+    ) -> Sum {
+        let mut sum = Sum::default();
+        let mut add = |pace: Pace, drawn: Watts, cap: Watts, count: u32| {
+            // As it was asked for, a job takes what the workload says, on whichever nodes.
+            let is_asked_for = cap >= self.node.highest && point.nodes == ask.nodes;
+            let pace = if is_asked_for { Pace::AS_ASKED } else { pace };
+            sum.add(pace, self.node.added(drawn), count);
+        };
+        let mut on_node = |node: NodeId, added: Watts| {
+            let cap = self.node.capped_part(added);
+            let most = cap.min(self.node.highest);
+            let (pace, drawn) = curved.on_one(node.0 as usize, ask, point.nodes, most);
+            add(pace, drawn, cap, 1);
+        };
+        match held {
+            Held::These(nodes) => nodes.iter().for_each(|node| on_node(*node, point.cap)),
+            Held::Capped(caps) => caps.iter().for_each(|capped| on_node(capped.node, capped.cap)),
+            Held::Any => {
+                let cap = self.node.capped_part(point.cap);
+                let share = cap.as_f64() / self.node.highest.as_f64();
+                let at = Conditions { nodes: point.nodes, share };
+                let drawn = curved.draw(ask, at) * self.node.highest.as_f64();
+                let drawn = Watts::from_f64_rounded_up(drawn).unwrap_or(cap);
+                add(curved.pace(ask, at).unwrap_or(Pace::NEVER), drawn, cap, point.nodes);
+            }
+        }
+        sum
     }
 
     /// What a node of a class amounts to under a cap: a node that draws more for the same work does what

@@ -21,7 +21,7 @@ use crate::model::pass;
 use crate::profile::fit::{FitError, Training, train_on_enough};
 use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Share, Span, Watts};
-use crate::world::law::{NotALaw, Sample, Sampled};
+use crate::world::law::{Curved, NotALaw, Sample, Sampled, Which};
 use crate::world::{Application, Ask, CLASSES, Conditions, Law, Pace, World};
 
 /// The nodes that measured jobs ask for.
@@ -104,6 +104,10 @@ pub fn rated(world: &World) -> Vec<Arc<dyn Law>> {
 
 /// What really holds, as far as it can be known before it is known which nodes a job gets.
 pub fn exact(world: &World) -> Vec<Arc<dyn Law>> {
+    if !world.curved().is_empty() {
+        let worst = |law: &Curved| Arc::new(law.on(Which::Worst)) as Arc<dyn Law>;
+        return world.curved().iter().map(worst).collect();
+    }
     let greeds: Vec<f64> = (0..CLASSES).map(|class| world.parts().greed(class)).collect();
     let on = |application: &Application| match world.parts().are_unlike() {
         true => {

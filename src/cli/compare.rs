@@ -12,7 +12,7 @@ use clap::Args;
 use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, rules, tables, warn};
 use crate::experiment::assumptions::assumptions;
-use crate::experiment::gains::{self, Gains};
+use crate::experiment::gains::{self, Gain, Gains, Value};
 use crate::experiment::run::Results;
 use crate::experiment::stream::Stream;
 use crate::experiment::{
@@ -288,13 +288,12 @@ fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
 /// What policies make of one freedom more at a time.
 fn picture(ready: &Ready<'_>, gains: &Gains) -> Picture {
     let by = ready.experiment.rank_by;
-    let courses: Vec<Vec<Option<f64>>> = gains
-        .rows
-        .iter()
-        .map(|gain| {
-            gain.course().iter().map(|value| value.and_then(|value| value.figure)).collect()
-        })
-        .collect();
+    // Who leaves jobs undone that others complete has an easier time: that is no gain, and not drawn.
+    let values = || gains.rows.iter().flat_map(Gain::course).flatten();
+    let fewest = values().map(|value| value.undone).min().unwrap_or(0);
+    let comparable = |value: Option<Value>| value.filter(|value| value.undone == fewest)?.figure;
+    let courses: Vec<Vec<Option<f64>>> =
+        gains.rows.iter().map(|gain| gain.course().into_iter().map(comparable).collect()).collect();
     let most = courses.iter().flatten().flatten().copied().fold(0.0, f64::max);
     let (unit, size) = table::unit(by, most);
     let names = gains.rows.iter().map(|gain| ready.experiment.policies[gain.policy].to_string());

@@ -184,8 +184,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => Vec::new(),
     };
     let usual = tables::usual_times(&profiles);
-    let is_measured = named.as_ref().is_some_and(|machine| machine.variation.is_some());
-    let is_shared = profiles.is_empty() && !is_measured && !source.has_tasks();
+    let is_shared = profiles.is_empty() && !source.has_tasks();
     let seed_is_used = is_shared || policy.heeds_seed();
     let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), seed_is_used)?;
     let energy = arguments.energy.budget(policy, &loaded)?;

@@ -232,8 +232,9 @@ impl Gains {
         Table {
             title: "What does a freedom buy?".to_owned(),
             about: format!(
-                "{} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use for \
-                 it, '-': cannot do without more, (n): jobs not completed",
+                "The {} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use \
+                 for it, '-': cannot do without more, (n): so many jobs not completed, so that it cannot be \
+                 compared with others",
                 ready.experiment.rank_by,
                 self.place(ready)
             ),
@@ -257,8 +258,8 @@ impl Gains {
         Table {
             title: "What does knowledge buy?".to_owned(),
             about: format!(
-                "{by} with all that is allowed, by what policies believe of jobs; {}; (n): jobs not \
-                 completed",
+                "The {by} with all that is allowed, by what policies believe of jobs; {}; (n): so many jobs \
+                 not completed",
                 self.place(ready)
             ),
             headings,

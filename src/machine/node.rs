@@ -72,6 +72,25 @@ impl Details {
     }
 }
 
+impl Details {
+    /// The same for nodes that were measured one by one, from this cap on: nothing is beyond the reach of a cap,
+    /// and an idle node draws 15 % of what a busy one does.
+    pub fn measured(&self, rated: Watts, least: Watts) -> Self {
+        let least = least.min(rated);
+        let idle = self.idle.unwrap_or_else(|| Share::percent(15).of(rated)).min(least);
+        let beyond = rated.saturating_sub(least);
+        let level = |fifths: u32| least + Share::percent(20 * fifths).of(beyond);
+        let mut levels: Vec<Watts> = (0..5).map(level).chain([rated]).collect();
+        levels.dedup();
+        Details {
+            idle: Some(idle),
+            rest: Some(Watts::ZERO),
+            levels: Some(levels),
+            parts: Some(Parts::Alike),
+        }
+    }
+}
+
 /// The caps under which nodes have the speeds of their gears, ascending.
 fn levels_of(gearbox: &Gearbox, highest: Watts) -> Vec<Watts> {
     let gears = gearbox.node_powers(highest).into_iter().map(|(_, power)| power);

@@ -18,7 +18,7 @@ pub(super) enum Truth<'a> {
 impl Truth<'_> {
     /// Whether it matters which nodes a job has.
     pub(super) fn minds_nodes(self) -> bool {
-        matches!(self, Truth::World(world) if world.parts().are_unlike())
+        matches!(self, Truth::World(world) if world.minds_nodes())
     }
 
     /// What happens to a job, which runs for `run_time` as it was asked for, now that it holds what the
@@ -39,7 +39,7 @@ impl Truth<'_> {
             (Truth::World(world), Some(caps)) => {
                 world.outcome(id, job, run_time, point, Held::Capped(caps))
             }
-            (Truth::World(world), None) if world.parts().are_unlike() => {
+            (Truth::World(world), None) if world.minds_nodes() => {
                 world.outcome(id, job, run_time, point, Held::These(&ledger.nodes_of(id)))
             }
             (Truth::World(world), None) => world.outcome(id, job, run_time, point, Held::Any),

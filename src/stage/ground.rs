@@ -11,8 +11,9 @@ use crate::job::Job;
 use crate::machine::{Details, Machine};
 use crate::model::{Beta, Model};
 use crate::policy::{self, Believe, PolicySpec, Unfit};
-use crate::units::{Share, Watts};
+use crate::units::{JobId, Share, Watts};
 use crate::workload::Workload;
+use crate::world::assignment::Mix;
 use crate::world::{Ask, Assignment, CLASSES, Conditions, Names, Parts, World, catalogue};
 
 /// What the site says about policies and jobs.
@@ -67,19 +68,27 @@ impl Ground {
         rules: &Rules,
         seed: u64,
     ) -> Result<Self, OutOfRange> {
-        let (node, applications) = (machine.node(), catalogue::applications());
+        let (node, jobs) = (machine.node(), workload.jobs());
         let Details { levels, parts, .. } = &machine.details;
         let levels = levels.clone().unwrap_or_else(|| vec![node.highest]);
-        let parts = parts.unwrap_or(Parts::Alike);
-        let jobs = workload.jobs();
-        let mut assigned = Assignment::drawn(jobs, &catalogue::mix(), seed);
-        if let Some(names) = &rules.names {
-            assigned = assigned.with_names(jobs, names);
-        }
-        let assigned = assigned.with_drawn_shapes(jobs, seed);
-        let greediest = parts.greed(CLASSES - 1).max(1.0);
+        let world = match &machine.variation {
+            Some(processors) => {
+                let assigned = numbered(jobs, processors.applications().len(), seed);
+                World::measured(node, processors, assigned.with_drawn_shapes(jobs, seed))
+            }
+            None => {
+                let mut assigned = Assignment::drawn(jobs, &catalogue::mix(), seed);
+                if let Some(names) = &rules.names {
+                    assigned = assigned.with_names(jobs, names);
+                }
+                let assigned = assigned.with_drawn_shapes(jobs, seed);
+                let parts = parts.unwrap_or(Parts::Alike);
+                World::new(node, parts, catalogue::applications(), assigned)
+            }
+        };
+        let greediest = world.parts().greed(CLASSES - 1).max(1.0);
         let lowest = levels[0].as_f64() / node.highest.as_f64() / greediest;
-        for application in &applications {
+        for application in world.applications() {
             let (ask, at) =
                 (Ask { nodes: 1, beta: Beta::FULL }, Conditions { nodes: 1, share: lowest });
             if application.law.pace(ask, at).is_none() {
@@ -94,13 +103,17 @@ impl Ground {
             cores: machine.processors_per_node,
             freedoms: rules.allow,
         };
-        let world = Arc::new(World::new(node, parts, applications, assigned));
-        Ok(Ground { world, choices, rules: rules.clone(), seed })
+        Ok(Ground { world: Arc::new(world), choices, rules: rules.clone(), seed })
     }
 
     /// How jobs really run.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// What policies may do to jobs.
+    pub fn allowed(&self) -> Freedoms {
+        self.rules.allow
     }
 
     /// What is kept back of every limit.
@@ -124,6 +137,18 @@ impl Ground {
         };
         policy.belief(&ground, self.rules.believe)
     }
+}
+
+/// Applications that were measured on a machine: a log may give their numbers, from 1 on; others are drawn.
+fn numbered(jobs: &[Job], count: usize, seed: u64) -> Assignment {
+    let weights = (0..count).map(|number| (number, 1)).collect();
+    let Ok(mix) = Mix::new(weights, count) else { return Assignment::one() };
+    let drawn = Assignment::drawn(jobs, &mix, seed);
+    let application = |(id, job): (JobId, &Job)| {
+        let said = job.application.map(|number| number.0.get() as usize - 1);
+        said.filter(|number| *number < count).unwrap_or(drawn.application(id)) as u16
+    };
+    Assignment::of((0..).map(JobId).zip(jobs).map(application).collect())
 }
 
 /// What is assumed of a machine and its jobs that nobody says, a sentence for each thing.
@@ -158,6 +183,9 @@ pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
         text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
     }
     let which = match rules.names {
+        _ if said.variation.is_some() => {
+            "which of the measured applications a job runs is drawn from the seed where its log does not say"
+        }
         None => "which of the 17 built-in applications a job runs is drawn from the seed",
         Some(_) => {
             "which of the 17 built-in applications a job runs is drawn from the seed where --applications \

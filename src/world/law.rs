@@ -8,10 +8,12 @@ use std::fmt;
 use crate::model::Beta;
 use crate::world::Pace;
 
+mod curved;
 mod gears;
 mod pass;
 mod sampled;
 
+pub use curved::{Curved, Which};
 pub use gears::Gears;
 pub use pass::Pass;
 pub use sampled::{NotALaw, Sample, Sampled};

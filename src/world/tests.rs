@@ -3,12 +3,13 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::assignment::{Mix, NotAMix};
-use super::law::Gears;
+use super::law::{Gears, Which};
 use super::*;
 use crate::job::{ApplicationId, UserId};
 use crate::machine::{Gearbox, Machine};
 use crate::model::{Beta, Dvfs, Knowledge, Model, NodeCap, Oversized};
 use crate::units::{Instant, Share};
+use crate::variation::{self, Curve, Ips, Knot};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -211,4 +212,48 @@ proptest! {
         prop_assert!(outcome.power >= world.node().rest * caps.count());
         prop_assert!(outcome.run_time > Span::ZERO);
     }
+}
+
+/// Two processors: one does 10 at 50 W and 20 at 100 W, the other 20 at 75 W already. Full speed is 20.
+#[test]
+fn processors_that_were_measured_one_by_one() {
+    let knot = |watts, ips| Knot { power: Watts::from_watts(watts), ips: Ips::from_ips(ips) };
+    let curve = |most| {
+        let knots = vec![knot(50, 10_000_000_000), knot(most, 20_000_000_000)];
+        Curve::new(Watts::from_watts(50), knots).unwrap()
+    };
+    let application =
+        variation::Application { name: "one".to_owned(), curves: vec![curve(100), curve(75)] };
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let processors = Processors::new(names, Watts::from_watts(50), vec![application]).unwrap();
+    let node =
+        Node { rest: Watts::ZERO, highest: Watts::from_watts(100), idle: Watts::from_watts(20) };
+    let world = World::measured(node, &Arc::new(processors), Assignment::one());
+    let hour = Span::from_secs(3600);
+    let run = |nodes: &[u32], watts: u32| {
+        let nodes: Vec<NodeId> = nodes.iter().map(|node| NodeId(*node)).collect();
+        let point = OperatingPoint {
+            nodes: nodes.len() as u32,
+            cores: 1,
+            // What a node may add to what it draws anyway.
+            cap: Watts::from_watts(watts - 20),
+            time: hour,
+            power: Watts::ZERO,
+        };
+        let outcome = world.outcome(JobId(0), &job(2), hour, &point, Held::These(&nodes));
+        (outcome.run_time.secs_f64(), outcome.power)
+    };
+    assert_eq!(run(&[0, 1], 100), (3600.0, Watts::from_watts(100 + 75 - 40)));
+    assert_eq!(run(&[0, 1], 50), (7200.0, Watts::from_watts(60)));
+    // 15 and 20 of 20 each.
+    let (time, power) = run(&[0, 1], 75);
+    assert!((time - 3600.0 * 40.0 / 35.0).abs() < 0.01, "{time}");
+    assert_eq!(power, Watts::from_watts(75 + 75 - 40));
+    assert_eq!(run(&[0], 100).0, 7200.0, "half of the nodes it asks for");
+    assert!(world.minds_nodes());
+    // Whoever does not know which nodes a job gets expects the slower one, and what the other draws.
+    let worst = world.curved()[0].on(Which::Worst);
+    let (ask, at) = (Ask { nodes: 2, beta: Beta::FULL }, Conditions { nodes: 2, share: 0.75 });
+    assert_eq!(worst.pace(ask, at), Some(Pace::Times(Factor::new(20.0 / 15.0))));
+    assert_eq!(worst.draw(ask, at), 0.75);
 }

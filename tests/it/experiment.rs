@@ -104,6 +104,7 @@ fn a_comparison_that_was_killed_goes_on_where_it_stopped() {
         "30",
         "--threads",
         "1",
+        "--brief",
         "--json",
     ];
     let kept: Vec<&str> = arguments.iter().copied().chain(["--cache", "cache"]).collect();

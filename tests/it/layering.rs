@@ -92,7 +92,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "metrics",
-        &["units", "utility", "job", "machine", "budget", "policy", "dispatch", "sim", "workload"],
+        &[
+            "units", "utility", "freedom", "job", "machine", "budget", "policy", "dispatch", "sim",
+            "workload",
+        ],
     ),
     (
         "report",
@@ -115,6 +118,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "units",
             "heterogeneity",
+            "freedom",
             "machine",
             "budget",
             "model",

@@ -12,8 +12,8 @@ use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
 use busbar::stage::{Ground, Rules};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
-use busbar::workload::Workload;
 use busbar::workload::demo::demo;
+use busbar::workload::{Given, Source, Workload};
 use busbar::world::Shape;
 
 const NODES: u32 = 256;
@@ -77,6 +77,56 @@ fn peak(run: &Run, base: Watts) -> Watts {
         drawn
     });
     Watts::from_milliwatts(sums.max().unwrap_or(drawn) as u64)
+}
+
+/// A log of the archive, or part of it, if there is one.
+fn log(name: &str, jobs: std::ops::Range<usize>) -> Option<Workload> {
+    let path = std::path::Path::new(&std::env::var_os("BUSBAR_TRACES")?).join(name);
+    let source: Source = path.to_str()?.parse().ok()?;
+    let mut workload = source.load(&Given::default()).unwrap().workload;
+    workload.slice(jobs);
+    workload.raise_estimates();
+    Some(workload)
+}
+
+/// Every policy on jobs and a machine of one's own, with exact beliefs: nothing is refused, and what is drawn, added
+/// up again from what became of the jobs where nobody was changed, is within the limit at every instant.
+fn all_stay_within(machine: Machine, mut workload: Workload, percent: u32) {
+    workload.pack_processors(machine.processors_per_node);
+    let demo = Demo { workload, machine: machine.filled_in(1) };
+    let limit = demo.limit(percent);
+    for policy in policies() {
+        let run = demo.run(&policy, Believe::Exact, limit);
+        assert_eq!(run.excursions.time, Span::ZERO, "{policy}");
+        assert!(run.power.iter().all(|sample| sample.power <= sample.limit), "{policy}");
+        assert!(!run.changes.is_empty() || peak(&run, demo.machine.floor()) <= limit, "{policy}");
+        let completed = run.records.iter().filter(|record| record.state == State::Completed);
+        assert!(completed.count() * 10 >= run.records.len() * 8, "{policy}");
+    }
+}
+
+#[test]
+fn all_policies_run_on_a_log() {
+    // Without logs there is nothing to see; ./check says so.
+    if let Some(workload) = log("KTH-SP2-1996-2.1-cln.swf.gz", 3000..3400) {
+        all_stay_within(Machine::of_processors(100).unwrap(), workload, 60);
+    }
+}
+
+#[test]
+fn all_policies_run_on_nodes_of_several_processors() {
+    let mut workload = demo();
+    workload.slice(0..300);
+    workload.raise_estimates();
+    all_stay_within(Machine { nodes: 16, ..Machine::cab() }, workload, 60);
+}
+
+#[test]
+fn all_policies_run_on_processors_that_were_measured_one_by_one() {
+    let mut workload = demo();
+    workload.slice(0..300);
+    workload.raise_estimates();
+    all_stay_within(Machine::catalyst(256, 1).unwrap(), workload, 60);
 }
 
 fn policies() -> Vec<PolicySpec> {

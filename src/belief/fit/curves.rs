@@ -3,6 +3,7 @@
 use crate::belief::Choices;
 use crate::units::{NodeId, Watts};
 use crate::variation::{Application as OnNodes, Curve, CurveError, Ips, Knot, Processors};
+use crate::world::law::Curved;
 use crate::world::{Application, Ask, CLASSES, Conditions, Factor, Pace, World};
 
 use crate::model::Beta;
@@ -20,6 +21,9 @@ const FULL_SPEED: f64 = 1e9;
 /// If some application does not run at all under any cap.
 pub fn curves(world: &World, choices: &Choices) -> Result<Processors, CurveError> {
     let floor = choices.node.added(choices.levels[0]);
+    if let Some(processors) = world.curved().first().map(Curved::processors) {
+        return shifted(processors, choices, floor);
+    }
     let classes: Vec<usize> =
         (0..choices.nodes).map(|node| world.parts().class(NodeId(node))).collect();
     let mut applications = Vec::with_capacity(world.applications().len());
@@ -37,6 +41,29 @@ pub fn curves(world: &World, choices: &Choices) -> Result<Processors, CurveError
     }
     let names = (0..choices.nodes).map(|node| format!("n{node}")).collect();
     Processors::new(names, floor, applications).ok_or(CurveError::Empty)
+}
+
+/// The curves of processors that were measured one by one, over what each adds to what is drawn.
+fn shifted(
+    processors: &Processors,
+    choices: &Choices,
+    floor: Watts,
+) -> Result<Processors, CurveError> {
+    let highest = choices.node.highest;
+    let shifted = |curve: &Curve| {
+        let knot = |power: Watts, ips| Knot { power: choices.node.added(power), ips };
+        let within = curve.knots().iter().filter(|knot| knot.power < highest);
+        let mut knots: Vec<Knot> = within.map(|each| knot(each.power, each.ips)).collect();
+        let last = curve.most().min(highest);
+        knots.push(knot(last, curve.at(last)));
+        Curve::new(floor, knots)
+    };
+    let mut applications = Vec::new();
+    for application in processors.applications() {
+        let curves = application.curves.iter().map(shifted).collect::<Result<_, _>>()?;
+        applications.push(OnNodes { name: application.name.clone(), curves });
+    }
+    Processors::new(processors.names().to_vec(), floor, applications).ok_or(CurveError::Empty)
 }
 
 /// What is measured of an application on a node of a class.

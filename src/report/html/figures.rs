@@ -49,7 +49,7 @@ fn two_decimals(number: f64) -> String {
 }
 
 /// The figures of the ranking, from left to right.
-pub(super) const FIGURES: [Figure; 9] = [
+pub(super) const FIGURES: [Figure; 11] = [
     Figure {
         name: "Mean turnaround",
         meaning: "From submission to end",
@@ -113,4 +113,25 @@ pub(super) const FIGURES: [Figure; 9] = [
         value: |summary| Some(summary.energy_j),
         written: human_energy,
     },
+    Figure {
+        name: "Killed by belief",
+        meaning: "Jobs that took longer than the policy believed, and would have ended in time as asked",
+        better: Better::Lower,
+        value: |summary| Some(summary.killed_by_belief as f64).filter(|killed| *killed > 0.0),
+        written: |killed| format!("{killed:.0}"),
+    },
+    Figure {
+        name: "Over budget",
+        meaning: "For how long more was drawn than the budget allows, because jobs drew more than was believed",
+        better: Better::Lower,
+        value: |summary| Some(summary.over_budget_s).filter(|seconds| *seconds > 0.0),
+        written: human_time,
+    },
 ];
+
+/// Those that some of these runs have. What is rare has no column where it did not happen.
+pub(super) fn shown(runs: &[&Summary]) -> Vec<&'static Figure> {
+    let is_there = |figure: &&Figure| runs.iter().any(|run| (figure.value)(run).is_some());
+    let (usual, rare) = FIGURES.split_at(9);
+    usual.iter().chain(rare.iter().filter(is_there)).collect()
+}

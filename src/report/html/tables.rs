@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Aside;
-use super::figures::FIGURES;
+use super::figures::{FIGURES, shown};
 use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, budget};
 use crate::report::markup::escaped;
@@ -113,6 +113,8 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let may = comparable(&summaries);
     let compared: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
+    let figures = shown(&summaries);
+    let has_uses = summaries.iter().any(|summary| summary.uses.is_some());
     let mut rows = String::new();
     for (order, place) in (1..).zip(case.order()) {
         let summary = summaries[place];
@@ -131,7 +133,7 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
              <td data-value=\"{}\">{jobs}</td>",
             summary.completed
         );
-        for figure in &FIGURES {
+        for figure in &figures {
             let best = may[place]
                 && figure.best(&compared).is_some_and(|best| (figure.value)(summary) == Some(best));
             let text = escaped(&figure.text(summary));
@@ -144,22 +146,30 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
                 false => write!(rows, "<td data-value=\"{value}\">{text}</td>"),
             };
         }
+        if has_uses {
+            let uses = summary.uses.as_deref().unwrap_or_default().replace(',', ", ");
+            let _ = write!(rows, "<td class=\"uses\">{}</td>", escaped(&uses));
+        }
         rows += "</tr>\n";
     }
     for Absent { policy, reason, .. } in &case.absent {
         let (policy, reason) = (escaped(policy), escaped(reason));
-        let columns = FIGURES.len() + 1;
+        let columns = figures.len() + 1 + usize::from(has_uses);
         let _ = writeln!(
             rows,
             "<tr class=\"aside\"><td class=\"rank\">–</td><th scope=\"row\">{policy}</th>\
              <td class=\"reason\" colspan=\"{columns}\">cannot run here: {reason}</td></tr>"
         );
     }
-    let headings = FIGURES.iter().fold(String::new(), |mut headings, figure| {
+    let mut headings = figures.iter().fold(String::new(), |mut headings, figure| {
         let (name, meaning) = (figure.name, escaped(figure.meaning));
         let _ = write!(headings, "<th scope=\"col\" title=\"{meaning}\">{name}</th>");
         headings
     });
+    if has_uses {
+        headings += "<th scope=\"col\" class=\"uses\" title=\"What the policy does to jobs beyond starting them \
+                     as asked\">Uses</th>";
+    }
     let note = match may.iter().all(|may| *may) {
         true => "",
         false => {
@@ -221,7 +231,7 @@ pub(super) fn aside(aside: &Aside) -> String {
     });
     format!(
         "<section>\n<h2>{title}</h2>\n<p>{}.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"{title}\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n\
+         aria-label=\"{title}\"><table class=\"beside\">\n<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n\
          {}</section>\n",
         escaped(&aside.about),
         headings.collect::<String>(),

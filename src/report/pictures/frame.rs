@@ -131,14 +131,21 @@ impl Frame {
         let width = |name: &str| 34.0 + 7.5 * name.chars().count() as f64;
         let is_long = names.iter().map(|(name, _)| width(name)).sum::<f64>() > WIDTH - LEFT;
         let (mut x, mut y) = (LEFT, if is_long { 42.0 } else { 49.0 });
-        for (name, colour) in names {
+        for (place, (name, colour)) in names.iter().enumerate() {
             if x + width(name) > WIDTH {
                 if y > 50.0 || !is_long {
                     break;
                 }
                 (x, y) = (LEFT, 58.0);
             }
-            self.svg.rectangle((x, y - 6.0), (14.0, 4.0), colour);
+            // Where a colour comes again, its lines are dashed.
+            match names[..place].iter().any(|(_, other)| other == colour) {
+                false => self.svg.rectangle((x, y - 6.0), (14.0, 4.0), colour),
+                true => {
+                    self.svg.rectangle((x, y - 6.0), (5.0, 4.0), colour);
+                    self.svg.rectangle((x + 9.0, y - 6.0), (5.0, 4.0), colour);
+                }
+            }
             self.svg.text((x + 20.0, y), Anchor::Start, "", name);
             x += width(name);
         }
