@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use crate::job::Job;
-use crate::machine::Machine;
+use crate::machine::{Machine, Node};
 use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
 use crate::units::{JobId, Span, Watts};
 use crate::variation::catalyst::Catalyst;
@@ -30,6 +30,8 @@ pub struct Varied {
     of_jobs: Vec<u32>,
     /// Where the numbers start by which applications are drawn.
     seed: u64,
+    /// What its nodes draw, where the power in curves is what they add to that when they are busy.
+    node: Option<Node>,
     rungs: [Rung; 1],
 }
 
@@ -93,6 +95,7 @@ impl Varied {
         Varied {
             of_jobs,
             seed: 0,
+            node: None,
             rated,
             rungs: [Rung {
                 node_power: least.fold(Watts::LARGEST, Watts::min),
@@ -101,6 +104,16 @@ impl Varied {
             applications,
             processors,
         }
+    }
+
+    /// The same on nodes like this one: the power in curves is what a node adds to what it draws when it is idle.
+    pub fn on_nodes(self, node: Node) -> Self {
+        Varied { node: Some(node), ..self }
+    }
+
+    /// What a node may add to what it draws when it is idle, if it is held at a cap.
+    pub fn added(&self, cap: Watts) -> Watts {
+        self.node.map_or(cap, |node| node.added(cap))
     }
 
     /// The processors with all that was measured of them.

@@ -135,13 +135,10 @@ pub enum Unfit {
     #[error("its belief cannot be fitted to these jobs: {0}")]
     NoFit(Box<NoFit>),
     /// No node can be held at its cap.
-    #[error(
-        "a node of this machine adds at least {floor} to what it draws when it is idle, whatever its cap; give \
-         a higher one"
-    )]
+    #[error("a node of this machine cannot be held below {lowest}; give a higher cap")]
     CapTooLow {
-        /// What a node adds under the lowest cap.
-        floor: Watts,
+        /// The lowest cap.
+        lowest: Watts,
     },
     /// No curves can be made.
     #[error("the curves of nodes: {0}")]
@@ -206,11 +203,11 @@ impl PolicySpec {
         {
             return Err(Unfit::NoQueues);
         }
-        let floor = ground.choices.node.added(ground.choices.levels[0]);
+        let lowest = ground.choices.levels[0];
         if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self
-            && *cap < floor
+            && *cap < lowest
         {
-            return Err(Unfit::CapTooLow { floor });
+            return Err(Unfit::CapTooLow { lowest });
         }
         let freedoms = ground.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..ground.choices.clone() };
@@ -261,7 +258,7 @@ impl PolicySpec {
         let jobs = (0..ground.jobs.len() as u32).map(JobId);
         let of_jobs = jobs.map(|job| assigned.application(job) as u32).collect();
         let rated = choices.node.added(choices.node.highest);
-        let curves = Varied::assigned(Arc::new(curves), rated, of_jobs);
+        let curves = Varied::assigned(Arc::new(curves), rated, of_jobs).on_nodes(choices.node);
         Ok(Box::new(match believe {
             Believe::Exact => OnNamed::in_world(curves, ground.world.clone(), choices.freedoms),
             Believe::Published | Believe::Rated => {

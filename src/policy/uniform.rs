@@ -134,7 +134,7 @@ impl Uniform {
                 Watts::from_milliwatts(power.milliwatts() / count.max(1)).max(floor)
             }
             UniformCap::Tdp => varied.rated(),
-            UniformCap::Power(power) => power,
+            UniformCap::Power(cap) => varied.added(cap),
         }
     }
 
