@@ -82,6 +82,13 @@ pub struct Named<T> {
     pub place: Place,
 }
 
+impl<T> Named<T> {
+    /// What an option of the command line says.
+    pub fn by_option(option: &'static str, value: T) -> Self {
+        Named { value, place: Place::Option(option) }
+    }
+}
+
 /// Where something was asked for, so that a mistake can be found again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {

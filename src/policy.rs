@@ -203,6 +203,12 @@ impl View<'_> {
         self.model.nominal(job, self.job(job))
     }
 
+    /// What is left of the work of a job that runs: how long it will go on with what it has, as far as is
+    /// believed. Nothing, if it does not run.
+    pub fn left(&self, job: JobId) -> Option<Span> {
+        self.ledger.held_by(job).map(|holding| holding.until.since(self.now))
+    }
+
     /// Every way the job may run, nominal first.
     #[inline]
     pub fn menu(&self, job: JobId) -> Menu {

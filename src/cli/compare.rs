@@ -192,13 +192,16 @@ impl Arguments {
         }
         if !self.budget.is_empty() {
             let budgets = Listed::joined(&self.budget);
-            experiment.budgets = budgets.map(|budget| said("--budget", budget)).collect();
+            experiment.budgets =
+                budgets.map(|budget| Named::by_option("--budget", budget)).collect();
         }
         if !self.workload.is_empty() {
             let read = |text: &String| text.parse::<Listed<Load>>();
             let workloads = self.workload.iter().map(read).collect::<Result<Vec<_>, _>>();
             let named = |workloads: Vec<Listed<Load>>| {
-                Listed::joined(&workloads).map(|load| said("--workload", load)).collect()
+                Listed::joined(&workloads)
+                    .map(|load| Named::by_option("--workload", load))
+                    .collect()
             };
             experiment.workloads =
                 workloads.map(named).map_err(|why| Place::Option("--workload").error(why))?;
@@ -207,10 +210,11 @@ impl Arguments {
             experiment.seeds = (1..=count).collect();
         }
         if let Some(text) = &self.machine {
-            experiment.machine = Some(said("--machine", equipment(text)?));
+            experiment.machine = Some(Named::by_option("--machine", equipment(text)?));
         }
         if !self.nodes.is_empty() {
-            experiment.nodes = self.nodes.iter().map(|nodes| said("--nodes", *nodes)).collect();
+            experiment.nodes =
+                self.nodes.iter().map(|nodes| Named::by_option("--nodes", *nodes)).collect();
         }
         if let Some(name) = self.tables.given() {
             experiment.profiles = Some(name.to_owned());
@@ -218,7 +222,7 @@ impl Arguments {
         self.rules.apply_to(&mut experiment);
         experiment.rules.believe = self.believe.unwrap_or(experiment.rules.believe);
         if let Some(path) = &self.outages {
-            experiment.outages = Some(said("--outages", path.clone()));
+            experiment.outages = Some(Named::by_option("--outages", path.clone()));
         }
         experiment.jobs = self.jobs.clone().or(experiment.jobs);
         experiment.enforce_limits |= self.enforce_limits;
@@ -226,11 +230,6 @@ impl Arguments {
         experiment.rank_by = self.rank_by.unwrap_or(experiment.rank_by);
         Ok(experiment)
     }
-}
-
-/// What an option says.
-pub(super) fn said<T>(option: &'static str, value: T) -> Named<T> {
-    Named { value, place: Place::Option(option) }
 }
 
 /// The machine that a text names.

@@ -9,12 +9,12 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::budget::{Allowance, Limit};
-use crate::cli::compare::{equipment, said};
+use crate::cli::compare::equipment;
 use crate::cli::{keeping, print, rules, tables};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
 use crate::experiment::plan::{Question, curve};
-use crate::experiment::{Experiment, Feed, Load, Place, Ready};
+use crate::experiment::{Experiment, Feed, Load, Named, Place, Ready};
 use crate::machine::MachineError;
 use crate::policy::PolicySpec;
 use crate::report::{
@@ -237,11 +237,11 @@ impl Arguments {
         let load = load.map_err(|why| Place::Option("--workload").error(why))?;
         let mut experiment = Experiment {
             policies: vec![self.policy],
-            budgets: vec![said("--budget", Feed::Unlimited)],
-            workloads: vec![said("--workload", load)],
+            budgets: vec![Named::by_option("--budget", Feed::Unlimited)],
+            workloads: vec![Named::by_option("--workload", load)],
             seeds: (1..=self.seeds).collect(),
             machine: match &self.machine {
-                Some(text) => Some(said("--machine", equipment(text)?)),
+                Some(text) => Some(Named::by_option("--machine", equipment(text)?)),
                 None => None,
             },
             profiles: self.tables.given().map(str::to_owned),

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 
-use crate::cli::compare::said;
-use crate::experiment::{Experiment, file};
+use crate::experiment::{Experiment, Named, file};
 use crate::freedom::Freedoms;
 use crate::policy::Believe;
 use crate::stage::Rules;
@@ -53,7 +52,7 @@ impl Arguments {
         rules.allow = self.allow.unwrap_or(rules.allow);
         rules.guard = self.guard.unwrap_or(rules.guard);
         if let Some(path) = &self.applications {
-            experiment.applications = Some(said("--applications", path.clone()));
+            experiment.applications = Some(Named::by_option("--applications", path.clone()));
         }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use busbar::budget::Budget;
 use busbar::freedom::{Freedom, Freedoms};
+use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::model::Model;
-use busbar::policy::{Believe, PolicySpec, Setting, Unfit};
+use busbar::policy::{Believe, Decision, Easy, Policy, PolicySpec, Setting, Unfit, View};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
 use busbar::stage::{Ground, Rules};
@@ -225,6 +226,37 @@ fn freedoms_that_are_not_allowed_are_not_taken() {
         ["caps,recaps,nodes", "caps,nodes"].map(|missing| {
             format!("it cannot do without {missing}; allow that (--allow), or leave the policy out")
         })
+    );
+}
+
+/// Starts jobs as they were asked for, and notes what is left of the first one.
+#[derive(Default)]
+struct Watching {
+    inner: Easy,
+    left: Vec<(Instant, Option<Span>)>,
+}
+
+impl Policy for Watching {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        self.left.push((view.now, view.left(JobId(0))));
+        self.inner.decide(view, decisions);
+    }
+}
+
+/// The first of two jobs asks for 100 s and takes 60; the second comes after 10 s.
+#[test]
+fn a_policy_sees_what_is_left_of_running_jobs() {
+    let seconds = Span::from_secs;
+    let job = |at, requested| Job::new(1, Instant::from_secs(at), 1, seconds(requested));
+    let jobs = [(job(0, 100), seconds(60)), (job(10, 5), seconds(5))];
+    let workload = Workload::new("two", jobs);
+    let machine = Machine::of_processors(2).unwrap();
+    let mut policy = Watching::default();
+    Simulation::new(&machine, &workload).run(&mut policy);
+    let at = |second| Instant::from_secs(second);
+    assert_eq!(
+        policy.left,
+        [(at(0), None), (at(10), Some(seconds(90))), (at(15), Some(seconds(85))), (at(60), None)]
     );
 }
 
