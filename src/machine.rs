@@ -90,8 +90,8 @@ pub enum MachineError {
     },
     /// An idle node draws more than a busy one under the lowest cap.
     #[error(
-        "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest' and the first \
-         of 'caps.levels'); an idle node draws no more than that"
+        "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest', and the first \
+         of 'caps.levels' or what is assumed for it); an idle node draws no more than that"
     )]
     IdleAboveBusy {
         /// What an idle node draws.
@@ -386,19 +386,21 @@ impl Machine {
                 return Err(MachineError::TooMuch { what, part, whole });
             }
         }
-        let node = self.filled_in(0).node();
+        let filled = self.filled_in(0);
+        let node = filled.node();
         if let Some(levels) = levels {
             let ascends = levels.is_sorted_by(|one, other| one < other);
             let first = levels.first().copied().unwrap_or_default();
             if !ascends || first == Watts::ZERO || levels.last() != Some(&node.highest) {
                 return Err(MachineError::NoLevels { highest: node.highest });
             }
-            let busy = node.rest + first;
-            if node.idle > busy {
-                return Err(MachineError::IdleAboveBusy { idle: node.idle, busy });
-            }
         }
-        Ok(())
+        let lowest = filled.details.levels.and_then(|levels| levels.first().copied());
+        let busy = node.rest + lowest.unwrap_or_default();
+        match node.idle > busy {
+            true => Err(MachineError::IdleAboveBusy { idle: node.idle, busy }),
+            false => Ok(()),
+        }
     }
 }
 

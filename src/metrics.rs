@@ -55,7 +55,7 @@ pub struct Summary {
     pub policy: String,
     /// What the policy makes use of beyond starting jobs as they were asked for, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uses: Option<String>,
+    pub freedoms: Option<String>,
     /// The workload's name.
     pub workload: String,
     /// The machine's name.
@@ -172,7 +172,7 @@ pub struct Subject<'a> {
     /// Whether jobs take what the workload says if they run as they were asked for.
     pub has_reference: bool,
     /// What the policy makes use of, where all policies share a world.
-    pub uses: Option<Freedoms>,
+    pub freedoms: Option<Freedoms>,
 }
 
 impl Summary {
@@ -223,7 +223,7 @@ impl Summary {
             subject.budget.is_limited().then(|| energy_allowed(subject.budget, run.begin, run.end));
         Summary {
             policy: subject.policy.to_owned(),
-            uses: subject.uses.map(|uses| uses.to_string()),
+            freedoms: subject.freedoms.map(|freedoms| freedoms.to_string()),
             workload: workload.name().to_owned(),
             machine: machine.name.clone(),
             nodes: machine.nodes,
@@ -378,7 +378,7 @@ mod tests {
             bsld_threshold: BSLD_THRESHOLD,
             has_gears: true,
             has_reference: true,
-            uses: None,
+            freedoms: None,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

@@ -36,7 +36,7 @@ pub struct Scenario<'a> {
     /// The world they run in, which counts before any other truth.
     pub world: Option<&'a World>,
     /// What the policy makes use of beyond starting jobs as they were asked for, where that is said.
-    pub uses: Option<Freedoms>,
+    pub freedoms: Option<Freedoms>,
     /// What the machine may draw.
     pub budget: Budget,
     /// The share of every limit that is kept back from the policy, because jobs may draw more than is
@@ -89,7 +89,7 @@ impl<'a> Scenario<'a> {
             model: None,
             truth: None,
             world: None,
-            uses: None,
+            freedoms: None,
             budget: Budget::unlimited(),
             guard: Share::percent(0),
             site: None,
@@ -171,7 +171,7 @@ impl<'a> Scenario<'a> {
             bsld_threshold: self.bsld_threshold,
             has_gears: self.world.is_none() && !self.policy.reshapes(),
             has_reference: self.world.is_some() || !self.policy.reshapes(),
-            uses: self.uses,
+            freedoms: self.freedoms,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::workload::Workload;
 mod ground;
 mod sanity;
 
-pub use ground::{Ground, OutOfRange, Rules, assumed};
+pub use ground::{Ground, OutOfRange, Rules, assumed, leaves_nothing};
 pub use sanity::Demand;
 
 /// A workload and its machine.
@@ -196,7 +196,7 @@ impl Stage {
         Scenario {
             model: Some(belief),
             world: Some(ground.world()),
-            uses: Some(policy.wants() & ground.allowed()),
+            freedoms: Some(policy.wants() & ground.allowed()),
             plain_machine: &self.plain_machine,
             budget,
             guard: ground.guard(),

@@ -101,15 +101,22 @@ impl fmt::Display for Table {
 impl Arguments {
     /// Whether anything was said that only matters where profiles say how jobs run.
     pub(super) fn is_about_tables(&self) -> bool {
-        let is_a_table = matches!(self.believe, Some(Said::Table(_)));
-        is_a_table || self.truth.is_some() || self.train.is_some()
+        self.truth.is_some() || self.train.is_some()
+    }
+
+    /// Whether anything was said that only matters in the world that all policies share.
+    pub(super) fn is_about_world(&self) -> bool {
+        matches!(self.believe, Some(Said::Of(_)))
     }
 
     /// What is believed of the world that all policies share.
-    pub(super) fn of_world(&self) -> Option<Believe> {
-        match self.believe {
-            Some(Said::Of(believe)) => Some(believe),
-            _ => None,
+    pub(super) fn of_world(&self) -> anyhow::Result<Option<Believe>> {
+        match &self.believe {
+            None => Ok(None),
+            Some(Said::Of(believe)) => Ok(Some(*believe)),
+            Some(Said::Table(table)) => anyhow::bail!(
+                "--believe {table}: without --profiles there is no such table; write published, exact or rated"
+            ),
         }
     }
 

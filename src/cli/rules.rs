@@ -32,6 +32,11 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether anything was said.
+    pub(super) fn were_given(&self) -> bool {
+        self.allow.is_some() || self.guard.is_some() || self.applications.is_some()
+    }
+
     /// What is said here, with what is believed.
     pub(super) fn rules(&self, believe: Option<Believe>) -> anyhow::Result<Rules> {
         let names = self.applications.as_ref().map(|path| {

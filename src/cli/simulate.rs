@@ -216,9 +216,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     original.remarks.iter().for_each(|remark| warn(remark));
     let rules = match is_shared {
-        true => Some(arguments.rules.rules(arguments.belief.of_world())?),
+        true => Some(arguments.rules.rules(arguments.belief.of_world()?)?),
         false => None,
     };
+    if !is_shared && (arguments.rules.were_given() || arguments.belief.is_about_world()) {
+        warn(
+            "--allow, --guard, --applications and what is believed of the common world have no effect here: \
+             profiles or tasks say how jobs run",
+        );
+    }
     let assumed = rules.as_ref().map_or_else(Vec::new, |rules| stage::assumed(&original, rules));
     let original = match rules {
         Some(_) => original.filled_in(1),
@@ -233,7 +239,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         stage = stage.on(machine);
     }
     if arguments.belief.is_about_tables() && profiles.is_empty() {
-        warn("--truth, --train and tables to believe have no effect without --profiles");
+        warn("--truth and --train have no effect without --profiles");
     }
     if !policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
         warn(&format!("without --budget there is no power for {policy} to share out"));
@@ -276,7 +282,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
-    let notes = notes(&stage, &scenario);
+    let guarded = scenario.budget.lowered(scenario.guard);
+    if let Some(why) = stage::leaves_nothing(&guarded, &stage.machine) {
+        bail!("{why}; give more, fewer nodes (--enlarge) or a smaller --guard");
+    }
+    let mut notes = notes(&stage, &scenario);
+    if let Some(rules) = &rules {
+        notes.extend(rules.names_nobody(stage.workload.jobs()));
+    }
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario)?;
     let simulate_s = started.elapsed().as_secs_f64();

@@ -48,7 +48,11 @@ impl Question {
         sizes.sort_unstable();
         sizes.dedup();
         // Nodes so many that together they draw more than can be counted are none.
-        sizes.retain(|nodes| self.machine.with_nodes(*nodes).is_ok());
+        // Nor are those that draw all of the feed when they run nothing.
+        let is_some = |nodes: &u32| {
+            self.machine.with_nodes(*nodes).is_ok_and(|machine| machine.floor() < self.limit)
+        };
+        sizes.retain(is_some);
         sizes
     }
 
@@ -104,7 +108,8 @@ impl Question {
             ),
             None => String::new(),
         };
-        let most = curve.points.last().map_or(nodes, |point| point.at);
+        let last = (0..curve.points.len()).rev().find(|place| curve.is_comparable(*place));
+        let most = last.map_or(nodes, |place| curve.points[place].at);
         let more = match curve.enough.filter(|enough| *enough > chosen) {
             Some(enough) => {
                 let many = curve.points[enough].at;
@@ -112,6 +117,10 @@ impl Question {
             }
             None if most > nodes => {
                 format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
+            }
+            None if curve.points.last().is_some_and(|point| point.at > nodes) => {
+                "; on more nodes fewer jobs are completed, as the power of idle nodes is missing"
+                    .to_owned()
             }
             None => "; still more of them may gain more".to_owned(),
         };

@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::sim::Outages;
-use crate::stage::{Demand, Rules, Stage, machine_of};
+use crate::stage::{Demand, Rules, Stage, leaves_nothing, machine_of};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
 use crate::workload::{Given, Workload};
@@ -164,6 +164,12 @@ impl<'a> Ready<'a> {
                 };
                 all.into_iter().any(met)
             };
+            if self.experiment.shares_ground(workload)
+                && let Ok(jobs) = self.draw(workload, self.experiment.seeds[0])
+            {
+                let nobody = self.rules.names_nobody(jobs.jobs());
+                said.extend(nobody.map(|nobody| format!("{name}: {nobody}")));
+            }
             let budgets = (0..ground.budgets.len()).filter(is_met);
             let budgets: Vec<String> =
                 budgets.map(|budget| self.experiment.budget_name(budget)).collect();
@@ -227,7 +233,18 @@ impl<'a> Ready<'a> {
         };
         let resolved =
             |feed: &Named<Feed>| feed.value.resolve(&machine).map_err(|why| feed.place.error(why));
-        let budgets = experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
+        let budgets: Vec<Budget> =
+            experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
+        let guard = experiment.rules.guard;
+        for (at, size) in sizes.iter().enumerate() {
+            for (budget, feed) in budgets.iter().zip(&experiment.budgets) {
+                if let Some(why) = leaves_nothing(&budget.lowered(guard), size) {
+                    let place = experiment.nodes.get(at).map_or(&feed.place, |nodes| &nodes.place);
+                    return Err(place
+                        .error(format!("{why}; give more, or fewer nodes, or a smaller guard")));
+                }
+            }
+        }
         let demand = Demand::of(&jobs, &machine);
         let fails = |size: &Machine| match &experiment.outages {
             Some(named) => {

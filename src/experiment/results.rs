@@ -39,8 +39,8 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         object.insert("killed_by_belief".to_owned(), json(&row.killed_by_belief));
         object.insert("over_budget".to_owned(), json(&row.over_budget));
         if experiment.shares_ground(cell.workload) {
-            let uses = ready.freedoms(row.policy).iter().map(Freedom::name);
-            object.insert("uses".to_owned(), uses.collect::<Vec<_>>().into());
+            let freedoms = ready.freedoms(row.policy).iter().map(Freedom::name);
+            object.insert("freedoms".to_owned(), freedoms.collect::<Vec<_>>().into());
         }
         for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
             let value = match value {

@@ -307,7 +307,7 @@ fn key(
         truth: _,
         // It is made from the jobs, the machine, the rules and the seed.
         world,
-        uses: _,
+        freedoms: _,
         budget,
         guard,
         // The workload brings its site, and comparisons count no energy.

@@ -89,7 +89,7 @@ fn table(
     headings.extend(extra.iter().map(|extra| (extra.heading(), Side::Right)));
     let is_shared = ready.experiment.shares_ground(workload);
     if is_shared {
-        headings.push(("uses", Side::Left));
+        headings.push(("freedoms", Side::Left));
     }
     let rows: Vec<Vec<String>> = rows
         .iter()
@@ -201,8 +201,9 @@ pub fn legend(ready: &Ready<'_>) -> String {
         text += "; ± the standard deviation over seeds, where they matter";
     }
     if (0..experiment.workloads.len()).any(|workload| experiment.shares_ground(workload)) {
-        text += "\nuses: what the policy does to jobs beyond starting them as asked; killed: jobs that took \
-                 longer than it believed; over budget: the time in which they drew more than it believed";
+        text += "\nfreedoms: what the policy may do to jobs beyond starting them as asked; killed: jobs that took \
+                 longer than it believed; over budget: the share of the time in which more was drawn than the \
+                 budget allows, as jobs drew more than it believed";
     }
     text + "\n"
 }

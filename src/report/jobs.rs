@@ -138,7 +138,7 @@ mod tests {
             bsld_threshold: Span::from_secs(1),
             has_gears: true,
             has_reference: true,
-            uses: None,
+            freedoms: None,
         };
         let mut csv = Vec::new();
         write_jobs(&mut csv, &subject, &run).unwrap();

@@ -104,12 +104,10 @@ pub fn course(course: &Course<'_>) -> String {
             frame.svg.rectangle((x - 3.0, y - 3.0), (6.0, 6.0), colour(place));
         }
     }
-    let names: Vec<(&str, &str)> = course
-        .lines
-        .iter()
-        .enumerate()
-        .map(|(place, (name, _))| (name.as_str(), colour(place)))
-        .collect();
+    let has_points = |(_, values): &&(String, Vec<Option<f64>>)| values.iter().any(Option::is_some);
+    let drawn = course.lines.iter().enumerate().filter(|(_, line)| has_points(line));
+    let names: Vec<(&str, &str)> =
+        drawn.map(|(place, (name, _))| (name.as_str(), colour(place))).collect();
     frame.key(&names);
     frame.svg.finish(course.title)
 }

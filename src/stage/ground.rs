@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use crate::belief::Choices;
+use crate::budget::Budget;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::machine::{Details, Machine};
 use crate::model::{Beta, Model};
 use crate::policy::{self, Believe, PolicySpec, Unfit};
-use crate::units::{JobId, Share, Watts};
+use crate::units::{Instant, JobId, Share, Span, Watts};
 use crate::workload::Workload;
 use crate::world::assignment::Mix;
 use crate::world::{Ask, Assignment, CLASSES, Conditions, Names, Parts, World, catalogue};
@@ -39,6 +40,24 @@ impl Default for Rules {
             names: None,
         }
     }
+}
+
+impl Rules {
+    /// That the file of applications names none of these jobs, if it is so.
+    pub fn names_nobody(&self, jobs: &[Job]) -> Option<String> {
+        let names = self.names.as_ref()?;
+        let is_named = jobs.iter().any(|job| names.of(job).is_some());
+        (!is_named).then(|| "--applications names no executable of these jobs".to_owned())
+    }
+}
+
+/// That a budget leaves nothing for jobs beside what a machine draws anyway, if it never does.
+pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
+    let most = budget.largest_for(Instant::ZERO, Span::ZERO);
+    let (nodes, floor) = (machine.nodes, machine.floor());
+    (most <= floor).then(|| {
+        format!("the budget leaves nothing for jobs: {nodes} nodes that run nothing draw {floor} of {most}")
+    })
 }
 
 /// Why jobs cannot run in a world on this machine.
@@ -167,7 +186,8 @@ pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
     let caps = match (details.rest, &details.levels, &filled.details.levels) {
         (None, _, Some(levels)) | (_, None, Some(levels)) => {
             let (count, lowest) = (levels.len(), levels.first().copied().unwrap_or_default());
-            format!("a cap reaches {} of a node, in {count} steps from {lowest} on", node.highest)
+            let steps = if count == 1 { "step" } else { "steps" };
+            format!("a cap reaches {} of a node, in {count} {steps} from {lowest} on", node.highest)
         }
         _ => String::new(),
     };

@@ -69,7 +69,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
         bsld_threshold: BSLD_THRESHOLD,
         has_gears: true,
         has_reference: true,
-        uses: None,
+        freedoms: None,
     };
     let summary = Summary::of(&subject, &run);
     let accounted = summary.completed

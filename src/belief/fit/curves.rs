@@ -85,5 +85,13 @@ fn knots(world: &World, choices: &Choices, application: &Application, class: usi
         let ips = Ips::from_ips((speed * FULL_SPEED).round() as u64);
         Some(Knot { power: choices.node.added(drawn), ips })
     };
-    (0..=CAPS).filter_map(measured).collect()
+    let mut knots: Vec<Knot> = Vec::new();
+    for knot in (0..=CAPS).filter_map(measured) {
+        // A node that is hardly busier than idle adds next to nothing. Of two that add as much, the faster
+        // counts.
+        let knot = Knot { power: knot.power.max(Watts::from_milliwatts(1)), ..knot };
+        knots.pop_if(|last| last.power >= knot.power);
+        knots.push(knot);
+    }
+    knots
 }

@@ -33,7 +33,7 @@ fn a_small_run_by_hand() {
         bsld_threshold: Span::from_secs(600),
         has_gears: true,
         has_reference: true,
-        uses: None,
+        freedoms: None,
     };
     let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
 

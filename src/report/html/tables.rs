@@ -114,7 +114,7 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let compared: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
     let figures = shown(&summaries);
-    let has_uses = summaries.iter().any(|summary| summary.uses.is_some());
+    let has_freedoms = summaries.iter().any(|summary| summary.freedoms.is_some());
     let mut rows = String::new();
     for (order, place) in (1..).zip(case.order()) {
         let summary = summaries[place];
@@ -146,15 +146,15 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
                 false => write!(rows, "<td data-value=\"{value}\">{text}</td>"),
             };
         }
-        if has_uses {
-            let uses = summary.uses.as_deref().unwrap_or_default().replace(',', ", ");
-            let _ = write!(rows, "<td class=\"uses\">{}</td>", escaped(&uses));
+        if has_freedoms {
+            let freedoms = summary.freedoms.as_deref().unwrap_or_default().replace(',', ", ");
+            let _ = write!(rows, "<td class=\"freedoms\">{}</td>", escaped(&freedoms));
         }
         rows += "</tr>\n";
     }
     for Absent { policy, reason, .. } in &case.absent {
         let (policy, reason) = (escaped(policy), escaped(reason));
-        let columns = figures.len() + 1 + usize::from(has_uses);
+        let columns = figures.len() + 1 + usize::from(has_freedoms);
         let _ = writeln!(
             rows,
             "<tr class=\"aside\"><td class=\"rank\">–</td><th scope=\"row\">{policy}</th>\
@@ -166,9 +166,9 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
         let _ = write!(headings, "<th scope=\"col\" title=\"{meaning}\">{name}</th>");
         headings
     });
-    if has_uses {
-        headings += "<th scope=\"col\" class=\"uses\" title=\"What the policy does to jobs beyond starting them \
-                     as asked\">Uses</th>";
+    if has_freedoms {
+        headings += "<th scope=\"col\" class=\"freedoms\" title=\"What the policy may do to jobs beyond starting them \
+                     as asked\">Freedoms</th>";
     }
     let note = match may.iter().all(|may| *may) {
         true => "",
