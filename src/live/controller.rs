@@ -176,6 +176,8 @@ impl Controller {
                 let until = course
                     .ending
                     .map_or(course.until, |ending| ending.asked + self.setup.kill_after);
+                // Who is over his time is asked to end in this turn, and may take so long.
+                let until = if until <= now { now + self.setup.kill_after } else { until };
                 roster
                     .restore(entry.number, course, until, now)
                     .map_err(|_| ControllerError::NoSuchNode { job: entry.number })?;
