@@ -212,23 +212,6 @@ impl Machine {
         Machine { name, node_power, power_is_assumed, variation, ..machine }.validated()
     }
 
-    /// The same number of nodes, each a made-up processor like Catalyst's; if what a node draws was
-    /// given, that stays what it is rated at.
-    pub fn with_made_up_curves(&self, seed: u64) -> Result<Self, MachineError> {
-        let Machine { name, variation, .. } = Machine::catalyst(self.nodes, seed)?;
-        if self.power_is_assumed {
-            let node_power = catalyst::RATED;
-            return Ok(Machine {
-                name,
-                variation,
-                node_power,
-                power_is_assumed: false,
-                ..self.clone()
-            });
-        }
-        Ok(Machine { name: format!("{}: {name}", self.name), variation, ..self.clone() })
-    }
-
     /// A machine of processors that were measured. What they are rated at is not known: the most that
     /// any of them draws is taken for it.
     pub fn of_varied(processors: Processors, name: &str) -> Result<Self, MachineError> {

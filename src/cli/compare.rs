@@ -270,16 +270,9 @@ fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
     let assumed = assumptions(ready, &results.tried);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = ready.experiment.rank_by.ranked_by();
-    let aside = |table: gains::Table, picture| Aside {
-        title: table.title,
-        about: table.about,
-        headings: table.headings,
-        rows: table.rows,
-        picture,
-    };
     let tables = gains.iter().flat_map(|each| {
-        let picture = picture(ready, each).svg;
-        [aside(each.freedoms(ready), Some(picture)), aside(each.beliefs(ready), None)]
+        let picture = Some(picture(ready, each).svg);
+        [Aside { picture, ..each.freedoms(ready) }, each.beliefs(ready)]
     });
     Beside { absent: ready.absent(results), ranked_by, notes, tables: tables.collect() }
 }

@@ -11,18 +11,8 @@ use crate::experiment::table::amount;
 use crate::experiment::{Experiment, Ready, Tried};
 use crate::freedom::{Freedom, Freedoms};
 use crate::policy::Believe;
-use crate::report::{Side, columns};
+use crate::report::html::Aside;
 use crate::stage::Rules;
-
-/// The freedoms in the order in which they come: those that sites give most easily come first.
-const ORDER: [Freedom; 6] = [
-    Freedom::Caps,
-    Freedom::Sizes,
-    Freedom::Recaps,
-    Freedom::Resizes,
-    Freedom::Nodes,
-    Freedom::Drops,
-];
 
 /// Beliefs from the plainest to the exact one.
 pub const BELIEFS: [Believe; 3] = [Believe::Rated, Believe::Published, Believe::Exact];
@@ -179,38 +169,13 @@ fn on_workload<E>(
 /// Nothing at first, and then one freedom more at a time until all that is allowed.
 fn steps(allow: Freedoms) -> Vec<Freedoms> {
     let mut steps = vec![Freedoms::NONE];
-    for freedom in ORDER.into_iter().filter(|freedom| allow.has(*freedom)) {
+    // In the order in which sites give them most easily. No policy switches nodes yet.
+    let all = Freedom::ALL.into_iter().filter(|freedom| *freedom != Freedom::Switches);
+    for freedom in all.filter(|freedom| allow.has(*freedom)) {
         let last = steps.last().copied().unwrap_or_default();
         steps.push(last | Freedoms::of(&[freedom]));
     }
     steps
-}
-
-/// A table for people: a heading, and rows of texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// What it asks.
-    pub title: String,
-    /// What it shows, in a sentence.
-    pub about: String,
-    /// The headings of its columns.
-    pub headings: Vec<String>,
-    /// A row for each policy, beginning with its name.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// In columns.
-    pub fn text(&self) -> String {
-        let side = |place: usize| if place == 0 { Side::Left } else { Side::Right };
-        let headings: Vec<(&str, Side)> = self
-            .headings
-            .iter()
-            .enumerate()
-            .map(|(place, heading)| (heading.as_str(), side(place)))
-            .collect();
-        format!("{}\n{}\n{}\n", self.title, self.about, columns(&headings, &self.rows))
-    }
 }
 
 impl Gains {
@@ -226,10 +191,10 @@ impl Gains {
     }
 
     /// What a freedom buys.
-    pub fn freedoms(&self, ready: &Ready<'_>) -> Table {
+    pub fn freedoms(&self, ready: &Ready<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned(), "as asked".to_owned()];
         headings.extend(self.steps.windows(2).map(|two| format!("+{}", two[1] - two[0])));
-        Table {
+        Aside {
             title: "What does a freedom buy?".to_owned(),
             about: format!(
                 "The {} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use \
@@ -247,15 +212,16 @@ impl Gains {
                 };
                 gain.by_freedom.iter().map(shown).collect()
             }),
+            picture: None,
         }
     }
 
     /// What knowledge buys.
-    pub fn beliefs(&self, ready: &Ready<'_>) -> Table {
+    pub fn beliefs(&self, ready: &Ready<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned()];
         headings.extend(BELIEFS.map(|believe| believe.to_string()));
         let by = ready.experiment.rank_by;
-        Table {
+        Aside {
             title: "What does knowledge buy?".to_owned(),
             about: format!(
                 "The {by} with all that is allowed, by what policies believe of jobs; {}; (n): so many jobs \
@@ -269,6 +235,7 @@ impl Gains {
                 };
                 gain.by_belief.iter().map(shown).collect()
             }),
+            picture: None,
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Ground {
     pub(super) budgets: Vec<Budget>,
     /// What its jobs ask of the machine, with the first seed.
     demand: Demand,
+    /// That the file of applications names none of its jobs, if it is so.
+    names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
     pub(super) outages: Vec<Outages>,
 }
@@ -164,12 +166,7 @@ impl<'a> Ready<'a> {
                 };
                 all.into_iter().any(met)
             };
-            if self.experiment.shares_ground(workload)
-                && let Ok(jobs) = self.draw(workload, self.experiment.seeds[0])
-            {
-                let nobody = self.rules.names_nobody(jobs.jobs());
-                said.extend(nobody.map(|nobody| format!("{name}: {nobody}")));
-            }
+            said.extend(ground.names_nobody.iter().map(|nobody| format!("{name}: {nobody}")));
             let budgets = (0..ground.budgets.len()).filter(is_met);
             let budgets: Vec<String> =
                 budgets.map(|budget| self.experiment.budget_name(budget)).collect();
@@ -253,7 +250,11 @@ impl<'a> Ready<'a> {
             None => Ok(Outages::default()),
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
-        Ok(Ground { said, machine, sizes, budgets, demand, outages })
+        let names_nobody = match experiment.shares_ground(workload) {
+            true => self.rules.names_nobody(jobs.jobs()),
+            false => None,
+        };
+        Ok(Ground { said, machine, sizes, budgets, demand, names_nobody, outages })
     }
 
     /// The machine that a workload is made for, if it is known without it.

@@ -19,6 +19,7 @@ use crate::report::cases::{Absent, Case, cases};
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
 use crate::report::markup::escaped;
 use crate::report::ranking::RankedBy;
+use crate::report::{Side, columns};
 
 mod figures;
 mod tables;
@@ -73,6 +74,17 @@ pub struct Aside {
     pub rows: Vec<Vec<String>>,
     /// A picture of it, in SVG.
     pub picture: Option<String>,
+}
+
+impl Aside {
+    /// The same as text, in columns.
+    pub fn text(&self) -> String {
+        let side = |place: usize| if place == 0 { Side::Left } else { Side::Right };
+        let headings = self.headings.iter().enumerate();
+        let headings: Vec<(&str, Side)> =
+            headings.map(|(place, heading)| (heading.as_str(), side(place))).collect();
+        format!("{}\n{}\n{}\n", self.title, self.about, columns(&headings, &self.rows))
+    }
 }
 
 /// The same, with more to say.

@@ -51,7 +51,7 @@ fn assert_same(table: &Table<'_>, csv: &[u8]) {
 fn caps_are_the_same_too() {
     let mut workload = demo();
     workload.slice(0..100);
-    let machine = Machine::of_processors(64).unwrap().with_made_up_curves(1).unwrap();
+    let machine = Machine::catalyst(64, 1).unwrap();
     let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let new = Scenario::new(&machine, &workload, "ppartition".parse().unwrap());
     let scenario = Scenario { budget, keep_power: true, ..new };
