@@ -13,6 +13,7 @@ mod tests;
 
 pub use named::OnNamed;
 pub use sheet::Sheet;
+use sheet::Size;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -24,6 +25,7 @@ use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way, Ways};
 use crate::units::{JobId, Share, Span, Watts};
+use crate::world::law::Table;
 use crate::world::{Ask, Assignment, Law, Node, Pace, Shape};
 
 /// What is set aside for a node of a job.
@@ -35,6 +37,8 @@ pub enum Holds {
     WholeCaps,
     /// What the belief says that it draws.
     Draw,
+    /// So much for a whole node, whatever runs there.
+    Node(Watts),
 }
 
 /// Who is let in.
@@ -73,6 +77,9 @@ pub struct Choices {
     pub cores: u32,
     /// What may be chosen.
     pub freedoms: Freedoms,
+    /// By application: the configurations it was run in, where that is all that is known. No other sizes can
+    /// be chosen then.
+    pub tables: Arc<[Arc<Table>]>,
 }
 
 /// No sheet.
@@ -143,18 +150,44 @@ impl Belief {
         let law = &self.knowledge.laws[application];
         let ask = Ask { nodes: job.nodes, beta: self.assigned.beta(id) };
         let freedoms = self.choices.freedoms & self.assigned.shape(id).allows();
-        let counts = match freedoms.has(Freedom::Sizes) {
-            true => {
-                let asked = NonZeroU32::new(job.nodes).unwrap_or(NonZeroU32::MIN);
-                counts(asked, self.choices.nodes, job.terms.nodes)
-            }
-            false => vec![job.nodes],
-        };
+        let sizes = self.sizes(application, job, freedoms.has(Freedom::Sizes));
         let levels = match freedoms.has(Freedom::Caps) {
             true => &self.choices.levels[..],
             false => &self.choices.levels[self.choices.levels.len() - 1..],
         };
-        Sheet::new(&**law, ask, &counts, levels, &self.choices, self.knowledge.holds)
+        Sheet::new(&**law, ask, &sizes, levels, &self.choices, self.knowledge.holds)
+    }
+
+    /// The sizes that a job may have: the nodes it asks for and all cores, if it may have no others.
+    fn sizes(&self, application: usize, job: &Job, may_choose: bool) -> Vec<Size> {
+        let table = self.choices.tables.get(application);
+        let nodes: Vec<u32> = match (may_choose, table) {
+            (false, _) => vec![job.nodes],
+            (true, None) => {
+                let asked = NonZeroU32::new(job.nodes).unwrap_or(NonZeroU32::MIN);
+                counts(asked, self.choices.nodes, job.terms.nodes)
+            }
+            (true, Some(table)) => {
+                let mut nodes: Vec<u32> = table.nodes().to_vec();
+                nodes.push(job.nodes);
+                let range = job.terms.nodes;
+                let is_wanted = |nodes: u32| range.is_none_or(|range| range.contains(nodes));
+                nodes.retain(|nodes| *nodes <= self.choices.nodes && is_wanted(*nodes));
+                nodes.sort_unstable();
+                nodes.dedup();
+                if nodes.is_empty() { vec![job.nodes] } else { nodes }
+            }
+        };
+        let all = |nodes: u32| Size { nodes, cores: self.choices.cores, is_full: true };
+        let Some(table) = table else { return nodes.into_iter().map(all).collect() };
+        let minds = may_choose && self.knowledge.laws[application].minds_cores();
+        let of_nodes = |nodes: u32| {
+            let cores = table.cores(nodes);
+            let cores = if minds { cores } else { cores.into_iter().take(1).collect() };
+            let size = move |(place, cores)| Size { nodes, cores, is_full: place == 0 };
+            cores.into_iter().enumerate().map(size)
+        };
+        nodes.into_iter().flat_map(of_nodes).collect()
     }
 
     /// Bounds for each place of the menus. Where sizes may be chosen, menus have little in common.
@@ -192,7 +225,7 @@ impl Belief {
         };
         let point = OperatingPoint {
             nodes: entry.nodes,
-            cores: self.choices.cores,
+            cores: entry.cores,
             cap: entry.cap,
             time: limit.max(OperatingPoint::SHORTEST),
             power: entry.power(),
@@ -217,6 +250,7 @@ impl Model for Belief {
         }
         if self.sheet_of[id.index()] == UNKNOWN {
             let known = self.sheets.len();
+            self.assigned.learn(id, job);
             self.sheet_of[id.index()] = self.place_of(id, job);
             if self.sheets.len() > known {
                 self.rungs = self.rungs();
@@ -241,7 +275,7 @@ impl Model for Belief {
     /// What would happen if the belief were true.
     fn outcome(&self, id: JobId, _job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
         let sheet = self.sheet(id);
-        let entry = sheet.find(point.nodes, point.cap).map(|place| &sheet.entries()[place]);
+        let entry = sheet.find(point).map(|place| &sheet.entries()[place]);
         let run_time = entry.map_or(run_time, |entry| entry.pace.of(run_time));
         Outcome { run_time, power: point.power }
     }
@@ -294,7 +328,7 @@ impl Model for Belief {
 
     fn longest_request(&self, id: JobId, _job: &Job, way: &Way, limit: Span) -> Option<Span> {
         let sheet = self.sheet(id);
-        let entry = &sheet.entries()[sheet.find(way.point.nodes, way.point.cap)?];
+        let entry = &sheet.entries()[sheet.find(&way.point)?];
         if limit < OperatingPoint::SHORTEST {
             return None;
         }
@@ -315,7 +349,7 @@ impl Model for Belief {
         tolerance: Tolerance,
     ) -> Option<Span> {
         let sheet = self.sheet(id);
-        let entry = &sheet.entries()[sheet.find(way.point.nodes, way.point.cap)?];
+        let entry = &sheet.entries()[sheet.find(&way.point)?];
         match entry.pace {
             // Whoever asks for more gets as much more; who is told apart by rounding alone is let pass here.
             Pace::Times(factor) => {
@@ -324,6 +358,12 @@ impl Model for Belief {
             }
             Pace::Fixed(time) => Some(tolerance.least_request(time)),
         }
+    }
+
+    fn believed(&self, id: JobId, job: &Job, point: &OperatingPoint) -> Span {
+        let sheet = self.sheet(id);
+        let entry = sheet.find(point).map(|place| &sheet.entries()[place]);
+        entry.map_or(point.time, |entry| entry.pace.of(job.requested))
     }
 
     fn freedoms(&self, id: JobId, _job: &Job) -> Freedoms {
@@ -336,7 +376,7 @@ impl Model for Belief {
 
     fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
         let sheet = self.sheet(id);
-        let place = sheet.find(point.nodes, point.cap);
+        let place = sheet.find(point);
         place.is_some_and(|place| self.point(job, sheet, place) == *point)
     }
 }

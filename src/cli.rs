@@ -12,7 +12,6 @@ use crate::live::local::{stage, warden};
 use crate::policy::{Own, register};
 
 mod bar;
-mod belief;
 mod compare;
 #[cfg(feature = "live")]
 mod config;

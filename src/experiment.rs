@@ -258,20 +258,15 @@ impl Experiment {
     /// The most runs an experiment may have; more is a slip of the pen.
     pub const MOST_CELLS: usize = 10_000_000;
 
-    /// All its runs. Where no random number depends on the seed, one run stands for all seeds.
+    /// All its runs.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = Vec::new();
-        for (workload, load) in self.workloads.iter().enumerate() {
-            for (place, &seed) in self.seeds.iter().enumerate() {
+        for workload in 0..self.workloads.len() {
+            for &seed in &self.seeds {
                 for size in 0..self.nodes.len().max(1) {
                     for budget in 0..self.budgets.len() {
-                        for (policy, spec) in self.policies.iter().enumerate() {
-                            let matters = load.value.source.heeds_seed()
-                                || self.shares_ground(workload)
-                                || spec.heeds_seed();
-                            if place == 0 || matters {
-                                cells.push(Cell { workload, size, budget, policy, seed });
-                            }
+                        for policy in 0..self.policies.len() {
+                            cells.push(Cell { workload, size, budget, policy, seed });
                         }
                     }
                 }
@@ -301,14 +296,12 @@ impl Experiment {
         short_name(&paths, place).unwrap_or_else(|| self.budgets[place].value.to_string())
     }
 
-    /// Whether the jobs of a workload run in the world that all policies share. They do not where somebody
-    /// brings measurements that only some policies can use: profiles of applications, or tasks with their
-    /// machines.
-    pub fn shares_ground(&self, workload: usize) -> bool {
+    /// Whether the jobs of a workload run applications that have profiles: those that were named, unless that
+    /// is for a workload that is made of such applications.
+    pub fn is_profiled(&self, workload: usize) -> bool {
         let needs = |load: &Named<Load>| load.value.source.needs_applications();
-        let source = &self.workloads[workload].value.source;
-        let is_profiled = self.profiles.is_some() && !self.workloads.iter().any(needs);
-        !source.needs_applications() && !is_profiled && !source.has_tasks()
+        let is_for_all = self.profiles.is_some() && !self.workloads.iter().any(needs);
+        is_for_all || needs(&self.workloads[workload])
     }
 
     /// Whether profiles are asked for at all.
@@ -329,28 +322,6 @@ fn short_name(paths: &[Option<PathBuf>], place: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_seed_that_changes_nothing_is_not_tried_again() {
-        let easy: PolicySpec = "easy".parse().unwrap();
-        let guided: PolicySpec = "pb-guided".parse().unwrap();
-        let mut experiment = Experiment {
-            policies: vec![easy, guided],
-            seeds: vec![4, 5, 6],
-            ..Experiment::default()
-        };
-        // In the world that all share, each seed gives jobs other applications.
-        assert_eq!(experiment.cells().len(), 3 * 2 * 3);
-        experiment.profiles = Some("cab".to_owned());
-        // Three budgets: easy once, pb-guided with each seed.
-        assert_eq!(experiment.cells().len(), 3 * (1 + 3));
-        let of_easy = |cell: &&Cell| cell.policy == 0;
-        assert!(experiment.cells().iter().filter(of_easy).all(|cell| cell.seed == 4));
-        let lublin = "lublin(jobs=9)".parse().unwrap();
-        experiment.workloads.push(Named { value: lublin, place: Place::Default });
-        assert_eq!(experiment.cells().len(), 3 * (1 + 3) + 3 * 2 * 3);
-        assert!("-".parse::<Load>().is_err());
-    }
 
     #[test]
     fn files_are_called_by_their_names_unless_two_are_alike() {

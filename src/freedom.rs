@@ -76,6 +76,10 @@ impl Freedoms {
     /// Everything.
     pub const ALL: Freedoms = Freedoms(0x7f);
 
+    /// What is allowed where nobody says: everything but giving jobs up and switching nodes off.
+    pub const USUAL: Freedoms =
+        Freedoms(Freedoms::ALL.0 & !Freedoms::of(&[Freedom::Drops, Freedom::Switches]).0);
+
     /// These.
     pub const fn of(freedoms: &[Freedom]) -> Self {
         let (mut set, mut place) = (0, 0);

@@ -18,6 +18,7 @@ pub mod config;
 pub mod controller;
 pub mod custody;
 pub mod daemon;
+pub mod decider;
 pub mod engine;
 pub mod feed;
 pub mod forecast;

@@ -14,6 +14,7 @@ mod node;
 mod parts;
 
 pub use gearbox::{Gear, Gearbox, GearboxError, Sensitivity};
+pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use parts::{CLASSES, Parts};
 
@@ -323,7 +324,7 @@ impl Machine {
 
     /// Checks what the rest of the program relies on: there are nodes, they draw something, and
     /// the whole machine's power can be counted.
-    fn validated(self) -> Result<Self, MachineError> {
+    pub(crate) fn validated(self) -> Result<Self, MachineError> {
         if self.nodes == 0 {
             return Err(MachineError::NoNodes);
         }

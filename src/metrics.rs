@@ -11,6 +11,7 @@ use crate::policy::DropReason;
 use crate::sim::{Record, Run, State};
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
+use crate::world::World;
 
 mod tasks;
 
@@ -173,6 +174,8 @@ pub struct Subject<'a> {
     pub has_reference: bool,
     /// What the policy makes use of, where all policies share a world.
     pub freedoms: Option<Freedoms>,
+    /// That world.
+    pub world: Option<&'a World>,
 }
 
 impl Summary {
@@ -379,6 +382,7 @@ mod tests {
             has_gears: true,
             has_reference: true,
             freedoms: None,
+            world: None,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

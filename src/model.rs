@@ -148,7 +148,7 @@ pub struct Rung {
 
 /// How jobs respond to nodes, frequency and power. A job is known by its id and by what its user
 /// asks for.
-pub trait Model: Sync {
+pub trait Model: Send + Sync {
     /// The point a user means by the request alone: the nodes asked for, unthrottled.
     fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint;
 
@@ -281,6 +281,11 @@ pub trait Model: Sync {
     /// what is done while it runs, on which nodes, and whether it may be given up is asked for here.
     fn freedoms(&self, _id: JobId, _job: &Job) -> Freedoms {
         Freedoms::ALL
+    }
+
+    /// How long a job is believed to take at one of its points; its limit there may be longer.
+    fn believed(&self, _id: JobId, _job: &Job, point: &OperatingPoint) -> Span {
+        point.time
     }
 
     /// Whether `point` is on the job's menu.

@@ -33,7 +33,7 @@ pub mod utility;
 
 pub use backfill::{Ahead, Backfill, Chooser, Room};
 pub use conservative::Conservative;
-pub use contender::{Believe, Ground, Published, Unfit};
+pub use contender::{Believe, Contender, Field, Published, Unfit};
 pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, Fastest};
 pub use fcfs::Fcfs;
@@ -42,7 +42,7 @@ pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
-pub use spec::{ModelError, PolicyError, PolicySpec, Setting};
+pub use spec::{ModelError, PolicyError, PolicySpec, Setting, plain};
 pub use uniform::{Uniform, UniformSpec};
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 

@@ -1,5 +1,7 @@
 //! Rows of a small CSV file, as people and spreadsheets write them.
 
+use std::borrow::Cow;
+
 /// The lines of a file that say something, each with its number from 1. Blank lines, `#` comments and
 /// a byte order mark are passed over.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -26,6 +28,15 @@ pub(crate) fn rows<'a>(
             && fields.iter().zip(columns).all(same);
         (!is_heading).then_some((number, fields))
     })
+}
+
+/// A text as a field: in quotes, if it needs them.
+pub(crate) fn quote(text: &str) -> Cow<'_, str> {
+    // A line that begins with # would be a comment.
+    match text.contains([',', '"']) || text.starts_with('#') {
+        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
+        false => Cow::Borrowed(text),
+    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@
 use std::cell::Cell;
 
 use crate::budget::{Budget, EnergyBudget};
-use crate::freedom::Freedoms;
+use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
-use crate::model::{Heterogeneous, Model};
-use crate::policy::{Easy, ModelError, PolicySpec, Setting};
+use crate::model::Model;
+use crate::policy::{ModelError, PolicySpec, Setting, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
 use crate::workload::Workload;
@@ -112,14 +112,14 @@ impl<'a> Scenario<'a> {
     /// the policy needs a model that was not given.
     pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Result<Simulated, ModelError> {
         let fitting: Box<dyn Model>;
-        let model = match (self.model, self.site.filter(|_| self.policy.maps_tasks())) {
-            (Some(model), _) => model,
-            (None, Some(site)) => {
-                fitting = Box::new(Heterogeneous::new(site.tables.clone()));
-                fitting.as_ref()
-            }
-            (None, None) => {
-                fitting = self.policy.model(self.machine, self.workload.jobs(), self.seed)?;
+        let on_site = || self.site.and_then(|site| self.policy.on_site(site));
+        let model = match self.model {
+            Some(model) => model,
+            None => {
+                fitting = match on_site() {
+                    Some(model) => model,
+                    None => self.policy.model(self.machine, self.workload.jobs(), self.seed)?,
+                };
                 fitting.as_ref()
             }
         };
@@ -163,15 +163,21 @@ impl<'a> Scenario<'a> {
 
     /// What figures and reports are about; `name` is the policy's.
     pub fn subject<'b>(&'b self, name: &'b str) -> Subject<'b> {
+        // Jobs may take nodes and times of their own choosing: then there is no telling what they would have
+        // drawn as they were asked for.
+        let wants = self.policy.wants();
+        let reshapes =
+            [Freedom::Sizes, Freedom::Nodes, Freedom::Drops].iter().any(|one| wants.has(*one));
         Subject {
             policy: name,
             machine: self.machine,
             workload: self.workload,
             budget: &self.budget,
             bsld_threshold: self.bsld_threshold,
-            has_gears: self.world.is_none() && !self.policy.reshapes(),
-            has_reference: self.world.is_some() || !self.policy.reshapes(),
+            has_gears: self.world.is_none() && !reshapes,
+            has_reference: self.world.is_some() || !reshapes,
             freedoms: self.freedoms,
+            world: self.world,
         }
     }
 
@@ -188,7 +194,7 @@ impl<'a> Scenario<'a> {
     /// Plain EASY without a power limit delays nobody if nobody ever runs.
     fn plain_bsld(&self) -> f64 {
         let machine = self.plain_machine;
-        let run = self.simulation_on(machine).run(&mut Easy::default());
+        let run = self.simulation_on(machine).run(plain().as_mut());
         let unlimited = Budget::unlimited();
         let subject = Subject { machine, budget: &unlimited, ..self.subject("easy") };
         Summary::of(&subject, &run).mean_bsld.unwrap_or(1.0)
@@ -225,8 +231,8 @@ mod tests {
         let (machine, workload) = (Machine::of_processors(256).unwrap(), demo());
         for policy in PolicySpec::all() {
             let expected = match policy {
-                policy if policy.uses_profiles() => ModelError::NoProfiles(policy),
-                policy if policy.maps_tasks() => ModelError::NoTables(policy),
+                PolicySpec::Rmap(_) => ModelError::NoProfiles(policy),
+                PolicySpec::Utility(_) => ModelError::NoTables(policy),
                 _ => continue,
             };
             let ran = Scenario::new(&machine, &workload, policy).run();

@@ -23,6 +23,7 @@ pub mod catalogue;
 pub mod law;
 mod names;
 mod pace;
+mod repertoire;
 #[cfg(test)]
 mod tests;
 
@@ -31,12 +32,13 @@ pub use assignment::{Assignment, Shape};
 pub use law::{Ask, Conditions, Law};
 pub use names::{Names, NamesError};
 pub use pace::{Factor, Pace};
+pub use repertoire::{Profiles, Repertoire, Unsuited};
 
 pub use crate::machine::{CLASSES, Node, Parts};
 
 use std::sync::Arc;
 
-use law::Curved;
+use law::{Curved, Table, Unknown};
 
 use crate::job::Job;
 use crate::model::{Beta, Caps, OperatingPoint, Outcome};
@@ -66,6 +68,8 @@ pub struct World {
     /// By application: what each node was measured to do, where nodes were measured one by one. Then parts
     /// say nothing.
     measured: Vec<Curved>,
+    /// By application: the configurations it was run in, where that is all that is known.
+    tables: Arc<[Arc<Table>]>,
 }
 
 /// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
@@ -86,8 +90,8 @@ impl World {
         applications: Vec<Application>,
         assigned: Assignment,
     ) -> Self {
-        let (as_asked, measured) = (Vec::new(), Vec::new());
-        let mut world = World { node, parts, applications, assigned, as_asked, measured };
+        let (as_asked, measured, tables) = (Vec::new(), Vec::new(), Arc::new([]));
+        let mut world = World { node, parts, applications, assigned, as_asked, measured, tables };
         world.as_asked = world.applications.iter().map(|each| world.as_asked(each)).collect();
         world
     }
@@ -104,6 +108,40 @@ impl World {
         World { measured, ..world }
     }
 
+    /// Jobs that run applications with tables of what they did.
+    pub fn profiled(
+        node: Node,
+        parts: Parts,
+        tables: Arc<[Arc<Table>]>,
+        assigned: Assignment,
+    ) -> Self {
+        let applications = tables.iter().map(|table| Application {
+            name: table.profile().application.clone(),
+            law: table.clone(),
+            coupling: Coupling::Lockstep,
+        });
+        let world = World::new(node, parts, applications.collect(), assigned);
+        World { tables, ..world }
+    }
+
+    /// The same with one application more, of which nothing is known.
+    fn with_unknown(mut self) -> Self {
+        let unknown = Application::new("unknown", Unknown, Coupling::Lockstep);
+        self.as_asked.push(self.as_asked(&unknown));
+        self.applications.push(unknown);
+        self
+    }
+
+    /// The same with other jobs.
+    fn with_assigned(self, assigned: Assignment) -> Self {
+        World { assigned, ..self }
+    }
+
+    /// The configurations that each application was run in, where that is all that is known.
+    pub fn tables(&self) -> &Arc<[Arc<Table>]> {
+        &self.tables
+    }
+
     /// What each node was measured to do, by application, where nodes were measured one by one.
     pub fn curved(&self) -> &[Curved] {
         &self.measured
@@ -116,7 +154,7 @@ impl World {
 
     fn as_asked(&self, application: &Application) -> AsAsked {
         let (ask, highest) = (Ask { nodes: 1, beta: Beta::FULL }, self.node.highest);
-        let at = |class: usize| self.conditions(1, class, highest);
+        let at = |class: usize| self.conditions(1, None, class, highest);
         let added =
             |class: usize| self.node.added(self.drawn(application, ask, at(class), class, highest));
         let pace = application.law.pace(ask, at(self.parts.middle()));
@@ -168,15 +206,22 @@ impl World {
             let run_time = sum.pace(application.coupling).of(run_time);
             return Outcome { run_time, power: sum.power };
         }
+        let table = self.tables.get(place);
+        let is_asked_for = self.as_asked[place].is_reference
+            && point.nodes == job.nodes
+            && table.is_none_or(|table| point.cores >= table.full_cores(point.nodes));
         let mut sum = Sum::default();
         let mut add = |class: usize, cap: Watts, count: u32| {
-            let is_asked_for = cap >= self.node.highest && point.nodes == job.nodes;
-            if is_asked_for && self.as_asked[place].is_reference {
+            let is_asked_for = is_asked_for && cap >= self.node.highest;
+            if is_asked_for && table.is_none() {
                 sum.add(Pace::AS_ASKED, self.as_asked[place].added[class], count);
                 return;
             }
-            let at = self.conditions(point.nodes, class, cap);
-            let pace = application.law.pace(ask, at).unwrap_or(Pace::NEVER);
+            let at = self.conditions(point.nodes, Some(point.cores), class, cap);
+            let pace = match is_asked_for {
+                true => Pace::AS_ASKED,
+                false => application.law.pace(ask, at).unwrap_or(Pace::NEVER),
+            };
             let drawn = self.drawn(application, ask, at, class, cap);
             sum.add(pace, self.node.added(drawn), count);
         };
@@ -228,7 +273,7 @@ impl World {
             Held::Any => {
                 let cap = self.node.capped_part(point.cap);
                 let share = cap.as_f64() / self.node.highest.as_f64();
-                let at = Conditions { nodes: point.nodes, share };
+                let at = Conditions { nodes: point.nodes, cores: None, share };
                 let drawn = curved.draw(ask, at) * self.node.highest.as_f64();
                 let drawn = Watts::from_f64_rounded_up(drawn).unwrap_or(cap);
                 add(curved.pace(ask, at).unwrap_or(Pace::NEVER), drawn, cap, point.nodes);
@@ -239,9 +284,9 @@ impl World {
 
     /// What a node of a class amounts to under a cap: a node that draws more for the same work does what
     /// the reference node does under a lower cap.
-    fn conditions(&self, nodes: u32, class: usize, cap: Watts) -> Conditions {
-        let cap = cap.min(self.node.highest).as_f64();
-        Conditions { nodes, share: cap / self.node.highest.as_f64() / self.parts.greed(class) }
+    fn conditions(&self, nodes: u32, cores: Option<u32>, class: usize, cap: Watts) -> Conditions {
+        let share = cap.min(self.node.highest).as_f64() / self.node.highest.as_f64();
+        Conditions { nodes, cores, share: share / self.parts.greed(class) }
     }
 
     /// What the capped part of a node draws, rounded up: never more than its cap.

@@ -3,8 +3,10 @@
 use busbar::live::job::{Owner, Program, Submission, Wish};
 use busbar::live::setup::Setup;
 use busbar::machine::Machine;
+use busbar::policy::PolicySpec;
 use busbar::profile::cab::{self, Preset};
 use busbar::units::Span;
+use busbar::world::Repertoire;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
@@ -13,17 +15,15 @@ pub(crate) const ROOT: Owner = Owner { user: 0, group: 0 };
 
 /// What a daemon with this policy works with, and which share of the most it may draw.
 pub(crate) fn setup(policy: &str) -> Setup {
-    let policy: busbar::policy::PolicySpec = policy.parse().expect("a policy");
-    let machine = match policy {
-        _ if policy.uses_profiles() => Machine::cab(),
-        _ if policy.uses_curves() => Machine::catalyst(64, 1).expect("a machine"),
-        _ => Machine::of_processors(64).expect("a machine"),
+    let policy: PolicySpec = policy.parse().expect("a policy");
+    let (machine, profiles) = match policy {
+        PolicySpec::Rmap(_) => (Machine::cab(), cab::generate(Preset::Cab, 1)),
+        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
+            (Machine::catalyst(64, 1).expect("a machine"), Vec::new())
+        }
+        _ => (Machine::of_processors(64).expect("a machine"), Vec::new()),
     };
-    let mut setup = Setup::new(machine, policy);
-    if policy.uses_profiles() {
-        setup.profiles = cab::generate(Preset::Cab, 1).into();
-    }
-    setup
+    Setup::new(&machine, Repertoire::of(&profiles), policy).expect("a policy that can decide")
 }
 
 /// Jobs of 1 to 16 nodes that ask for one hour to a day.
@@ -34,7 +34,7 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn new(setup: &Setup) -> Self {
-        let applications = setup.applications().into_iter().map(str::to_owned).collect();
+        let applications = setup.decider.applications().to_vec();
         Story { random: Pcg64Dxsm::seed_from_u64(1), applications }
     }
 

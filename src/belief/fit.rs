@@ -18,10 +18,10 @@ use crate::belief::Choices;
 use crate::model::Beta;
 use crate::model::elastic::QUARTERS;
 use crate::model::pass;
-use crate::profile::fit::{FitError, Training, train_on_enough};
+use crate::profile::fit::{Prediction, Training, train_on_enough};
 use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Share, Span, Watts};
-use crate::world::law::{Curved, NotALaw, Sample, Sampled, Which};
+use crate::world::law::{Curved, Sample, Sampled, Table, Which};
 use crate::world::{Application, Ask, CLASSES, Conditions, Law, Pace, World};
 
 /// The nodes that measured jobs ask for.
@@ -29,30 +29,6 @@ const NODES: u32 = 32;
 
 /// How long a measured job takes as it was asked for.
 const HOUR: Span = Span::from_secs(3600);
-
-/// Why a law cannot be fitted to an application.
-#[derive(Debug, thiserror::Error)]
-pub enum NoFit {
-    /// The regression has too little to go by.
-    #[error(transparent)]
-    Regression(#[from] FitError),
-    /// PASS does not describe it.
-    #[error("{application}: {why}")]
-    Pass {
-        /// Which application.
-        application: String,
-        /// Why.
-        why: pass::PassFitError,
-    },
-    /// What came out is no law.
-    #[error("{application}: {why}")]
-    NotALaw {
-        /// Which application.
-        application: String,
-        /// Why.
-        why: NotALaw,
-    },
-}
 
 /// A job takes what its user asks for, and each of its nodes draws what it is rated at.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +71,10 @@ impl Law for OnAny {
         let draws = self.everywhere(at).map(|(greed, there)| self.law.draw(ask, there) * greed);
         draws.fold(0.0, f64::max).min(at.share)
     }
+
+    fn minds_cores(&self) -> bool {
+        self.law.minds_cores()
+    }
 }
 
 /// Rated watts for every application.
@@ -134,7 +114,7 @@ pub fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<
     let fitted = |application: &Application| {
         let factors = choices.levels.iter().filter_map(|level| {
             let share = level.as_f64() / choices.node.highest.as_f64();
-            Some((clock.slowness(share), factor(application, NODES, share)? - 1.0))
+            Some((clock.slowness(share), factor(application, NODES, NODES, share)? - 1.0))
         });
         // Least squares through the origin.
         let (products, squares) = factors
@@ -145,63 +125,68 @@ pub fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<
     world.applications().iter().map(fitted).collect()
 }
 
-/// RMAP's regression, on so much of what was measured.
-///
-/// # Errors
-///
-/// If an application cannot be described like that.
-pub fn regression(
-    world: &World,
-    choices: &Choices,
-    share: Share,
-    seed: u64,
-) -> Result<Vec<Arc<dyn Law>>, NoFit> {
-    let predicted = |application: &Application| {
-        let profile = profile(application, choices);
-        let fit = train_on_enough(&profile, &Training::Random { share, seed })?;
-        let law = Sampled::of(|size, share| {
-            let nodes = (size * f64::from(NODES)).round() as u32;
-            let cap = cap_of(share, choices);
-            let said = fit.predict(&Configuration { nodes, cores: 1, cap });
-            let (time, power) = said.map_or((HOUR, cap * nodes), |said| (said.time, said.power));
-            let draw = power.as_f64() / f64::from(nodes) / choices.node.highest.as_f64();
-            Sample { time: time.secs_f64(), draw: draw.min(share) }
-        });
-        lawful(application, law)
+/// RMAP's regression, on so much of what was measured. An application of which there is too little for that
+/// is believed to do what was measured.
+pub fn regression(world: &World, choices: &Choices, share: Share, seed: u64) -> Vec<Arc<dyn Law>> {
+    let predicted = |(place, application): (usize, &Application)| {
+        let training = Training::Random { share, seed };
+        let law: Option<Arc<dyn Law>> = match world.tables().get(place) {
+            Some(table) => predicted(table, &training).map(|law| Arc::new(law) as Arc<dyn Law>),
+            None => regressed(&Trials::of(world, place, choices), choices, &training),
+        };
+        law.unwrap_or_else(|| application.law.clone())
     };
-    world.applications().iter().map(predicted).collect()
+    world.applications().iter().enumerate().map(predicted).collect()
 }
 
-/// PASS, as PARM fits it.
-///
-/// # Errors
-///
-/// If an application cannot be described like that.
-pub fn pass(world: &World, choices: &Choices) -> Result<Vec<Arc<dyn Law>>, NoFit> {
-    let fitted = |application: &Application| {
-        let rows = profile(application, choices).rows;
-        let samples = rows.iter().map(|row| pass::Sample {
+/// What a regression says of each configuration that an application was run in.
+fn predicted(table: &Table, training: &Training) -> Option<Table> {
+    let fit = train_on_enough(table.profile(), training).ok()?;
+    let predict = |row: &Row| {
+        let Prediction { time, power } = fit.predict(&row.configuration)?;
+        Some(Row { time, power, origin: Origin::Predicted, ..*row })
+    };
+    let rows: Vec<Row> = table.profile().rows.iter().filter_map(predict).collect();
+    let application = table.profile().application.clone();
+    (!rows.is_empty()).then(|| table.with(&Profile { application, rows }))
+}
+
+/// What a regression says of any size and cap.
+fn regressed(trials: &Trials, choices: &Choices, training: &Training) -> Option<Arc<dyn Law>> {
+    let fit = train_on_enough(&trials.profile, training).ok()?;
+    let law = Sampled::of(|size, share| {
+        let nodes = trials.nodes(size);
+        let cap = cap_of(share, choices);
+        let said = fit.predict(&Configuration { nodes, cores: 1, cap });
+        let (time, power) = said.map_or((HOUR, cap * nodes), |said| (said.time, said.power));
+        let draw = power.as_f64() / f64::from(nodes) / choices.node.highest.as_f64();
+        Sample { time: time.secs_f64(), draw: draw.min(share) }
+    });
+    law.ok().map(|law| Arc::new(law) as Arc<dyn Law>)
+}
+
+/// PASS, as PARM fits it. An application that was tried on too few sizes or under too few caps for that is
+/// believed to do what was measured.
+pub fn pass(world: &World, choices: &Choices) -> Vec<Arc<dyn Law>> {
+    let fitted = |(place, application): (usize, &Application)| {
+        let trials = Trials::of(world, place, choices);
+        let samples = trials.profile.rows.iter().map(|row| pass::Sample {
             nodes: row.configuration.nodes,
             cap_watts: row.configuration.cap.as_f64(),
             seconds: row.time.secs_f64(),
         });
         let samples: Vec<pass::Sample> = samples.collect();
-        let name = || application.name.clone();
-        let fit = pass::fit(&samples).map_err(|why| NoFit::Pass { application: name(), why })?.pass;
-        let law = Sampled::of(|size, share| {
-            let nodes = (size * f64::from(NODES)).round() as u32;
-            let seconds = fit.scaling.seconds(nodes).unwrap_or(1.0);
-            let cap = share * choices.node.highest.as_f64();
-            Sample { time: seconds * fit.throttling.stretched(cap), draw: share }
+        let law = pass::fit(&samples).ok().map(|fit| fit.pass).and_then(|fit| {
+            let law = Sampled::of(|size, share| {
+                let seconds = fit.scaling.seconds(trials.nodes(size)).unwrap_or(1.0);
+                let cap = share * choices.node.highest.as_f64();
+                Sample { time: seconds * fit.throttling.stretched(cap), draw: share }
+            });
+            law.ok()
         });
-        lawful(application, law)
+        law.map_or_else(|| application.law.clone(), |law| Arc::new(law) as Arc<dyn Law>)
     };
-    world.applications().iter().map(fitted).collect()
-}
-
-fn lawful(application: &Application, law: Result<Sampled, NotALaw>) -> Result<Arc<dyn Law>, NoFit> {
-    let not = |why| NoFit::NotALaw { application: application.name.clone(), why };
-    law.map(|law| Arc::new(law) as Arc<dyn Law>).map_err(not)
+    world.applications().iter().enumerate().map(fitted).collect()
 }
 
 fn cap_of(share: f64, choices: &Choices) -> Watts {
@@ -209,32 +194,51 @@ fn cap_of(share: f64, choices: &Choices) -> Watts {
 }
 
 /// How many times as long an application takes on the reference node.
-fn factor(application: &Application, nodes: u32, share: f64) -> Option<f64> {
-    let ask = Ask { nodes: NODES, beta: Beta::FULL };
-    match application.law.pace(ask, Conditions { nodes, share })? {
+fn factor(application: &Application, asked: u32, nodes: u32, share: f64) -> Option<f64> {
+    let ask = Ask { nodes: asked, beta: Beta::FULL };
+    match application.law.pace(ask, Conditions { nodes, cores: None, share })? {
         Pace::Times(factor) => Some(factor.as_f64()),
         Pace::Fixed(time) => Some(time.secs_f64() / HOUR.secs_f64()),
     }
 }
 
-/// An application, measured on the reference node. The power of a row is that of the capped parts of its
-/// nodes.
-fn profile(application: &Application, choices: &Choices) -> Profile {
-    let ask = Ask { nodes: NODES, beta: Beta::FULL };
-    let rows = QUARTERS.iter().flat_map(|quarters| {
-        let nodes = NODES * quarters / 4;
-        choices.levels.iter().filter_map(move |level| {
-            let share = level.as_f64() / choices.node.highest.as_f64();
-            let time = factor(application, nodes, share)? * HOUR.secs_f64();
-            let drawn = application.law.draw(ask, Conditions { nodes, share });
-            let drawn = cap_of(drawn, choices).max(Watts::from_milliwatts(1));
-            Some(Row {
-                configuration: Configuration { nodes, cores: 1, cap: *level },
-                time: Span::from_millis((time * 1000.0).round() as u64),
-                power: drawn * nodes,
-                origin: Origin::Measured,
+/// An application, measured on the reference node.
+struct Trials {
+    /// The nodes that the measured jobs ask for.
+    asked: u32,
+    /// What was measured. The power of a row is that of the capped parts of its nodes.
+    profile: Profile,
+}
+
+impl Trials {
+    /// On all sizes that a policy may choose, under all caps.
+    fn of(world: &World, place: usize, choices: &Choices) -> Self {
+        let application = &world.applications()[place];
+        let (asked, sizes) = match world.tables().get(place).map(|table| table.nodes()) {
+            Some(tried) if !tried.is_empty() => (tried[tried.len() / 2], tried.to_vec()),
+            _ => (NODES, QUARTERS.iter().map(|quarters| NODES * quarters / 4).collect()),
+        };
+        let ask = Ask { nodes: asked, beta: Beta::FULL };
+        let rows = sizes.iter().flat_map(|nodes| {
+            choices.levels.iter().filter_map(move |level| {
+                let share = level.as_f64() / choices.node.highest.as_f64();
+                let time = factor(application, asked, *nodes, share)? * HOUR.secs_f64();
+                let at = Conditions { nodes: *nodes, cores: None, share };
+                let drawn = cap_of(application.law.draw(ask, at), choices);
+                Some(Row {
+                    configuration: Configuration { nodes: *nodes, cores: 1, cap: *level },
+                    time: Span::from_millis((time * 1000.0).round() as u64),
+                    power: drawn.max(Watts::from_milliwatts(1)) * *nodes,
+                    origin: Origin::Measured,
+                })
             })
-        })
-    });
-    Profile { application: application.name.clone(), rows: rows.collect() }
+        });
+        let profile = Profile { application: application.name.clone(), rows: rows.collect() };
+        Trials { asked, profile }
+    }
+
+    /// So many times the nodes that were asked for.
+    fn nodes(&self, size: f64) -> u32 {
+        ((size * f64::from(self.asked)).round() as u32).max(1)
+    }
 }

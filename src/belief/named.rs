@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::belief::Choices;
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::model::{Caps, Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Varied};
@@ -18,33 +19,41 @@ pub struct OnNamed {
     known: Option<Arc<World>>,
     /// What is allowed.
     freedoms: Freedoms,
+    /// The cores of a node.
+    cores: u32,
     assigned: Assignment,
 }
 
 impl OnNamed {
-    /// Curves, and nothing else. A job gets so much of its believed time as its limit.
-    pub fn curves(curves: Varied, margin: Share, freedoms: Freedoms, assigned: Assignment) -> Self {
-        OnNamed { curves, margin, known: None, freedoms, assigned }
+    /// Curves, and nothing else.
+    pub fn new(curves: Varied, choices: &Choices, assigned: Assignment) -> Self {
+        let (margin, freedoms, cores) = (Share::percent(100), choices.freedoms, choices.cores);
+        OnNamed { curves, margin, known: None, freedoms, cores, assigned }
+    }
+
+    /// The same, where a job gets so much of its believed time as its limit.
+    pub fn with_margin(self, margin: Share) -> Self {
+        OnNamed { margin, ..self }
     }
 
     /// Curves to choose by, and the world to say what comes of a choice.
-    pub fn in_world(curves: Varied, world: Arc<World>, freedoms: Freedoms) -> Self {
-        let assigned = world.assigned().clone();
-        OnNamed { curves, margin: Share::percent(100), known: Some(world), freedoms, assigned }
+    pub fn in_world(self, world: Arc<World>) -> Self {
+        OnNamed { known: Some(world), ..self }
     }
 }
 
 impl Model for OnNamed {
     fn nominal(&self, id: JobId, job: &Job) -> OperatingPoint {
-        self.curves.nominal(id, job)
+        OperatingPoint { cores: self.cores, ..self.curves.nominal(id, job) }
     }
 
     fn learn(&mut self, id: JobId, job: &Job) {
-        self.curves.learn(id, job);
+        let application = self.assigned.learn(id, job);
+        self.curves.assign(id, application);
     }
 
     fn menu(&self, id: JobId, job: &Job) -> Menu {
-        self.curves.menu(id, job)
+        Menu::new(self.nominal(id, job), [])
     }
 
     fn outcome(&self, id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {
@@ -76,7 +85,7 @@ impl Model for OnNamed {
         {
             return None;
         }
-        let point = self.curves.on(id, job, caps)?;
+        let point = OperatingPoint { cores: self.cores, ..self.curves.on(id, job, caps)? };
         let time = match &self.known {
             None => self.margin.of_span(point.time),
             Some(world) => {
@@ -96,6 +105,10 @@ impl Model for OnNamed {
         caps: &Caps,
     ) -> Outcome {
         self.curves.outcome_on(id, job, run_time, point, caps)
+    }
+
+    fn believed(&self, _id: JobId, _job: &Job, point: &OperatingPoint) -> Span {
+        self.margin.whole(point.time)
     }
 
     fn varied(&self) -> Option<&Varied> {

@@ -1,7 +1,9 @@
 //! All that a job may be given, with what is believed of each.
 
+use std::cmp::Reverse;
+
 use crate::belief::{Choices, Holds};
-use crate::model::Stretch;
+use crate::model::{OperatingPoint, Stretch};
 use crate::units::Watts;
 use crate::world::{Ask, Conditions, Law, Pace};
 
@@ -10,6 +12,8 @@ use crate::world::{Ask, Conditions, Law, Pace};
 pub struct Entry {
     /// On so many nodes.
     pub nodes: u32,
+    /// On so many cores of each.
+    pub cores: u32,
     /// What each of them may add to what it draws when it is idle.
     pub cap: Watts,
     /// How long it is believed to take.
@@ -35,33 +39,46 @@ impl Entry {
     }
 }
 
+/// So many nodes, and cores of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) nodes: u32,
+    pub(super) cores: u32,
+    /// Whether these are all cores that an application can use there.
+    pub(super) is_full: bool,
+}
+
 /// All ways to run jobs that ask for the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
-    /// By the number of nodes, and for each from the highest to the lowest cap.
+    /// By the number of nodes, and for each from the most to the fewest cores and from the highest to the lowest
+    /// cap.
     entries: Vec<Entry>,
     nominal: usize,
+    /// For each number of nodes: the entry with the most cores and the highest cap.
+    packed: Vec<usize>,
     /// For each number of nodes: the entries on at most so many that no other beats, by rising power and
     /// falling time.
     fronts: Vec<(u32, Vec<usize>)>,
 }
 
 impl Sheet {
-    /// What a law says of jobs that ask for this, on these numbers of nodes under these caps, both
-    /// ascending.
+    /// What a law says of jobs that ask for this, in these sizes, the fewest nodes and the most cores first, under
+    /// these caps, which ascend.
     pub(super) fn new(
         law: &dyn Law,
         ask: Ask,
-        counts: &[u32],
+        sizes: &[Size],
         levels: &[Watts],
         choices: &Choices,
         holds: Holds,
     ) -> Self {
         let highest = choices.node.highest;
-        let entry = |nodes: u32, level: Watts| {
+        let entry = |size: &Size, level: Watts| {
+            let Size { nodes, cores, is_full } = *size;
             let share = level.as_f64() / highest.as_f64();
-            let at = Conditions { nodes, share };
-            let is_as_asked = nodes == ask.nodes && level == highest;
+            let at = Conditions { nodes, cores: Some(cores), share };
+            let is_as_asked = nodes == ask.nodes && is_full && level == highest;
             let pace = match is_as_asked {
                 // By definition, whatever rounding makes of the law.
                 true => match law.pace(ask, at) {
@@ -71,28 +88,35 @@ impl Sheet {
                 false => law.pace(ask, at)?,
             };
             let drawn = match holds {
-                Holds::WholeCaps => level,
+                Holds::WholeCaps | Holds::Node(_) => level,
                 Holds::Draw => {
                     let watts = law.draw(ask, at).min(share) * highest.as_f64();
                     Watts::from_f64_rounded_up(watts).map_or(level, |watts| watts.min(level))
                 }
             };
-            let node_power = choices.node.added(drawn);
+            let node_power = match holds {
+                Holds::Node(power) => power.saturating_sub(choices.node.idle),
+                Holds::WholeCaps | Holds::Draw => choices.node.added(drawn),
+            };
             let cap = choices.node.added(level);
-            Some(Entry { nodes, cap, pace, node_power, is_as_asked })
+            Some(Entry { nodes, cores, cap, pace, node_power, is_as_asked })
         };
-        let all = counts.iter().flat_map(|nodes| levels.iter().rev().map(|level| (*nodes, *level)));
-        let mut entries: Vec<Entry> =
-            all.filter_map(|(nodes, level)| entry(nodes, level)).collect();
+        let all =
+            sizes.iter().flat_map(|size| levels.iter().rev().map(move |level| (size, *level)));
+        let mut entries: Vec<Entry> = all.filter_map(|(size, level)| entry(size, level)).collect();
         if entries.is_empty() {
             // A law that says nothing of what was asked for: the job is taken at its word.
             let (nodes, cap) = (ask.nodes, choices.node.added(highest));
-            let node_power = cap;
-            entries.push(Entry { nodes, cap, pace: Pace::AS_ASKED, node_power, is_as_asked: true });
+            let (cores, node_power) = (choices.cores, cap);
+            let (pace, is_as_asked) = (Pace::AS_ASKED, true);
+            entries.push(Entry { nodes, cores, cap, pace, node_power, is_as_asked });
         }
         let nominal = nominal(&entries, ask.nodes);
         let fronts = fronts(&entries);
-        Sheet { entries, nominal, fronts }
+        let first =
+            |place: &usize| *place == 0 || entries[*place - 1].nodes != entries[*place].nodes;
+        let packed = (0..entries.len()).filter(first).collect();
+        Sheet { nominal, packed, fronts, entries }
     }
 
     /// All ways.
@@ -131,16 +155,15 @@ impl Sheet {
 
     /// Without a cap on the nodes it asks for, or on as many as can be fed so.
     pub(super) fn unthrottled(&self, power: Watts) -> Option<usize> {
-        let highest = self.entries[self.nominal].cap;
-        let asked = self.entries[..=self.nominal].iter().enumerate().rev();
-        let fed = |(_, entry): &(usize, &Entry)| entry.cap == highest && entry.power() <= power;
-        asked.into_iter().find(fed).map(|(place, _)| place)
+        let asked = self.packed.iter().rev().filter(|place| **place <= self.nominal);
+        asked.copied().find(|place| self.entries[*place].power() <= power)
     }
 
-    /// The way on so many nodes under this cap.
-    pub(super) fn find(&self, nodes: u32, cap: Watts) -> Option<usize> {
-        let key = |entry: &Entry| (entry.nodes, std::cmp::Reverse(entry.cap));
-        self.entries.binary_search_by_key(&(nodes, std::cmp::Reverse(cap)), key).ok()
+    /// The way on so many nodes and cores under this cap.
+    pub(super) fn find(&self, point: &OperatingPoint) -> Option<usize> {
+        let key = |entry: &Entry| (entry.nodes, Reverse(entry.cores), Reverse(entry.cap));
+        let wanted = (point.nodes, Reverse(point.cores), Reverse(point.cap));
+        self.entries.binary_search_by_key(&wanted, key).ok()
     }
 }
 

@@ -52,6 +52,7 @@ proptest! {
         let rest = feed.node_power(feed.caps().len() - 1).saturating_sub(highest);
         let sizes = if caps_alone { &[Freedom::Caps][..] } else { &[Freedom::Caps, Freedom::Sizes] };
         let choices = Choices {
+            tables: Arc::new([]),
             node: Node { rest, highest, idle: Watts::ZERO },
             levels: feed.caps().to_vec(),
             nodes: machine.nodes,
@@ -90,6 +91,7 @@ proptest! {
         let gearbox = Gearbox::default();
         let levels = gearbox.node_powers(machine.node_power).into_iter().rev();
         let choices = Choices {
+            tables: Arc::new([]),
             node: Node { rest: Watts::ZERO, highest: machine.node_power, idle: Watts::ZERO },
             levels: levels.map(|(_, power)| power).collect(),
             nodes: machine.nodes,
@@ -121,6 +123,7 @@ fn what_is_set_aside_is_the_caps_or_the_draw() {
         crate::world::catalogue::applications().into_iter().map(|each| each.law).collect();
     let watts = |list: &[u32]| list.iter().map(|watts| Watts::from_watts(*watts)).collect();
     let choices = Choices {
+        tables: Arc::new([]),
         node: Node {
             rest: Watts::from_watts(20),
             highest: Watts::from_watts(80),

@@ -19,7 +19,7 @@ use crate::experiment::{
     Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
 };
 use crate::machine::Machine;
-use crate::policy::{Believe, PolicySpec};
+use crate::policy::PolicySpec;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
     Course, Picture, course, human_time, make_folder, write_pictures, write_whole,
@@ -78,11 +78,6 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     rules: rules::Arguments,
-
-    /// What policies believe of jobs: published (each what it was published with, fitted to these jobs),
-    /// exact (what holds), or rated (every node draws what it is rated at) [default: published]
-    #[arg(long, value_name = "BELIEF")]
-    believe: Option<Believe>,
 
     #[command(flatten)]
     tables: tables::Arguments,
@@ -220,7 +215,6 @@ impl Arguments {
             experiment.profiles = Some(name.to_owned());
         }
         self.rules.apply_to(&mut experiment);
-        experiment.rules.believe = self.believe.unwrap_or(experiment.rules.believe);
         if let Some(path) = &self.outages {
             experiment.outages = Some(Named::by_option("--outages", path.clone()));
         }
@@ -267,7 +261,7 @@ fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
         ));
     }
     notes.extend(ready.notes().iter().map(|note| format!("Note: {note}.")));
-    let assumed = assumptions(ready, &results.tried);
+    let assumed = assumptions(ready);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = ready.experiment.rank_by.ranked_by();
     let tables = gains.iter().flat_map(|each| {
@@ -346,7 +340,7 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
     for note in ready.notes() {
         text += &format!("note: {note}\n");
     }
-    for assumption in assumptions(ready, &results.tried) {
+    for assumption in assumptions(ready) {
         text += &format!("assumed: {assumption}\n");
     }
     let took = human_time(began.elapsed().as_secs_f64());

@@ -123,7 +123,8 @@ fn check(arguments: &Check) -> anyhow::Result<()> {
 }
 
 fn answer(config: &Config, prepared: Prepared) -> Answer {
-    let Prepared { machine, schedule, profiles, remarks, .. } = prepared;
+    let Prepared { setup, schedule, profiles, remarks, .. } = prepared;
+    let machine = &setup.machine;
     let clock = Clock::begin(None);
     let (now, budget) = (clock.now(), schedule.map(&clock).budget);
     let watts = |limit: Watts| (limit != Watts::UNLIMITED).then(|| limit.as_f64());
@@ -138,11 +139,11 @@ fn answer(config: &Config, prepared: Prepared) -> Answer {
         nodes: machine.nodes,
         max_power_w: machine.max_power().as_f64(),
         power_is_assumed: machine.power_is_assumed,
-        machine: machine.name,
+        machine: machine.name.clone(),
         policy: config.policy.to_string(),
         limit_w: watts(budget.at(now)),
         to_come: budget.changes_after(now).iter().map(change).collect(),
-        profiles: profiles.iter().filter(|profile| !profile.rows.is_empty()).count(),
+        profiles,
         period_ms: config.period.millis(),
         last_resort: config.last_resort.to_string(),
         kill_after_ms: config.kill_after.millis(),

@@ -52,25 +52,18 @@ impl Arguments {
         self.energy.is_some() || self.period.is_some()
     }
 
-    /// The budget of a run, if its policy has one.
+    /// The budget of a run in which tasks are mapped to the machines of a site; none if nothing is mapped.
     pub(super) fn budget(
         &self,
         policy: &PolicySpec,
         loaded: &Loaded,
     ) -> anyhow::Result<Option<Chosen>> {
-        if !policy.maps_tasks() {
+        let site = loaded.site.as_ref().filter(|site| policy.on_site(site).is_some());
+        let Some(site) = site else {
             if self.were_given() {
                 bail!(
-                    "--energy and --period are for the policy utility; {policy} counts no energy"
-                );
-            }
-            return Ok(None);
-        }
-        let Some(site) = &loaded.site else {
-            if self.were_given() {
-                bail!(
-                    "--energy and --period are for tasks that come with their machines, and this \
-                     workload has none; use essc or a folder of tasks (docs/utility.md)"
+                    "--energy and --period are for tasks that a policy maps to the machines they come with: \
+                     use essc or a folder of tasks, and --policy utility (docs/utility.md)"
                 );
             }
             return Ok(None);

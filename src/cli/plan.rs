@@ -139,7 +139,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     let recommendation = question.recommendation(&nodes);
     // Both have the same workload and policy.
-    let mut assumed = assumptions(&known, &results.tried);
+    let mut assumed = assumptions(&known);
     assumed.push(
         "more nodes do not raise the base power of the machine, and jobs are the same however many nodes there \
          are"

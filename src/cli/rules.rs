@@ -11,7 +11,7 @@ use crate::freedom::Freedoms;
 use crate::policy::Believe;
 use crate::stage::Rules;
 use crate::units::Share;
-use crate::world::{Names, catalogue};
+use crate::world::Names;
 
 /// What the site allows.
 #[derive(Debug, Args)]
@@ -21,6 +21,11 @@ pub(super) struct Arguments {
     /// recaps, resizes, nodes, drops, with commas between them [default: all but drops]
     #[arg(long, value_name = "FREEDOMS")]
     pub(super) allow: Option<Freedoms>,
+
+    /// What policies believe of jobs: published (what each was published with, fitted to these jobs), exact
+    /// (what holds), or rated (every node draws what it is rated at) [default: published]
+    #[arg(long, value_name = "BELIEF")]
+    pub(super) believe: Option<Believe>,
 
     /// The share of the budget that is kept back, because jobs may draw more than a policy believes: 5%
     #[arg(long, value_name = "SHARE", value_parser = file::parse_guard, allow_hyphen_values = true)]
@@ -34,18 +39,21 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Whether anything was said.
     pub(super) fn were_given(&self) -> bool {
-        self.allow.is_some() || self.guard.is_some() || self.applications.is_some()
+        self.allow.is_some()
+            || self.believe.is_some()
+            || self.guard.is_some()
+            || self.applications.is_some()
     }
 
-    /// What is said here, with what is believed.
-    pub(super) fn rules(&self, believe: Option<Believe>) -> anyhow::Result<Rules> {
-        let names = self.applications.as_ref().map(|path| {
-            Names::read(path, &catalogue::applications()).map(Arc::new).context("--applications")
-        });
+    /// What is said here; `known` are the applications there are.
+    pub(super) fn rules(&self, known: &[String]) -> anyhow::Result<Rules> {
+        let names = self.applications.as_ref();
+        let names =
+            names.map(|path| Names::read(path, known).map(Arc::new).context("--applications"));
         let usual = Rules::default();
         Ok(Rules {
             allow: self.allow.unwrap_or(usual.allow),
-            believe: believe.unwrap_or_default(),
+            believe: self.believe.unwrap_or_default(),
             guard: self.guard.unwrap_or(usual.guard),
             names: names.transpose()?,
         })
@@ -55,6 +63,7 @@ impl Arguments {
     pub(super) fn apply_to(&self, experiment: &mut Experiment) {
         let rules = &mut experiment.rules;
         rules.allow = self.allow.unwrap_or(rules.allow);
+        rules.believe = self.believe.unwrap_or(rules.believe);
         rules.guard = self.guard.unwrap_or(rules.guard);
         if let Some(path) = &self.applications {
             experiment.applications = Some(Named::by_option("--applications", path.clone()));

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::{belief, energy, load, print, rules, tables, warn};
+use crate::cli::{energy, load, print, rules, tables, warn};
 use crate::experiment::{Feed, file};
 use crate::machine::Machine;
 use crate::metrics::Summary;
@@ -23,10 +23,11 @@ use crate::report::{
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::stage::{self, Demand, Ground, Stage, machine_of};
+use crate::stage::{self, Demand, Ground, Rules, Stage, machine_of};
 use crate::units::{Share, Span};
 use crate::workload::Source;
 use crate::workload::swf::Intake;
+use crate::world::Repertoire;
 
 /// Simulate a workload on a machine under a policy
 ///
@@ -48,9 +49,6 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     rules: rules::Arguments,
-
-    #[command(flatten)]
-    belief: belief::Arguments,
 
     /// Priority weights and tolerated slowdowns of single jobs: a .csv file of
     /// job,weight,slowdown rows
@@ -155,7 +153,7 @@ struct Answer<'a> {
     intake: Option<&'a Intake>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plain_bsld: Option<f64>,
-    /// The applications, and which tables of them are believed and true.
+    /// The profiles of the applications that jobs run.
     #[serde(skip_serializing_if = "Option::is_none")]
     profiles: Option<String>,
     estimates_raised: usize,
@@ -184,18 +182,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => Vec::new(),
     };
     let usual = tables::usual_times(&profiles);
-    let is_shared = profiles.is_empty() && !source.has_tasks();
-    let seed_is_used = is_shared || policy.heeds_seed();
-    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), seed_is_used)?;
+    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), true)?;
     let energy = arguments.energy.budget(policy, &loaded)?;
     let load::Loaded { mut workload, intake, site, .. } = loaded;
-    // Tasks that are mapped to machines come with the machines.
-    let named = match site.as_ref().filter(|_| policy.maps_tasks()) {
-        None => named,
-        Some(_) if named.is_some() || arguments.enlarge.is_some() => {
-            bail!("--machine and --enlarge have no use here: the tasks come with their machines")
-        }
+    if let Some(path) = &arguments.terms {
+        workload.set_terms_from(path)?;
+    }
+    let seed = arguments.load.seed.unwrap_or(1);
+    let is_raised = !arguments.enforce_limits;
+    // Tasks that are mapped to machines come with the machines, and with how they run there.
+    let site = site.filter(|site| policy.on_site(site).is_some());
+    let (mut stage, common) = match site {
         Some(site) => {
+            arguments.refuse_what_a_site_says()?;
             if site.tables.dominated() > 0 && matches!(source, Source::Tasks(_)) {
                 let left_out = site.tables.dominated();
                 warn(&format!(
@@ -203,43 +202,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                      and draws no more"
                 ));
             }
-            Some(Heterogeneous::machine(&site.tables))
+            let machine = Heterogeneous::machine(&site.tables);
+            (Stage { site: Some(site), ..Stage::new(machine, workload, is_raised) }, None)
+        }
+        None => {
+            let said = match named {
+                Some(machine) => machine,
+                None => machine_of(&workload)?,
+            };
+            said.remarks.iter().for_each(|remark| warn(remark));
+            let repertoire = Repertoire::of(&profiles);
+            let names = repertoire.names(&said);
+            let rules = arguments.rules.rules(&names)?;
+            let machine = repertoire.filled_in(&said)?;
+            let common = Common { said, repertoire, rules };
+            (Stage::new(machine, workload, is_raised), Some(common))
         }
     };
-    if let Some(path) = &arguments.terms {
-        workload.set_terms_from(path)?;
-    }
-    let seed = arguments.load.seed.unwrap_or(1);
-    let original = match named {
-        Some(machine) => machine,
-        None => machine_of(&workload)?,
-    };
-    original.remarks.iter().for_each(|remark| warn(remark));
-    let rules = match is_shared {
-        true => Some(arguments.rules.rules(arguments.belief.of_world()?)?),
-        false => None,
-    };
-    if !is_shared && (arguments.rules.were_given() || arguments.belief.is_about_world()) {
-        warn(
-            "--allow, --guard, --applications and what is believed of the common world have no effect here: \
-             profiles or tasks say how jobs run",
-        );
-    }
-    let assumed = rules.as_ref().map_or_else(Vec::new, |rules| stage::assumed(&original, rules));
-    let original = match rules {
-        Some(_) => original.filled_in(1),
-        None => original,
-    };
-    let budget = arguments.budget.resolve(&original)?;
-    // Where profiles say how long jobs run, the log's run times are nobody's estimates.
-    let raises = !arguments.enforce_limits && (is_shared || !policy.uses_profiles());
-    let mut stage = Stage { site, ..Stage::new(original, workload, raises) };
+    let budget = arguments.budget.resolve(&stage.machine)?;
     if let Some(share) = arguments.enlarge {
         let machine = stage.machine.enlarged(share)?;
         stage = stage.on(machine);
-    }
-    if arguments.belief.is_about_tables() && profiles.is_empty() {
-        warn("--truth and --train have no effect without --profiles");
     }
     if !policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
         warn(&format!("without --budget there is no power for {policy} to share out"));
@@ -249,21 +232,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => Outages::default(),
     };
 
-    let (ground, belief, models);
-    let scenario = match &rules {
-        Some(rules) => {
-            ground = Ground::new(&stage.machine, &stage.workload, rules, seed)?;
-            let jobs = stage.workload.jobs();
+    let (ground, belief);
+    let scenario = match &common {
+        None => stage.on_site(*policy, budget),
+        Some(Common { repertoire, rules, .. }) => {
+            ground = Ground::new(&stage.machine, &stage.workload, repertoire, rules, seed)?;
             belief = ground
-                .belief(policy, &stage.machine, jobs)
+                .belief(policy, &stage.machine, stage.workload.jobs())
                 .with_context(|| format!("{policy} cannot run"))?;
-            models = None;
             stage.on_ground(*policy, budget, &ground, belief.as_ref())
-        }
-        None => {
-            models = arguments.belief.models(policy, &stage, &profiles, seed)?;
-            let believed = models.as_ref().map(|(models, _)| models);
-            stage.scenario(*policy, budget, believed, &profiles)?
         }
     };
     let scenario = Scenario {
@@ -287,8 +264,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("{why}; give more, fewer nodes (--enlarge) or a smaller --guard");
     }
     let mut notes = notes(&stage, &scenario);
-    if let Some(rules) = &rules {
+    let mut assumed = Vec::new();
+    if let Some(Common { said, repertoire, rules }) = &common {
         notes.extend(rules.names_nobody(stage.workload.jobs()));
+        assumed = stage::assumed(said, repertoire, rules);
     }
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario)?;
@@ -319,7 +298,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
-        profiles: models.as_ref().map(|(_, said)| format!("{}: {said}", arguments.tables.name())),
+        profiles: (!profiles.is_empty()).then(|| arguments.tables.name().to_owned()),
         estimates_raised: stage.estimates_raised,
         notes,
         assumed,
@@ -335,13 +314,36 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
+/// What the world that all policies share is made from.
+struct Common {
+    /// The machine as somebody described it.
+    said: Machine,
+    repertoire: Repertoire,
+    rules: Rules,
+}
+
+impl Arguments {
+    /// Where tasks come with their machines, there is nothing else to say of these.
+    fn refuse_what_a_site_says(&self) -> anyhow::Result<()> {
+        if self.machine.is_some() || self.enlarge.is_some() {
+            bail!("--machine and --enlarge have no use here: the tasks come with their machines")
+        }
+        if self.rules.were_given() || self.tables.were_given() {
+            warn(
+                "--allow, --guard, --applications, --profiles and --believe have no effect here: the tasks come \
+                 with tables of how they run",
+            );
+        }
+        Ok(())
+    }
+}
+
 /// What is more likely a mistake than a plan, a sentence for each thing.
 fn notes(stage: &Stage, scenario: &Scenario<'_>) -> Vec<String> {
     let demand = Demand::of(&stage.workload, &stage.machine);
     let mut notes: Vec<String> = demand.larger_machine(&stage.plain_machine).into_iter().collect();
-    // Where profiles or tables say how jobs run, the workload does not say what they need.
-    let is_known = scenario.world.is_some()
-        || !scenario.policy.uses_profiles() && !scenario.policy.maps_tasks();
+    // Where the tables of a site say how tasks run, the workload does not say what they need.
+    let is_known = scenario.world.is_some();
     let is_met = demand.is_always_met(&stage.machine, &scenario.budget);
     if is_known && scenario.outages.is_empty() && is_met {
         notes.push(demand.never_waits(""));

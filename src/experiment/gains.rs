@@ -75,7 +75,7 @@ impl Gain {
     }
 }
 
-/// Works them out for every workload whose jobs run in the common world and that has a budget. `run` runs an
+/// Works them out for every workload that has a budget. `run` runs an
 /// experiment.
 pub fn gains<E>(
     ready: &Ready<'_>,
@@ -86,7 +86,7 @@ pub fn gains<E>(
     for workload in 0..experiment.workloads.len() {
         let limits = (0..experiment.budgets.len())
             .filter_map(|budget| Some((ready.limit(workload, budget)?, budget)));
-        if let Some((_, budget)) = limits.min().filter(|_| experiment.shares_ground(workload)) {
+        if let Some((_, budget)) = limits.min() {
             all.push(on_workload(experiment, workload, budget, &mut run)?);
         }
     }

@@ -137,8 +137,6 @@ pub struct Ranking {
     pub cell: Cell,
     /// Those that ran, the best first.
     pub rows: Vec<Row>,
-    /// Those that ran other jobs than the rest, and are compared with each other alone, the best first.
-    pub apart: Vec<Row>,
     /// Those that cannot run there, and why.
     pub cannot: Vec<(usize, String)>,
 }
@@ -192,40 +190,28 @@ impl Row {
 
 /// The rankings of all workloads, numbers of nodes and budgets, in this order, by a figure.
 pub fn rankings(tried: &[Tried], by: Figure) -> Vec<Ranking> {
-    rankings_apart(tried, by, &|_| false)
-}
-
-/// The same, with policies that are not to be compared with the others.
-pub fn rankings_apart(
-    tried: &[Tried],
-    by: Figure,
-    is_apart: &dyn Fn(&Cell) -> bool,
-) -> Vec<Ranking> {
     let place = |cell: &Cell| (cell.workload, cell.size, cell.budget);
     let mut sorted: Vec<&Tried> = tried.iter().collect();
     sorted.sort_by_key(|tried| (place(&tried.cell), tried.cell.policy, tried.cell.seed));
     let groups = sorted.chunk_by(|one, other| place(&one.cell) == place(&other.cell));
-    groups.map(|group| ranking(group, by, is_apart)).collect()
+    groups.map(|group| ranking(group, by)).collect()
 }
 
-fn ranking(group: &[&Tried], by: Figure, is_apart: &dyn Fn(&Cell) -> bool) -> Ranking {
-    let (mut rows, mut apart, mut cannot) = (Vec::new(), Vec::new(), Vec::new());
+fn ranking(group: &[&Tried], by: Figure) -> Ranking {
+    let (mut rows, mut cannot) = (Vec::new(), Vec::new());
     for of_policy in group.chunk_by(|one, other| one.cell.policy == other.cell.policy) {
         let policy = of_policy[0].cell.policy;
         let summaries: Vec<_> = of_policy.iter().filter_map(|t| t.outcome.summary()).collect();
-        let table = if is_apart(&of_policy[0].cell) { &mut apart } else { &mut rows };
-        table.extend(Row::of(policy, &summaries));
+        rows.extend(Row::of(policy, &summaries));
         let reason = of_policy.iter().find_map(|tried| match &tried.outcome {
             Outcome::CannotRun(why) => Some((policy, why.clone())),
             Outcome::Ran(_) => None,
         });
         cannot.extend(reason);
     }
-    for rows in [&mut rows, &mut apart] {
-        sort(rows, by);
-        mark_best(rows);
-    }
-    Ranking { cell: group[0].cell, rows, apart, cannot }
+    sort(&mut rows, by);
+    mark_best(&mut rows);
+    Ranking { cell: group[0].cell, rows, cannot }
 }
 
 /// The best first. Equals stay in the order of the experiment.
@@ -316,11 +302,6 @@ mod tests {
         assert_eq!(second.figure(Figure::Energy), Some((energy, true)));
         assert_eq!(last.undone.mean, 1.0);
         assert!(last.figures.iter().flatten().all(|(_, is_best)| !is_best));
-        // Whoever stands apart is compared with nobody else.
-        let apart = rankings_apart(&all, Figure::Turnaround, &|cell| cell.policy == 2);
-        let order: Vec<usize> = apart[0].rows.iter().map(|row| row.policy).collect();
-        assert_eq!((order, apart[0].apart.len()), (vec![1, 0], 1));
-        assert!(apart[0].apart[0].figures.iter().flatten().all(|(_, is_best)| !is_best));
         // By energy the other one leads.
         let by_energy = super::rankings(&all, Figure::Energy);
         assert_eq!(by_energy[0].rows[0].policy, 1);

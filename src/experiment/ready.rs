@@ -8,34 +8,36 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use crate::budget::Budget;
-use crate::experiment::ranking::{Ranking, rankings_apart};
+use crate::experiment::ranking::{Ranking, rankings};
 use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place, Tried};
 use crate::freedom::Freedoms;
 use crate::machine::Machine;
-use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::sim::Outages;
 use crate::stage::{Demand, Rules, Stage, leaves_nothing, machine_of};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
 use crate::workload::{Given, Workload};
-use crate::world::{Names, catalogue};
+use crate::world::{Names, Repertoire};
 
 /// An experiment in which nothing is wrong.
 pub struct Ready<'a> {
     /// What was asked for.
     pub experiment: &'a Experiment,
-    pub(super) profiles: &'a [Profile],
-    /// What policies may do and believe, and which applications executables are.
-    pub(super) rules: Rules,
+    /// The applications that have profiles.
+    profiled: Repertoire,
     usual: UsualTimes,
-    pub(super) grounds: Vec<Ground>,
+    pub(super) platforms: Vec<Platform>,
     pub(super) cells: Vec<Cell>,
     pub(super) shelves: HashMap<Shelf, Jobs>,
 }
 
 /// What a workload runs on.
-pub(super) struct Ground {
+pub(super) struct Platform {
+    /// Which applications its jobs may run.
+    pub(super) repertoire: Repertoire,
+    /// What policies may do and believe, and which applications executables are.
+    pub(super) rules: Rules,
     /// The machine as somebody described it.
     pub(super) said: Machine,
     /// The machine that shares of the budget are of.
@@ -51,10 +53,9 @@ pub(super) struct Ground {
     pub(super) outages: Vec<Outages>,
 }
 
-/// Which jobs, as far as they differ between cells: workload, number of nodes, seed, and whether
-/// estimates are raised. Jobs that depend on the seed are drawn again for each budget: budgets come one
+/// Which jobs, as far as they differ between cells: workload, number of nodes and seed. Jobs that depend on the seed are drawn again for each budget: budgets come one
 /// after the other, and until the last of them the jobs of all seeds would have to be kept.
-pub(super) type Shelf = (usize, usize, Option<(u64, usize)>, bool);
+pub(super) type Shelf = (usize, usize, Option<(u64, usize)>);
 
 /// Jobs that are there while some cell needs them.
 #[derive(Default)]
@@ -66,7 +67,7 @@ pub(super) struct Jobs {
 
 pub(super) struct Loaded {
     pub(super) stage: Stage,
-    /// Of the jobs and the machine, which may be long, and are the same for many cells.
+    /// Of the jobs, the machine and the applications, which may be long, and are the same for many cells.
     pub(super) hash: String,
 }
 
@@ -100,23 +101,17 @@ impl<'a> Ready<'a> {
             let why = format!("'{policy}' is given twice; keep one");
             return Err(Place::Option("--policy").error(why));
         }
-        let mut rules = experiment.rules.clone();
-        if let Some(named) = &experiment.applications {
-            let names = Names::read(&named.value, &catalogue::applications());
-            rules.names = Some(Arc::new(names.map_err(|why| named.place.error(why))?));
-        }
         let mut ready = Ready {
             experiment,
-            profiles,
-            rules,
+            profiled: Repertoire::of(profiles),
             usual: UsualTimes(profiles.iter().map(Profile::usual_times).collect()),
-            grounds: Vec::new(),
+            platforms: Vec::new(),
             cells: experiment.cells(),
             shelves: HashMap::new(),
         };
         for place in 0..experiment.workloads.len() {
-            let ground = ready.ground(place)?;
-            ready.grounds.push(ground);
+            let platform = ready.platform(place)?;
+            ready.platforms.push(platform);
         }
         for cell in &ready.cells {
             let shelf = ready.shelf(cell);
@@ -132,12 +127,12 @@ impl<'a> Ready<'a> {
 
     /// The machine of a workload, with the nodes it has in these cells.
     pub fn machine(&self, workload: usize, size: usize) -> &Machine {
-        &self.grounds[workload].sizes[size]
+        &self.platforms[workload].sizes[size]
     }
 
     /// What a budget amounts to for a workload, if it is one limit.
     pub fn limit(&self, workload: usize, budget: usize) -> Option<Watts> {
-        let budget = &self.grounds[workload].budgets[budget];
+        let budget = &self.platforms[workload].budgets[budget];
         let begin = Instant::ZERO;
         let is_one = budget.is_limited() && budget.changes_after(begin).is_empty();
         is_one.then(|| budget.at(begin))
@@ -145,62 +140,47 @@ impl<'a> Ready<'a> {
 
     /// What the jobs of a workload ask of its machine, with the first seed.
     pub fn demand(&self, workload: usize) -> Demand {
-        self.grounds[workload].demand
+        self.platforms[workload].demand
     }
 
     /// What is more likely a mistake than a plan, a sentence for each thing.
     pub fn notes(&self) -> Vec<String> {
         let mut said = Vec::new();
-        for (workload, ground) in self.grounds.iter().enumerate() {
+        for (workload, platform) in self.platforms.iter().enumerate() {
             let name = self.experiment.workload_name(workload);
             // Other numbers of nodes were asked for.
             if self.experiment.nodes.is_empty() {
-                let larger = ground.demand.larger_machine(&ground.machine);
+                let larger = platform.demand.larger_machine(&platform.machine);
                 said.extend(larger.map(|larger| format!("{name}: {larger}")));
             }
             let is_met = |budget: &usize| {
-                let all = ground.sizes.iter().zip(&ground.outages);
+                let all = platform.sizes.iter().zip(&platform.outages);
                 let met = |(size, outages): (&Machine, &Outages)| {
                     outages.is_empty()
-                        && ground.demand.is_always_met(size, &ground.budgets[*budget])
+                        && platform.demand.is_always_met(size, &platform.budgets[*budget])
                 };
                 all.into_iter().any(met)
             };
-            said.extend(ground.names_nobody.iter().map(|nobody| format!("{name}: {nobody}")));
-            let budgets = (0..ground.budgets.len()).filter(is_met);
+            said.extend(platform.names_nobody.iter().map(|nobody| format!("{name}: {nobody}")));
+            let budgets = (0..platform.budgets.len()).filter(is_met);
             let budgets: Vec<String> =
                 budgets.map(|budget| self.experiment.budget_name(budget)).collect();
             if !budgets.is_empty() {
                 let under = format!("{name}, budget {}: ", budgets.join(", "));
-                said.push(ground.demand.never_waits(&under));
+                said.push(platform.demand.never_waits(&under));
             }
         }
         said
     }
 
-    /// Whether a run has other jobs than most of its table: its policy takes their nodes and times from
-    /// profiles, although the workload has its own. Where every policy does so, nobody stands apart.
-    pub fn stands_apart(&self, cell: &Cell) -> bool {
-        self.is_profiled(cell.workload, cell.policy)
-            && !self.experiment.policies.iter().all(PolicySpec::uses_profiles)
-    }
-
-    /// Whether a policy takes the nodes and times of jobs from profiles, and not from the workload.
-    pub(super) fn is_profiled(&self, workload: usize, policy: usize) -> bool {
-        let source = &self.experiment.workloads[workload].value.source;
-        self.experiment.policies[policy].uses_profiles()
-            && !source.needs_applications()
-            && !self.experiment.shares_ground(workload)
-    }
-
     /// What a policy makes use of: what it wants, as far as that is allowed.
     pub fn freedoms(&self, policy: usize) -> Freedoms {
-        self.experiment.policies[policy].wants() & self.rules.allow
+        self.experiment.policies[policy].wants() & self.experiment.rules.allow
     }
 
     /// The policies in order, for each workload, number of nodes and budget.
     pub fn rankings(&self, tried: &[Tried]) -> Vec<Ranking> {
-        rankings_apart(tried, self.experiment.rank_by, &|cell| self.stands_apart(cell))
+        rankings(tried, self.experiment.rank_by)
     }
 
     /// What the profiles are called, if there are any.
@@ -208,7 +188,7 @@ impl<'a> Ready<'a> {
         self.experiment.profiles.as_deref().unwrap_or("profiles")
     }
 
-    fn ground(&self, workload: usize) -> Result<Ground, ExperimentError> {
+    fn platform(&self, workload: usize) -> Result<Platform, ExperimentError> {
         let experiment = self.experiment;
         let load = &experiment.workloads[workload];
         let seed = experiment.seeds.first().copied().unwrap_or(1);
@@ -217,10 +197,17 @@ impl<'a> Ready<'a> {
             Some(machine) => machine,
             None => machine_of(&jobs).map_err(|why| load.place.error(why))?,
         };
-        let (said, machine) = match experiment.shares_ground(workload) {
-            true => (machine.clone(), machine.filled_in(1)),
-            false => (machine.clone(), machine),
+        let repertoire = match experiment.is_profiled(workload) {
+            true => self.profiled.clone(),
+            false => Repertoire::BuiltIn,
         };
+        let mut rules = experiment.rules.clone();
+        if let Some(named) = &experiment.applications {
+            let names = Names::read(&named.value, &repertoire.names(&machine));
+            rules.names = Some(Arc::new(names.map_err(|why| named.place.error(why))?));
+        }
+        let said = machine;
+        let machine = repertoire.filled_in(&said).map_err(|why| load.place.error(why))?;
         let sized = |nodes: &Named<u32>| {
             machine.with_nodes(nodes.value).map_err(|why| nodes.place.error(why))
         };
@@ -250,11 +237,18 @@ impl<'a> Ready<'a> {
             None => Ok(Outages::default()),
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
-        let names_nobody = match experiment.shares_ground(workload) {
-            true => self.rules.names_nobody(jobs.jobs()),
-            false => None,
-        };
-        Ok(Ground { said, machine, sizes, budgets, demand, names_nobody, outages })
+        let names_nobody = rules.names_nobody(jobs.jobs());
+        Ok(Platform {
+            repertoire,
+            rules,
+            said,
+            machine,
+            sizes,
+            budgets,
+            demand,
+            names_nobody,
+            outages,
+        })
     }
 
     /// The machine that a workload is made for, if it is known without it.
@@ -291,12 +285,8 @@ impl<'a> Ready<'a> {
     }
 
     pub(super) fn shelf(&self, cell: &Cell) -> Shelf {
-        let policy = &self.experiment.policies[cell.policy];
         let source = &self.experiment.workloads[cell.workload].value.source;
         let seed = source.heeds_seed().then_some((cell.seed, cell.budget));
-        // Where profiles say how long jobs run, the log's run times are nobody's estimates.
-        let is_profiled = policy.uses_profiles() && !self.experiment.shares_ground(cell.workload);
-        let raises = !self.experiment.enforce_limits && !is_profiled;
-        (cell.workload, cell.size, seed, raises)
+        (cell.workload, cell.size, seed)
     }
 }

@@ -21,7 +21,7 @@ pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value
     answer.insert("rank_by".to_owned(), experiment.rank_by.name().into());
     answer.insert("rankings".to_owned(), Value::Array(rankings));
     answer.insert("runs".to_owned(), Value::Array(runs));
-    answer.insert("assumptions".to_owned(), assumptions(ready, tried).into());
+    answer.insert("assumptions".to_owned(), assumptions(ready).into());
     answer.insert("notes".to_owned(), ready.notes().into());
     Value::Object(answer)
 }
@@ -38,10 +38,8 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         object.insert("undone".to_owned(), json(&row.undone));
         object.insert("killed_by_belief".to_owned(), json(&row.killed_by_belief));
         object.insert("over_budget".to_owned(), json(&row.over_budget));
-        if experiment.shares_ground(cell.workload) {
-            let freedoms = ready.freedoms(row.policy).iter().map(Freedom::name);
-            object.insert("freedoms".to_owned(), freedoms.collect::<Vec<_>>().into());
-        }
+        let freedoms = ready.freedoms(row.policy).iter().map(Freedom::name);
+        object.insert("freedoms".to_owned(), freedoms.collect::<Vec<_>>().into());
         for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
             let value = match value {
                 Some((spread, is_best)) => serde_json::json!({
@@ -64,7 +62,6 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         "budget": experiment.budget_name(cell.budget),
         "budget_w": limit.map(|limit| limit.as_f64()),
         "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
-        "apart": ranking.apart.iter().enumerate().map(row).collect::<Vec<_>>(),
         "cannot_run": cannot.collect::<Vec<_>>(),
     })
 }
@@ -125,7 +122,7 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
         reason,
     ];
     run.extend(FIRST.map(str::to_owned).into_iter().zip(first));
-    let is_profiled = ready.is_profiled(cell.workload, cell.policy);
+    let is_profiled = experiment.is_profiled(cell.workload);
     let profiles = is_profiled.then(|| ready.profiles_name().to_owned());
     run.insert("profiles".to_owned(), profiles.into());
     run

@@ -16,15 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::cache::{Cache, Content, Key};
-use crate::experiment::ready::{Jobs, Loaded};
+use crate::experiment::ready::{Jobs, Loaded, Platform};
 use crate::experiment::{Cell, Ready};
 use crate::metrics::Summary;
 use crate::parallel::on_threads;
-use crate::policy::PolicySpec;
 use crate::report::Absent;
 use crate::report::digest::Digest;
 use crate::scenario::Scenario;
-use crate::stage::{Ground, Models, Rules, Stage};
+use crate::stage::{Ground, Rules, Stage};
 
 /// What came of one cell.
 #[derive(Clone, Debug)]
@@ -126,15 +125,7 @@ impl Ready<'_> {
         let named = |tried: &Tried| {
             let Outcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = finished else { return None };
-            let (budget, mut variant) = self.told_apart(&tried.cell);
-            if self.stands_apart(&tried.cell) {
-                let profiled = format!("jobs as profiled in {}", self.profiles_name());
-                variant = [variant, profiled]
-                    .into_iter()
-                    .filter(|text| !text.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(", ");
-            }
+            let (budget, variant) = self.told_apart(&tried.cell);
             Some(Digest { budget, variant, ..(**digest).clone() })
         };
         results.tried.iter().filter_map(named).collect()
@@ -204,13 +195,14 @@ impl Ready<'_> {
         if let Some(loaded) = &*kept {
             return Ok(Arc::clone(loaded));
         }
-        let ground = &self.grounds[cell.workload];
-        let (_, _, _, raises) = self.shelf(cell);
+        let platform = &self.platforms[cell.workload];
         let workload = self.draw(cell.workload, cell.seed).map_err(|why| why.to_string())?;
-        let stage = Stage::new(ground.machine.clone(), workload, raises);
-        let stage = stage.on(ground.sizes[cell.size].clone());
+        let raises = !self.experiment.enforce_limits;
+        let stage = Stage::new(platform.machine.clone(), workload, raises);
+        let stage = stage.on(platform.sizes[cell.size].clone());
         let mut content = Content::default();
         content.add_text(&format!("{:?} {:?}", stage.machine, stage.plain_machine));
+        content.add_text(&format!("{:?}", platform.repertoire));
         content.add_text(stage.workload.name());
         content.add_list(stage.workload.jobs());
         content.add_list(stage.workload.run_times());
@@ -229,41 +221,28 @@ impl Ready<'_> {
         let policy = self.experiment.policies[cell.policy];
         let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
         let stage = &loaded.stage;
-        let budget = self.grounds[cell.workload].budgets[cell.budget].clone();
+        let Platform { repertoire, rules, budgets, .. } = &self.platforms[cell.workload];
+        let budget = budgets[cell.budget].clone();
         let cannot = |why: String| done(Outcome::CannotRun(why), false);
-        let (ground, belief, models);
-        let scenario = if self.experiment.shares_ground(cell.workload) {
-            let jobs = stage.workload.jobs();
-            ground = match Ground::new(&stage.machine, &stage.workload, &self.rules, cell.seed) {
-                Ok(ground) => ground,
-                Err(why) => return cannot(why.to_string()),
-            };
-            belief = match ground.belief(&policy, &stage.machine, jobs) {
-                Ok(belief) => belief,
-                Err(why) => return cannot(why.to_string()),
-            };
-            models = None;
-            stage.on_ground(policy, budget, &ground, belief.as_ref())
-        } else {
-            models = match stage.models(&policy, self.profiles, None) {
-                Ok(models) => models,
-                Err(why) => return cannot(why.to_string()),
-            };
-            match stage.scenario(policy, budget, models.as_ref(), self.profiles) {
-                Ok(scenario) => scenario,
-                Err(why) => return cannot(why.to_string()),
-            }
+        let ground = Ground::new(&stage.machine, &stage.workload, repertoire, rules, cell.seed);
+        let ground = match ground {
+            Ok(ground) => ground,
+            Err(why) => return cannot(why.to_string()),
         };
+        let belief = match ground.belief(&policy, &stage.machine, stage.workload.jobs()) {
+            Ok(belief) => belief,
+            Err(why) => return cannot(why.to_string()),
+        };
+        let scenario = stage.on_ground(policy, budget, &ground, belief.as_ref());
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
         let scenario = Scenario {
             seed: cell.seed,
             bsld_threshold: self.experiment.bsld_threshold,
             keep_power: pictures,
-            outages: self.grounds[cell.workload].outages[cell.size].clone(),
+            outages: self.platforms[cell.workload].outages[cell.size].clone(),
             ..scenario
         };
-        let rules = scenario.world.map(|_| &self.rules);
-        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, &models, rules));
+        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, rules));
         let entry = manner.cache.map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
@@ -291,13 +270,7 @@ impl Ready<'_> {
 }
 
 /// The name of a scenario's result. All that the result depends on has to be in it.
-fn key(
-    cache: &Cache,
-    scenario: &Scenario<'_>,
-    stage: &str,
-    models: &Option<Models>,
-    rules: Option<&Rules>,
-) -> Key {
+fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules) -> Key {
     let Scenario {
         machine: _,
         plain_machine: _,
@@ -305,8 +278,8 @@ fn key(
         policy,
         model: _,
         truth: _,
-        // It is made from the jobs, the machine, the rules and the seed.
-        world,
+        // It is made from the jobs, the machine, the applications, the rules and the seed.
+        world: _,
         freedoms: _,
         budget,
         guard,
@@ -319,9 +292,8 @@ fn key(
         bsld_threshold,
         keep_power: _,
     } = scenario;
-    let seed = (world.is_some() || PolicySpec::heeds_seed(policy)).then_some(seed);
-    let parts: [&dyn Debug; 10] =
-        [&stage, models, &rules, policy, budget, guard, outages, events, &seed, bsld_threshold];
+    let parts: [&dyn Debug; 9] =
+        [&stage, rules, policy, budget, guard, outages, events, seed, bsld_threshold];
     cache.key(&parts)
 }
 

@@ -14,14 +14,7 @@ const BEST: char = '*';
 /// through it.
 pub fn whole(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
     let mut text = heading(ready, ranking);
-    text += &table(ready, ranking.cell.workload, &ranking.rows, emphasis);
-    if !ranking.apart.is_empty() {
-        text += &format!(
-            "not ranked with these: nodes and times of jobs are those of the profiles in {}\n",
-            ready.profiles_name()
-        );
-        text += &table(ready, ranking.cell.workload, &ranking.apart, &str::to_owned);
-    }
+    text += &table(ready, &ranking.rows, emphasis);
     text.push('\n');
     text
 }
@@ -72,12 +65,7 @@ impl Extra {
     }
 }
 
-fn table(
-    ready: &Ready<'_>,
-    workload: usize,
-    rows: &[Row],
-    emphasis: &dyn Fn(&str) -> String,
-) -> String {
+fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> String {
     let by = ready.experiment.rank_by;
     let figures: Vec<Figure> =
         [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
@@ -87,10 +75,7 @@ fn table(
     let extra: Vec<Extra> =
         Extra::ALL.into_iter().filter(|extra| rows.iter().any(|row| extra.is_there(row))).collect();
     headings.extend(extra.iter().map(|extra| (extra.heading(), Side::Right)));
-    let is_shared = ready.experiment.shares_ground(workload);
-    if is_shared {
-        headings.push(("freedoms", Side::Left));
-    }
+    headings.push(("freedoms", Side::Left));
     let rows: Vec<Vec<String>> = rows
         .iter()
         .enumerate()
@@ -99,9 +84,7 @@ fn table(
             let mut cells = vec![(place + 1).to_string(), name, completed(row)];
             cells.extend(figures.iter().map(|figure| value(row, *figure)));
             cells.extend(extra.iter().map(|extra| extra.value(row)));
-            if is_shared {
-                cells.push(ready.freedoms(row.policy).to_string());
-            }
+            cells.push(ready.freedoms(row.policy).to_string());
             cells
         })
         .collect();
@@ -200,10 +183,7 @@ pub fn legend(ready: &Ready<'_>) -> String {
     if experiment.seeds.len() > 1 {
         text += "; ± the standard deviation over seeds, where they matter";
     }
-    if (0..experiment.workloads.len()).any(|workload| experiment.shares_ground(workload)) {
-        text += "\nfreedoms: what the policy may do to jobs beyond starting them as asked; killed: jobs that took \
-                 longer than it believed; over budget: the share of the time in which more was drawn than the \
-                 budget allows, as jobs drew more than it believed";
-    }
-    text + "\n"
+    text + "\nfreedoms: what the policy may do to jobs beyond starting them as asked; killed: jobs that took \
+            longer than it believed; over budget: the share of the time in which more was drawn than the \
+            budget allows, as jobs drew more than it believed\n"
 }

@@ -267,7 +267,7 @@ impl Config {
             socket: around.usual_socket(&state),
             state,
             machine: around.processors.to_string(),
-            policy: PolicySpec::Easy,
+            policy: PolicySpec::default(),
             budget: ScheduleSpec::Always(Allowance::Unlimited),
             profiles: None,
             period: Span::from_secs(1),

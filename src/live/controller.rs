@@ -18,7 +18,7 @@ use super::setup::Setup;
 use super::store::Saved;
 use crate::budget::Budget;
 use crate::dispatch::Rejection;
-use crate::model::{OperatingPoint, ProfiledError};
+use crate::model::OperatingPoint;
 use crate::policy::DropReason;
 use crate::units::{Instant, Joules, Span, Watts};
 
@@ -94,9 +94,6 @@ struct Share {
 /// Why a daemon cannot go on with its jobs.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// What is known of applications cannot be used.
-    #[error(transparent)]
-    Profiled(#[from] ProfiledError),
     /// A job runs where the machine has no such node.
     #[error(
         "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon \
@@ -116,7 +113,7 @@ impl Controller {
         saved: Saved,
         now: Instant,
     ) -> Result<Self, ControllerError> {
-        let roster = Roster::new(&setup, setup.handed_out(&budget), now)?;
+        let roster = Roster::new(&setup, setup.handed_out(&budget), now);
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
         let bytes = kept.map(|(entry, program)| (entry.number, entry.wish.bytes() + program));
@@ -154,7 +151,7 @@ impl Controller {
 
     /// Makes the roster anew from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
-        let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now)?;
+        let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now);
         self.arrays = Arrays::of(self.jobs.values());
         self.followers.clear();
         self.stuck.clear();

@@ -375,7 +375,7 @@ impl Daemon {
         });
         match done {
             Ok(()) => {
-                tracing::info!(policy = %self.controller.setup().policy, "configuration read again");
+                tracing::info!(policy = %self.controller.setup().decider.spec(), "configuration read again");
             }
             Err(error) => {
                 tracing::error!(error, "the new configuration cannot be used; the old one stays");

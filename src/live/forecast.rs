@@ -191,7 +191,7 @@ impl Future {
         });
         let mut controller = Controller::new(setup, budget, saved, now)?;
         if let Some(memory) = outlook.memory.take() {
-            controller.recall(memory)?;
+            controller.recall(memory);
         }
         Ok(Future {
             fates: running.collect(),

@@ -42,7 +42,7 @@ pub enum Naming {
 pub struct Replay(Arc<Mutex<World>>);
 
 struct World {
-    truth: Arc<dyn Model + Send + Sync>,
+    truth: Arc<dyn Model>,
     naming: Naming,
     /// By the numbers of live jobs.
     jobs: BTreeMap<u64, Real>,
@@ -68,7 +68,7 @@ impl Replay {
     /// An engine at the beginning of time, on which jobs run as `truth` says; `jobs` are known by the
     /// numbers they will have.
     pub fn new(
-        truth: Arc<dyn Model + Send + Sync>,
+        truth: Arc<dyn Model>,
         naming: Naming,
         jobs: impl IntoIterator<Item = (u64, Real)>,
     ) -> Self {

@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::job::Job;
 use crate::ledger::{Ledger, Violation};
-use crate::model::{Caps, Model, NodeCap, OperatingPoint, ProfiledError};
+use crate::model::{Caps, Model, NodeCap, OperatingPoint};
 use crate::policy::{Adopted, Decision, Policy};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
@@ -47,12 +47,12 @@ pub(super) struct Draft {
 
 impl Roster {
     /// Nobody, under a budget.
-    pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Result<Self, ProfiledError> {
-        let model = setup.model()?;
+    pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
+        let model = setup.decider.model();
         let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
         dispatch.advance(now);
-        let policy = setup.policy();
-        Ok(Roster {
+        let policy = setup.decider.policy();
+        Roster {
             dispatch,
             policy,
             model,
@@ -60,7 +60,7 @@ impl Roster {
             ids: HashMap::new(),
             wake: None,
             over: 0,
-        })
+        }
     }
 
     /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
@@ -73,13 +73,13 @@ impl Roster {
     }
 
     /// A roster that goes on as another one would.
-    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Result<Self, ProfiledError> {
+    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Self {
         let Draft { dispatch, policy, jobs, ids, wake, over } = draft;
-        let mut model = setup.model()?;
+        let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(&jobs) {
             model.learn(id, job);
         }
-        Ok(Roster { dispatch, policy, model, jobs, ids, wake, over })
+        Roster { dispatch, policy, model, jobs, ids, wake, over }
     }
 
     /// Adds a job to the list; it neither waits nor runs yet.
@@ -334,8 +334,9 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
                 nodes.into_iter().map(|node| (node.0, point.cap)).collect()
             }
         };
-        let nominal = model.nominal(id, job).time.millis();
-        let speed = nominal.saturating_mul(FULL_SPEED) / point.time.millis().max(1);
+        let nominal = model.believed(id, job, &model.nominal(id, job)).millis();
+        let believed = model.believed(id, job, &point).millis();
+        let speed = nominal.saturating_mul(FULL_SPEED) / believed.max(1);
         let OperatingPoint { cores, cap, time, power, .. } = point;
         let speed = u32::try_from(speed).unwrap_or(u32::MAX);
         (job.number, Allotment { nodes, cores, cap, time, power, speed })

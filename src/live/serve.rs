@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -78,8 +77,10 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
     let mut operators = config.operators.clone();
     let own = rustix::process::geteuid().as_raw();
     operators.extend([0, own]);
+    let Setup { machine, decider, .. } = prepared.setup.clone();
     Setup {
-        profiles: prepared.profiles.clone().into(),
+        machine,
+        decider,
         kill_after: config.kill_after,
         last_resort: config.last_resort,
         only_user: Some(own).filter(|user| *user != 0),
@@ -90,8 +91,6 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
         most_elements: config.limits.array as usize,
         most_bytes_per_user: config.limits.bytes_per_user.into(),
         forecast_time: config.limits.forecast_time,
-        machine: Arc::new(prepared.machine.clone()),
-        policy: config.policy,
     }
 }
 
@@ -175,7 +174,7 @@ pub fn serve(
     let mut server = Server::bind(&config.socket, limits, sender)?;
     tracing::info!(
         socket = %config.socket.display(),
-        machine = %prepared.machine.name,
+        machine = %prepared.setup.machine.name,
         policy = %config.policy,
         "busbar is at work"
     );

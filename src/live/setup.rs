@@ -4,28 +4,24 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::config::LastResort;
+use super::decider::{Decider, DeciderError};
 use super::job::{Entry, Owner, Wish};
 use super::wire::{Refusal, RefusalKind};
 use crate::budget::Budget;
 use crate::job::{ApplicationId, Job, NodeRange, Terms, UserId};
 use crate::machine::Machine;
-use crate::model::pass::Application;
-use crate::model::{Beliefs, Model, Profiled, ProfiledError};
-use crate::policy::{Policy, PolicySpec, Setting};
-use crate::profile::Profile;
+use crate::policy::PolicySpec;
 use crate::spelling::closest;
 use crate::units::Span;
+use crate::world::Repertoire;
 
 /// The machine, the policy, and the rules of the house.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Setup {
-    /// The machine.
+    /// The machine, with what nobody says of its nodes assumed.
     pub machine: Arc<Machine>,
     /// Who decides.
-    pub policy: PolicySpec,
-    /// Applications with their profiles, in the order of their numbers, for policies that choose
-    /// configurations.
-    pub profiles: Arc<[Profile]>,
+    pub decider: Decider,
     /// How long a job may take to end when it is asked to.
     pub kill_after: Span,
     /// What is done if nothing else helps.
@@ -63,12 +59,16 @@ impl Viewer {
 }
 
 impl Setup {
-    /// A machine with a policy and the usual rules.
-    pub fn new(machine: Machine, policy: PolicySpec) -> Self {
-        Setup {
-            machine: Arc::new(machine),
-            policy,
-            profiles: Arc::new([]),
+    /// A machine on which jobs run these applications, with a policy and the usual rules.
+    pub fn new(
+        machine: &Machine,
+        repertoire: Repertoire,
+        policy: PolicySpec,
+    ) -> Result<Self, DeciderError> {
+        let machine = Arc::new(repertoire.filled_in(machine)?);
+        Ok(Setup {
+            decider: Decider::new(&machine, repertoire, policy)?,
+            machine,
             kill_after: Span::from_secs(30),
             last_resort: LastResort::default(),
             only_user: None,
@@ -79,43 +79,24 @@ impl Setup {
             most_elements: 1000,
             most_bytes_per_user: u64::MAX,
             forecast_time: Span::from_secs(45),
-        }
+        })
     }
 
-    /// What is believed of jobs; none is known yet.
-    pub fn model(&self) -> Result<Box<dyn Model>, ProfiledError> {
-        match self.policy {
-            PolicySpec::Rmap(spec) => {
-                let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
-                Ok(Box::new(Profiled::of_all(&self.machine, &self.profiles, beliefs)?))
-            }
-            // Only `utility` has no model without more, and no configuration can name it.
-            policy => policy.model(&self.machine, &[], 1).map_err(|_| ProfiledError::None),
-        }
+    /// The same on another machine.
+    pub fn on(&self, machine: &Machine) -> Result<Self, DeciderError> {
+        let repertoire = self.decider.repertoire().clone();
+        let other = Setup::new(machine, repertoire, self.decider.spec())?;
+        Ok(Setup { machine: other.machine, decider: other.decider, ..self.clone() })
     }
 
-    /// The policy, ready to decide.
-    pub fn policy(&self) -> Box<dyn Policy> {
-        self.policy.build(&Setting::default())
+    /// The same with another policy.
+    pub fn decided_by(self, policy: PolicySpec) -> Result<Self, DeciderError> {
+        Ok(Setup { decider: self.decider.with(&self.machine, policy)?, ..self })
     }
 
     /// What the policy may hand out of a budget.
     pub fn handed_out(&self, budget: &Budget) -> Budget {
-        budget.lowered(self.policy.guard())
-    }
-
-    /// The names of the applications of which anything is known, in the order of their numbers.
-    pub fn applications(&self) -> Vec<&str> {
-        match (&self.policy, &self.machine.variation) {
-            (PolicySpec::Rmap(_), _) => {
-                self.profiles.iter().map(|profile| profile.application.as_str()).collect()
-            }
-            (PolicySpec::Ppartition(_) | PolicySpec::Uniform(_), Some(processors)) => {
-                processors.applications().iter().map(|known| known.name.as_str()).collect()
-            }
-            (PolicySpec::Parm(_), _) => Application::ALL.iter().map(|known| known.name).collect(),
-            _ => Vec::new(),
-        }
+        budget.lowered(self.decider.spec().guard())
     }
 
     /// What the policy sees of a job.
@@ -137,77 +118,47 @@ impl Setup {
         Ok(Job {
             processors,
             user: NonZeroU32::new(entry.owner.user.saturating_add(1)).map(UserId),
-            application: self.application(application.as_deref(), range)?,
+            application: self.application(application.as_deref())?,
             terms: Terms { tolerance, nodes: Some(range), ..Terms::default() },
             ..Job::new(entry.number, entry.submit, *nodes, *time)
         })
     }
 
-    /// A job that runs under a policy that cannot know it: it keeps what it has until it ends.
+    /// A job that runs and cannot be known any more: it keeps what it has until it ends.
     pub fn stand_in(&self, entry: &Entry) -> Job {
-        // Policies ask models about all jobs, and models answer for applications that they know.
-        let application =
-            (!self.applications().is_empty()).then_some(ApplicationId(NonZeroU32::MIN));
-        Job {
-            application,
-            ..Job::new(entry.number, entry.submit, entry.wish.nodes, entry.wish.time)
-        }
+        Job::new(entry.number, entry.submit, entry.wish.nodes, entry.wish.time)
     }
 
-    /// Whether the application that a job names is one of those of which something is known. A policy
-    /// that makes no difference between applications knows none, and takes any name.
+    /// Whether the application that a job names is one of those of which something is known. Where a site has
+    /// described its applications, another name is a slip of the pen.
     pub fn check_application(&self, wish: &Wish) -> Result<(), Refusal> {
-        let known = self.applications();
-        let Some(name) = wish.application.as_deref() else { return Ok(()) };
-        if known.is_empty() || known.contains(&name) {
-            return Ok(());
-        }
-        let meant = closest(name, known.iter().copied());
-        let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
-        let meant = meant.unwrap_or_else(|| ".".to_owned());
-        let (policy, known) = (self.policy.name(), known.join(", "));
-        let message =
-            format!("--app '{name}': {policy} knows no such application{meant} Known are: {known}");
-        Err(Refusal { kind: RefusalKind::Impossible, message })
+        self.application(wish.application.as_deref()).map(|_| ())
     }
 
     /// That it makes no difference which application a job names, if that is so.
     pub fn ignores_application(&self, wish: &Wish) -> Option<String> {
-        let name = wish.application.as_deref().filter(|_| self.applications().is_empty())?;
-        let policy = self.policy.name();
-        Some(format!(
-            "names the application '{name}', which makes no difference to policy {policy}"
-        ))
+        let name = wish.application.as_deref()?;
+        let is_known = self.decider.applications().iter().any(|known| known == name);
+        (!is_known).then(|| {
+            format!(
+                "names the application '{name}', of which nothing is known: no profile describes it"
+            )
+        })
     }
 
-    /// The number of an application. Where the policy has to know it, it must be one of those of which
-    /// something is known.
-    fn application(
-        &self,
-        name: Option<&str>,
-        range: NodeRange,
-    ) -> Result<Option<ApplicationId>, Refusal> {
-        let known = self.applications();
-        let place = name.and_then(|name| known.iter().position(|other| *other == name));
+    /// The number of an application; none if nothing is known of it.
+    fn application(&self, name: Option<&str>) -> Result<Option<ApplicationId>, Refusal> {
+        let known = self.decider.applications();
+        let Some(name) = name else { return Ok(None) };
+        let place = known.iter().position(|other| other == name);
         let number = place.and_then(|place| NonZeroU32::new(place as u32 + 1));
-        let needs_one = self.policy.uses_profiles() || self.policy.uses_curves();
-        if number.is_none() && needs_one {
-            let said = name.map_or("says nothing".to_owned(), |name| format!("is '{name}'"));
-            let message = format!(
-                "{} has to know which application a job runs, and --app {said}; known: {}",
-                self.policy.name(),
-                known.join(", ")
-            );
-            return Err(Refusal { kind: RefusalKind::Impossible, message });
-        }
-        let profile = place.filter(|_| self.policy.uses_profiles()).map(|at| &self.profiles[at]);
-        let mut counts = profile.into_iter().flat_map(|profile| profile.unthrottled());
-        if profile.is_some() && !counts.any(|row| range.contains(row.configuration.nodes)) {
-            let message = format!(
-                "the profile of '{}' says nothing of {range} nodes; ask for a number that 'busbar \
-                 profile show' has, or for a range of them with --moldable",
-                name.unwrap_or_default()
-            );
+        if number.is_none() && self.decider.is_described() {
+            let meant = closest(name, known.iter().map(String::as_str));
+            let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
+            let meant = meant.unwrap_or_else(|| ".".to_owned());
+            let known = known.join(", ");
+            let message =
+                format!("--app '{name}': there is no such application{meant} Known are: {known}");
             return Err(Refusal { kind: RefusalKind::Impossible, message });
         }
         Ok(number.map(ApplicationId))

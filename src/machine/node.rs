@@ -27,6 +27,12 @@ impl Node {
     }
 }
 
+/// What an idle node is taken to draw where nobody says: 15 % of what a busy one is rated at, and no more than
+/// a busy one ever draws.
+pub(crate) fn assumed_idle(rated: Watts, least_busy: Watts) -> Watts {
+    Share::percent(15).of(rated).min(least_busy)
+}
+
 /// How much nodes differ where nobody says.
 const ASSUMED_SPREAD: Share = Share::percent(8);
 
@@ -49,6 +55,12 @@ pub struct Details {
 }
 
 impl Details {
+    /// Nodes as papers have them: a cap reaches all that they draw, they are alike, and idle ones draw nothing.
+    pub fn ideal() -> Self {
+        let nothing = Some(Watts::ZERO);
+        Details { idle: nothing, rest: nothing, levels: None, parts: Some(Parts::Alike) }
+    }
+
     /// What is said, of nodes that draw so much when they are busy. What is not said of that is nothing.
     pub fn node(&self, rated: Watts) -> Node {
         let rest = self.rest.unwrap_or_default().min(rated);
@@ -61,7 +73,7 @@ impl Details {
     pub fn filled_in(&self, rated: Watts, gearbox: &Gearbox, seed: u64) -> Self {
         let rest = self.rest.unwrap_or_else(|| Share::percent(20).of(rated));
         // An idle node draws less than a busy one, whatever a cap does to it.
-        let idle = self.idle.unwrap_or_else(|| Share::percent(15).of(rated).min(rest));
+        let idle = self.idle.unwrap_or_else(|| assumed_idle(rated, rest));
         let highest = rated.saturating_sub(rest);
         let levels = self.levels.clone().unwrap_or_else(|| match gearbox.is_assumed() {
             true => (5..=10).map(|tenths| Share::percent(10 * tenths).of(highest)).collect(),
@@ -77,7 +89,7 @@ impl Details {
     /// and an idle node draws 15 % of what a busy one does.
     pub fn measured(&self, rated: Watts, least: Watts) -> Self {
         let least = least.min(rated);
-        let idle = self.idle.unwrap_or_else(|| Share::percent(15).of(rated)).min(least);
+        let idle = self.idle.map_or_else(|| assumed_idle(rated, least), |idle| idle.min(least));
         let beyond = rated.saturating_sub(least);
         let level = |fifths: u32| least + Share::percent(20 * fifths).of(beyond);
         let mut levels: Vec<Watts> = (0..5).map(level).chain([rated]).collect();

@@ -106,6 +106,14 @@ impl Varied {
         }
     }
 
+    /// A job that was not known runs this application.
+    pub fn assign(&mut self, job: JobId, application: usize) {
+        if job.index() >= self.of_jobs.len() {
+            self.of_jobs.resize(job.index() + 1, 0);
+        }
+        self.of_jobs[job.index()] = application as u32;
+    }
+
     /// The same on nodes like this one: the power in curves is what a node adds to what it draws when it is idle.
     pub fn on_nodes(self, node: Node) -> Self {
         Varied { node: Some(node), ..self }

@@ -1,25 +1,26 @@
 //! How each policy takes part in a world: what it wants to do to jobs, what it cannot do without, and what
 //! it believes.
 //!
-//! This is the one place that knows which belief each policy was published with. Everybody else asks for a
-//! policy's [belief](PolicySpec::belief) and does not mind which policy it is.
+//! This is the one place that knows which belief each policy was published with. Everybody else lets a
+//! policy [enter](PolicySpec::enter), asks what it believes, and does not mind which policy it is.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::belief::fit::{self, Clock, NoFit};
+use crate::belief::fit::{self, Clock};
 use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
-use crate::machine::Gearbox;
+use crate::machine::{Gearbox, Machine};
 use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
+use crate::policy::parm::Flexibility;
 use crate::policy::rmap::Rule;
 use crate::policy::uniform::UniformCap;
 use crate::policy::utility::Environment;
 use crate::policy::{PolicySpec, UniformSpec};
 use crate::units::{JobId, Share, Watts};
-use crate::variation::CurveError;
+use crate::variation::{CurveError, Processors};
 use crate::world::{Law, World};
 
 /// What fitted laws are wrong by is rarely more than a third.
@@ -85,34 +86,22 @@ pub enum Published {
 }
 
 impl Published {
-    /// What that comes to in a world.
-    fn fitted(
-        self,
-        ground: &Ground<'_>,
-        choices: &Choices,
-        admission: Admission,
-    ) -> Result<Knowledge, Unfit> {
-        let (world, clock) = (&ground.world, Clock::of(ground.gearbox));
-        let no_fit = |why| Unfit::NoFit(Box::new(why));
-        let with = |margin, laws, holds| Knowledge { laws, holds, margin, admission };
-        let whole = Share::percent(100);
-        Ok(match self {
-            Published::Rated => with(whole, fit::rated(world), Holds::WholeCaps),
-            Published::Clock => with(whole, fit::clock(world, &clock), Holds::WholeCaps),
+    /// What that comes to in a world: laws, what is set aside by them, and how far they may be wrong.
+    fn fitted(self, field: &Field<'_>, choices: &Choices) -> (Vec<Arc<dyn Law>>, Holds, Share) {
+        let (world, clock) = (&field.world, Clock::of(field.gearbox));
+        let (whole, caps, draw) = (Share::percent(100), Holds::WholeCaps, Holds::Draw);
+        match self {
+            Published::Rated => (fit::rated(world), caps, whole),
+            Published::Clock => (fit::clock(world, &clock), caps, whole),
             Published::FittedClock => {
-                let laws = fit::clock_fitted(world, choices, &clock);
-                with(MARGIN_OF_FITS, laws, Holds::WholeCaps)
+                (fit::clock_fitted(world, choices, &clock), caps, MARGIN_OF_FITS)
             }
-            Published::Measured => with(MARGIN_OF_MEASUREMENTS, fit::measured(world), Holds::Draw),
+            Published::Measured => (fit::measured(world), draw, MARGIN_OF_MEASUREMENTS),
             Published::Regression => {
-                let laws = fit::regression(world, choices, TRAINED_ON, ground.seed);
-                with(MARGIN_OF_FITS, laws.map_err(no_fit)?, Holds::Draw)
+                (fit::regression(world, choices, TRAINED_ON, field.seed), draw, MARGIN_OF_FITS)
             }
-            Published::Pass => {
-                let laws = fit::pass(world, choices).map_err(no_fit)?;
-                with(MARGIN_OF_FITS, laws, Holds::WholeCaps)
-            }
-        })
+            Published::Pass => (fit::pass(world, choices), caps, MARGIN_OF_FITS),
+        }
     }
 }
 
@@ -131,9 +120,6 @@ pub enum Unfit {
          that out"
     )]
     NoQueues,
-    /// Its belief cannot be made.
-    #[error("its belief cannot be fitted to these jobs: {0}")]
-    NoFit(Box<NoFit>),
     /// No node can be held at its cap.
     #[error("a node of this machine cannot be held below {lowest}; give a higher cap")]
     CapTooLow {
@@ -145,19 +131,84 @@ pub enum Unfit {
     NoCurves(CurveError),
 }
 
-/// Where policies meet: a world, what there is to choose from, and the jobs.
+/// Where policies meet: a world, and what there is to choose from.
 #[derive(Clone, Debug)]
-pub struct Ground<'a> {
+pub struct Field<'a> {
     /// How jobs really run.
     pub world: Arc<World>,
     /// What there is to choose from, and what the site allows.
     pub choices: Choices,
     /// The speeds of nodes under caps.
     pub gearbox: &'a Gearbox,
-    /// All jobs.
-    pub jobs: &'a [Job],
     /// Where random numbers about beliefs start.
     pub seed: u64,
+}
+
+impl<'a> Field<'a> {
+    /// A world on a machine of which [all is said](crate::world::Repertoire::filled_in), where policies may do
+    /// this to jobs.
+    pub fn new(machine: &'a Machine, world: Arc<World>, allow: Freedoms, seed: u64) -> Self {
+        let node = machine.node();
+        let choices = Choices {
+            node,
+            levels: machine.details.levels.clone().unwrap_or_else(|| vec![node.highest]),
+            nodes: machine.nodes,
+            cores: machine.processors_per_node,
+            freedoms: allow,
+            tables: world.tables().clone(),
+        };
+        Field { world, choices, gearbox: &machine.gearbox, seed }
+    }
+}
+
+/// A policy that takes part. What it believes of applications was worked out once, for whichever jobs.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    world: Arc<World>,
+    choices: Choices,
+    knows: Knows,
+}
+
+/// What is known of applications.
+#[derive(Clone, Debug)]
+enum Knows {
+    /// How they run on any nodes.
+    Anywhere(Arc<Knowledge>),
+    /// How they run on each node.
+    OnEach {
+        curves: Arc<Processors>,
+        /// Whether the world is known, too.
+        exactly: bool,
+    },
+}
+
+impl Contender {
+    /// What it believes of these jobs.
+    pub fn belief(&self, jobs: &[Job]) -> Box<dyn Model> {
+        let (choices, assigned) = (&self.choices, self.world.assigned());
+        match &self.knows {
+            Knows::Anywhere(knowledge) => {
+                Box::new(Belief::new(knowledge.clone(), choices.clone(), assigned.clone(), jobs))
+            }
+            Knows::OnEach { curves, exactly } => {
+                let ids = (0..jobs.len() as u32).map(JobId);
+                let of_jobs = ids.map(|id| assigned.application(id) as u32).collect();
+                let rated = choices.node.added(choices.node.highest);
+                let curves =
+                    Varied::assigned(curves.clone(), rated, of_jobs).on_nodes(choices.node);
+                let on_named = OnNamed::new(curves, choices, assigned.clone());
+                Box::new(match exactly {
+                    true => on_named.in_world(self.world.clone()),
+                    false => on_named.with_margin(MARGIN_OF_MEASUREMENTS),
+                })
+            }
+        }
+    }
+
+    /// What it makes use of.
+    pub fn freedoms(&self) -> Freedoms {
+        self.choices.freedoms
+    }
 }
 
 impl PolicySpec {
@@ -170,7 +221,11 @@ impl PolicySpec {
             PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
             PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
             PolicySpec::Rmap(_) => &[Caps, Sizes],
-            PolicySpec::Parm(_) => &[Caps, Sizes, Recaps, Resizes],
+            PolicySpec::Parm(spec) => match spec.flexibility {
+                Flexibility::None => &[Caps, Recaps],
+                Flexibility::Moldable => &[Caps, Sizes, Recaps],
+                Flexibility::Malleable => &[Caps, Sizes, Recaps, Resizes],
+            },
             PolicySpec::Ppartition(_) => &[Caps, Sizes, Recaps, Nodes],
             PolicySpec::Uniform(_) => &[Caps, Nodes],
             PolicySpec::Utility(_) => &[Caps, Drops],
@@ -188,13 +243,13 @@ impl PolicySpec {
         })
     }
 
-    /// What it believes of the jobs.
+    /// Takes part, with this belief.
     ///
     /// # Errors
     ///
-    /// If it needs more than is allowed, or its belief cannot be fitted to the world.
-    pub fn belief(&self, ground: &Ground<'_>, believe: Believe) -> Result<Box<dyn Model>, Unfit> {
-        let missing = self.needs() - ground.choices.freedoms;
+    /// If it needs more than is allowed, or cannot do here what it was asked to.
+    pub fn enter(&self, field: &Field<'_>, believe: Believe) -> Result<Contender, Unfit> {
+        let missing = self.needs() - field.choices.freedoms;
         if !missing.is_empty() {
             return Err(Unfit::NotAllowed { missing });
         }
@@ -203,29 +258,37 @@ impl PolicySpec {
         {
             return Err(Unfit::NoQueues);
         }
-        let lowest = ground.choices.levels[0];
+        let lowest = field.choices.levels[0];
         if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self
             && *cap < lowest
         {
             return Err(Unfit::CapTooLow { lowest });
         }
-        let freedoms = ground.choices.freedoms & self.wants();
-        let choices = Choices { freedoms, ..ground.choices.clone() };
-        if self.wants().has(Freedom::Nodes) {
-            return self.on_named(ground, &choices, believe);
-        }
-        let knowledge = match believe {
-            Believe::Published => self.published().fitted(ground, &choices, self.admission())?,
-            Believe::Exact => self.knowing(fit::exact(&ground.world), Holds::Draw),
-            Believe::Rated => self.knowing(fit::rated(&ground.world), Holds::WholeCaps),
+        let freedoms = field.choices.freedoms & self.wants();
+        let choices = Choices { freedoms, ..field.choices.clone() };
+        let world = field.world.clone();
+        let knows = match self.wants().has(Freedom::Nodes) {
+            true => {
+                let curves = fit::curves(&world, &choices).map_err(Unfit::NoCurves)?;
+                Knows::OnEach { curves: Arc::new(curves), exactly: believe == Believe::Exact }
+            }
+            false => Knows::Anywhere(Arc::new(self.knowledge(field, &choices, believe))),
         };
-        let assigned = ground.world.assigned().clone();
-        Ok(Box::new(Belief::new(Arc::new(knowledge), choices, assigned, ground.jobs)))
+        Ok(Contender { world, choices, knows })
     }
 
-    /// Laws that are believed to the letter.
-    fn knowing(&self, laws: Vec<Arc<dyn Law>>, holds: Holds) -> Knowledge {
-        Knowledge { laws, holds, margin: Share::percent(100), admission: self.admission() }
+    fn knowledge(&self, field: &Field<'_>, choices: &Choices, believe: Believe) -> Knowledge {
+        let whole = Share::percent(100);
+        let (laws, holds, margin) = match believe {
+            Believe::Published => self.published().fitted(field, choices),
+            Believe::Exact => (fit::exact(&field.world), Holds::Draw, whole),
+            Believe::Rated => (fit::rated(&field.world), Holds::WholeCaps, whole),
+        };
+        let holds = match self {
+            PolicySpec::Rmap(spec) => spec.node_power.map_or(holds, Holds::Node),
+            _ => holds,
+        };
+        Knowledge { laws, holds, margin, admission: self.admission() }
     }
 
     /// What it was published with.
@@ -243,28 +306,6 @@ impl PolicySpec {
             PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => Published::Measured,
             PolicySpec::Own(own) => own.believes,
         }
-    }
-
-    /// The same for policies that choose nodes: a curve for each of them.
-    fn on_named(
-        &self,
-        ground: &Ground<'_>,
-        choices: &Choices,
-        believe: Believe,
-    ) -> Result<Box<dyn Model>, Unfit> {
-        let curves = fit::curves(&ground.world, choices);
-        let curves = curves.map_err(Unfit::NoCurves)?;
-        let assigned = ground.world.assigned();
-        let jobs = (0..ground.jobs.len() as u32).map(JobId);
-        let of_jobs = jobs.map(|job| assigned.application(job) as u32).collect();
-        let rated = choices.node.added(choices.node.highest);
-        let curves = Varied::assigned(Arc::new(curves), rated, of_jobs).on_nodes(choices.node);
-        Ok(Box::new(match believe {
-            Believe::Exact => OnNamed::in_world(curves, ground.world.clone(), choices.freedoms),
-            Believe::Published | Believe::Rated => {
-                OnNamed::curves(curves, MARGIN_OF_MEASUREMENTS, choices.freedoms, assigned.clone())
-            }
-        }))
     }
 
     /// Who is let in.

@@ -8,9 +8,12 @@ use crate::heterogeneity::Site;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::pass::Application;
-use crate::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
+use crate::model::{
+    Dvfs, Elastic, Feed, Heterogeneous, Knowledge, Model, Oversized, Rigid, Varied,
+};
 use crate::policy::own;
 use crate::policy::parm::Flexibility;
+use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, Gangs, Own, Parm, ParmSpec, PbGuided, PbGuidedSpec,
     Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper,
@@ -44,6 +47,18 @@ pub enum PolicySpec {
     Utility(UtilitySpec),
     /// A policy from outside the crate.
     Own(&'static Own),
+}
+
+/// Who decides where nobody says.
+impl Default for PolicySpec {
+    fn default() -> Self {
+        PolicySpec::Easy
+    }
+}
+
+/// The policy that others are measured by: plain EASY backfilling.
+pub fn plain() -> Box<dyn Policy> {
+    Box::new(Easy::default())
 }
 
 /// What a policy takes from the run it is built for.
@@ -162,10 +177,9 @@ impl PolicySpec {
         }
     }
 
-    /// How jobs run under the policy, on this machine, as far as that needs nothing else: rigid, or
-    /// with gears. What is random about them starts at the seed. Policies that need
-    /// [profiles](PolicySpec::uses_profiles) or [tables](PolicySpec::maps_tasks) have no model without
-    /// them.
+    /// How jobs run in the experiments of the policy's paper, on this machine, as far as that needs nothing
+    /// else: a world of its own. What is random about it starts at the seed. Policies that chose among
+    /// profiles or mapped tasks to machines have none without those.
     pub fn model(
         &self,
         machine: &Machine,
@@ -202,6 +216,22 @@ impl PolicySpec {
         })
     }
 
+    /// How tasks run on the machines of several types that they come with, under a policy that maps tasks to
+    /// machines; nothing for all others, which take them for jobs like any.
+    pub fn on_site(&self, site: &Site) -> Option<Box<dyn Model>> {
+        let maps_tasks = matches!(self, PolicySpec::Utility(_));
+        maps_tasks.then(|| Box::new(Heterogeneous::new(site.tables.clone())) as Box<dyn Model>)
+    }
+
+    /// What people should know who let it decide about jobs that nobody knows beforehand.
+    pub fn caution(&self) -> Option<&'static str> {
+        let is_auto = |spec: &PbGuidedSpec| spec.bsld_lower == BsldLower::Auto;
+        matches!(self, PolicySpec::PbGuided(spec) if is_auto(spec)).then_some(
+            "bsld_lower=auto is measured on jobs that are known beforehand; a daemon takes 1 for it, so that \
+             hardly anybody is slowed; write a number",
+        )
+    }
+
     /// The share of every limit that is kept back from the policy, because jobs may draw more than
     /// is believed.
     pub fn guard(&self) -> Share {
@@ -209,41 +239,6 @@ impl PolicySpec {
             PolicySpec::Rmap(spec) => spec.guard,
             _ => Share::percent(0),
         }
-    }
-
-    /// Whether the policy picks configurations from profiles.
-    pub fn uses_profiles(&self) -> bool {
-        matches!(self, PolicySpec::Rmap(_))
-    }
-
-    /// Whether jobs take nodes and times of their own choosing, so that there is no telling what
-    /// they would have drawn at nominal speed.
-    pub fn reshapes(&self) -> bool {
-        self.uses_profiles()
-            || self.uses_curves()
-            || self.maps_tasks()
-            || matches!(self, PolicySpec::Parm(_))
-    }
-
-    /// Whether the policy maps tasks of several types to machines of several types.
-    pub fn maps_tasks(&self) -> bool {
-        matches!(self, PolicySpec::Utility(_))
-    }
-
-    /// Whether processors are not alike under this policy: those of the machine, or some that are made
-    /// up.
-    pub fn uses_curves(&self) -> bool {
-        matches!(self, PolicySpec::Ppartition(_) | PolicySpec::Uniform(_))
-    }
-
-    /// Whether anything about the jobs is random under this policy.
-    pub fn heeds_seed(&self) -> bool {
-        self.uses_gears() || self.reshapes()
-    }
-
-    /// Whether jobs may run below nominal speed.
-    pub fn uses_gears(&self) -> bool {
-        matches!(self, PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_))
     }
 }
 

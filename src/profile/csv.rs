@@ -13,6 +13,7 @@ use std::path::Path;
 
 use crate::profile::{Configuration, Profile, Row, counted};
 use crate::rows::lines;
+use crate::rows::quote;
 use crate::text;
 
 mod error;
@@ -156,7 +157,7 @@ impl Sheet {
 pub fn write(out: &mut dyn Write, profiles: &[Profile]) -> io::Result<()> {
     writeln!(out, "{}", Field::ALL.map(Field::column).join(","))?;
     for profile in profiles {
-        let application = quoting::quote(&profile.application);
+        let application = quote(&profile.application);
         for row in &profile.rows {
             let Configuration { nodes, cores, cap } = row.configuration;
             writeln!(

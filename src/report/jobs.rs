@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use crate::digits::Line;
 use crate::metrics::{Subject, bounded_slowdown, wait};
 use crate::policy::DropReason;
+use crate::rows::quote;
 use crate::sim::{Run, State};
 use crate::units::{JobId, Joules};
 
 const HEADING: &[u8] =
     b"id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
-    requested,processors,cores,user,application,energy,restarts,changes\n";
+    requested,processors,cores,user,application,energy,restarts,changes,runs,shape\n";
 
 /// Energy to the nearest thousandth of a joule; more than can be written counts as the most that can.
 pub(super) fn thousandths_of_joules(energy: Joules) -> u64 {
@@ -40,6 +41,14 @@ pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::
         // From the last column to the first: the line grows to the left.
         line.clear();
         line.byte(b'\n');
+        if let Some(world) = subject.world {
+            line.text(world.assigned().shape(id).name());
+            line.byte(b',');
+            line.text(&quote(&world.application(id).name));
+        } else {
+            line.byte(b',');
+        }
+        line.byte(b',');
         line.unsigned(u64::from(record.changes));
         line.byte(b',');
         line.unsigned(u64::from(record.restarts));
@@ -139,16 +148,17 @@ mod tests {
             has_gears: true,
             has_reference: true,
             freedoms: None,
+            world: None,
         };
         let mut csv = Vec::new();
         write_jobs(&mut csv, &subject, &run).unwrap();
         assert_eq!(
             String::from_utf8(csv).unwrap(),
             "id,submit,start,end,nodes,cap,power,wait,bsld,backfilled,state,reason,ghz,\
-             requested,processors,cores,user,application,energy,restarts,changes\n\
-             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3,1.5,2,1,3,,300,0,0\n\
-             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3,1.5,1,1,3,4,150,0,0\n\
-             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,,1.5,5,,3,,,0,0\n"
+             requested,processors,cores,user,application,energy,restarts,changes,runs,shape\n\
+             7,0,0,1.5,2,100,200,0,1.0000,false,completed,,2.3,1.5,2,1,3,,300,0,0,,\n\
+             8,1,1.5,3,1,100,100,0.5,1.3333,false,completed,,2.3,1.5,1,1,3,4,150,0,0,,\n\
+             9,1,,,5,,,,,,rejected,needs more nodes than the machine has,,1.5,5,,3,,,0,0,,\n"
         );
     }
 }

@@ -5,17 +5,15 @@
 
 use std::sync::Arc;
 
-use crate::belief::Choices;
 use crate::budget::Budget;
-use crate::freedom::{Freedom, Freedoms};
+use crate::freedom::Freedoms;
 use crate::job::Job;
-use crate::machine::{Details, Machine};
-use crate::model::{Beta, Model};
-use crate::policy::{self, Believe, PolicySpec, Unfit};
-use crate::units::{Instant, JobId, Share, Span, Watts};
+use crate::machine::Machine;
+use crate::model::Model;
+use crate::policy::{Believe, Field, PolicySpec, Unfit};
+use crate::units::{Instant, Share, Span};
 use crate::workload::Workload;
-use crate::world::assignment::Mix;
-use crate::world::{Ask, Assignment, CLASSES, Conditions, Names, Parts, World, catalogue};
+use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 
 /// What the site says about policies and jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +28,10 @@ pub struct Rules {
     pub names: Option<Arc<Names>>,
 }
 
-/// Everything is allowed but giving jobs up and switching nodes off.
 impl Default for Rules {
     fn default() -> Self {
         Rules {
-            allow: Freedoms::ALL - Freedoms::of(&[Freedom::Drops, Freedom::Switches]),
+            allow: Freedoms::USUAL,
             believe: Believe::default(),
             guard: Share::percent(0),
             names: None,
@@ -60,69 +57,27 @@ pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
     })
 }
 
-/// Why jobs cannot run in a world on this machine.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "nobody knows what '{application}' does under a cap of {cap}: give the machine higher 'caps.levels'"
-)]
-pub struct OutOfRange {
-    application: String,
-    cap: Watts,
-}
-
-/// A world, and what there is to choose from in it.
+/// A world, and what policies may do and believe in it.
 #[derive(Clone, Debug)]
 pub struct Ground {
     world: Arc<World>,
-    choices: Choices,
     rules: Rules,
     seed: u64,
 }
 
 impl Ground {
-    /// The ground of these jobs on a machine of which all is [said](Machine::filled_in).
+    /// The ground of these jobs on a machine of which all is [said](Repertoire::filled_in).
     pub fn new(
         machine: &Machine,
         workload: &Workload,
+        repertoire: &Repertoire,
         rules: &Rules,
         seed: u64,
-    ) -> Result<Self, OutOfRange> {
-        let (node, jobs) = (machine.node(), workload.jobs());
-        let Details { levels, parts, .. } = &machine.details;
-        let levels = levels.clone().unwrap_or_else(|| vec![node.highest]);
-        let world = match &machine.variation {
-            Some(processors) => {
-                let assigned = numbered(jobs, processors.applications().len(), seed);
-                World::measured(node, processors, assigned.with_drawn_shapes(jobs, seed))
-            }
-            None => {
-                let mut assigned = Assignment::drawn(jobs, &catalogue::mix(), seed);
-                if let Some(names) = &rules.names {
-                    assigned = assigned.with_names(jobs, names);
-                }
-                let assigned = assigned.with_drawn_shapes(jobs, seed);
-                let parts = parts.unwrap_or(Parts::Alike);
-                World::new(node, parts, catalogue::applications(), assigned)
-            }
-        };
-        let greediest = world.parts().greed(CLASSES - 1).max(1.0);
-        let lowest = levels[0].as_f64() / node.highest.as_f64() / greediest;
-        for application in world.applications() {
-            let (ask, at) =
-                (Ask { nodes: 1, beta: Beta::FULL }, Conditions { nodes: 1, share: lowest });
-            if application.law.pace(ask, at).is_none() {
-                let application = application.name.clone();
-                return Err(OutOfRange { application, cap: levels[0] });
-            }
-        }
-        let choices = Choices {
-            node,
-            levels,
-            nodes: machine.nodes,
-            cores: machine.processors_per_node,
-            freedoms: rules.allow,
-        };
-        Ok(Ground { world: Arc::new(world), choices, rules: rules.clone(), seed })
+    ) -> Result<Self, Unsuited> {
+        let names = rules.names.as_deref();
+        let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
+        let world = Arc::new(repertoire.world(machine, assigned)?);
+        Ok(Ground { world, rules: rules.clone(), seed })
     }
 
     /// How jobs really run.
@@ -147,35 +102,19 @@ impl Ground {
         machine: &Machine,
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
-        let ground = policy::Ground {
-            world: self.world.clone(),
-            choices: self.choices.clone(),
-            gearbox: &machine.gearbox,
-            jobs,
-            seed: self.seed,
-        };
-        policy.belief(&ground, self.rules.believe)
+        let field = Field::new(machine, self.world.clone(), self.rules.allow, self.seed);
+        Ok(policy.enter(&field, self.rules.believe)?.belief(jobs))
     }
 }
 
-/// Applications that were measured on a machine: a log may give their numbers, from 1 on; others are drawn.
-fn numbered(jobs: &[Job], count: usize, seed: u64) -> Assignment {
-    let weights = (0..count).map(|number| (number, 1)).collect();
-    let Ok(mix) = Mix::new(weights, count) else { return Assignment::one() };
-    let drawn = Assignment::drawn(jobs, &mix, seed);
-    let application = |(id, job): (JobId, &Job)| {
-        let said = job.application.map(|number| number.0.get() as usize - 1);
-        said.filter(|number| *number < count).unwrap_or(drawn.application(id)) as u16
-    };
-    Assignment::of((0..).map(JobId).zip(jobs).map(application).collect())
-}
-
 /// What is assumed of a machine and its jobs that nobody says, a sentence for each thing.
-pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
-    let filled = said.filled_in(1);
+pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<String> {
+    // A machine that does not suit is an error elsewhere.
+    let filled = repertoire.filled_in(said).unwrap_or_else(|_| said.filled_in(1));
     let (node, details) = (filled.node(), &said.details);
     let mut text = Vec::new();
-    let rated = match said.power_is_assumed {
+    let is_profiled = matches!(repertoire, Repertoire::Profiled(_));
+    let rated = match said.power_is_assumed && !is_profiled {
         true => format!("a busy node draws up to {}", said.node_power),
         false => String::new(),
     };
@@ -184,6 +123,7 @@ pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
         Some(_) => String::new(),
     };
     let caps = match (details.rest, &details.levels, &filled.details.levels) {
+        _ if is_profiled => String::new(),
         (None, _, Some(levels)) | (_, None, Some(levels)) => {
             let (count, lowest) = (levels.len(), levels.first().copied().unwrap_or_default());
             let steps = if count == 1 { "step" } else { "steps" };
@@ -202,12 +142,17 @@ pub fn assumed(said: &Machine, rules: &Rules) -> Vec<String> {
     if !of_nodes.is_empty() {
         text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
     }
-    let which = match rules.names {
+    let which = match (repertoire, &rules.names) {
         _ if said.variation.is_some() => {
             "which of the measured applications a job runs is drawn from the seed where its log does not say"
         }
-        None => "which of the 17 built-in applications a job runs is drawn from the seed",
-        Some(_) => {
+        (Repertoire::Profiled(_), _) => {
+            "which of the profiled applications a job runs is drawn from the seed where its log does not say"
+        }
+        (Repertoire::BuiltIn, None) => {
+            "which of the 17 built-in applications a job runs is drawn from the seed"
+        }
+        (Repertoire::BuiltIn, Some(_)) => {
             "which of the 17 built-in applications a job runs is drawn from the seed where --applications \
              does not say"
         }

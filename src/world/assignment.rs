@@ -9,7 +9,6 @@ use crate::job::Job;
 use crate::mixing::mixed;
 use crate::model::Beta;
 use crate::units::JobId;
-use crate::world::Names;
 
 /// How common applications are: each with a weight, by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +75,15 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Rigid => "rigid",
+            Shape::Moldable => "moldable",
+            Shape::Malleable => "malleable",
+        }
+    }
+
     /// What may be done to such a job, if anything may be done to jobs.
     pub fn allows(self) -> Freedoms {
         use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
@@ -107,9 +115,40 @@ pub struct Assignment {
     betas: Vec<Beta>,
     /// By job; all put up with anything if there are none.
     shapes: Vec<Shape>,
+    /// Where jobs come that are not known yet.
+    open: Option<Open>,
+}
+
+/// What jobs run that come later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Open {
+    /// So many applications have numbers, from 1 on.
+    count: u16,
+    /// The place of the one that is run by who does not say a number.
+    unknown: u16,
 }
 
 impl Assignment {
+    /// No job is known yet. One that comes says by its number which of so many applications it runs, from 1 on,
+    /// or runs the one in the place `unknown`.
+    pub fn open(count: usize, unknown: usize) -> Self {
+        let (count, unknown) = (count as u16, unknown as u16);
+        Assignment { open: Some(Open { count, unknown }), ..Assignment::default() }
+    }
+
+    /// Takes in a job that was not known, and says which application it runs.
+    pub fn learn(&mut self, id: JobId, job: &Job) -> usize {
+        if let Some(Open { count, unknown }) = self.open {
+            if id.index() >= self.applications.len() {
+                self.applications.resize(id.index() + 1, unknown);
+            }
+            let place = job.application.map(|number| number.0.get() - 1);
+            let known = place.filter(|place| *place < u32::from(count));
+            self.applications[id.index()] = known.map_or(unknown, |place| place as u16);
+        }
+        self.application(id)
+    }
+
     /// Every job runs the first application.
     pub fn one() -> Self {
         Assignment::default()
@@ -124,14 +163,6 @@ impl Assignment {
     pub fn drawn(jobs: &[Job], mix: &Mix, seed: u64) -> Self {
         let applications = jobs.iter().map(|job| mix.draw(program(job, seed)) as u16);
         Assignment::of(applications.collect())
-    }
-
-    /// The same, but jobs whose executables are named run what the names say.
-    pub fn with_names(mut self, jobs: &[Job], names: &Names) -> Self {
-        for (place, job) in self.applications.iter_mut().zip(jobs) {
-            *place = names.of(job).unwrap_or(*place);
-        }
-        self
     }
 
     /// The same, with what each job puts up with drawn, too; a program always puts up with the same.

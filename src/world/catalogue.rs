@@ -124,7 +124,7 @@ mod tests {
 
     fn factor(application: &Application, nodes: u32, share: f64) -> f64 {
         let ask = Ask { nodes: 32, beta: Beta::FULL };
-        match application.law.pace(ask, Conditions { nodes, share }) {
+        match application.law.pace(ask, Conditions { nodes, cores: None, share }) {
             Some(Pace::Times(factor)) => factor.as_f64(),
             other => panic!("{}: {other:?}", application.name),
         }
@@ -178,7 +178,7 @@ mod tests {
                 for step in 0..=300 {
                     let share = 0.25 + 0.75 * f64::from(step) / 300.0;
                     let time = factor(&application, nodes, share);
-                    let draw = application.law.draw(ask, Conditions { nodes, share });
+                    let draw = application.law.draw(ask, Conditions { nodes, cores: None, share });
                     assert!(draw <= share + 0.001, "{}: {draw} of {share}", application.name);
                     if let Some((slower, less)) = before {
                         assert!(time <= slower + 1e-6, "{} at {share}", application.name);

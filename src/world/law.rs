@@ -12,11 +12,15 @@ mod curved;
 mod gears;
 mod pass;
 mod sampled;
+mod table;
+mod unknown;
 
 pub use curved::{Curved, Which};
 pub use gears::Gears;
 pub use pass::Pass;
 pub use sampled::{NotALaw, Sample, Sampled};
+pub use table::Table;
+pub use unknown::Unknown;
 
 /// What a job asks for, as far as a law minds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +36,8 @@ pub struct Ask {
 pub struct Conditions {
     /// The nodes it has.
     pub nodes: u32,
+    /// The cores it uses in each of them; nothing means all.
+    pub cores: Option<u32>,
     /// The cap of each of them, as a share of the highest one; above 1 where a node needs less than the
     /// reference node does.
     pub share: f64,
@@ -44,4 +50,9 @@ pub trait Law: fmt::Debug + Send + Sync {
 
     /// What the capped part of a node draws, as a share of the highest cap.
     fn draw(&self, ask: Ask, at: Conditions) -> f64;
+
+    /// Whether it says what fewer cores in each node amount to.
+    fn minds_cores(&self) -> bool {
+        false
+    }
 }

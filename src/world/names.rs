@@ -10,7 +10,6 @@ use crate::job::Job;
 use crate::rows::rows;
 use crate::spelling::hint;
 use crate::text;
-use crate::world::Application;
 
 const COLUMNS: [&str; 2] = ["executable", "application"];
 
@@ -48,13 +47,13 @@ pub enum NamesError {
 
 impl Names {
     /// Reads a file that names these applications.
-    pub fn read(path: &Path, applications: &[Application]) -> Result<Self, NamesError> {
+    pub fn read(path: &Path, applications: &[String]) -> Result<Self, NamesError> {
         let text = text::read(path)
             .map_err(|source| NamesError::Unreadable { path: path.to_owned(), source })?;
         Names::parse(&text, path, applications)
     }
 
-    fn parse(text: &str, path: &Path, applications: &[Application]) -> Result<Self, NamesError> {
+    fn parse(text: &str, path: &Path, applications: &[String]) -> Result<Self, NamesError> {
         let mut names = BTreeMap::new();
         for (line, fields) in rows(text, &COLUMNS) {
             let wrong = |field, why| NamesError::Row { path: path.to_owned(), line, field, why };
@@ -66,9 +65,9 @@ impl Names {
                 executable.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
                     wrong("executable", format!("'{executable}' is not a number above 0"))
                 })?;
-            let place = applications.iter().position(|each| each.name == application);
+            let place = applications.iter().position(|each| each == application);
             let place = place.ok_or_else(|| {
-                let known = || applications.iter().map(|each| each.name.as_str());
+                let known = || applications.iter().map(String::as_str);
                 let hint = hint(application, known());
                 let known: Vec<&str> = known().collect();
                 let known = known.join(", ");
@@ -98,7 +97,8 @@ mod tests {
     use crate::world::catalogue;
 
     fn read(text: &str) -> Result<Names, String> {
-        let applications = catalogue::applications();
+        let applications = catalogue::applications().into_iter().map(|each| each.name);
+        let applications: Vec<String> = applications.collect();
         Names::parse(text, Path::new("names.csv"), &applications).map_err(|why| why.to_string())
     }
 

@@ -253,7 +253,8 @@ fn processors_that_were_measured_one_by_one() {
     assert!(world.minds_nodes());
     // Whoever does not know which nodes a job gets expects the slower one, and what the other draws.
     let worst = world.curved()[0].on(Which::Worst);
-    let (ask, at) = (Ask { nodes: 2, beta: Beta::FULL }, Conditions { nodes: 2, share: 0.75 });
+    let (ask, at) =
+        (Ask { nodes: 2, beta: Beta::FULL }, Conditions { nodes: 2, cores: None, share: 0.75 });
     assert_eq!(worst.pace(ask, at), Some(Pace::Times(Factor::new(20.0 / 15.0))));
     assert_eq!(worst.draw(ask, at), 0.75);
 }

@@ -70,6 +70,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
         has_gears: true,
         has_reference: true,
         freedoms: None,
+        world: None,
     };
     let summary = Summary::of(&subject, &run);
     let accounted = summary.completed

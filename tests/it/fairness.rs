@@ -15,8 +15,9 @@ use busbar::live::socket::{Gone, Message};
 use busbar::live::store::Store;
 use busbar::live::wire::{JobDetails, Question, RefusalKind, Reply, Request};
 use busbar::live::{Attempt, End};
-use busbar::machine::Machine;
+use busbar::machine::{Details, Machine};
 use busbar::units::Span;
+use busbar::world::Repertoire;
 use jiff::tz::TimeZone;
 
 const ROOT: Owner = Owner { user: 0, group: 0 };
@@ -67,7 +68,8 @@ impl Site {
 }
 
 fn setup(policy: &str) -> Setup {
-    Setup::new(Machine::of_processors(4).unwrap(), policy.parse().unwrap())
+    let machine = Machine { details: Details::ideal(), ..Machine::of_processors(4).unwrap() };
+    Setup::new(&machine, Repertoire::BuiltIn, policy.parse().unwrap()).unwrap()
 }
 
 fn submission(nodes: u32) -> Submission {

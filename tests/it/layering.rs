@@ -1,6 +1,6 @@
 //! The rooms of the house: lower ones do not know the upper ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,8 +79,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "live",
         &[
-            "units", "text", "rows", "spelling", "job", "machine", "budget", "profile", "model",
-            "ledger", "policy", "dispatch", "sim", "workload",
+            "units", "text", "rows", "spelling", "freedom", "job", "machine", "budget", "profile",
+            "model", "world", "ledger", "policy", "dispatch",
         ],
     ),
     (
@@ -93,8 +93,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "metrics",
         &[
-            "units", "utility", "freedom", "job", "machine", "budget", "policy", "dispatch", "sim",
-            "workload",
+            "units", "utility", "freedom", "world", "job", "machine", "budget", "policy",
+            "dispatch", "sim", "workload",
         ],
     ),
     (
@@ -102,6 +102,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "units",
             "digits",
+            "rows",
             "heterogeneity",
             "job",
             "machine",
@@ -138,10 +139,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "job",
             "machine",
             "budget",
-            "profile",
             "model",
             "world",
-            "belief",
             "policy",
             "workload",
             "scenario",
@@ -222,6 +221,59 @@ fn code(path: &Path) -> String {
     code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
+/// What names a single policy in code: its type, or the module it is in.
+const POLICIES: [&str; 10] = [
+    "Fcfs",
+    "Easy",
+    "Conservative",
+    "EasyPower",
+    "PbGuided",
+    "Rmap",
+    "Parm",
+    "Ppartition",
+    "Uniform",
+    "Utility",
+];
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// A policy's name decides nothing outside of `policy`: only the papers' experiments know single ones.
+#[test]
+fn nobody_asks_which_policy_it_is() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let knows = |inside: &Path| {
+        let first = inside.iter().next().unwrap().to_string_lossy().into_owned();
+        ["policy", "policy.rs", "reproduce", "reproduce.rs"].contains(&first.as_str())
+            || inside == Path::new("cli/reproduce.rs")
+            || inside.ends_with("tests.rs")
+    };
+    let mut looked_at = 0;
+    for path in files {
+        let inside = path.strip_prefix(&source).unwrap();
+        if knows(inside) {
+            continue;
+        }
+        looked_at += 1;
+        let code = code(&path);
+        let variants = code.split("PolicySpec::").skip(1).filter_map(|rest| words(rest).next());
+        let imports = code.split("crate::policy::").skip(1);
+        let imported = imports.flat_map(|rest| words(rest.split(';').next().unwrap_or_default()));
+        for word in variants.chain(imported) {
+            let is_one = |name: &str| {
+                word.trim_end_matches("Spec") == name
+                    || word.replace('_', "") == name.to_lowercase()
+            };
+            let named = POLICIES.into_iter().find(|name| is_one(name));
+            assert_eq!(named, None, "{} names a policy", inside.display());
+        }
+    }
+    assert!(looked_at > 200, "the source is where it is expected");
+}
+
 #[test]
 fn no_module_looks_upward() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -229,6 +281,7 @@ fn no_module_looks_upward() {
     let mut files = Vec::new();
     rust_files(&source, &mut files);
     assert!(files.len() > 20, "the source is where it is expected");
+    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in files {
         let inside = path.strip_prefix(&source).unwrap();
         let first = inside.iter().next().unwrap().to_string_lossy();
@@ -245,6 +298,13 @@ fn no_module_looks_upward() {
                 "{} uses {used}, which {module} may not know",
                 inside.display()
             );
+            needed.entry(module.to_owned()).or_default().insert(used);
+        }
+    }
+    for (module, allowed) in may_use {
+        let needed = needed.remove(module).unwrap_or_default();
+        for other in allowed {
+            assert!(needed.contains(*other), "{module} may use {other}, and has no need to");
         }
     }
 }

@@ -12,8 +12,6 @@ mod replayed;
 mod served;
 mod workload;
 
-use std::sync::Arc;
-
 use busbar::live::engine::Allotment;
 use busbar::live::job::Happening;
 use busbar::live::setup::Setup;
@@ -21,8 +19,10 @@ use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
 use busbar::model::{Caps, OperatingPoint};
 use busbar::policy::PolicySpec;
+use busbar::profile::Profile;
 use busbar::profile::cab::{self, Preset};
 use busbar::units::{Instant, Watts};
+use busbar::world::Repertoire;
 
 /// Whether all of it is to be tried, which takes minutes.
 fn is_in_full() -> bool {
@@ -31,7 +31,10 @@ fn is_in_full() -> bool {
 
 /// The policies that a daemon can have, each with a machine that it can work on.
 fn cases() -> Vec<Setup> {
-    let on = |machine: &Machine, policy: &str| Setup::new(machine.clone(), policy.parse().unwrap());
+    let on = |machine: &Machine, profiles: &[Profile], policy: &str| {
+        let repertoire = Repertoire::of(profiles);
+        Setup::new(machine, repertoire, policy.parse().unwrap()).unwrap()
+    };
     let plain = Machine::of_processors(16).unwrap();
     let varied = Machine::catalyst(12, 1).unwrap();
     let mut cases: Vec<Setup> = [
@@ -43,18 +46,18 @@ fn cases() -> Vec<Setup> {
         "parm(flex=none)",
         "parm(flex=moldable)",
         "parm(flex=malleable)",
+        "utility",
     ]
-    .map(|policy| on(&plain, policy))
+    .map(|policy| on(&plain, &[], policy))
     .into();
-    cases.extend(["ppartition", "uniform"].map(|policy| on(&varied, policy)));
-    let profiles: Arc<[_]> = cab::generate(Preset::Cab, 1).into();
+    cases.extend(["ppartition", "uniform"].map(|policy| on(&varied, &[], policy)));
+    let profiles = cab::generate(Preset::Cab, 1);
     cases.extend(
         ["rmap-traditional", "rmap-naive", "rmap-adaptive"]
-            .map(|policy| Setup { profiles: Arc::clone(&profiles), ..on(&Machine::cab(), policy) }),
+            .map(|policy| on(&Machine::cab(), &profiles, policy)),
     );
-    let known: Vec<&str> = cases.iter().map(|case| case.policy.name()).collect();
-    let live = PolicySpec::all().into_iter().filter(|policy| !policy.maps_tasks());
-    for policy in live {
+    let known: Vec<&str> = cases.iter().map(|case| case.decider.spec().name()).collect();
+    for policy in PolicySpec::all() {
         assert!(known.contains(&policy.name()), "{policy} is not tried");
     }
     cases

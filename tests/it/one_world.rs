@@ -6,16 +6,19 @@ use std::collections::BTreeMap;
 use busbar::budget::Budget;
 use busbar::freedom::{Freedom, Freedoms};
 use busbar::job::Job;
-use busbar::machine::Machine;
+use busbar::machine::{Details, Machine};
 use busbar::model::Model;
 use busbar::policy::{Believe, Decision, Easy, Policy, PolicySpec, Setting, Unfit, View};
+use busbar::profile::cab::{self, Preset};
+use busbar::profile::{Configuration, Profile};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
 use busbar::stage::{Ground, Rules};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::demo::demo;
+use busbar::workload::rmap::{Kind, Trace, UsualTimes};
 use busbar::workload::{Given, Source, Workload};
-use busbar::world::Shape;
+use busbar::world::{Repertoire, Shape};
 
 const NODES: u32 = 256;
 
@@ -23,6 +26,7 @@ const NODES: u32 = 256;
 struct Demo {
     workload: Workload,
     machine: Machine,
+    repertoire: Repertoire,
 }
 
 impl Demo {
@@ -31,12 +35,12 @@ impl Demo {
         workload.slice(0..jobs);
         workload.raise_estimates();
         let machine = Machine::of_processors(NODES).unwrap().filled_in(1);
-        Demo { workload, machine }
+        Demo { workload, machine, repertoire: Repertoire::BuiltIn }
     }
 
     fn ground(&self, allow: Freedoms, believe: Believe) -> Ground {
         let rules = Rules { allow, believe, ..Rules::default() };
-        Ground::new(&self.machine, &self.workload, &rules, 1).unwrap()
+        Ground::new(&self.machine, &self.workload, &self.repertoire, &rules, 1).unwrap()
     }
 
     fn belief(&self, ground: &Ground, policy: &PolicySpec) -> Result<Box<dyn Model>, Unfit> {
@@ -92,9 +96,9 @@ fn log(name: &str, jobs: std::ops::Range<usize>) -> Option<Workload> {
 
 /// Every policy on jobs and a machine of one's own, with exact beliefs: nothing is refused, and what is drawn, added
 /// up again from what became of the jobs where nobody was changed, is within the limit at every instant.
-fn all_stay_within(machine: Machine, mut workload: Workload, percent: u32) {
+fn all_stay_within(machine: Machine, mut workload: Workload, repertoire: Repertoire, percent: u32) {
     workload.pack_processors(machine.processors_per_node);
-    let demo = Demo { workload, machine: machine.filled_in(1) };
+    let demo = Demo { workload, machine: repertoire.filled_in(&machine).unwrap(), repertoire };
     let limit = demo.limit(percent);
     for policy in policies() {
         let run = demo.run(&policy, Believe::Exact, limit);
@@ -110,7 +114,7 @@ fn all_stay_within(machine: Machine, mut workload: Workload, percent: u32) {
 fn all_policies_run_on_a_log() {
     // Without logs there is nothing to see; ./check says so.
     if let Some(workload) = log("KTH-SP2-1996-2.1-cln.swf.gz", 3000..3400) {
-        all_stay_within(Machine::of_processors(100).unwrap(), workload, 60);
+        all_stay_within(Machine::of_processors(100).unwrap(), workload, Repertoire::BuiltIn, 60);
     }
 }
 
@@ -119,7 +123,55 @@ fn all_policies_run_on_nodes_of_several_processors() {
     let mut workload = demo();
     workload.slice(0..300);
     workload.raise_estimates();
-    all_stay_within(Machine { nodes: 16, ..Machine::cab() }, workload, 60);
+    all_stay_within(Machine { nodes: 16, ..Machine::cab() }, workload, Repertoire::BuiltIn, 60);
+}
+
+/// Applications of which there are tables alone: in configurations of nodes, cores and caps.
+#[test]
+fn all_policies_run_applications_that_have_profiles() {
+    let profiles = cab::generate(Preset::Cab, 1);
+    let usual = UsualTimes(profiles.iter().map(Profile::usual_times).collect());
+    let trace = Trace { jobs: 120, gaps: 0.2, kind: Kind::Small, ..Trace::default() };
+    let workload = trace.draw(&usual, 16).unwrap();
+    all_stay_within(Machine::cab(), workload, Repertoire::of(&profiles), 60);
+    // Jobs of a log, of any size, run them, too.
+    let mut workload = demo();
+    workload.slice(0..300);
+    workload.raise_estimates();
+    let machine = Machine { nodes: 24, ..Machine::cab() };
+    all_stay_within(machine, workload, Repertoire::of(&profiles), 60);
+}
+
+/// RMAP chooses among configurations that were tried, and their times are as many times those of the log as
+/// the table says.
+#[test]
+fn jobs_run_as_their_profiles_say() {
+    let profiles = cab::generate(Preset::Cab, 1);
+    let usual = UsualTimes(profiles.iter().map(Profile::usual_times).collect());
+    let mut workload = Trace { jobs: 60, ..Trace::default() }.draw(&usual, 16).unwrap();
+    workload.pack_processors(16);
+    let machine = Machine { details: Details::ideal(), ..Machine::cab() };
+    let repertoire = Repertoire::of(&profiles);
+    let machine = repertoire.filled_in(&machine).unwrap();
+    let demo = Demo { workload, machine, repertoire };
+    let run = demo.run(&"rmap-naive".parse().unwrap(), Believe::Exact, demo.limit(50));
+    let jobs = demo.workload.jobs().iter().zip(&run.records);
+    let mut chosen = 0;
+    for (job, record) in jobs {
+        assert_eq!(record.state, State::Completed);
+        let profile = &profiles[job.application.unwrap().0.get() as usize - 1];
+        // Drawn as rigid, moldable or malleable: who keeps its nodes has a row as well.
+        let row = profile.rows.iter().find(|row| {
+            let Configuration { nodes, cores, cap } = row.configuration;
+            (nodes, cores, cap * 2) == (record.nodes, record.cores, record.cap)
+        });
+        let row = row.expect("a configuration that was tried");
+        let (took, says) = (record.end.since(record.start).millis(), row.time.millis());
+        assert!(took.abs_diff(says) <= 2, "{took} ms instead of {says} ms");
+        assert!(record.power.milliwatts().abs_diff(row.power.milliwatts()) <= 64 * 2);
+        chosen += u32::from(record.nodes != job.nodes || record.cores < 16);
+    }
+    assert!(chosen > 10, "{chosen} of them have another size than they asked for");
 }
 
 #[test]
@@ -127,7 +179,7 @@ fn all_policies_run_on_processors_that_were_measured_one_by_one() {
     let mut workload = demo();
     workload.slice(0..300);
     workload.raise_estimates();
-    all_stay_within(Machine::catalyst(256, 1).unwrap(), workload, 60);
+    all_stay_within(Machine::catalyst(256, 1).unwrap(), workload, Repertoire::BuiltIn, 60);
 }
 
 fn policies() -> Vec<PolicySpec> {

@@ -7,7 +7,7 @@ use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job};
 use busbar::machine::Machine;
 use busbar::model::{Beliefs, Profiled};
-use busbar::policy::PolicySpec;
+use busbar::policy::{PolicySpec, RmapSpec};
 use busbar::profile::Row;
 use busbar::profile::cab::{self, Preset};
 use busbar::reproduce::pb_guided::{Options, ReproduceError, reproduce};
@@ -62,10 +62,7 @@ fn every_record_is_accounted_for() {
         // their own on less. RMAP needs profiles, and has the next test. A log has no tasks with machines
         // of their own.
         let is_quick = |policy: &PolicySpec| {
-            !matches!(policy, PolicySpec::Parm(_))
-                && !policy.uses_curves()
-                && !policy.uses_profiles()
-                && !policy.maps_tasks()
+            ["fcfs", "easy", "conservative", "easy-power", "pb-guided"].contains(&policy.name())
         };
         for policy in PolicySpec::all().into_iter().filter(is_quick) {
             let run = Scenario::new(&machine, &log.workload, policy).run().unwrap().run;
@@ -106,7 +103,7 @@ fn moldable_jobs_run_as_their_profiles_say() {
         let model = Profiled::new(&machine, &profiles, workload.jobs(), Beliefs::default());
         let model = model.unwrap();
         let limit = Share::percent(80).of(machine.max_power());
-        for policy in PolicySpec::all().into_iter().filter(PolicySpec::uses_profiles) {
+        for policy in RmapSpec::ALL.map(PolicySpec::Rmap) {
             let scenario = Scenario {
                 model: Some(&model),
                 budget: Budget::constant(limit),

@@ -75,7 +75,7 @@ fn knots(world: &World, choices: &Choices, application: &Application, class: usi
         let beyond = (highest.milliwatts() - lowest.milliwatts()) * step / CAPS;
         let cap = Watts::from_milliwatts(lowest.milliwatts() + beyond);
         let share = cap.as_f64() / highest.as_f64();
-        let at = Conditions { nodes: 1, share: share / greed };
+        let at = Conditions { nodes: 1, cores: None, share: share / greed };
         let speed = match application.law.pace(ask, at)? {
             Pace::Times(factor) => Factor::ONE.as_f64() / factor.as_f64(),
             Pace::Fixed(_) => return None,

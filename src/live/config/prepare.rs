@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 
 use super::{Config, ConfigError};
+use crate::live::decider::DeciderError;
 use crate::live::schedule::{Schedule, ScheduleError, ScheduleSpec};
+use crate::live::setup::Setup;
 use crate::machine::Machine;
-use crate::policy::PolicySpec;
-use crate::policy::pb_guided::BsldLower;
-use crate::policy::uniform::UniformCap;
 use crate::profile::cab::{self, Preset};
 use crate::profile::{Profile, Store};
+use crate::world::Repertoire;
 
 /// The longest path that a Unix socket can have, in bytes.
 const LONGEST_SOCKET: usize = 107;
@@ -19,12 +19,12 @@ const LONGEST_SOCKET: usize = 107;
 /// All that a daemon needs to begin.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The machine.
-    pub machine: Machine,
+    /// The machine, the applications and the policy, with the usual rules.
+    pub setup: Setup,
     /// What it may draw when.
     pub schedule: Schedule,
-    /// The profiles by the number of their application, less one; none if none are named.
-    pub profiles: Vec<Profile>,
+    /// How many applications there are profiles of.
+    pub profiles: usize,
     /// The processors of each node; none if jobs may run on any.
     pub cpus: Option<Vec<Vec<u32>>>,
     /// What people should know.
@@ -34,9 +34,20 @@ pub struct Prepared {
 impl Config {
     /// Makes everything ready, or says what is in the way. Nothing is written.
     pub fn prepare(&self) -> Result<Prepared, ConfigError> {
-        let machine =
+        let said =
             Machine::from_text(&self.machine).map_err(|why| self.said.error("machine", why))?;
-        let schedule = self.budget.resolve(&machine, &TimeZone::system());
+        let profiles = self.open_profiles()?;
+        let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
+        let setup = setup.map_err(|why| {
+            let field = match why {
+                DeciderError::Unfit { .. } => "policy",
+                DeciderError::Unsuited(_) if self.profiles.is_some() => "profiles",
+                DeciderError::Unsuited(_) => "machine",
+            };
+            self.said.error(field, why)
+        })?;
+        let machine = &setup.machine;
+        let schedule = self.budget.resolve(machine, &TimeZone::system());
         let schedule = schedule.map_err(|why| {
             let field = match self.budget {
                 ScheduleSpec::Daily(_) => "daily",
@@ -47,49 +58,11 @@ impl Config {
                 why => self.said.error(field, why),
             }
         })?;
-        self.check_policy(&machine)?;
         self.check_socket()?;
-        let profiles = self.open_profiles()?;
-        let cpus = self.cpus(&machine)?;
-        let remarks = self.remarks(&machine);
-        Ok(Prepared { machine, schedule, profiles, cpus, remarks })
-    }
-
-    fn check_policy(&self, machine: &Machine) -> Result<(), ConfigError> {
-        let wrong = |why: String| Err(self.said.error("policy", why));
-        let policy = &self.policy;
-        if policy.maps_tasks() {
-            return wrong(format!(
-                "'{policy}' maps tasks to machines of several types within an energy budget, which a \
-                 daemon does not have; it is for busbar simulate alone"
-            ));
-        }
-        if policy.uses_profiles() && self.profiles.is_none() {
-            return wrong(format!(
-                "'{policy}' chooses configurations from the profiles of applications; say where they \
-                 are, such as profiles = \"profiles.db\" (see busbar profile)"
-            ));
-        }
-        let Some(processors) = &machine.variation else {
-            return match policy.uses_curves() {
-                false => Ok(()),
-                true => wrong(format!(
-                    "'{policy}' needs the curves of processors that are not alike, and the machine \
-                     '{}' has none; name one that has, such as machine = \"curves.csv\"",
-                    machine.name
-                )),
-            };
-        };
-        match policy {
-            PolicySpec::Uniform(spec) => match spec.cap {
-                UniformCap::Power(cap) if cap < processors.floor() => wrong(format!(
-                    "{policy}: a processor of this machine cannot be held below {}",
-                    processors.floor()
-                )),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
+        let cpus = self.cpus(machine)?;
+        let remarks = self.remarks(&said, machine);
+        let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
+        Ok(Prepared { setup, schedule, profiles, cpus, remarks })
     }
 
     fn check_socket(&self) -> Result<(), ConfigError> {
@@ -141,26 +114,23 @@ impl Config {
         Ok(Some(listed.clone()))
     }
 
-    fn remarks(&self, machine: &Machine) -> Vec<String> {
+    fn remarks(&self, said: &Machine, machine: &Machine) -> Vec<String> {
         let mut remarks = machine.remarks.clone();
-        if machine.power_is_assumed {
+        if said.power_is_assumed {
             remarks.push(format!(
                 "what nodes draw is assumed, {} each; a machine file says it (docs/files.md)",
                 machine.node_power
             ));
         }
-        if let PolicySpec::PbGuided(spec) = &self.policy
-            && spec.bsld_lower == BsldLower::Auto
-        {
+        if said.details.idle.is_none() {
             remarks.push(format!(
-                "policy '{}': bsld_lower=auto is measured on jobs that are known beforehand; a daemon \
-                 takes 1 for it, so that hardly anybody is slowed; write a number",
-                self.policy
+                "what idle nodes draw is assumed, {} each; a machine file says it (power.idle)",
+                machine.node().idle
             ));
         }
-        if self.profiles.is_some() && !self.policy.uses_profiles() {
-            remarks.push(format!("profiles have no effect on policy '{}'", self.policy));
-        }
+        remarks.extend(
+            self.policy.caution().map(|caution| format!("policy '{}': {caution}", self.policy)),
+        );
         let folders = [("state", Some(self.state.as_path())), ("socket", self.socket.parent())];
         for (key, folder) in folders {
             if let Some(folder) = folder.filter(|folder| !folder.exists()) {

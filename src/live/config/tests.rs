@@ -285,7 +285,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
     );
     assert_eq!(config.profiles.as_deref(), inside("p.db").to_str());
     let config = Config { profiles: None, ..config };
-    assert_eq!(config.prepare().unwrap().machine.nodes, 2);
+    assert_eq!(config.prepare().unwrap().setup.machine.nodes, 2);
     // Who has no folder for sockets has it beside the state.
     assert_eq!(read("state = '/s'").unwrap().socket, Path::new("/s/socket"));
     let missing = Config::load(&inside("gone.toml")).unwrap_err();
@@ -302,12 +302,21 @@ fn what_this_machine_does_not_have_is_named() {
         })
     };
     for (text, what) in [
-        ("\npolicy = 'utility'", "line 2, field 'policy': 'utility' maps tasks to machines"),
-        ("policy = 'rmap-adaptive'", "line 1, field 'policy': 'rmap-adaptive' chooses"),
-        ("policy = 'ppartition'", "line 1, field 'policy': 'ppartition' needs the curves"),
+        (
+            "\npolicy = 'utility(environment=queued)'",
+            "line 2, field 'policy': 'utility(environment=queued)' cannot decide here: jobs of several nodes",
+        ),
         (
             "machine = 'catalyst'\npolicy = 'uniform(cap=1W)'",
-            "line 2, field 'policy': uniform(cap=1W): a processor of this machine cannot be held",
+            "line 2, field 'policy': 'uniform(cap=1W)' cannot decide here: a node of this machine cannot be held",
+        ),
+        (
+            "machine = 4\nprofiles = 'cab'",
+            "line 2, field 'profiles': the profile of 'SPhot' has rows with",
+        ),
+        (
+            "machine = 'catalyst'\nprofiles = 'cab'",
+            "line 2, field 'profiles': the machine's curves and the profiles both say",
         ),
         ("policy = 'rmap-naive'\nprofiles = 'gone.db'", "line 2, field 'profiles': "),
         ("machine = 'many'", "line 1, field 'machine': machine 'many': write a number"),
@@ -347,7 +356,7 @@ fn what_this_machine_does_not_have_is_named() {
     assert_eq!(prepare("local.pin = false").unwrap().cpus, None);
 
     let ready = prepare("machine = 'cab'\npolicy = 'rmap-adaptive'\nprofiles = 'cab'").unwrap();
-    assert_eq!(ready.profiles.len(), 8);
+    assert_eq!(ready.profiles, 8);
 }
 
 proptest! {

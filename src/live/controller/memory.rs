@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Controller, ControllerError};
+use super::Controller;
 use crate::live::job::Entry;
 use crate::live::roster::{Draft, Roster};
 use crate::live::wire::Refusal;
@@ -36,13 +36,12 @@ impl Controller {
     }
 
     /// Goes on as the one would whose memory this is and who has the same jobs.
-    pub(in crate::live) fn recall(&mut self, memory: Memory) -> Result<(), ControllerError> {
+    pub(in crate::live) fn recall(&mut self, memory: Memory) {
         let Memory { roster, stuck, strangers, must_ask, put_off, limit } = memory;
-        self.roster = Roster::from_draft(&self.setup, roster)?;
+        self.roster = Roster::from_draft(&self.setup, roster);
         (self.stuck, self.strangers) = (stuck, strangers);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
         self.must_rebuild = false;
-        Ok(())
     }
 
     /// Takes in a job as if it had just been submitted.

@@ -118,7 +118,7 @@ impl Controller {
     /// Writes down that a daemon begins its work.
     pub fn began(&mut self, now: Instant) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        let policy = self.setup.policy.to_string();
+        let policy = self.setup.decider.spec().to_string();
         self.note(now, Happening::Began { version, policy });
     }
 

@@ -7,15 +7,17 @@ use proptest::prelude::*;
 mod arrays;
 
 use super::*;
+use crate::freedom::Freedom;
 use crate::live::config::LastResort;
 use crate::live::engine::Found;
 use crate::live::job::{After, Owner, Program, Submission, Wish};
 use crate::live::store::Batch;
 use crate::live::wire::{RefusalKind, State};
-use crate::machine::Machine;
+use crate::machine::{Details, Machine};
 use crate::policy::PolicySpec;
 use crate::profile::cab;
 use crate::units::Span;
+use crate::world::Repertoire;
 
 const ALICE: Owner = Owner { user: 1000, group: 1000 };
 const BOB: Owner = Owner { user: 1001, group: 1001 };
@@ -55,15 +57,15 @@ fn submission(nodes: u32, seconds: u32) -> Submission {
 /// Four nodes of 100 W, or a machine that suits the policy.
 fn setup(policy: &str) -> Setup {
     let policy: PolicySpec = policy.parse().unwrap();
-    if policy.uses_profiles() {
-        let profiles = cab::generate(cab::Preset::Cab, 1).into();
-        return Setup { profiles, ..Setup::new(Machine::from_text("cab").unwrap(), policy) };
-    }
-    let machine = match policy.uses_curves() {
-        true => Machine::catalyst(4, 1).unwrap(),
-        false => Machine::of_processors(4).unwrap(),
+    let (machine, profiles) = match policy {
+        PolicySpec::Rmap(_) => (Machine::cab(), cab::generate(cab::Preset::Cab, 1)),
+        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
+            (Machine::catalyst(4, 1).unwrap(), Vec::new())
+        }
+        _ => (Machine::of_processors(4).unwrap(), Vec::new()),
     };
-    Setup::new(machine, policy)
+    let machine = Machine { details: Details::ideal(), ..machine };
+    Setup::new(&machine, Repertoire::of(&profiles), policy).unwrap()
 }
 
 /// A controller with a file and a world that do what they are told.
@@ -283,7 +285,7 @@ fn who_cancels_holds_and_releases_is_written_down() {
     assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), alice));
 }
 
-/// A name that the policy does not know is a typing mistake, if it knows any.
+/// Where applications were described, a name that none has is a typing mistake.
 #[test]
 fn an_application_that_is_not_known_is_refused() {
     let named = |name: &str| {
@@ -291,9 +293,9 @@ fn an_application_that_is_not_known_is_refused() {
         job.wish.application = Some(name.to_owned());
         job
     };
-    for policy in ["parm", "ppartition", "rmap-adaptive"] {
+    for policy in ["ppartition", "rmap-adaptive"] {
         let mut world = World::new(setup(policy), Budget::unlimited());
-        let known = world.controller.setup.applications()[0].to_owned();
+        let known = world.controller.setup.decider.applications()[0].to_owned();
         let typed = format!("{known}x");
         let refusal = world.controller.submit(at(0), ALICE, named(&typed), &|_| None).unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::Impossible);
@@ -309,14 +311,15 @@ fn an_application_that_is_not_known_is_refused() {
     // Without --app the worst is assumed, and a known one is fine.
     let mut world = World::new(setup("parm"), Budget::unlimited());
     world.submit(at(0), submission(1, 60));
-    let known = world.controller.setup.applications()[0].to_owned();
+    let known = world.controller.setup.decider.applications()[0].to_owned();
     let job = world.submit(at(0), named(&known));
     assert_eq!(world.controller.advice(job), None);
-    // Where it makes no difference, that is said.
+    // Where nobody described any, other names are taken, and it is said that they make no difference.
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let job = world.submit(at(0), named("CoMDD"));
     let advice = world.controller.advice(job).unwrap();
-    assert_eq!(advice, "names the application 'CoMDD', which makes no difference to policy easy");
+    let said = "names the application 'CoMDD', of which nothing is known: no profile describes it";
+    assert_eq!(advice, said);
     // Another policy takes over who was accepted.
     let budget = Budget::unlimited();
     world.controller.set_up(setup("parm"), budget, at(1)).unwrap();
@@ -664,8 +667,9 @@ fn step() -> impl Strategy<Value = Step> {
 fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
     let setup = Setup { last_resort, ..setup(policy) };
     // Applications with profiles run on eight nodes at least.
-    let scale = if setup.policy.uses_profiles() { 20 } else { 1 };
-    let application = setup.applications().first().map(|name| (*name).to_owned());
+    let is_profiled = matches!(setup.decider.spec(), PolicySpec::Rmap(_));
+    let scale = if is_profiled { 20 } else { 1 };
+    let application = setup.decider.applications().first().cloned();
     let mut world = World::new(setup, Budget::constant(watts(400 * scale)));
     let mut now = at(0);
     let mut accepted = 0;
@@ -676,7 +680,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
                 let mut submission = submission(nodes, seconds);
                 submission.wish.held = held;
                 submission.wish.application.clone_from(&application);
-                if world.controller.setup.policy.reshapes() {
+                if world.controller.setup.decider.spec().wants().has(Freedom::Sizes) {
                     submission.wish.moldable = Some((1, world.controller.setup.machine.nodes));
                 }
                 submission.wish.after =
@@ -703,11 +707,9 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
             }
             Step::Policy(which) => {
                 let setup = world.controller.setup.clone();
-                if !setup.policy.uses_profiles() && !setup.policy.uses_curves() {
-                    let policy = OTHERS[which].parse().unwrap();
-                    let budget = world.controller.budget.clone();
-                    world.controller.set_up(Setup { policy, ..setup }, budget, now).unwrap();
-                }
+                let setup = setup.decided_by(OTHERS[which].parse().unwrap()).unwrap();
+                let budget = world.controller.budget.clone();
+                world.controller.set_up(setup, budget, now).unwrap();
             }
             Step::Wait(seconds) => now = now + Span::from_secs(seconds),
             Step::DieUnwritten => {
@@ -768,10 +770,13 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
 #[test]
 fn a_running_job_that_a_new_policy_does_not_know_holds_what_it_holds() {
     let cab = setup("rmap-adaptive");
-    let easy = Setup { policy: "easy-power".parse().unwrap(), ..cab.clone() };
+    let machine = Machine { details: Details::ideal(), ..Machine::cab() };
+    let easy = Setup::new(&machine, Repertoire::BuiltIn, "easy-power".parse().unwrap()).unwrap();
     let limit = Budget::constant(watts(3000));
     let mut world = World::new(easy, limit.clone());
-    world.submit(at(0), submission(8, 600));
+    let mut job = submission(8, 600);
+    job.wish.application = Some("one that has no profile".to_owned());
+    world.submit(at(0), job);
     world.cycle(at(0));
     let drawn = world.power();
     assert!(drawn > Watts::ZERO);

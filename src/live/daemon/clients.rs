@@ -180,7 +180,7 @@ impl Daemon {
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),
-            policy: setup.policy.to_string(),
+            policy: setup.decider.spec().to_string(),
             engine: self.engine_name.to_owned(),
             machine: setup.machine.name.clone(),
             nodes: (ledger.total_nodes(), ledger.free_nodes()),

@@ -6,7 +6,8 @@ use crate::live::controller::{Act, Turn, WasGood};
 use crate::live::engine::Signal;
 use crate::live::job::{After, Program, Submission, Wish};
 use crate::live::socket::Gone;
-use crate::machine::Machine;
+use crate::machine::{Details, Machine};
+use crate::world::Repertoire;
 
 fn at(seconds: u32) -> Instant {
     Instant::from_secs(seconds)
@@ -31,8 +32,9 @@ fn wish(nodes: u32, seconds: u32, after: &[u64]) -> Wish {
 
 /// Four nodes of 100 W, with these jobs submitted at the beginning.
 fn controller(policy: &str, limit: u32, wishes: &[Wish]) -> Controller {
-    let setup = Setup::new(Machine::of_processors(4).unwrap(), policy.parse().unwrap());
-    let setup = Setup { last_resort: LastResort::Suspend, ..setup };
+    let machine = Machine { details: Details::ideal(), ..Machine::of_processors(4).unwrap() };
+    let setup = Setup::new(&machine, Repertoire::BuiltIn, policy.parse().unwrap());
+    let setup = Setup { last_resort: LastResort::Suspend, ..setup.unwrap() };
     let budget = Budget::constant(watts(limit));
     let mut controller = Controller::new(setup, budget, Saved::default(), at(0)).unwrap();
     for wish in wishes {

@@ -185,7 +185,7 @@ impl Policy for Journal<'_> {
 fn replayed(
     machine: &Machine,
     workload: &Workload,
-    model: Arc<dyn Model + Send + Sync>,
+    model: Arc<dyn Model>,
     policy: &mut dyn Policy,
 ) -> usize {
     let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(machine).unwrap();

@@ -64,18 +64,10 @@ fn unquote(text: &str, separator: char) -> Result<(Cow<'_, str>, Option<&str>), 
     }
 }
 
-/// The text as a field that [`split`] gives back.
-pub(super) fn quote(text: &str) -> Cow<'_, str> {
-    // A line that begins with # would be a comment.
-    match text.contains([',', '"']) || text.starts_with('#') {
-        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
-        false => Cow::Borrowed(text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::quote;
     use proptest::prelude::*;
 
     proptest! {

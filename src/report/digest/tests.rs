@@ -34,6 +34,7 @@ fn a_small_run_by_hand() {
         has_gears: true,
         has_reference: true,
         freedoms: None,
+        world: None,
     };
     let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
 

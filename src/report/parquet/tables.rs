@@ -67,6 +67,8 @@ pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
         true => record.nodes,
         false => job.nodes,
     };
+    let runs = |row: &Row<'_>| subject.world.map(|world| world.application(row.0).name.clone());
+    let shape = |row: &Row<'_>| subject.world.map(|world| world.assigned().shape(row.0).name());
     let columns = vec![
         ("id", whole(&|(_, job, _)| Some(job.number))),
         ("submit", always_number(&|(_, job, _)| seconds_at(job.submit))),
@@ -92,6 +94,8 @@ pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
         ("energy", number(&|(id, _, _)| thousandths(thousandths_of_joules(run.total(*id).energy)))),
         ("restarts", whole(&|(_, _, record)| Some(record.restarts.into()))),
         ("changes", whole(&|(_, _, record)| Some(record.changes.into()))),
+        ("runs", Cells::Word(rows.iter().map(|row| runs(row).map(Cow::from)).collect())),
+        ("shape", Cells::Word(rows.iter().map(|row| shape(row).map(Cow::from)).collect())),
     ];
     Table { columns }
 }

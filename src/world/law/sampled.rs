@@ -5,6 +5,8 @@
 //! digit. A grid is made once, its values are rounded, and reading it off takes additions,
 //! multiplications and divisions alone. So the same world gives the same times everywhere.
 
+use std::fmt;
+
 use crate::world::{Ask, Conditions, Factor, Law, Pace};
 
 /// The numbers of nodes of the grid, as multiples of the nodes asked for.
@@ -39,12 +41,19 @@ pub struct NotALaw {
 }
 
 /// A grid of samples.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Sampled {
     /// By size and cap: how many node-hours a job takes for each that it takes as it was asked for. That
     /// is nearly the same for all sizes, where times are not.
     node_time: Vec<f64>,
     draw: Vec<f64>,
+}
+
+/// Thousands of numbers say nothing to anybody.
+impl fmt::Debug for Sampled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sampled").finish_non_exhaustive()
+    }
 }
 
 impl Sampled {

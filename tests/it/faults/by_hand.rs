@@ -17,8 +17,9 @@ use busbar::live::socket::{Gone, Message};
 use busbar::live::store::Store;
 use busbar::live::wire::{HistoryLine, JobLine, Refusal, Reply, Request, Status};
 use busbar::live::{Allotment, Attempt, Signal};
-use busbar::machine::Machine;
+use busbar::machine::{Details, Machine};
 use busbar::units::{Span, Watts};
+use busbar::world::Repertoire;
 
 pub(super) const ROOT: Owner = Owner { user: 0, group: 0 };
 
@@ -36,9 +37,9 @@ pub(super) struct ByHand {
 impl ByHand {
     /// A daemon with its state in this folder.
     pub(super) fn new(folder: &Path, policy: &str, schedule: &ScheduleSpec) -> Self {
-        let machine = Machine::of_processors(4).unwrap();
+        let machine = Machine { details: Details::ideal(), ..Machine::of_processors(4).unwrap() };
         let schedule = schedule.resolve(&machine, &jiff::tz::TimeZone::UTC).unwrap();
-        let setup = Setup::new(machine, policy.parse().unwrap());
+        let setup = Setup::new(&machine, Repertoire::BuiltIn, policy.parse().unwrap()).unwrap();
         ByHand {
             daemon: None,
             engine: Recording::new(),

@@ -6,10 +6,8 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::live::job::Owner;
 use busbar::live::setup::Setup;
-use busbar::model::pass::Application;
-use busbar::model::{Beliefs, Dvfs, Elastic, Feed, Knowledge, Model, Profiled, Rigid, Varied};
-use busbar::policy::parm::Flexibility;
-use busbar::policy::{Decision, Policy, PolicySpec, View};
+use busbar::model::Model;
+use busbar::policy::{Decision, Policy, View};
 use busbar::sim::{Simulation, State};
 use busbar::units::{Instant, JobId};
 use busbar::workload::Workload;
@@ -44,40 +42,13 @@ pub(super) fn workload(jobs: &[Planned], owner: Owner, setup: &Setup) -> Workloa
     Workload::new("order", known)
 }
 
-/// How jobs run in truth: made by itself, not by the daemon, but of the same kind.
-pub(super) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model + Send + Sync> {
-    fn learned<M: Model + Send + 'static>(
-        mut model: M,
-        jobs: &[Job],
-    ) -> Arc<dyn Model + Send + Sync> {
-        for (id, job) in (0..).map(JobId).zip(jobs) {
-            model.learn(id, job);
-        }
-        Arc::new(model)
+/// How jobs run in truth: as is believed of them.
+pub(super) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model> {
+    let mut model = setup.decider.model();
+    for (id, job) in (0..).map(JobId).zip(jobs) {
+        model.learn(id, job);
     }
-    let machine = &setup.machine;
-    match setup.policy {
-        PolicySpec::EasyPower(oversized) => {
-            learned(Dvfs::new(machine, &[], Knowledge::Unknown, oversized, 1), jobs)
-        }
-        PolicySpec::PbGuided(spec) => {
-            learned(Dvfs::new(machine, &[], spec.beta, spec.oversized, 1), jobs)
-        }
-        PolicySpec::Rmap(spec) => {
-            let beliefs = Beliefs { node_power: spec.node_power, ..Beliefs::default() };
-            learned(Profiled::of_all(machine, &setup.profiles, beliefs).unwrap(), jobs)
-        }
-        PolicySpec::Parm(spec) => {
-            let feed = Feed::of(machine, spec.levels);
-            let model = Elastic::new(machine, feed, &Application::ALL, &[], 1);
-            let is_rigid = spec.flexibility == Flexibility::None;
-            learned(if is_rigid { model.as_asked() } else { model }, jobs)
-        }
-        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-            learned(Varied::on(machine, &[], 1), jobs)
-        }
-        _ => learned(Rigid::on(machine), jobs),
-    }
+    model.into()
 }
 
 /// What the simulator does with jobs, which run as `truth` says.
@@ -87,17 +58,17 @@ pub(super) fn simulated(
     workload: &Workload,
     truth: &dyn Model,
 ) -> Told {
-    let mut model = setup.model().unwrap();
+    let mut model = setup.decider.model();
     for (id, job) in (0..).map(JobId).zip(workload.jobs()) {
         model.learn(id, job);
     }
-    let mut journal = Journal { inner: setup.policy(), decisions: Vec::new() };
+    let mut journal = Journal { inner: setup.decider.policy(), decisions: Vec::new() };
     let run = Simulation::new(&setup.machine, workload)
         .budget(setup.handed_out(budget))
         .model(model.as_ref())
         .truth(truth)
         .run(&mut journal);
-    assert_eq!(run.violations, 0, "{}: {:?}", setup.policy, run.first_violations);
+    assert_eq!(run.violations, 0, "{}: {:?}", setup.decider.spec(), run.first_violations);
     let number = |job: JobId| workload.jobs()[job.index()].number;
     let mut told = Told::default();
     for (at, decision) in journal.decisions {
@@ -112,7 +83,7 @@ pub(super) fn simulated(
         told.steps.push(Step { at, job: number(job), starts, has });
     }
     for (job, record) in workload.jobs().iter().zip(&run.records) {
-        assert_eq!(record.state, State::Completed, "{}: job {}", setup.policy, job.number);
+        assert_eq!(record.state, State::Completed, "{}: job {}", setup.decider.spec(), job.number);
         told.ends.push((job.number, record.end));
     }
     told.ends.sort_unstable();

@@ -48,10 +48,10 @@ const DEALS: u64 = 20;
 
 /// The machine of a case, as the command line names it: with fewer nodes, so that jobs have to wait.
 fn machine(setup: &Setup, folder: &Path) -> String {
-    if setup.policy.uses_profiles() {
+    if matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
         return "cab".to_owned();
     }
-    if setup.policy.uses_curves() {
+    if matches!(setup.decider.spec(), PolicySpec::Ppartition(_) | PolicySpec::Uniform(_)) {
         let path = folder.join("curves.csv");
         let measured = Catalyst { processors: 8, ..Catalyst::default() }.measure();
         csv::write(&mut File::create(&path).unwrap(), measured.rows()).unwrap();
@@ -65,7 +65,7 @@ struct Emulated(Box<dyn Model>);
 
 impl Emulated {
     fn new(setup: &Setup, jobs: &[Job]) -> Self {
-        let mut model = setup.model().unwrap();
+        let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(jobs) {
             model.learn(id, job);
         }
@@ -175,25 +175,25 @@ fn assert_runs(case: &Setup, count: usize) {
         let folder = tempfile::tempdir().unwrap();
         let name = machine(case, folder.path());
         let machine = Machine::from_text(&name).unwrap();
-        let setup = Setup { machine: machine.into(), ..case.clone() };
+        let setup = case.on(&machine).unwrap();
         let budget = BUDGET.parse::<BudgetSpec>().unwrap().resolve(&setup.machine).unwrap();
         let planned = jobs(&setup, count, MOMENTS, 7);
         let history = Daemon::begin(&setup, &name, BUDGET, folder).run(&planned);
         if turned_twice(&history) {
-            println!("{}: two turns within a millisecond; once more", setup.policy);
+            println!("{}: two turns within a millisecond; once more", setup.decider.spec());
             continue;
         }
         let owner = Owner {
             user: rustix::process::geteuid().as_raw(),
             group: rustix::process::getegid().as_raw(),
         };
-        let told = Told::of(&history, setup.policy().names_nodes());
+        let told = Told::of(&history, setup.decider.policy().names_nodes());
 
         // With the run times that were seen, whatever a job has.
         let seen = seen(&planned, &history);
         let known = workload(&seen, owner, &setup);
         let expected = simulated(&setup, &budget, &known, &Rigid::on(&setup.machine));
-        assert_same(&told, &expected, &setup.policy.to_string());
+        assert_same(&told, &expected, &setup.decider.spec().to_string());
         assert_eq!(told.order().len(), count);
 
         // With the run times that jobs were to have.
@@ -219,7 +219,7 @@ fn assert_runs(case: &Setup, count: usize) {
              submission; order and instants as in the simulation with the run times that were seen; jobs \
              end {middle} ms late, at most {most} ms; against a simulation without that {} pairs are \
              swapped, and in simulations with the same noise dealt out anew {} to {}",
-            setup.policy,
+            setup.decider.spec(),
             told.changes(),
             swapped(&live, &submitted),
             count * (count - 1) / 2,
@@ -236,7 +236,7 @@ fn assert_runs(case: &Setup, count: usize) {
         assert!(late[0] >= -2, "a job ends {} ms too early", -late[0]);
         return;
     }
-    panic!("{}: two turns within a millisecond in each of {TRIES} runs", case.policy);
+    panic!("{}: two turns within a millisecond in each of {TRIES} runs", case.decider.spec());
 }
 
 /// With BUSBAR_LIVE_ORDER=1, every policy but one: jobs that grow and shrink stand still meanwhile in
@@ -245,9 +245,9 @@ fn assert_runs(case: &Setup, count: usize) {
 fn processes_start_in_the_order_of_the_simulation() {
     for setup in cases() {
         match is_in_full() {
-            _ if moves_jobs(&setup.policy) => (),
+            _ if moves_jobs(&setup.decider.spec()) => (),
             true => assert_runs(&setup, 200),
-            false if ["easy", "easy-power"].contains(&setup.policy.name()) => {
+            false if ["easy", "easy-power"].contains(&setup.decider.spec().name()) => {
                 assert_runs(&setup, 60)
             }
             false => (),

@@ -103,7 +103,11 @@ impl Machine<'_> {
                 break;
             };
             cycles += 1;
-            assert!(cycles < 100_000, "{}: it goes on and on at {next:?}", self.setup.policy);
+            assert!(
+                cycles < 100_000,
+                "{}: it goes on and on at {next:?}",
+                self.setup.decider.spec()
+            );
             let dies = !matches!(deaths, Deaths::Never) && numbers.random_range(0..10) == 0;
             let wait = next.since(self.now).millis();
             if dies && matches!(deaths, Deaths::Anytime) && wait > 1 {
@@ -141,7 +145,7 @@ fn seeds() -> std::ops::RangeInclusive<u64> {
 
 /// Whether jobs change in these workloads. Those of `uniform` could, if a limit changed.
 fn adjusts(setup: &Setup) -> bool {
-    matches!(setup.policy, PolicySpec::Parm(_) | PolicySpec::Ppartition(_))
+    matches!(setup.decider.spec(), PolicySpec::Parm(_) | PolicySpec::Ppartition(_))
 }
 
 fn program() -> Program {
@@ -168,7 +172,7 @@ fn assert_replays(setup: &Setup, shares: Shares<'_>, deaths: Deaths, seed: u64) 
         let run_time = known.run_time(JobId(id));
         (job.number, Real { id: JobId(id), job: *job, run_time })
     };
-    let names_nodes = setup.policy().names_nodes();
+    let names_nodes = setup.decider.policy().names_nodes();
     let naming = if names_nodes { Naming::Named } else { Naming::Counted };
     let engine = Replay::new(truth, naming, (0..).zip(known.jobs()).map(real));
     let (_, hand) = Clock::by_hand();
@@ -178,7 +182,7 @@ fn assert_replays(setup: &Setup, shares: Shares<'_>, deaths: Deaths, seed: u64) 
     let store = Store::open(&machine.state()).unwrap();
     let all = Query { limit: u32::MAX, ..Query::default() };
     let told = Told::of(&store.history(all).unwrap(), names_nodes);
-    let what = format!("{} with {shares:?}, {deaths:?}, seed {seed}", setup.policy);
+    let what = format!("{} with {shares:?}, {deaths:?}, seed {seed}", setup.decider.spec());
     assert_same(&told, &expected, &what);
     assert_eq!(told.order().len(), 200, "{what}: how many start");
     (told, daemons)
@@ -191,9 +195,19 @@ fn every_policy_decides_as_in_the_simulation() {
         for seed in seeds() {
             let (told, _) = assert_replays(&setup, &[(0, 70)], Deaths::Never, seed);
             let is_in_turn = told.order().is_sorted();
-            assert_eq!(is_in_turn, setup.policy == PolicySpec::Fcfs, "{}: in turn", setup.policy);
-            assert_eq!(told.changes() > 0, adjusts(&setup), "{}: changes", setup.policy);
-            println!("{}: {} starts, {} changes", setup.policy, told.order().len(), told.changes());
+            assert_eq!(
+                is_in_turn,
+                setup.decider.spec() == PolicySpec::Fcfs,
+                "{}: in turn",
+                setup.decider.spec()
+            );
+            assert_eq!(told.changes() > 0, adjusts(&setup), "{}: changes", setup.decider.spec());
+            println!(
+                "{}: {} starts, {} changes",
+                setup.decider.spec(),
+                told.order().len(),
+                told.changes()
+            );
         }
     }
 }
@@ -213,7 +227,7 @@ fn budgets_that_change_change_nothing_of_that() {
 #[test]
 fn daemons_that_die_change_nothing_of_that() {
     for setup in cases() {
-        let deaths = match setup.policy.name() {
+        let deaths = match setup.decider.spec().name() {
             "fcfs" | "easy" | "easy-power" => Deaths::Anytime,
             "pb-guided" | "rmap-traditional" | "rmap-naive" | "rmap-adaptive" => Deaths::AtEvents,
             // Plans and measures of progress are made anew.
@@ -221,7 +235,7 @@ fn daemons_that_die_change_nothing_of_that() {
         };
         for seed in seeds() {
             let (_, daemons) = assert_replays(&setup, &[(0, 70)], deaths, seed);
-            assert!(daemons > 10, "{}: {daemons} daemons", setup.policy);
+            assert!(daemons > 10, "{}: {daemons} daemons", setup.decider.spec());
         }
     }
 }

@@ -9,6 +9,7 @@ use busbar::live::job::Program;
 use busbar::live::setup::Setup;
 use busbar::live::socket::Client;
 use busbar::live::wire::{HistoryLine, Reply, Request};
+use busbar::policy::PolicySpec;
 use tempfile::TempDir;
 
 use super::workload::Planned;
@@ -30,8 +31,8 @@ impl Daemon {
         let log = File::create(folder.path().join("log")).unwrap();
         let mut command = Command::new(BUSBAR);
         command.args(["serve", "--machine", machine, "--budget", budget, "--policy"]);
-        command.arg(setup.policy.to_string());
-        if setup.policy.uses_profiles() {
+        command.arg(setup.decider.spec().to_string());
+        if matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
             command.args(["--profiles", "cab"]);
         }
         command.arg("--state").arg(folder.path().join("state"));

@@ -3,6 +3,7 @@
 use busbar::job::Job;
 use busbar::live::job::{Entry, Owner, Phase, Program, Submission, Wish};
 use busbar::live::setup::Setup;
+use busbar::policy::PolicySpec;
 use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
@@ -46,7 +47,7 @@ pub(super) struct Times {
 pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<Planned> {
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
     let mut draw = |least: u64, most: u64| numbers.random_range(least..=most);
-    let applications = setup.applications();
+    let applications = setup.decider.applications();
     let half = u64::from(setup.machine.nodes / 2);
     let mut submit = Instant::ZERO;
     let job = |_| {
@@ -62,7 +63,7 @@ pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             count => Some(applications[draw(0, count - 1) as usize].to_owned()),
         };
         let most = (2 * nodes).min(setup.machine.nodes);
-        let moldable = match setup.policy.uses_profiles() {
+        let moldable = match matches!(setup.decider.spec(), PolicySpec::Rmap(_)) {
             // Profiles begin at eight nodes, and not every number has rows.
             true => Some((nodes.div_ceil(2).min(8), setup.machine.nodes)),
             false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),

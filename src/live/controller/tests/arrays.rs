@@ -225,7 +225,7 @@ proptest! {
     #[test]
     fn places_are_neither_exceeded_nor_lost(steps in steps(), bounds in (1usize..5, 1usize..5)) {
         let machine = Machine::of_processors(20).unwrap();
-        let setup = Setup::new(machine, "easy".parse().unwrap());
+        let setup = Setup::new(&machine, Repertoire::BuiltIn, "easy".parse().unwrap()).unwrap();
         let mut world = World::new(setup, Budget::unlimited());
         let arrays = [
             (world.submit(at(0), array(&format!("1-7%{}", bounds.0))), bounds.0),
