@@ -19,11 +19,12 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::metrics::Subject;
-use busbar::model::{Beliefs, Profiled};
+use busbar::model::{Beliefs, Model, Profiled};
 use busbar::policy::{Decision, Easy, Policy, PolicySpec, Setting, View};
 use busbar::profile::Profile;
 use busbar::profile::cab::{self, Preset};
 use busbar::report::{write_jobs, write_whole};
+use busbar::reproduce::papers;
 use busbar::reproduce::pb_guided::{Options, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
@@ -327,12 +328,16 @@ fn guided(bench: &Bench) {
         let jobs = workload.jobs().len() as u32;
         let machine = machine_of(workload);
         let limit = Share::percent(80).of(machine.max_power());
-        let scenarios =
-            ["easy", "easy-power", "pb-guided", "pb-guided(beta=known)"].map(|policy| {
-                let scenario = Scenario::new(&machine, workload, policy.parse().expect("a policy"));
-                let budget = Budget::constant(limit);
-                if policy == "easy" { scenario } else { Scenario { budget, ..scenario } }
-            });
+        let policies = ["easy", "easy-power", "pb-guided", "pb-guided(beta=known)"];
+        let policies: [PolicySpec; 4] = policies.map(|policy| policy.parse().expect("a policy"));
+        let models = policies.map(|policy| model_of(&policy, &machine, workload));
+        let mut ways = policies.iter().zip(&models);
+        let scenarios = [(); 4].map(|()| {
+            let (policy, model) = ways.next().expect("as many models as policies");
+            let scenario = Scenario::new(&machine, workload, *policy, model.as_ref());
+            let budget = Budget::constant(limit);
+            if policy.name() == "easy" { scenario } else { Scenario { budget, ..scenario } }
+        });
         // They take turns, so that the computer's own ups and downs are not taken for a difference.
         let mut seconds = [const { Vec::new() }; 4];
         for _ in 0..if bench.quick { 3 } else { 15 } {
@@ -380,7 +385,9 @@ fn binding(_: &Bench) {
             }
             let policy = name.parse().expect("a policy");
             let budget = Budget::constant(limit);
-            let scenario = Scenario { budget, ..Scenario::new(&machine, workload, policy) };
+            let model = model_of(&policy, &machine, workload);
+            let new = Scenario::new(&machine, workload, policy, model.as_ref());
+            let scenario = Scenario { budget, ..new };
             let (seconds, _) = timed(|| scenario.run());
             let share = *easy.get_or_insert(seconds) / seconds;
             let mut row = vec![workload.name().to_owned(), grouped(workload.jobs().len() as u64)];
@@ -422,9 +429,8 @@ fn moldable(bench: &Bench) {
         let model = model.expect("applications with profiles");
         for policy in ["rmap-traditional", "rmap-naive", "rmap-adaptive(slowdown=10%)"] {
             let scenario = Scenario {
-                model: Some(&model),
                 budget: Budget::constant(Watts::from_watts(8000)),
-                ..Scenario::new(&machine, workload, policy.parse().expect("a policy"))
+                ..Scenario::new(&machine, workload, policy.parse().expect("a policy"), &model)
             };
             let (times, turns) = bench.time_turns(&scenario);
             let micros = |seconds: f64| seconds * 1e6 / turns as f64;
@@ -443,6 +449,11 @@ fn moldable(bench: &Bench) {
     table.print();
 }
 
+/// How jobs run in the paper of a policy.
+fn model_of(policy: &PolicySpec, machine: &Machine, workload: &Workload) -> Box<dyn Model> {
+    papers::model(policy, machine, workload.jobs(), 1).expect("a policy whose paper has a model")
+}
+
 /// PARM on a machine of the size of the paper's projection under 80 % of its power, which is not
 /// enough for the load.
 fn malleable(bench: &Bench) {
@@ -451,9 +462,11 @@ fn malleable(bench: &Bench) {
     let lublin = Lublin { jobs: 1000, processors: 40_960, load: 1.0, ..Lublin::default() };
     let workload = lublin.generate().expect("a workload");
     for policy in ["parm(flex=none)", "parm(flex=moldable)", "parm"] {
+        let spec = policy.parse().expect("a policy");
+        let model = model_of(&spec, &machine, &workload);
         let scenario = Scenario {
             budget: Budget::constant(Share::percent(80).of(machine.max_power())),
-            ..Scenario::new(&machine, &workload, policy.parse().expect("a policy"))
+            ..Scenario::new(&machine, &workload, spec, model.as_ref())
         };
         let (times, turns) = bench.time_turns(&scenario);
         table.row(vec![
@@ -550,7 +563,6 @@ impl Bench {
         let mut turns = 0;
         let runs = self.repeat(|| {
             let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
-            let simulated = simulated.expect("a policy with its model");
             turns = simulated.run.turns;
             [seconds]
         });

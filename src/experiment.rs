@@ -57,6 +57,8 @@ pub struct Experiment {
     pub nodes: Vec<Named<u32>>,
     /// The profiles of applications, by the name of a database or of what is made up.
     pub profiles: Option<String>,
+    /// The profiles of workloads that are made of applications, where none are named.
+    pub usual_profiles: Option<String>,
     /// What policies may do, and what they believe.
     pub rules: Rules,
     /// Which applications executables are: a file of `executable,application` rows.
@@ -240,6 +242,7 @@ impl Default for Experiment {
             machine: None,
             nodes: Vec::new(),
             profiles: None,
+            usual_profiles: None,
             rules: Rules::default(),
             applications: None,
             outages: None,
@@ -296,12 +299,16 @@ impl Experiment {
         short_name(&paths, place).unwrap_or_else(|| self.budgets[place].value.to_string())
     }
 
-    /// Whether the jobs of a workload run applications that have profiles: those that were named, unless that
-    /// is for a workload that is made of such applications.
+    /// Whether the jobs of a workload run applications that have profiles: if profiles were named, or if it is
+    /// made of such applications.
     pub fn is_profiled(&self, workload: usize) -> bool {
-        let needs = |load: &Named<Load>| load.value.source.needs_applications();
-        let is_for_all = self.profiles.is_some() && !self.workloads.iter().any(needs);
-        is_for_all || needs(&self.workloads[workload])
+        self.profiles.is_some() || self.workloads[workload].value.source.needs_applications()
+    }
+
+    /// What the profiles are called, if there are any.
+    pub fn profiles_name(&self) -> &str {
+        let named = self.profiles.as_deref().or(self.usual_profiles.as_deref());
+        named.unwrap_or("profiles")
     }
 
     /// Whether profiles are asked for at all.

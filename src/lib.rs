@@ -5,19 +5,24 @@
 //! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
 //!
 //! A first simulation: the built-in workload under EASY backfilling, on a machine that may draw
-//! 80 % of what it could.
+//! 80 % of what it could. How jobs run is a property of jobs and machine, the same for every policy.
 //!
 //! ```
 //! use busbar::budget::BudgetSpec;
 //! use busbar::machine::Machine;
-//! use busbar::scenario::Scenario;
+//! use busbar::policy::PolicySpec;
+//! use busbar::stage::{Ground, Rules, Stage};
 //! use busbar::workload::demo::demo;
+//! use busbar::world::Repertoire;
 //!
-//! let workload = demo();
-//! let machine = Machine::of_processors(256)?;
+//! let applications = Repertoire::BuiltIn;
+//! let machine = applications.filled_in(&Machine::of_processors(256)?)?;
 //! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
-//! let scenario = Scenario { budget, ..Scenario::new(&machine, &workload, "easy".parse()?) };
-//! let summary = scenario.run()?.summary;
+//! let stage = Stage::new(machine, demo(), true);
+//! let ground = Ground::new(&stage.machine, &stage.workload, &applications, &Rules::default(), 1)?;
+//! let policy: PolicySpec = "easy".parse()?;
+//! let belief = ground.belief(&policy, &stage.machine, stage.workload.jobs())?;
+//! let summary = stage.on_ground(policy, budget, &ground, belief.as_ref()).run().summary;
 //!
 //! assert_eq!(summary.completed + summary.rejected, 2000);
 //! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);

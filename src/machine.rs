@@ -102,10 +102,12 @@ pub enum MachineError {
     },
     /// Caps that cannot be set.
     #[error(
-        "'caps.levels': write caps from the lowest to the highest, each above 0W; the highest of them is \
+        "'caps.levels': {wrong}; write caps from the lowest to the highest, each above 0W; the highest of them is \
          {highest} ('power.node' less 'power.rest'), which is as good as none"
     )]
     NoLevels {
+        /// Which of them, and what is wrong with it.
+        wrong: String,
         /// The highest cap.
         highest: Watts,
     },
@@ -373,10 +375,19 @@ impl Machine {
         let filled = self.filled_in(0);
         let node = filled.node();
         if let Some(levels) = levels {
-            let ascends = levels.is_sorted_by(|one, other| one < other);
-            let first = levels.first().copied().unwrap_or_default();
-            if !ascends || first == Watts::ZERO || levels.last() != Some(&node.highest) {
-                return Err(MachineError::NoLevels { highest: node.highest });
+            let falls = levels.windows(2).find(|pair| pair[0] >= pair[1]);
+            let highest = node.highest;
+            let wrong = match (falls, levels.first(), levels.last()) {
+                (Some(pair), ..) => Some(format!("{} comes after {}", pair[1], pair[0])),
+                (_, None, _) => Some("there is none".to_owned()),
+                (_, Some(first), _) if *first == Watts::ZERO => {
+                    Some(format!("the first is {first}"))
+                }
+                (.., Some(last)) if *last != highest => Some(format!("the last is {last}")),
+                _ => None,
+            };
+            if let Some(wrong) = wrong {
+                return Err(MachineError::NoLevels { wrong, highest });
             }
         }
         let lowest = filled.details.levels.and_then(|levels| levels.first().copied());

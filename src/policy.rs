@@ -42,7 +42,7 @@ pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
-pub use spec::{ModelError, PolicyError, PolicySpec, Setting, plain};
+pub use spec::{PolicyError, PolicySpec, Setting, plain};
 pub use uniform::{Uniform, UniformSpec};
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 

@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::parallel;
 
+pub mod papers;
 pub mod parm;
 pub mod pb_guided;
 pub mod ptune;

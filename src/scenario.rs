@@ -1,7 +1,7 @@
 //! A policy tried on a workload: all that one run takes, from a policy's name to its figures.
 //!
-//! [`Simulation`] runs any policy under any model. A scenario takes both from a [`PolicySpec`],
-//! and whatever else the policy needs to know beforehand is worked out first.
+//! [`Simulation`] runs any policy under any model. A scenario makes the policy from a [`PolicySpec`], and
+//! whatever that needs to know beforehand is worked out first.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
 use crate::model::Model;
-use crate::policy::{ModelError, PolicySpec, Setting, plain};
+use crate::policy::{PolicySpec, Setting, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
 use crate::workload::Workload;
@@ -28,9 +28,8 @@ pub struct Scenario<'a> {
     pub workload: &'a Workload,
     /// The policy.
     pub policy: PolicySpec,
-    /// What is believed about how jobs run; what suits the policy if it is not given. Policies that
-    /// pick configurations from profiles have to be given one.
-    pub model: Option<&'a dyn Model>,
+    /// What the policy believes about how jobs run.
+    pub model: &'a dyn Model,
     /// How jobs really run; as believed if it is not given.
     pub truth: Option<&'a dyn Model>,
     /// The world they run in, which counts before any other truth.
@@ -50,8 +49,6 @@ pub struct Scenario<'a> {
     pub outages: Outages,
     /// When the policy is asked.
     pub events: Events,
-    /// Where random numbers about jobs start.
-    pub seed: u64,
     /// The threshold of the bounded slowdown.
     pub bsld_threshold: Span,
     /// Whether the power drawn over time is kept.
@@ -80,13 +77,18 @@ pub struct Trial {
 
 impl<'a> Scenario<'a> {
     /// A policy on a workload, without a budget and without outages.
-    pub fn new(machine: &'a Machine, workload: &'a Workload, policy: PolicySpec) -> Self {
+    pub fn new(
+        machine: &'a Machine,
+        workload: &'a Workload,
+        policy: PolicySpec,
+        model: &'a dyn Model,
+    ) -> Self {
         Scenario {
             machine,
             plain_machine: machine,
             workload,
             policy,
-            model: None,
+            model,
             truth: None,
             world: None,
             freedoms: None,
@@ -96,33 +98,19 @@ impl<'a> Scenario<'a> {
             energy: None,
             outages: Outages::default(),
             events: Events::default(),
-            seed: 1,
             bsld_threshold: BSLD_THRESHOLD,
             keep_power: false,
         }
     }
 
     /// Runs it and works out its figures.
-    pub fn run(&self) -> Result<Trial, ModelError> {
-        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {})?;
-        Ok(Trial { summary: self.summary(&run), run, plain_bsld })
+    pub fn run(&self) -> Trial {
+        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {});
+        Trial { summary: self.summary(&run), run, plain_bsld }
     }
 
-    /// Runs it, reporting now and then how many jobs have ended or were turned away. It is an error if
-    /// the policy needs a model that was not given.
-    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Result<Simulated, ModelError> {
-        let fitting: Box<dyn Model>;
-        let on_site = || self.site.and_then(|site| self.policy.on_site(site));
-        let model = match self.model {
-            Some(model) => model,
-            None => {
-                fitting = match on_site() {
-                    Some(model) => model,
-                    None => self.policy.model(self.machine, self.workload.jobs(), self.seed)?,
-                };
-                fitting.as_ref()
-            }
-        };
+    /// Runs it, reporting now and then how many jobs have ended or were turned away.
+    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Simulated {
         let measured = Cell::new(None);
         let plain_bsld = || {
             let bsld = self.plain_bsld();
@@ -142,13 +130,13 @@ impl<'a> Scenario<'a> {
         }
         let simulation = match self.world {
             Some(world) => simulation.world(world),
-            None => simulation.truth(self.truth.unwrap_or(model)),
+            None => simulation.truth(self.truth.unwrap_or(self.model)),
         };
         let run = simulation
-            .model(model)
+            .model(self.model)
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
-        Ok(Simulated { run, plain_bsld: measured.get() })
+        Simulated { run, plain_bsld: measured.get() }
     }
 
     /// The figures of a run.
@@ -204,7 +192,9 @@ impl<'a> Scenario<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Rigid;
     use crate::policy::PbGuidedSpec;
+    use crate::reproduce::papers;
     use crate::units::Share;
     use crate::workload::demo::demo;
 
@@ -213,30 +203,16 @@ mod tests {
     fn auto_measures_plain_easy_first() {
         let machine = Machine::of_processors(256).unwrap();
         let workload = demo();
-        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy).run().unwrap();
+        let rigid = Rigid::on(&machine);
+        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy, &rigid).run();
         assert_eq!(plain.plain_bsld, None);
         let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
         let budget = Budget::constant(Share::percent(50).of(machine.max_power()));
-        let scenario = Scenario { budget, ..Scenario::new(&machine, &workload, policy) };
-        let guided = scenario.run().unwrap();
+        let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, &workload, policy, model.as_ref());
+        let guided = Scenario { budget, ..new }.run();
         assert_eq!(guided.plain_bsld, plain.summary.mean_bsld);
         assert!(guided.summary.energy_vs_nominal.unwrap() < 1.0);
         assert_eq!(guided.summary.violations, 0);
-    }
-
-    /// RMAP without profiles, or utility without tables, would be another experiment than the one that
-    /// was asked for.
-    #[test]
-    fn a_policy_that_lacks_its_model_does_not_run() {
-        let (machine, workload) = (Machine::of_processors(256).unwrap(), demo());
-        for policy in PolicySpec::all() {
-            let expected = match policy {
-                PolicySpec::Rmap(_) => ModelError::NoProfiles(policy),
-                PolicySpec::Utility(_) => ModelError::NoTables(policy),
-                _ => continue,
-            };
-            let ran = Scenario::new(&machine, &workload, policy).run();
-            assert_eq!(ran.err(), Some(expected), "{policy}");
-        }
     }
 }

@@ -64,12 +64,17 @@ impl Stage {
     }
 
     /// A policy on the machines that tasks come with.
-    pub fn on_site<'a>(&'a self, policy: PolicySpec, budget: Budget) -> Scenario<'a> {
+    pub fn on_site<'a>(
+        &'a self,
+        policy: PolicySpec,
+        budget: Budget,
+        model: &'a dyn Model,
+    ) -> Scenario<'a> {
         Scenario {
             plain_machine: &self.plain_machine,
             budget,
             site: self.site.as_ref(),
-            ..Scenario::new(&self.machine, &self.workload, policy)
+            ..Scenario::new(&self.machine, &self.workload, policy, model)
         }
     }
 
@@ -82,13 +87,12 @@ impl Stage {
         belief: &'a dyn Model,
     ) -> Scenario<'a> {
         Scenario {
-            model: Some(belief),
             world: Some(ground.world()),
             freedoms: Some(policy.wants() & ground.allowed()),
             plain_machine: &self.plain_machine,
             budget,
             guard: ground.guard(),
-            ..Scenario::new(&self.machine, &self.workload, policy)
+            ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::experiment::{Feed, file};
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::Heterogeneous;
-use crate::policy::{ModelError, PolicySpec};
+use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
 use crate::report::{
     Format, human_time, make_folder, summary_table, write_folder, write_pictures, write_tasks,
@@ -191,7 +191,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let seed = arguments.load.seed.unwrap_or(1);
     let is_raised = !arguments.enforce_limits;
     // Tasks that are mapped to machines come with the machines, and with how they run there.
-    let site = site.filter(|site| policy.on_site(site).is_some());
+    let mapped = site.as_ref().and_then(|site| policy.on_site(site));
+    let site = site.filter(|_| mapped.is_some());
     let (mut stage, common) = match site {
         Some(site) => {
             arguments.refuse_what_a_site_says()?;
@@ -233,9 +234,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
 
     let (ground, belief);
-    let scenario = match &common {
-        None => stage.on_site(*policy, budget),
-        Some(Common { repertoire, rules, .. }) => {
+    let scenario = match (&common, &mapped) {
+        (None, None) => bail!("there is nothing that says how jobs run"),
+        (None, Some(model)) => stage.on_site(*policy, budget, model.as_ref()),
+        (Some(Common { repertoire, rules, .. }), _) => {
             ground = Ground::new(&stage.machine, &stage.workload, repertoire, rules, seed)?;
             belief = ground
                 .belief(policy, &stage.machine, stage.workload.jobs())
@@ -250,7 +252,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             When::Instant => Events::Instant,
             When::Each => Events::Each,
         },
-        seed,
         bsld_threshold: arguments.bsld_threshold,
         keep_power: arguments.out.is_some() || arguments.plots.is_some(),
         ..scenario
@@ -270,7 +271,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         assumed = stage::assumed(said, repertoire, rules);
     }
     let started = Clock::now();
-    let Simulated { run, plain_bsld } = with_progress_bar(&scenario)?;
+    let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
 
@@ -352,7 +353,7 @@ fn notes(stage: &Stage, scenario: &Scenario<'_>) -> Vec<String> {
 }
 
 /// Runs the scenario with a progress bar, if a person is watching.
-fn with_progress_bar(scenario: &Scenario<'_>) -> Result<Simulated, ModelError> {
+fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
     if !std::io::stderr().is_terminal() {
         return scenario.simulate(&mut |_| {});
     }

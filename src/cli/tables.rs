@@ -69,7 +69,9 @@ pub(super) fn of_experiment(experiment: &mut Experiment) -> Result<Vec<Profile>,
     }
     let named = Arguments { profiles: experiment.profiles.clone() };
     let profiles = named.load()?;
-    experiment.profiles = Some(named.name().to_owned());
+    if experiment.profiles.is_none() {
+        experiment.usual_profiles = Some(named.name().to_owned());
+    }
     Ok(profiles)
 }
 

@@ -14,7 +14,7 @@ pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
     }
     for (place, load) in experiment.workloads.iter().enumerate() {
         if load.value.source.needs_applications() {
-            let (name, profiles) = (experiment.workload_name(place), ready.profiles_name());
+            let (name, profiles) = (experiment.workload_name(place), experiment.profiles_name());
             said.push(format!("the applications of {name} are those of {profiles}"));
         }
     }

@@ -300,7 +300,11 @@ pub fn write(experiment: &Experiment) -> String {
         let nodes: Vec<u32> = experiment.nodes.iter().map(|nodes| nodes.value).collect();
         line("nodes", format!("{nodes:?}"));
     }
-    if let Some(profiles) = &experiment.profiles {
+    // Named in a file they are for all workloads.
+    let are_for_all =
+        experiment.workloads.iter().all(|load| load.value.source.needs_applications());
+    let usual = experiment.usual_profiles.as_ref().filter(|_| are_for_all);
+    if let Some(profiles) = experiment.profiles.as_ref().or(usual) {
         line("profiles", quoted(&existing(profiles)));
     }
     let (Rules { allow, believe, guard, .. }, usual) = (&experiment.rules, Rules::default());

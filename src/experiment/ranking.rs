@@ -249,6 +249,7 @@ mod tests {
     use super::*;
     use crate::experiment::run::Finished;
     use crate::machine::Machine;
+    use crate::model::Rigid;
     use crate::policy::PolicySpec;
     use crate::scenario::Scenario;
     use crate::workload::Workload;
@@ -256,7 +257,8 @@ mod tests {
     fn tried(policy: usize, seed: u64, completed: u64, turnaround: f64, energy: f64) -> Tried {
         let machine = Machine::of_processors(1).unwrap();
         let nothing = Workload::default();
-        let empty = Scenario::new(&machine, &nothing, PolicySpec::Easy).run().unwrap().summary;
+        let model = Rigid::on(&machine);
+        let empty = Scenario::new(&machine, &nothing, PolicySpec::Easy, &model).run().summary;
         let summary = Summary {
             jobs: 10,
             completed,

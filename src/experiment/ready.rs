@@ -183,11 +183,6 @@ impl<'a> Ready<'a> {
         rankings(tried, self.experiment.rank_by)
     }
 
-    /// What the profiles are called, if there are any.
-    pub(super) fn profiles_name(&self) -> &str {
-        self.experiment.profiles.as_deref().unwrap_or("profiles")
-    }
-
     fn platform(&self, workload: usize) -> Result<Platform, ExperimentError> {
         let experiment = self.experiment;
         let load = &experiment.workloads[workload];

@@ -123,7 +123,7 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
     ];
     run.extend(FIRST.map(str::to_owned).into_iter().zip(first));
     let is_profiled = experiment.is_profiled(cell.workload);
-    let profiles = is_profiled.then(|| ready.profiles_name().to_owned());
+    let profiles = is_profiled.then(|| experiment.profiles_name().to_owned());
     run.insert("profiles".to_owned(), profiles.into());
     run
 }

@@ -236,22 +236,18 @@ impl Ready<'_> {
         let scenario = stage.on_ground(policy, budget, &ground, belief.as_ref());
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
         let scenario = Scenario {
-            seed: cell.seed,
             bsld_threshold: self.experiment.bsld_threshold,
             keep_power: pictures,
             outages: self.platforms[cell.workload].outages[cell.size].clone(),
             ..scenario
         };
-        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, rules));
+        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, rules, cell.seed));
         let entry = manner.cache.map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
             return done(Outcome::Ran(known), true);
         }
-        let trial = match scenario.run() {
-            Ok(trial) => trial,
-            Err(why) => return done(Outcome::CannotRun(why.to_string()), false),
-        };
+        let trial = scenario.run();
         let finished = match pictures {
             true => {
                 let subject = scenario.subject(&trial.summary.policy);
@@ -270,7 +266,7 @@ impl Ready<'_> {
 }
 
 /// The name of a scenario's result. All that the result depends on has to be in it.
-fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules) -> Key {
+fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules, seed: u64) -> Key {
     let Scenario {
         machine: _,
         plain_machine: _,
@@ -288,12 +284,11 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules) -> Ke
         energy: _,
         outages,
         events,
-        seed,
         bsld_threshold,
         keep_power: _,
     } = scenario;
     let parts: [&dyn Debug; 9] =
-        [&stage, rules, policy, budget, guard, outages, events, seed, bsld_threshold];
+        [&stage, rules, policy, budget, guard, outages, events, &seed, bsld_threshold];
     cache.key(&parts)
 }
 

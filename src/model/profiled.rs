@@ -97,23 +97,6 @@ impl Profiled {
         Ok(model)
     }
 
-    /// Every application that has a profile of this machine, whoever will run it. Jobs are to be
-    /// [checked](Profiled::knows) when they come.
-    pub fn of_all(
-        machine: &Machine,
-        profiles: &[Profile],
-        beliefs: Beliefs,
-    ) -> Result<Self, ProfiledError> {
-        let tables: Vec<_> =
-            profiles.iter().map(|profile| table(machine, profile, &beliefs)).collect();
-        // A profile may be of another machine, but not all of them.
-        if !tables.iter().any(Result::is_ok) {
-            return Err(tables.into_iter().find_map(Result::err).unwrap_or(ProfiledError::None));
-        }
-        let tables = tables.into_iter().map(Result::ok).collect();
-        Ok(Profiled::of_tables(machine, tables, beliefs))
-    }
-
     fn of_tables(machine: &Machine, tables: Vec<Option<Table>>, beliefs: Beliefs) -> Self {
         let least = tables
             .iter()
@@ -128,7 +111,7 @@ impl Profiled {
 
     /// Whether a job can be asked about: its application has a profile, with rows on numbers of nodes
     /// that it can run on.
-    pub fn knows(&self, job: &Job) -> Result<(), ProfiledError> {
+    fn knows(&self, job: &Job) -> Result<(), ProfiledError> {
         let Some(application) = job.application.map(|application| application.0.get()) else {
             return Err(ProfiledError::NoApplication { job: job.number });
         };
@@ -142,30 +125,6 @@ impl Profiled {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether another table, which is to be the truth, has every configuration that this one has;
-    /// `profiles` are those both were made from.
-    pub fn check_truth(&self, truth: &Profiled, profiles: &[Profile]) -> Result<(), ProfiledError> {
-        for ((believed, truth), profile) in self.tables.iter().zip(&truth.tables).zip(profiles) {
-            let (Some(believed), Some(truth)) = (believed, truth) else { continue };
-            let unknown = believed.rows.iter().find(|row| truth.row(&row.configuration).is_none());
-            if let Some(Row { configuration, .. }) = unknown {
-                let application = profile.application.clone();
-                let configuration = *configuration;
-                return Err(ProfiledError::NoTruth { application, configuration });
-            }
-        }
-        Ok(())
-    }
-
-    /// The least that any job of this workload could draw, and the application that does.
-    pub fn least_power(&self, jobs: &[Job]) -> Option<(Watts, u32)> {
-        let least = |job: &Job| {
-            let application = job.application.map_or(1, |application| application.0.get());
-            (self.thriftiest(JobId(0), job).point.power, application)
-        };
-        jobs.iter().map(least).min()
     }
 
     /// The table of a job's application; every job has one, or there would be no model.

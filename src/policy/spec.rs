@@ -5,14 +5,8 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::heterogeneity::Site;
-use crate::job::Job;
-use crate::machine::Machine;
-use crate::model::pass::Application;
-use crate::model::{
-    Dvfs, Elastic, Feed, Heterogeneous, Knowledge, Model, Oversized, Rigid, Varied,
-};
+use crate::model::{Heterogeneous, Model, Oversized};
 use crate::policy::own;
-use crate::policy::parm::Flexibility;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
     Conservative, Easy, EasyPower, Fcfs, Gangs, Own, Parm, ParmSpec, PbGuided, PbGuidedSpec,
@@ -78,20 +72,6 @@ impl Default for Setting<'_> {
     fn default() -> Self {
         Setting { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0, site: None }
     }
-}
-
-/// What a policy has to be told of jobs before it can run, and was not.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum ModelError {
-    /// It picks configurations from profiles.
-    #[error(
-        "{0} picks the configuration of a job from the profile of its application, and no profiles \
-         were given"
-    )]
-    NoProfiles(PolicySpec),
-    /// It maps tasks to machines.
-    #[error("{0} maps tasks to machines of several types, and no tables of them were given")]
-    NoTables(PolicySpec),
 }
 
 /// Why text does not name a policy.
@@ -175,45 +155,6 @@ impl PolicySpec {
                 None => Box::new(Gangs::new(*spec)),
             },
         }
-    }
-
-    /// How jobs run in the experiments of the policy's paper, on this machine, as far as that needs nothing
-    /// else: a world of its own. What is random about it starts at the seed. Policies that chose among
-    /// profiles or mapped tasks to machines have none without those.
-    pub fn model(
-        &self,
-        machine: &Machine,
-        jobs: &[Job],
-        seed: u64,
-    ) -> Result<Box<dyn Model>, ModelError> {
-        Ok(match *self {
-            PolicySpec::Rmap(_) => return Err(ModelError::NoProfiles(*self)),
-            PolicySpec::Utility(_) => return Err(ModelError::NoTables(*self)),
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
-                Box::new(Rigid::on(machine))
-            }
-            PolicySpec::EasyPower(oversized) => {
-                Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
-            }
-            PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
-            PolicySpec::Own(_) => {
-                Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
-            }
-            PolicySpec::PbGuided(spec) => {
-                Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
-            }
-            PolicySpec::Parm(spec) => {
-                let feed = Feed::of(machine, spec.levels);
-                let model = Elastic::new(machine, feed, &Application::ALL, jobs, seed);
-                match spec.flexibility {
-                    Flexibility::None => Box::new(model.as_asked()),
-                    Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
-                }
-            }
-            PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
-                Box::new(Varied::on(machine, jobs, seed))
-            }
-        })
     }
 
     /// How tasks run on the machines of several types that they come with, under a policy that maps tasks to

@@ -42,6 +42,7 @@ mod tests {
     use super::*;
     use crate::budget::BudgetSpec;
     use crate::machine::Machine;
+    use crate::reproduce::papers;
     use crate::scenario::Scenario;
     use crate::workload::demo::demo;
 
@@ -53,9 +54,11 @@ mod tests {
         let mut workload = demo();
         workload.slice(0..400);
         let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
-        let new = Scenario::new(&machine, &workload, "parm".parse().unwrap());
+        let policy = "parm".parse().unwrap();
+        let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, &workload, policy, model.as_ref());
         let scenario = Scenario { budget, ..new };
-        let run = scenario.simulate(&mut |_| {}).unwrap().run;
+        let run = scenario.simulate(&mut |_| {}).run;
         let mut csv = Vec::new();
         write_changes(&mut csv, &scenario.subject("parm"), &run).unwrap();
         let text = String::from_utf8(csv).unwrap();

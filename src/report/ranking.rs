@@ -46,6 +46,7 @@ pub(super) fn comparable(summaries: &[&Summary]) -> Vec<bool> {
 mod tests {
     use super::*;
     use crate::machine::Machine;
+    use crate::model::Rigid;
     use crate::scenario::Scenario;
     use crate::workload::demo::demo;
 
@@ -54,8 +55,9 @@ mod tests {
         let machine = Machine::of_processors(256).unwrap();
         let mut workload = demo();
         workload.slice(0..10);
-        let scenario = Scenario::new(&machine, &workload, "easy".parse().unwrap());
-        let plain = scenario.run().unwrap().summary;
+        let model = Rigid::on(&machine);
+        let scenario = Scenario::new(&machine, &workload, "easy".parse().unwrap(), &model);
+        let plain = scenario.run().summary;
         let with = |completed, mean_turnaround_s| Summary {
             completed,
             mean_turnaround_s,

@@ -39,6 +39,7 @@ mod tests {
     use super::*;
     use crate::budget::BudgetSpec;
     use crate::machine::Machine;
+    use crate::reproduce::papers;
     use crate::scenario::Scenario;
     use crate::workload::demo::demo;
     use crate::workload::swf::BadRecords;
@@ -49,9 +50,11 @@ mod tests {
     fn requests_are_what_users_asked_for() {
         let (machine, workload) = (Machine::of_processors(256).unwrap(), demo());
         let budget = "50%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
-        let new = Scenario::new(&machine, &workload, "pb-guided".parse().unwrap());
+        let policy = "pb-guided".parse().unwrap();
+        let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, &workload, policy, model.as_ref());
         let scenario = Scenario { budget, ..new };
-        let run = scenario.simulate(&mut |_| {}).unwrap().run;
+        let run = scenario.simulate(&mut |_| {}).run;
         let mut log = Vec::new();
         write_schedule(&mut log, &scenario.subject("pb-guided"), &run).unwrap();
         let rows = swf::records(&log, "schedule.swf", BadRecords::Stop).map(Result::unwrap);

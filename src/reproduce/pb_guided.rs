@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use crate::budget::Budget;
 use crate::machine::{Machine, MachineError};
 use crate::metrics::Summary;
-use crate::model::{Knowledge, Oversized};
+use crate::model::{Dvfs, Knowledge, Oversized, Rigid};
+use crate::policy::PolicySpec;
 use crate::policy::pb_guided::{BsldLower, PbGuidedSpec};
-use crate::policy::{ModelError, PolicySpec};
 use crate::reproduce::{Finding, Reproduction};
 use crate::scenario::Scenario;
 use crate::sim::Run;
@@ -200,9 +200,6 @@ pub enum ReproduceError {
     /// A machine cannot be made.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// A policy lacks its model.
-    #[error(transparent)]
-    Model(#[from] ModelError),
     /// A stand-in cannot be made.
     #[error(transparent)]
     Lublin(#[from] LublinError),
@@ -365,15 +362,18 @@ impl<'p> Experiments<'p> {
         let larger = ENLARGEMENTS.map(|percent| machine.enlarged(Share::percent(percent)));
         let larger = larger.into_iter().collect::<Result<Vec<Machine>, _>>()?;
         let limit = BUDGET.of(machine.max_power());
-        let plain = Scenario { seed, ..Scenario::new(&machine, workload, PolicySpec::Easy) };
-        let easy = Scenario { keep_power: true, ..plain.clone() }.run()?;
+        let jobs = workload.jobs();
+        let rigid = Rigid::on(&machine);
+        let plain = Scenario::new(&machine, workload, PolicySpec::Easy, &rigid);
+        let easy = Scenario { keep_power: true, ..plain.clone() }.run();
         let over_budget = 100.0 * share_of_time_above(limit, &easy.run);
-        let limited = |machine, policy| {
+        let limited = |machine, policy, beta| {
             let budget = Budget::constant(limit);
-            let trial = Scenario { machine, budget, policy, ..plain.clone() }.run()?;
-            Ok::<Summary, ModelError>(trial.summary)
+            let model = &Dvfs::new(machine, jobs, beta, Oversized::Slow, seed);
+            Scenario { machine, budget, policy, model, ..plain.clone() }.run().summary
         };
-        let baseline = limited(&machine, PolicySpec::EasyPower(Oversized::Slow))?;
+        let baseline = PolicySpec::EasyPower(Oversized::Slow);
+        let baseline = limited(&machine, baseline, Knowledge::Unknown);
         let mut guided = Vec::new();
         for (percent, machine) in ENLARGEMENTS.into_iter().zip(&larger) {
             for beta in [Knowledge::Unknown, Knowledge::Known] {
@@ -381,7 +381,7 @@ impl<'p> Experiments<'p> {
                 let bsld_lower = easy.summary.mean_bsld.map_or(BsldLower::Auto, BsldLower::Fixed);
                 let spec = PbGuidedSpec { beta, bsld_lower, ..Default::default() };
                 let policy = PolicySpec::PbGuided(spec);
-                guided.push((percent, beta, limited(machine, policy)?));
+                guided.push((percent, beta, limited(machine, policy, beta)));
             }
         }
         Ok(Experiments { published, name, easy: easy.summary, over_budget, baseline, guided })

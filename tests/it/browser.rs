@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use busbar::budget::BudgetSpec;
 use busbar::machine::Machine;
+use busbar::policy::PolicySpec;
 use busbar::report::digest::Digest;
 use busbar::report::html::page;
+use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::workload::demo::demo;
 use busbar::workload::{Given, Source, Workload};
@@ -22,9 +24,11 @@ fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> 
     let machine = Machine::of_processors(nodes).unwrap();
     let limit = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let digest = |policy: &&str| {
-        let new = Scenario::new(&machine, workload, policy.parse().unwrap());
+        let spec: PolicySpec = policy.parse().unwrap();
+        let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).unwrap().run;
+        let run = scenario.simulate(&mut |_| {}).run;
         let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };

@@ -5,6 +5,7 @@ use busbar::machine::Machine;
 use busbar::model::{Beta, Dvfs, Knowledge, Model, Oversized};
 use busbar::policy::pb_guided::Bounds;
 use busbar::policy::{EasyPower, PbGuided, Policy};
+use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::sim::{Events, Outage, Outages, Simulation};
 use busbar::units::{Instant, JobId, NodeId, Share, Span, Watts};
@@ -187,13 +188,14 @@ fn a_job_that_comes_back_too_large_is_accounted_for() {
     for (policy, completed, rejected) in
         [("easy-power", 1, 0), ("easy-power(oversized=reject)", 0, 1), ("pb-guided", 1, 0)]
     {
+        let spec = policy.parse().unwrap();
+        let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
         let summary = Scenario {
             budget: Budget::from_steps(steps.clone()).unwrap(),
             outages: outages.clone(),
-            ..Scenario::new(&machine, &workload, policy.parse().unwrap())
+            ..Scenario::new(&machine, &workload, spec, model.as_ref())
         }
         .run()
-        .unwrap()
         .summary;
         assert_eq!((summary.completed, summary.rejected), (completed, rejected), "{policy}");
     }
@@ -209,8 +211,10 @@ fn a_short_peak_of_the_budget_is_of_no_use_to_a_long_job() {
     let steps = vec![limit(0, 120), limit(1000, 200), limit(1010, 120)];
     let budget = Budget::from_steps(steps).unwrap();
     for policy in ["easy-power", "pb-guided"] {
-        let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-        let trial = Scenario { budget: budget.clone(), ..scenario }.run().unwrap();
+        let spec = policy.parse().unwrap();
+        let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+        let scenario = Scenario::new(&machine, &workload, spec, model.as_ref());
+        let trial = Scenario { budget: budget.clone(), ..scenario }.run();
         assert_eq!(trial.run.records[0].start, Instant::ZERO, "{policy}");
         assert_eq!(trial.summary.oversized, 1, "{policy}");
     }

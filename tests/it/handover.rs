@@ -9,7 +9,8 @@ use std::num::NonZeroU32;
 
 use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job, NodeRange, Terms};
-use busbar::machine::Machine;
+use busbar::live::decider::Decider;
+use busbar::machine::{Details, Machine};
 use busbar::model::elastic::Kind;
 use busbar::model::pass::Application;
 use busbar::model::{
@@ -19,6 +20,7 @@ use busbar::policy::PolicySpec;
 use busbar::policy::parm::Flexibility;
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::units::{Instant, JobId, Span, Watts};
+use busbar::world::Repertoire;
 use proptest::prelude::*;
 
 use crate::agreement::cases;
@@ -46,8 +48,10 @@ struct Story {
 }
 
 impl Story {
-    fn machine(&self) -> Machine {
-        Machine::of_processors(self.nodes).unwrap()
+    fn machine(&self, policy: &PolicySpec) -> Machine {
+        let machine = Machine::of_processors(self.nodes).unwrap();
+        let machine = Machine { details: Details::ideal(), ..machine };
+        repertoire(policy).filled_in(&machine).unwrap()
     }
 
     fn jobs(&self) -> Vec<(Job, Span)> {
@@ -79,10 +83,12 @@ impl Story {
 
     /// Runs it, handed over or not.
     fn run(&self, policy: &PolicySpec, hands_over: bool) -> Told {
-        let machine = self.machine();
-        let models = |jobs: &[Job]| match self.learns {
-            true => learned(policy, &machine, jobs),
-            false => model(policy, &machine, jobs),
+        let machine = self.machine(policy);
+        let decider =
+            self.learns.then(|| Decider::new(&machine, repertoire(policy), *policy).unwrap());
+        let models = |jobs: &[Job]| match &decider {
+            Some(decider) => learned(decider, jobs),
+            None => model(policy, &machine, jobs),
         };
         let mut world = World::new(policy, &machine, self.budget(&machine), &models, self.jobs());
         world.overstay = self.overstay;
@@ -104,18 +110,20 @@ impl Story {
     }
 }
 
-/// A model that knew nobody when it was made and learned of everybody.
-fn learned(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model> {
-    let mut model: Box<dyn Model> = match policy {
-        PolicySpec::Rmap(_) => {
-            Box::new(Profiled::of_all(machine, &profiles(), Beliefs::default()).unwrap())
-        }
-        policy => policy.model(machine, &[], 1).unwrap(),
-    };
+/// What a daemon believes: of nobody when it begins, and then of everybody who comes.
+fn learned(decider: &Decider, jobs: &[Job]) -> Box<dyn Model> {
+    let mut model = decider.model();
     for (id, job) in (0..).map(JobId).zip(jobs) {
         model.learn(id, job);
     }
     model
+}
+
+fn repertoire(policy: &PolicySpec) -> Repertoire {
+    match policy {
+        PolicySpec::Rmap(_) => Repertoire::of(&profiles()),
+        _ => Repertoire::BuiltIn,
+    }
 }
 
 /// How jobs run, from nothing but what is known of each of them: their places in the list change.
@@ -168,7 +176,7 @@ fn profiles() -> Vec<Profile> {
     vec![profile("A", 10_000), profile("B", 300_000)]
 }
 
-/// The policies, some of them in several ways. Utility takes tasks, which live machines have not.
+/// The policies, some of them in several ways.
 fn policies() -> impl Strategy<Value = PolicySpec> {
     let texts = [
         "fcfs",
@@ -187,6 +195,7 @@ fn policies() -> impl Strategy<Value = PolicySpec> {
         "ppartition(queues=2/6, dispatch=stop)",
         "uniform",
         "uniform(cap=tdp)",
+        "utility",
     ];
     let parsed: Vec<PolicySpec> = texts.iter().map(|text| text.parse().unwrap()).collect();
     prop::sample::select(parsed)

@@ -528,12 +528,10 @@ fn under_predicted_power_is_what_the_guard_is_for() {
             let spec = RmapSpec { guard: Share::percent(guard), ..RmapSpec::of(rule) };
             let run = Scenario {
                 budget: Budget::constant(Watts::from_watts(1000)),
-                model: Some(&believed),
                 truth: Some(&truth),
-                ..Scenario::new(&machine, &workload, PolicySpec::Rmap(spec))
+                ..Scenario::new(&machine, &workload, PolicySpec::Rmap(spec), &believed)
             }
             .run()
-            .unwrap()
             .run;
             let first = run.records.iter().filter(|record| record.start == Instant::ZERO);
             assert_eq!(first.count(), at_once, "{spec:?}");

@@ -10,6 +10,7 @@ use busbar::model::{Beliefs, Profiled};
 use busbar::policy::{PolicySpec, RmapSpec};
 use busbar::profile::Row;
 use busbar::profile::cab::{self, Preset};
+use busbar::reproduce::papers;
 use busbar::reproduce::pb_guided::{Options, ReproduceError, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::State;
@@ -65,7 +66,8 @@ fn every_record_is_accounted_for() {
             ["fcfs", "easy", "conservative", "easy-power", "pb-guided"].contains(&policy.name())
         };
         for policy in PolicySpec::all().into_iter().filter(is_quick) {
-            let run = Scenario::new(&machine, &log.workload, policy).run().unwrap().run;
+            let model = papers::model(&policy, &machine, log.workload.jobs(), 1).unwrap();
+            let run = Scenario::new(&machine, &log.workload, policy, model.as_ref()).run().run;
             let count = |wanted: fn(&State) -> bool| {
                 run.records.iter().filter(|record| wanted(&record.state)).count() as u64
             };
@@ -105,11 +107,10 @@ fn moldable_jobs_run_as_their_profiles_say() {
         let limit = Share::percent(80).of(machine.max_power());
         for policy in RmapSpec::ALL.map(PolicySpec::Rmap) {
             let scenario = Scenario {
-                model: Some(&model),
                 budget: Budget::constant(limit),
-                ..Scenario::new(&machine, &workload, policy)
+                ..Scenario::new(&machine, &workload, policy, &model)
             };
-            let run = scenario.run().unwrap().run;
+            let run = scenario.run().run;
             let place = format!("{policy} on {}", path.display());
             assert_eq!(run.violations, 0, "{place}");
             assert!(run.peak <= limit, "{place}");
@@ -141,8 +142,10 @@ fn malleable_jobs_stay_within_the_budget() {
         let limit = Share::percent(80).of(machine.max_power());
         for policy in ["parm(flex=none)", "parm(flex=moldable)", "parm"] {
             let budget = Budget::constant(limit);
-            let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-            let trial = Scenario { budget, ..scenario }.run().unwrap();
+            let spec = policy.parse().unwrap();
+            let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+            let scenario = Scenario::new(&machine, &workload, spec, model.as_ref());
+            let trial = Scenario { budget, ..scenario }.run();
             let summary = &trial.summary;
             let place = format!("{policy} on {}", path.display());
             assert_eq!(summary.completed + summary.rejected, summary.jobs, "{place}");
@@ -166,8 +169,10 @@ fn processors_with_caps_of_their_own_stay_within_the_budget() {
         let limit = Share::percent(70).of(machine.max_power());
         for policy in ["ppartition", "ppartition(sharing=paper, fewest=0%)", "uniform(cap=75W)"] {
             let budget = Budget::constant(limit);
-            let scenario = Scenario::new(&machine, &workload, policy.parse().unwrap());
-            let trial = Scenario { budget, ..scenario }.run().unwrap();
+            let spec = policy.parse().unwrap();
+            let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+            let scenario = Scenario::new(&machine, &workload, spec, model.as_ref());
+            let trial = Scenario { budget, ..scenario }.run();
             let summary = &trial.summary;
             let place = format!("{policy} on {}", path.display());
             let over = summary.completed + summary.rejected + summary.dropped;
@@ -188,13 +193,14 @@ fn power_stays_within_the_budget() {
         let machine = Machine::of_processors(workload.processors().unwrap()).unwrap();
         let limit = Share::percent(80).of(machine.max_power());
         for policy in ["easy-power", "pb-guided", "pb-guided(beta=known)"] {
+            let spec = policy.parse().unwrap();
+            let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
             let trial = Scenario {
                 budget: Budget::constant(limit),
                 keep_power: true,
-                ..Scenario::new(&machine, &workload, policy.parse().unwrap())
+                ..Scenario::new(&machine, &workload, spec, model.as_ref())
             }
-            .run()
-            .unwrap();
+            .run();
             let whom = format!("{policy} on {}", path.display());
             assert!(trial.run.power.iter().all(|sample| sample.power <= limit), "{whom}");
             assert!(trial.run.peak <= limit, "{whom}");

@@ -1,7 +1,6 @@
 //! Why profiles cannot be used.
 
 use crate::job::NodeRange;
-use crate::profile::Configuration;
 use crate::units::Watts;
 
 /// Why profiles cannot be used for a workload.
@@ -75,16 +74,5 @@ pub enum ProfiledError {
         application: u32,
         /// The nodes it can run on.
         range: NodeRange,
-    },
-    /// What is believed of a configuration cannot be held against what is true.
-    #[error(
-        "nobody knows what is true of '{application}' on {configuration}, which is believed to be \
-         possible; measure it, or do not believe in it"
-    )]
-    NoTruth {
-        /// Which application.
-        application: String,
-        /// Which configuration.
-        configuration: Configuration,
     },
 }

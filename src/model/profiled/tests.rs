@@ -27,41 +27,31 @@ fn job(application: u32, range: Option<&str>) -> Job {
     }
 }
 
-fn model() -> Profiled {
+fn model(profiles: &[Profile], jobs: &[Job]) -> Result<Profiled, ProfiledError> {
     let machine = Machine::of_processors(8).unwrap();
-    let profiles = [profile(&[1, 2, 4, 8]), profile(&[16])];
-    Profiled::of_all(&machine, &profiles, Beliefs::default()).unwrap()
+    Profiled::new(&machine, profiles, jobs, Beliefs::default())
 }
 
 #[test]
 fn jobs_are_checked_at_the_door() {
-    let model = model();
-    assert_eq!(model.knows(&job(1, None)), Ok(()));
-    assert_eq!(model.knows(&job(1, Some("3-5"))), Ok(()));
-    assert_eq!(model.knows(&job(0, None)), Err(ProfiledError::NoApplication { job: 7 }));
-    for application in [2, 3] {
-        // The second is of a larger machine.
-        let unknown = ProfiledError::Unknown { job: 7, application, profiles: 1 };
-        assert_eq!(model.knows(&job(application, None)), Err(unknown));
-    }
+    let profiles = [profile(&[1, 2, 4, 8]), profile(&[16])];
+    let wrong = |job: Job| model(&profiles, &[job]).unwrap_err();
+    assert!(model(&profiles, &[job(1, None), job(1, Some("3-5"))]).is_ok());
+    assert_eq!(wrong(job(0, None)), ProfiledError::NoApplication { job: 7 });
+    let unknown = ProfiledError::Unknown { job: 7, application: 3, profiles: 2 };
+    assert_eq!(wrong(job(3, None)), unknown);
+    assert_eq!(wrong(job(2, None)), ProfiledError::Empty("A".to_owned()), "a larger machine's");
     let range = "5-7".parse().unwrap();
-    let nothing = ProfiledError::Range { job: 7, application: 1, range };
-    assert_eq!(model.knows(&job(1, Some("5-7"))), Err(nothing.clone()));
-    let machine = Machine::of_processors(8).unwrap();
-    let all = |profiles: &[Profile]| Profiled::of_all(&machine, profiles, Beliefs::default());
-    assert_eq!(all(&[]).unwrap_err(), ProfiledError::None);
-    assert_eq!(all(&[profile(&[16])]).unwrap_err(), ProfiledError::Empty("A".to_owned()));
-    let profiles = [profile(&[1, 2, 4, 8])];
-    let listed = Profiled::new(&machine, &profiles, &[job(1, Some("5-7"))], Beliefs::default());
-    assert_eq!(listed.unwrap_err(), nothing);
+    assert_eq!(wrong(job(1, Some("5-7"))), ProfiledError::Range { job: 7, application: 1, range });
+    assert_eq!(model(&[], &[]).unwrap_err(), ProfiledError::None);
 }
 
 /// Of 1, 2, 4 and 8 nodes a job that can run on 2 to 5 is offered 2 and 4.
 #[test]
 fn a_range_leaves_what_is_in_it() {
-    let (id, mut model) = (JobId(0), model());
+    let id = JobId(0);
     let (free, bound) = (job(1, None), job(1, Some("2-5")));
-    model.learn(id, &bound);
+    let model = model(&[profile(&[1, 2, 4, 8])], &[free, bound]).unwrap();
     let nodes = |job: &Job| {
         let mut nodes: Vec<u32> = model.menu(id, job).iter().map(|point| point.nodes).collect();
         nodes.sort_unstable();

@@ -5,6 +5,7 @@ use crate::budget::{Budget, BudgetSpec};
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::Easy;
+use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::sim::Simulation;
 use crate::units::Span;
@@ -66,9 +67,10 @@ fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     workload.slice(0..jobs);
     let budget = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let policy = policy.parse().unwrap();
-    let scenario =
-        Scenario { budget, keep_power: true, ..Scenario::new(&machine, &workload, policy) };
-    let run = scenario.simulate(&mut |_| {}).unwrap().run;
+    let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+    let new = Scenario::new(&machine, &workload, policy, model.as_ref());
+    let scenario = Scenario { budget, keep_power: true, ..new };
+    let run = scenario.simulate(&mut |_| {}).run;
     let name = policy.to_string();
     (Digest::of(&scenario.subject(&name), &run, &scenario.summary(&run)), run)
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
+use crate::policy::PolicySpec;
+use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::workload::Workload;
 use crate::workload::demo::demo;
@@ -11,9 +13,11 @@ fn digests(workload: &Workload, policies: &[&str], budget: &str) -> Vec<Digest> 
     let machine = Machine::of_processors(256).unwrap();
     let limit = budget.parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     let digest = |policy: &&str| {
-        let new = Scenario::new(&machine, workload, policy.parse().unwrap());
+        let spec: PolicySpec = policy.parse().unwrap();
+        let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).unwrap().run;
+        let run = scenario.simulate(&mut |_| {}).run;
         let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };

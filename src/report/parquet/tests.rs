@@ -8,6 +8,7 @@ use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
 use crate::report::{write_caps, write_changes, write_jobs, write_power};
+use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::workload::demo::demo;
 
@@ -53,9 +54,11 @@ fn caps_are_the_same_too() {
     workload.slice(0..100);
     let machine = Machine::catalyst(64, 1).unwrap();
     let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
-    let new = Scenario::new(&machine, &workload, "ppartition".parse().unwrap());
+    let policy = "ppartition".parse().unwrap();
+    let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+    let new = Scenario::new(&machine, &workload, policy, model.as_ref());
     let scenario = Scenario { budget, keep_power: true, ..new };
-    let run = scenario.simulate(&mut |_| {}).unwrap().run;
+    let run = scenario.simulate(&mut |_| {}).run;
     assert!(!run.cappings.is_empty());
     let subject = scenario.subject("ppartition");
     let mut csv = Vec::new();
@@ -71,9 +74,11 @@ fn parquet_has_what_csv_has() {
     workload.slice(0..400);
     let budget = "60%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
     for policy in ["easy", "pb-guided", "parm"] {
-        let new = Scenario::new(&machine, &workload, policy.parse().unwrap());
+        let spec = policy.parse().unwrap();
+        let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+        let new = Scenario::new(&machine, &workload, spec, model.as_ref());
         let scenario = Scenario { budget: budget.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).unwrap().run;
+        let run = scenario.simulate(&mut |_| {}).run;
         let subject = scenario.subject(policy);
         let mut csv = [const { Vec::new() }; 3];
         write_jobs(&mut csv[0], &subject, &run).unwrap();

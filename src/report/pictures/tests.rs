@@ -3,6 +3,7 @@
 use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
+use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::workload::Workload;
 use crate::workload::demo::demo;
@@ -10,9 +11,11 @@ use crate::workload::demo::demo;
 fn digest(workload: &Workload, policy: &str, keep_power: bool) -> Digest {
     let machine = Machine::of_processors(256).unwrap();
     let budget = "80%".parse::<BudgetSpec>().unwrap().resolve(&machine).unwrap();
-    let new = Scenario::new(&machine, workload, policy.parse().unwrap());
+    let spec = policy.parse().unwrap();
+    let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
+    let new = Scenario::new(&machine, workload, spec, model.as_ref());
     let scenario = Scenario { budget, keep_power, ..new };
-    let run = scenario.simulate(&mut |_| {}).unwrap().run;
+    let run = scenario.simulate(&mut |_| {}).run;
     Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run))
 }
 

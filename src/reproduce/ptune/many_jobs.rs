@@ -168,13 +168,12 @@ pub(super) fn field(
             for scheme in SCHEMES {
                 let policy = scheme.policy(rule, seed);
                 let scenario = Scenario {
-                    model: Some(&varied),
                     budget: Budget::constant(Watts::from_watts(1000 * kilowatts)),
                     events: Events::Each,
                     keep_power: true,
-                    ..Scenario::new(&machine, &workload, policy)
+                    ..Scenario::new(&machine, &workload, policy, &varied)
                 };
-                let run = scenario.run().expect("the model is given").run;
+                let run = scenario.run().run;
                 let standing = standing(&run);
                 let asked = standing.keys().map(|job| workload.jobs()[job.index()].nodes).sum();
                 let granted = standing.values().map(|caps| caps.count()).sum();

@@ -211,13 +211,13 @@ impl Trial<'_> {
             | Contender::Unbounded
             | Contender::Guarded => &self.predicted,
         };
+        let policy = PolicySpec::Rmap(contender.policy());
         let scenario = Scenario {
-            model: Some(believed),
             truth: Some(&self.measured),
             budget: Budget::constant(Watts::from_watts(bound)),
-            ..Scenario::new(self.machine, self.workload, PolicySpec::Rmap(contender.policy()))
+            ..Scenario::new(self.machine, self.workload, policy, believed)
         };
-        scenario.simulate(&mut |_| {}).expect("the model is given").run
+        scenario.simulate(&mut |_| {}).run
     }
 
     fn turnarounds(&self, run: &Run) -> Vec<Span> {

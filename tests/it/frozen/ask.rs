@@ -16,6 +16,7 @@ use busbar::model::{
     Outcome, Oversized, Profiled, Rigid, Rung, Varied, Way,
 };
 use busbar::policy::{DropReason, PolicySpec};
+use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::sim::State;
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
@@ -327,30 +328,28 @@ fn state(state: State) -> &'static str {
 
 /// Runs a policy.
 pub(super) fn ask_run(setup: &Setup) -> Ran {
-    let policy = setup.policy.parse().unwrap();
-    let models = match &setup.ground {
-        Ground::Given(world) => Some(models(&setup.machine, world, setup.workload.jobs())),
-        Ground::Own | Ground::Site(_) => None,
+    let policy: PolicySpec = setup.policy.parse().unwrap();
+    let jobs = setup.workload.jobs();
+    let (model, truth) = match &setup.ground {
+        Ground::Given(world) => models(&setup.machine, world, jobs),
+        Ground::Own => (papers::model(&policy, &setup.machine, jobs, setup.seed).unwrap(), None),
+        Ground::Site(site) => (policy.on_site(site).unwrap(), None),
     };
     let site = match &setup.ground {
         Ground::Site(site) => Some(site),
         Ground::Own | Ground::Given(_) => None,
     };
-    let model = models.as_ref().map(|models| models.0.as_ref());
-    let truth = models.as_ref().and_then(|models| models.1.as_deref());
     let scenario = Scenario {
         plain_machine: setup.plain_machine.as_ref().unwrap_or(&setup.machine),
-        model,
-        truth: truth.or(model),
+        truth: truth.as_deref(),
         budget: setup.budget.clone(),
         site,
         energy: setup.energy,
         events: setup.events,
-        seed: setup.seed,
         keep_power: true,
-        ..Scenario::new(&setup.machine, &setup.workload, policy)
+        ..Scenario::new(&setup.machine, &setup.workload, policy, model.as_ref())
     };
-    let run = scenario.simulate(&mut |_| {}).unwrap().run;
+    let run = scenario.simulate(&mut |_| {}).run;
     assert_eq!(run.violations, 0, "{}: {:?}", setup.name, run.first_violations);
     let at = |instant: Instant| (instant != Instant::NEVER).then_some(instant.millis());
     let fates = run.records.iter().map(|record| Fate {
