@@ -130,7 +130,7 @@ struct Open {
 
 impl Assignment {
     /// No job is known yet. One that comes says by its number which of so many applications it runs, from 1 on,
-    /// or runs the one in the place `unknown`.
+    /// or runs the one in the place `unknown`. If it can run on one number of nodes alone, it is rigid.
     pub fn open(count: usize, unknown: usize) -> Self {
         let (count, unknown) = (count as u16, unknown as u16);
         Assignment { open: Some(Open { count, unknown }), ..Assignment::default() }
@@ -145,6 +145,11 @@ impl Assignment {
             let place = job.application.map(|number| number.0.get() - 1);
             let known = place.filter(|place| *place < u32::from(count));
             self.applications[id.index()] = known.map_or(unknown, |place| place as u16);
+            self.shapes.resize(self.applications.len(), Shape::default());
+            self.shapes[id.index()] = match job.terms.nodes {
+                Some(range) if range.fewest() == range.most() => Shape::Rigid,
+                _ => Shape::Malleable,
+            };
         }
         self.application(id)
     }
