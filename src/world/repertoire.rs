@@ -298,3 +298,97 @@ fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuit
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::cab::{self, Preset};
+    use crate::profile::{Origin, Row};
+    use crate::units::Span;
+
+    /// A node of two cores under 40 W and 60 W, which draws 5 W less.
+    fn profile() -> Profile {
+        let row = |cap: u32| Row {
+            configuration: Configuration { nodes: 1, cores: 2, cap: Watts::from_watts(cap) },
+            time: Span::from_secs(6000 / cap),
+            power: Watts::from_watts(cap - 5),
+            origin: Origin::Measured,
+        };
+        Profile { application: "A".to_owned(), rows: vec![row(40), row(60)] }
+    }
+
+    fn machine() -> Machine {
+        Machine { processors_per_node: 2, ..Machine::of_processors(4).unwrap() }
+    }
+
+    fn details(machine: &Machine, profile: Profile) -> Result<Details, String> {
+        let filled = Repertoire::of(&[profile]).filled_in(machine);
+        filled.map(|machine| machine.details).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn caps_are_those_that_were_tried() {
+        let watts = Watts::from_watts;
+        // Where nobody says what a node draws, the highest cap is all of it.
+        let plain = details(&machine(), profile()).unwrap();
+        assert_eq!(plain.levels, Some(vec![watts(40), watts(60)]));
+        assert_eq!((plain.rest, plain.idle), (Some(Watts::ZERO), Some(watts(9))));
+        // What sockets cannot draw is beyond the reach of caps.
+        let said = Machine { node_power: watts(100), power_is_assumed: false, ..machine() };
+        let said = details(&said, profile()).unwrap();
+        assert_eq!((said.rest, said.idle), (Some(watts(40)), Some(watts(15))));
+        assert_eq!(said.levels, Some(vec![watts(40), watts(60)]));
+    }
+
+    #[test]
+    fn machines_that_do_not_suit_are_told() {
+        let error = |machine: &Machine, profile| details(machine, profile).unwrap_err();
+        let small = Machine { processors_per_node: 1, ..machine() };
+        assert!(error(&small, profile()).contains("rows with 2 cores a node"));
+        let weak =
+            Machine { node_power: Watts::from_watts(50), power_is_assumed: false, ..machine() };
+        let said = error(&weak, profile());
+        assert!(said.contains("rows under 60W a socket") && said.contains("50W"), "{said}");
+        let mut above = profile();
+        above.rows[0].power = Watts::from_watts(41);
+        let said = error(&machine(), above);
+        assert!(said.contains("1 node × 2 cores at 40W draw 41W"), "{said}");
+        let varied = Machine::catalyst(2, 1).unwrap();
+        assert!(error(&varied, profile()).contains("leave one of them out"));
+    }
+
+    /// Numbers are those of the database, also where some of them are free.
+    #[test]
+    fn jobs_run_what_they_name() {
+        use std::num::NonZeroU32;
+
+        use crate::job::ApplicationId;
+        use crate::units::Instant;
+
+        let nothing = Profile { rows: Vec::new(), ..profile() };
+        let other = Profile { application: "B".to_owned(), ..profile() };
+        let repertoire = Repertoire::of(&[profile(), nothing, other]);
+        assert_eq!(repertoire.names(&machine()), ["A", "B"]);
+        let job = |number| Job {
+            application: NonZeroU32::new(number).map(ApplicationId),
+            ..Job::new(1, Instant::ZERO, 1, Span::from_secs(1))
+        };
+        let assigned = repertoire.assigned(&machine(), &[1, 3, 1].map(job), None, 1);
+        let of = |place| assigned.application(JobId(place));
+        assert_eq!([of(0), of(1), of(2)], [0, 1, 0]);
+        let open = repertoire.open_world(&repertoire.filled_in(&machine()).unwrap()).unwrap();
+        let names: Vec<&str> = open.applications().iter().map(|each| each.name.as_str()).collect();
+        assert_eq!(names, ["A", "B", "unknown"]);
+        let mut learning = open.assigned().clone();
+        let learned = [0, 1, 2, 9].map(|number| learning.learn(JobId(number), &job(number)));
+        assert_eq!(learned, [2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn the_profiles_of_cab_suit_it() {
+        let profiles = cab::generate(Preset::Cab, 1);
+        let machine = Repertoire::of(&profiles).filled_in(&Machine::cab()).unwrap();
+        assert_eq!(machine.node().highest, Watts::from_watts(230));
+        assert_eq!(machine.details.idle, Some(Watts::from_milliwatts(34_500)));
+    }
+}
