@@ -4,91 +4,32 @@
 //! (nodes, cap, time, power); a **policy** picks from menus; every pick goes through one
 //! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
 //!
-//! A first simulation: the built-in workload under EASY backfilling, on a machine that may draw
-//! 80 % of what it could. How jobs run is a property of jobs and machine, the same for every policy.
+//! The program, and the library behind it: [`experiment`] compares policies, [`report`] shows what came of it, [`cli`]
+//! is the command line. What they work with is in crates of their own, which are here by their names, too:
 //!
-//! ```
-//! use busbar::budget::BudgetSpec;
-//! use busbar::machine::Machine;
-//! use busbar::policy::PolicySpec;
-//! use busbar::stage::{Ground, Rules, Stage};
-//! use busbar::workload::demo::demo;
-//! use busbar::world::Repertoire;
-//!
-//! let applications = Repertoire::BuiltIn;
-//! let machine = applications.filled_in(&Machine::of_processors(256)?)?;
-//! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
-//! let stage = Stage::new(machine, demo(), true);
-//! let ground = Ground::new(&stage.machine, &stage.workload, &applications, &Rules::default(), 1)?;
-//! let policy: PolicySpec = "easy".parse()?;
-//! let belief = ground.belief(&policy, &stage.machine, stage.workload.jobs())?;
-//! let summary = stage.on_ground(policy, budget, &ground, belief.as_ref()).run().summary;
-//!
-//! assert_eq!(summary.completed + summary.rejected, 2000);
-//! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);
-//! assert_eq!(summary.violations, 0);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Where things are
-//!
-//! | module | what it holds |
-//! |---|---|
-//! | [`units`] | time, power and energy as exact integers; identities |
-//! | [`utility`] | what tasks are worth, by when they are complete |
-//! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
-//! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
-//! | [`model`] | operating points, menus, how jobs respond |
-//! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
-//! | [`freedom`] | what may be done to a job |
-//! | [`queue`] | the waiting jobs, indexed |
-//! | [`ledger`], [`availability`] | what is held, and what will be free when |
-//! | [`policy`] | who runs next, and how: one file per policy, and your own |
-//! | [`dispatch`] | carries decisions out, or refuses them |
-//! | [`sim`] | the event loop |
-//! | [`workload`] | logs, generators, the demo |
-//! | [`profile`] | what applications were measured to take and draw, and predictions |
-//! | [`variation`] | processors of one model that are not alike |
-//! | [`metrics`], [`report`] | what came of it, in figures and files |
-//! | [`stage`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
-//! | [`experiment`] | policies × budgets × workloads × seeds, compared |
-//! | [`reproduce`] | the papers' experiments, with their numbers beside ours |
-//! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
-//! | [`cli`] | the command line |
+//! | crate | here | what it holds |
+//! |---|---|---|
+//! | `busbar-core` | [`policy`], [`world`], [`sim`] and the others | jobs, budgets, policies, the simulator |
+//! | `busbar-profiles` | [`profile`] | the database of what applications take and draw |
+//! | `busbar-papers` | [`reproduce`] | the papers' experiments, with their numbers beside ours |
+//! | `busbar-live` | [`live`] | the daemon |
 
-pub mod availability;
-pub mod belief;
-pub mod budget;
-pub mod call;
 pub mod cli;
-mod digits;
-pub mod dispatch;
 pub mod experiment;
-pub mod freedom;
-pub mod heterogeneity;
-pub mod job;
-pub mod ledger;
-#[cfg(feature = "live")]
-pub mod live;
-pub mod machine;
-pub mod metrics;
-mod mixing;
-pub mod model;
-mod parallel;
-pub mod policy;
-pub mod profile;
-pub mod queue;
 pub mod report;
-pub mod reproduce;
-mod rows;
-pub mod scenario;
-pub mod sim;
-pub mod solve;
-mod spelling;
-pub mod stage;
-mod text;
-pub mod units;
-pub mod utility;
-pub mod variation;
-pub mod workload;
-pub mod world;
+
+pub use busbar_core::{
+    availability, belief, budget, call, dispatch, freedom, heterogeneity, job, ledger, machine,
+    metrics, model, policy, queue, scenario, sim, solve, stage, units, utility, variation,
+    workload, world,
+};
+pub(crate) use busbar_core::{digits, mixing, parallel, rows, text};
+#[cfg(feature = "live")]
+pub use busbar_live as live;
+pub use busbar_papers as reproduce;
+
+/// What applications were measured to take and draw, predictions, and the database of both.
+pub mod profile {
+    pub use busbar_core::profile::*;
+    pub use busbar_profiles::*;
+}

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use serde::Serialize;
 
-#[cfg(feature = "live")]
 use crate::live::wire::{Refusal, RefusalKind};
+#[cfg(feature = "live")]
+use crate::profile::SqliteError;
 
 /// For whom errors are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +61,7 @@ struct Details {
 
 /// Says why a command failed, on standard error, and returns its exit code.
 pub(super) fn report(error: &anyhow::Error, audience: Audience) -> ExitCode {
-    let cannot =
-        error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<rusqlite::Error>());
+    let cannot = error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<SqliteError>());
     let exit_code = if cannot { 1 } else { 2 };
     say(
         audience,

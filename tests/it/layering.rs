@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each module with the modules it may use. What is not named here may not be used, and a module
-/// that is not named here may not exist.
+/// Each module of the core and of the program with the modules it may use. What is not named here may not be
+/// used, and a module that is not named here may not exist. What a crate may use, Cargo sees to.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("digits", &[]),
@@ -75,14 +75,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "workload",
         &["units", "text", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
     ),
-    ("profile", &["units", "text", "spelling", "rows"]),
-    (
-        "live",
-        &[
-            "units", "text", "rows", "spelling", "freedom", "job", "machine", "budget", "profile",
-            "model", "world", "ledger", "policy", "dispatch",
-        ],
-    ),
+    ("profile", &["units", "text", "rows"]),
     (
         "sim",
         &[
@@ -154,25 +147,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "reproduce",
-        &[
-            "units",
-            "parallel",
-            "job",
-            "machine",
-            "budget",
-            "profile",
-            "model",
-            "policy",
-            "sim",
-            "metrics",
-            "workload",
-            "scenario",
-            "variation",
-            "solve",
-        ],
-    ),
-    (
         "cli",
         &[
             "units",
@@ -214,6 +188,19 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// The source files in some folders, each with the folder.
+fn sources(folders: &[&str]) -> Vec<(PathBuf, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for folder in folders.iter().map(|folder| root.join(folder)) {
+        let mut files = Vec::new();
+        rust_files(&folder, &mut files);
+        all.extend(files.into_iter().map(|file| (folder.clone(), file)));
+    }
+    assert!(all.len() > 200, "the source is where it is expected");
+    all
+}
+
 /// The code of a file without its unit tests and comments, which may look anywhere.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
@@ -242,17 +229,16 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// A policy's name decides nothing outside of `policy`: only the papers' experiments know single ones.
 #[test]
 fn nobody_asks_which_policy_it_is() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    rust_files(&source, &mut files);
     let knows = |inside: &Path| {
         let first = inside.iter().next().unwrap().to_string_lossy().into_owned();
-        ["policy", "policy.rs", "reproduce", "reproduce.rs"].contains(&first.as_str())
+        ["policy", "policy.rs"].contains(&first.as_str())
             || inside == Path::new("cli/reproduce.rs")
             || inside.ends_with("tests.rs")
     };
     let mut looked_at = 0;
-    for path in files {
+    for (source, path) in
+        sources(&["crates/core/src", "crates/live/src", "crates/profiles/src", "src"])
+    {
         let inside = path.strip_prefix(&source).unwrap();
         if knows(inside) {
             continue;
@@ -260,7 +246,7 @@ fn nobody_asks_which_policy_it_is() {
         looked_at += 1;
         let code = code(&path);
         let variants = code.split("PolicySpec::").skip(1).filter_map(|rest| words(rest).next());
-        let imports = code.split("crate::policy::").skip(1);
+        let imports = code.split("::policy::").skip(1);
         let imported = imports.flat_map(|rest| words(rest.split(';').next().unwrap_or_default()));
         for word in variants.chain(imported) {
             let is_one = |name: &str| {
@@ -276,13 +262,9 @@ fn nobody_asks_which_policy_it_is() {
 
 #[test]
 fn no_module_looks_upward() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let may_use: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
-    let mut files = Vec::new();
-    rust_files(&source, &mut files);
-    assert!(files.len() > 20, "the source is where it is expected");
     let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in files {
+    for (source, path) in sources(&["crates/core/src", "src"]) {
         let inside = path.strip_prefix(&source).unwrap();
         let first = inside.iter().next().unwrap().to_string_lossy();
         let module = first.trim_end_matches(".rs");

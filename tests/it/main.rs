@@ -12,7 +12,6 @@ mod experiment;
 mod fairness;
 #[cfg(feature = "live")]
 mod faults;
-mod forecast;
 mod frozen;
 mod gangs;
 mod guided;

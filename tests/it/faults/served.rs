@@ -27,9 +27,12 @@ impl Served {
     pub(super) fn new(policy: &str, more: &str) -> Self {
         let served = Served { folder: tempfile::tempdir().unwrap(), daemon: None };
         let config = format!(
-            "state = \"state\"\nsocket = \"socket\"\nmachine = 8\nbudget = \"500W\"\n\
+            "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"500W\"\n\
              policy = \"{policy}\"\n{more}\n"
         );
+        // Idle nodes draw nothing, so that the lowest limits still feed somebody.
+        let machine = "nodes = 8\n[power]\nnode = \"100W\"\nidle = \"0W\"\nrest = \"0W\"\n";
+        fs::write(served.path("machine.toml"), machine).unwrap();
         fs::write(served.path("busbar.toml"), config).unwrap();
         served
     }

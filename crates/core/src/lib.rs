@@ -1,0 +1,91 @@
+//! The core of Busbar: jobs, power budgets, policies, and the simulator they are tried in.
+//!
+//! A **workload** is jobs in submit order; a **model** turns a job into a menu of operating points
+//! (nodes, cap, time, power); a **policy** picks from menus; every pick goes through one
+//! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
+//!
+//! A first simulation: the built-in workload under EASY backfilling, on a machine that may draw
+//! 80 % of what it could. How jobs run is a property of jobs and machine, the same for every policy.
+//!
+//! ```
+//! use busbar_core::budget::BudgetSpec;
+//! use busbar_core::machine::Machine;
+//! use busbar_core::policy::PolicySpec;
+//! use busbar_core::stage::{Ground, Rules, Stage};
+//! use busbar_core::workload::demo::demo;
+//! use busbar_core::world::Repertoire;
+//!
+//! let applications = Repertoire::BuiltIn;
+//! let machine = applications.filled_in(&Machine::of_processors(256)?)?;
+//! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
+//! let stage = Stage::new(machine, demo(), true);
+//! let ground = Ground::new(&stage.machine, &stage.workload, &applications, &Rules::default(), 1)?;
+//! let policy: PolicySpec = "easy".parse()?;
+//! let belief = ground.belief(&policy, &stage.machine, stage.workload.jobs())?;
+//! let summary = stage.on_ground(policy, budget, &ground, belief.as_ref()).run().summary;
+//!
+//! assert_eq!(summary.completed + summary.rejected, 2000);
+//! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);
+//! assert_eq!(summary.violations, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`units`] | time, power and energy as exact integers; identities |
+//! | [`utility`] | what tasks are worth, by when they are complete |
+//! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
+//! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
+//! | [`model`] | operating points, menus, how jobs respond |
+//! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
+//! | [`freedom`] | what may be done to a job |
+//! | [`queue`] | the waiting jobs, indexed |
+//! | [`ledger`], [`availability`] | what is held, and what will be free when |
+//! | [`policy`] | who runs next, and how: one file per policy, and your own |
+//! | [`dispatch`] | carries decisions out, or refuses them |
+//! | [`sim`] | the event loop |
+//! | [`workload`] | logs, generators, the demo |
+//! | [`profile`] | what applications were measured to take and draw, and predictions |
+//! | [`variation`] | processors of one model that are not alike |
+//! | [`metrics`] | what came of it, in figures |
+//! | [`stage`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
+//! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
+
+pub mod availability;
+pub mod belief;
+pub mod budget;
+pub mod call;
+#[doc(hidden)]
+pub mod digits;
+pub mod dispatch;
+pub mod freedom;
+pub mod heterogeneity;
+pub mod job;
+pub mod ledger;
+pub mod machine;
+pub mod metrics;
+#[doc(hidden)]
+pub mod mixing;
+pub mod model;
+#[doc(hidden)]
+pub mod parallel;
+pub mod policy;
+pub mod profile;
+pub mod queue;
+#[doc(hidden)]
+pub mod rows;
+pub mod scenario;
+pub mod sim;
+pub mod solve;
+#[doc(hidden)]
+pub mod spelling;
+pub mod stage;
+#[doc(hidden)]
+pub mod text;
+pub mod units;
+pub mod utility;
+pub mod variation;
+pub mod workload;
+pub mod world;

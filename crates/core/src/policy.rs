@@ -1,0 +1,252 @@
+//! Policies: who runs next, and how.
+//!
+//! A [`Policy`] looks at a [`View`] of the cluster and writes down [`Decision`]s. It does no I/O
+//! and cannot fail; what it decides wrongly the ledger refuses. The same policy runs in the
+//! simulator and live.
+//!
+//! To add one: write a file under `policy/` that opens with its paper and its rule, implement
+//! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`]. Outside the crate,
+//! an [`Own`] is as good.
+
+use crate::job::Job;
+use crate::ledger::{Holding, Ledger};
+use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
+use crate::queue::Queue;
+use crate::units::{Instant, JobId, Span};
+
+mod backfill;
+mod conservative;
+pub mod contender;
+mod easy;
+mod easy_power;
+mod fcfs;
+mod own;
+pub mod parm;
+pub mod pb_guided;
+pub mod ppartition;
+pub mod rmap;
+mod slowable;
+mod spec;
+pub mod three_queues;
+pub mod uniform;
+pub mod utility;
+
+pub use backfill::{Ahead, Backfill, Chooser, Room};
+pub use conservative::Conservative;
+pub use contender::{Believe, Contender, Field, Published, Unfit};
+pub use easy::{Easy, Nominal};
+pub use easy_power::{EasyPower, Fastest};
+pub use fcfs::Fcfs;
+pub use own::{Own, RegisterError, register};
+pub use parm::{Parm, ParmSpec};
+pub use pb_guided::{PbGuided, PbGuidedSpec};
+pub use ppartition::{Ppartition, PpartitionSpec};
+pub use rmap::{Rmap, RmapSpec};
+pub use spec::{PolicyError, PolicySpec, Setting, plain};
+pub use uniform::{Uniform, UniformSpec};
+pub use utility::{Gangs, UtilityMapper, UtilitySpec};
+
+/// A rule that decides which waiting jobs start, and at which operating point.
+pub trait Policy {
+    /// Looks at what is and writes down what shall be done about it. Decisions are carried out
+    /// in the order in which they are written.
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>);
+
+    /// Whether it changes jobs that run. If so, how far each has got is kept track of.
+    fn adjusts(&self) -> bool {
+        false
+    }
+
+    /// Whether it gives jobs nodes by name. If so, who is on which node is kept track of.
+    fn names_nodes(&self) -> bool {
+        false
+    }
+
+    /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go
+    /// on without it. If not, a new one takes its place and hears of all that wait and run from the
+    /// beginning.
+    fn forget(&mut self, _job: JobId) -> bool {
+        false
+    }
+
+    /// The same policy with all that it has in mind, for somebody who wants to know what it would decide.
+    /// If there is no copy, a new one has to do, which hears of all that wait and run from the beginning.
+    fn copy(&self) -> Option<Box<dyn Policy + Send>> {
+        None
+    }
+}
+
+/// What a policy decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Start a waiting job.
+    Start {
+        /// Which.
+        job: JobId,
+        /// How; a point of its menu.
+        point: OperatingPoint,
+    },
+    /// Start a waiting job on named nodes.
+    StartOn {
+        /// Which.
+        job: JobId,
+        /// On which nodes, and under which caps.
+        caps: Caps,
+    },
+    /// Let a job that runs on named nodes go on under other caps.
+    Recap {
+        /// Which.
+        job: JobId,
+        /// The caps of its nodes.
+        caps: Caps,
+        /// How long it is expected to hold all this.
+        left: Span,
+    },
+    /// Let a job that runs go on at another point.
+    Change {
+        /// Which.
+        job: JobId,
+        /// How; a point of its menu.
+        point: OperatingPoint,
+        /// For how long it does not go on, because it has to move.
+        pause: Span,
+        /// How long it is expected to hold all this, the pause included.
+        left: Span,
+    },
+    /// Promise a waiting job the energy of running on named nodes from then on.
+    Promise {
+        /// Which.
+        job: JobId,
+        /// On which nodes, and under which caps.
+        caps: Caps,
+        /// From when.
+        from: Instant,
+    },
+    /// Give a waiting job up: it will never run.
+    Drop {
+        /// Which.
+        job: JobId,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Ask again at this time, even if nothing happens before.
+    WakeAt(Instant),
+}
+
+/// Why a policy gives a job up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// It does not say.
+    #[default]
+    Unsaid,
+    /// It cannot earn enough any more.
+    LowUtility,
+    /// No machine can run it.
+    NoMachine,
+    /// There is no energy at all.
+    NoEnergy,
+    /// It could not be fed even alone.
+    NeverFed,
+}
+
+impl DropReason {
+    /// The reason in a few words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            DropReason::Unsaid => "dropped by the policy",
+            DropReason::LowUtility => {
+                "dropped: worth too little by the time they could be complete"
+            }
+            DropReason::NoMachine => "dropped: no machine can run them",
+            DropReason::NoEnergy => "dropped: there is no energy",
+            DropReason::NeverFed => "dropped: the budget never feeds them, even alone",
+        }
+    }
+}
+
+/// What a policy sees: the cluster as it is now. Everything is borrowed, nothing is copied.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The time.
+    pub now: Instant,
+    /// All jobs that were submitted so far; a [`JobId`] is an index into them.
+    pub jobs: &'a [Job],
+    /// The jobs that wait.
+    pub queue: &'a Queue,
+    /// What is held and what is free.
+    pub ledger: &'a Ledger,
+    /// What is believed about how jobs run.
+    pub model: &'a dyn Model,
+    /// What happened since the policy was last asked.
+    pub changes: Changes<'a>,
+}
+
+impl View<'_> {
+    /// What the user asked for.
+    #[inline]
+    pub fn job(&self, job: JobId) -> &Job {
+        &self.jobs[job.index()]
+    }
+
+    /// The job at the nodes it asks for, unthrottled.
+    #[inline]
+    pub fn nominal(&self, job: JobId) -> OperatingPoint {
+        self.model.nominal(job, self.job(job))
+    }
+
+    /// What is left of the work of a job that runs: how long it will go on with what it has, as far as is
+    /// believed. Nothing, if it does not run.
+    pub fn left(&self, job: JobId) -> Option<Span> {
+        self.ledger.held_by(job).map(|holding| holding.until.since(self.now))
+    }
+
+    /// Every way the job may run, nominal first.
+    #[inline]
+    pub fn menu(&self, job: JobId) -> Menu {
+        self.model.menu(job, self.job(job))
+    }
+}
+
+/// What happened since a policy was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changes<'a> {
+    /// Jobs that joined the queue, in order.
+    pub arrived: &'a [JobId],
+    /// What was given back by jobs that ended.
+    pub released: &'a [Holding],
+    /// Jobs that ran already when the policy was first asked.
+    pub adopted: &'a [Adopted],
+    /// Jobs that run and were changed just now, but not by the policy.
+    pub changed: &'a [JobId],
+    /// Whether the machine itself changed: the budget, nodes going down or up, or what running jobs
+    /// hold, where no policy decided that.
+    pub machine: bool,
+}
+
+/// A job that runs already when a policy first hears of it: somebody else started it, such as a policy
+/// that decided before this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// Which.
+    pub job: JobId,
+    /// How it runs.
+    pub point: OperatingPoint,
+    /// On which nodes under which caps, if it was given nodes by name.
+    pub caps: Option<Caps>,
+    /// What was left of its work at `since`, as far as is believed: all of it takes the time of its
+    /// point.
+    pub work: Work,
+    /// Since when it goes on like this: its start or its last change; in the future while it moves. If
+    /// it is suspended, any instant: it has not gone on since.
+    pub since: Instant,
+    /// When its number of nodes changed last, if it ever did.
+    pub moved: Option<Instant>,
+}
+
+impl Changes<'_> {
+    /// Whether nothing came free, so that there can be no more room than before.
+    #[inline]
+    pub fn nothing_freed(&self) -> bool {
+        self.released.is_empty() && !self.machine
+    }
+}

@@ -1,0 +1,218 @@
+//! A policy tried on a workload: all that one run takes, from a policy's name to its figures.
+//!
+//! [`Simulation`] runs any policy under any model. A scenario makes the policy from a [`PolicySpec`], and
+//! whatever that needs to know beforehand is worked out first.
+
+use std::cell::Cell;
+
+use crate::budget::{Budget, EnergyBudget};
+use crate::freedom::{Freedom, Freedoms};
+use crate::heterogeneity::Site;
+use crate::machine::Machine;
+use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
+use crate::model::Model;
+use crate::policy::{PolicySpec, Setting, plain};
+use crate::sim::{Events, Outages, Run, Simulation};
+use crate::units::{Share, Span};
+use crate::workload::Workload;
+use crate::world::World;
+
+/// One policy on one workload.
+#[derive(Clone)]
+pub struct Scenario<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The machine on which plain EASY is measured, where the policy wants that.
+    pub plain_machine: &'a Machine,
+    /// The workload.
+    pub workload: &'a Workload,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// What the policy believes about how jobs run.
+    pub model: &'a dyn Model,
+    /// How jobs really run; as believed if it is not given.
+    pub truth: Option<&'a dyn Model>,
+    /// The world they run in, which counts before any other truth.
+    pub world: Option<&'a World>,
+    /// What the policy makes use of beyond starting jobs as they were asked for, where that is said.
+    pub freedoms: Option<Freedoms>,
+    /// What the machine may draw.
+    pub budget: Budget,
+    /// The share of every limit that is kept back from the policy, because jobs may draw more than is
+    /// believed. The policy may ask for more.
+    pub guard: Share,
+    /// The machines and what tasks are worth, for policies that map tasks to machines.
+    pub site: Option<&'a Site>,
+    /// How much energy may be consumed in which period, at the end of which the run ends.
+    pub energy: Option<EnergyBudget>,
+    /// Which nodes fail when.
+    pub outages: Outages,
+    /// When the policy is asked.
+    pub events: Events,
+    /// The threshold of the bounded slowdown.
+    pub bsld_threshold: Span,
+    /// Whether the power drawn over time is kept.
+    pub keep_power: bool,
+}
+
+/// A scenario that was run, before its figures are worked out.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The run itself.
+    pub run: Run,
+    /// The mean bounded slowdown under plain EASY without a power limit, if the policy wanted it.
+    pub plain_bsld: Option<f64>,
+}
+
+/// What came of a scenario.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The run itself.
+    pub run: Run,
+    /// Its figures.
+    pub summary: Summary,
+    /// The mean bounded slowdown under plain EASY without a power limit, if the policy wanted it.
+    pub plain_bsld: Option<f64>,
+}
+
+impl<'a> Scenario<'a> {
+    /// A policy on a workload, without a budget and without outages.
+    pub fn new(
+        machine: &'a Machine,
+        workload: &'a Workload,
+        policy: PolicySpec,
+        model: &'a dyn Model,
+    ) -> Self {
+        Scenario {
+            machine,
+            plain_machine: machine,
+            workload,
+            policy,
+            model,
+            truth: None,
+            world: None,
+            freedoms: None,
+            budget: Budget::unlimited(),
+            guard: Share::percent(0),
+            site: None,
+            energy: None,
+            outages: Outages::default(),
+            events: Events::default(),
+            bsld_threshold: BSLD_THRESHOLD,
+            keep_power: false,
+        }
+    }
+
+    /// Runs it and works out its figures.
+    pub fn run(&self) -> Trial {
+        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {});
+        Trial { summary: self.summary(&run), run, plain_bsld }
+    }
+
+    /// Runs it, reporting now and then how many jobs have ended or were turned away.
+    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Simulated {
+        let measured = Cell::new(None);
+        let plain_bsld = || {
+            let bsld = self.plain_bsld();
+            measured.set(Some(bsld));
+            bsld
+        };
+        let setting = Setting {
+            bsld_threshold: self.bsld_threshold,
+            plain_bsld: &plain_bsld,
+            site: self.site,
+        };
+        let mut policy = self.policy.build(&setting);
+        let guard = self.policy.guard().max(self.guard);
+        let mut simulation = self.simulation_on(self.machine).budget(self.budget.lowered(guard));
+        if guard != Share::percent(0) {
+            simulation = simulation.bound(self.budget.clone());
+        }
+        let simulation = match self.world {
+            Some(world) => simulation.world(world),
+            None => simulation.truth(self.truth.unwrap_or(self.model)),
+        };
+        let run = simulation
+            .model(self.model)
+            .keep_power(self.keep_power)
+            .run_with_progress(policy.as_mut(), progress);
+        Simulated { run, plain_bsld: measured.get() }
+    }
+
+    /// The figures of a run.
+    pub fn summary(&self, run: &Run) -> Summary {
+        let summary = Summary::of(&self.subject(&self.policy.to_string()), run);
+        let tasks = self
+            .site
+            .zip(self.energy)
+            .map(|(site, energy)| TaskFigures::of(self.workload, &site.utilities, &energy, run));
+        Summary { tasks, ..summary }
+    }
+
+    /// What figures and reports are about; `name` is the policy's.
+    pub fn subject<'b>(&'b self, name: &'b str) -> Subject<'b> {
+        // Jobs may take nodes and times of their own choosing: then there is no telling what they would have
+        // drawn as they were asked for.
+        let wants = self.policy.wants();
+        let reshapes =
+            [Freedom::Sizes, Freedom::Nodes, Freedom::Drops].iter().any(|one| wants.has(*one));
+        Subject {
+            policy: name,
+            machine: self.machine,
+            workload: self.workload,
+            budget: &self.budget,
+            bsld_threshold: self.bsld_threshold,
+            has_gears: self.world.is_none() && !reshapes,
+            has_reference: self.world.is_some() || !reshapes,
+            freedoms: self.freedoms,
+            world: self.world,
+        }
+    }
+
+    fn simulation_on(&self, machine: &'a Machine) -> Simulation<'a> {
+        let simulation = Simulation::new(machine, self.workload)
+            .outages(self.outages.clone())
+            .events(self.events);
+        match self.energy {
+            Some(energy) => simulation.energy(energy),
+            None => simulation,
+        }
+    }
+
+    /// Plain EASY without a power limit delays nobody if nobody ever runs.
+    fn plain_bsld(&self) -> f64 {
+        let machine = self.plain_machine;
+        let run = self.simulation_on(machine).run(plain().as_mut());
+        let unlimited = Budget::unlimited();
+        let subject = Subject { machine, budget: &unlimited, ..self.subject("easy") };
+        Summary::of(&subject, &run).mean_bsld.unwrap_or(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Dvfs, Knowledge, Oversized, Rigid};
+    use crate::policy::PbGuidedSpec;
+    use crate::units::Share;
+    use crate::workload::demo::demo;
+
+    /// The bounds are those of a run of plain EASY, whatever budget the policy itself has.
+    #[test]
+    fn auto_measures_plain_easy_first() {
+        let machine = Machine::of_processors(256).unwrap();
+        let workload = demo();
+        let rigid = Rigid::on(&machine);
+        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy, &rigid).run();
+        assert_eq!(plain.plain_bsld, None);
+        let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
+        let budget = Budget::constant(Share::percent(50).of(machine.max_power()));
+        let jobs = workload.jobs();
+        let model = Dvfs::new(&machine, jobs, Knowledge::Unknown, Oversized::Slow, 1);
+        let new = Scenario::new(&machine, &workload, policy, &model);
+        let guided = Scenario { budget, ..new }.run();
+        assert_eq!(guided.plain_bsld, plain.summary.mean_bsld);
+        assert!(guided.summary.energy_vs_nominal.unwrap() < 1.0);
+        assert_eq!(guided.summary.violations, 0);
+    }
+}

@@ -1,0 +1,574 @@
+//! The simulator: a machine, a workload, a policy, and the clock between them.
+//!
+//! A discrete-event loop. What happens at one instant happens in a fixed order: jobs end, the
+//! budget changes, nodes go down and come up, jobs arrive; then the policy is asked
+//! ([`Events::Instant`]), or it is asked after each single event ([`Events::Each`]). A job that
+//! starts with no work to do ends at the same instant, which gives the policy another turn.
+//!
+//! A job ends after its real run time, or at its limit (the time of its operating point) if that
+//! comes first: then it was killed. Logs whose limits were not enforced are to be prepared with
+//! [`Workload::raise_estimates`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use crate::budget::{Budget, EnergyBudget};
+use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
+use crate::ledger::Ledger;
+use crate::machine::Machine;
+use crate::model::{Caps, Model, OperatingPoint, Rigid};
+use crate::policy::Policy;
+use crate::units::{Instant, JobId, Joules, Span, Watts};
+use crate::workload::Workload;
+use crate::world::World;
+
+mod course;
+mod meter;
+mod outage;
+mod record;
+mod run;
+mod truth;
+
+pub use course::{Change, Total};
+pub use meter::Excursions;
+pub use outage::{Outage, OutageError, Outages};
+pub use record::{Record, State};
+pub use run::{Capping, PowerSample, Run};
+
+use course::Courses;
+use meter::Meter;
+use truth::Truth;
+
+/// When the policy is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    /// Once per instant, after all that happened at it.
+    #[default]
+    Instant,
+    /// After every single event.
+    Each,
+}
+
+/// A simulation to be run: everything but the policy.
+pub struct Simulation<'a> {
+    machine: &'a Machine,
+    workload: &'a Workload,
+    budget: Budget,
+    bound: Option<Budget>,
+    outages: Outages,
+    energy: Option<EnergyBudget>,
+    horizon: Instant,
+    events: Events,
+    model: Option<&'a dyn Model>,
+    truth: Option<Truth<'a>>,
+    keeps_power: bool,
+}
+
+/// A policy may ask to be woken this many times in a row without anything coming of it; then it
+/// sleeps until something happens by itself.
+const IDLE_WAKES: u32 = 10_000;
+
+/// How many instants pass between two reports of progress.
+const PROGRESS_EVERY: u32 = 1 << 10;
+
+impl<'a> Simulation<'a> {
+    /// `workload` on `machine`: no budget, no outages, rigid jobs, asked once per instant.
+    pub fn new(machine: &'a Machine, workload: &'a Workload) -> Self {
+        Simulation {
+            machine,
+            workload,
+            budget: Budget::unlimited(),
+            bound: None,
+            outages: Outages::default(),
+            energy: None,
+            horizon: Instant::NEVER,
+            events: Events::default(),
+            model: None,
+            truth: None,
+            keeps_power: false,
+        }
+    }
+
+    /// Under this power budget.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Held against this budget, where the one that is handed out is another: lower, so that what
+    /// jobs draw beyond what is believed does not pass it.
+    pub fn bound(mut self, bound: Budget) -> Self {
+        self.bound = Some(bound);
+        self
+    }
+
+    /// With these nodes down at these times.
+    pub fn outages(mut self, outages: Outages) -> Self {
+        self.outages = outages;
+        self
+    }
+
+    /// With so much energy for a period. The run ends with the period: whoever runs or waits then is
+    /// left.
+    pub fn energy(mut self, energy: EnergyBudget) -> Self {
+        self.energy = Some(energy);
+        self.horizon = energy.end;
+        self
+    }
+
+    /// Asking the policy then.
+    pub fn events(mut self, events: Events) -> Self {
+        self.events = events;
+        self
+    }
+
+    /// With jobs that run like this; [`Rigid`] if it is not given.
+    pub fn model(mut self, model: &'a dyn Model) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// With jobs that really run like this, whatever the model believes; the model itself if it is
+    /// not given.
+    pub fn truth(mut self, truth: &'a dyn Model) -> Self {
+        self.truth = Some(Truth::Model(truth));
+        self
+    }
+
+    /// In this world, whatever the model believes.
+    pub fn world(mut self, world: &'a World) -> Self {
+        self.truth = Some(Truth::World(world));
+        self
+    }
+
+    /// Keeping the power drawn over time, and the caps of nodes that are given by name.
+    pub fn keep_power(mut self, keep: bool) -> Self {
+        self.keeps_power = keep;
+        self
+    }
+
+    /// Runs it.
+    pub fn run(&self, policy: &mut dyn Policy) -> Run {
+        self.run_with_progress(policy, &mut |_| {})
+    }
+
+    /// Runs it, reporting now and then how many jobs have ended or were turned away.
+    pub fn run_with_progress(
+        &self,
+        policy: &mut dyn Policy,
+        progress: &mut dyn FnMut(usize),
+    ) -> Run {
+        let rigid = Rigid::on(self.machine);
+        let model = self.model.unwrap_or(&rigid);
+        let truth = self.truth.unwrap_or(Truth::Model(model));
+        let named = policy.names_nodes() || !self.outages.is_empty() || truth.minds_nodes();
+        let nodes = if named { Nodes::Named } else { Nodes::Counted };
+        let mut engine = Engine::new(self, nodes, model, truth);
+        engine.run(policy, progress);
+        engine.finish()
+    }
+}
+
+/// A job's end to come, by time and then by the job's place. One number, so that ordering ends
+/// is one comparison.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct End(u128);
+
+impl End {
+    #[inline]
+    fn new(at: Instant, job: JobId, generation: u32, killed: bool) -> Self {
+        let details = u128::from(job.0) << 32 | u128::from(generation) << 1 | u128::from(killed);
+        End(u128::from(at.millis()) << 64 | details)
+    }
+
+    #[inline]
+    fn at(self) -> Instant {
+        Instant::from_millis((self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    fn job(self) -> JobId {
+        JobId((self.0 >> 32) as u32)
+    }
+
+    /// Which end of the job this is; it is stale if the job was thrown out or changed since.
+    #[inline]
+    fn generation(self) -> u32 {
+        (self.0 as u32) >> 1
+    }
+
+    /// Whether it is the job's limit that ends it.
+    #[inline]
+    fn killed(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// The simulated engine while it turns.
+struct Engine<'a> {
+    events: Events,
+    workload: &'a Workload,
+    model: &'a dyn Model,
+    truth: Truth<'a>,
+    dispatch: Dispatch,
+    /// What the meter is held against, if that is not what is handed out.
+    bound: Option<Budget>,
+    meter: Meter,
+    records: Vec<Record>,
+    /// How far running jobs have got, if the policy changes them.
+    courses: Courses,
+    ends: BinaryHeap<Reverse<End>>,
+    /// The next job to be submitted.
+    next_arrival: usize,
+    /// Changes of the budget that are still to come.
+    budget_changes: std::vec::IntoIter<Instant>,
+    outages: outage::Timetable,
+    wake: Option<Instant>,
+    /// Nothing happens after this.
+    horizon: Instant,
+    over: usize,
+    keeps_power: bool,
+    run: Run,
+}
+
+impl<'a> Engine<'a> {
+    fn new(
+        simulation: &Simulation<'a>,
+        nodes: Nodes,
+        model: &'a dyn Model,
+        truth: Truth<'a>,
+    ) -> Self {
+        let workload = simulation.workload;
+        let begin = workload.jobs().first().map_or(Instant::ZERO, |job| job.submit);
+        let budget = simulation.budget.clone();
+        let changes: Vec<Instant> =
+            budget.changes_after(begin).iter().map(|change| change.0).collect();
+        let mut dispatch = Dispatch::new(simulation.machine, budget, nodes, model, workload.jobs());
+        dispatch.advance(begin);
+        if let Some(energy) = simulation.energy {
+            dispatch.open_account(energy);
+        }
+        Engine {
+            events: simulation.events,
+            workload,
+            model,
+            truth,
+            meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
+            bound: simulation.bound.clone(),
+            dispatch,
+            records: Vec::with_capacity(workload.jobs().len()),
+            courses: Courses::default(),
+            ends: BinaryHeap::new(),
+            next_arrival: 0,
+            budget_changes: changes.into_iter(),
+            outages: simulation.outages.timetable(),
+            wake: None,
+            horizon: simulation.horizon,
+            over: 0,
+            keeps_power: simulation.keeps_power,
+            run: Run {
+                records: Vec::new(),
+                begin,
+                end: begin,
+                peak: Watts::ZERO,
+                peak_held: Watts::ZERO,
+                energy: Joules::ZERO,
+                excursions: Excursions::default(),
+                turns: 0,
+                decisions: 0,
+                violations: 0,
+                first_violations: Vec::new(),
+                power: Vec::new(),
+                unfinished: 0,
+                consumed: None,
+                changes: Vec::new(),
+                starts: Vec::new(),
+                totals: HashMap::new(),
+                cappings: Vec::new(),
+            },
+        }
+    }
+
+    fn run(&mut self, policy: &mut dyn Policy, progress: &mut dyn FnMut(usize)) {
+        let mut idle_wakes = 0;
+        let mut instants = 0u32;
+        while let Some(now) = self.next_instant() {
+            self.dispatch.advance(now);
+            self.meter.advance(now, self.limit());
+            let woken = self.wake.take_if(|at| *at <= now).is_some();
+            if self.happen(now, policy) {
+                idle_wakes = 0;
+            } else if woken {
+                let waiting = self.dispatch.queue().len();
+                self.ask(policy);
+                let idle = self.dispatch.queue().len() == waiting;
+                idle_wakes = if idle { idle_wakes + 1 } else { 0 };
+                if idle_wakes > IDLE_WAKES {
+                    self.wake = None;
+                }
+            }
+            instants += 1;
+            if instants.is_multiple_of(PROGRESS_EVERY) {
+                progress(self.over);
+            }
+        }
+        progress(self.over);
+    }
+
+    /// The limit that is not to be passed now.
+    #[inline]
+    fn limit(&self) -> Watts {
+        let ledger = self.dispatch.ledger();
+        self.bound.as_ref().map_or(ledger.limit(), |bound| bound.at(ledger.now()))
+    }
+
+    /// When something happens next. A wake-up alone does not keep an empty machine going.
+    #[inline]
+    fn next_instant(&self) -> Option<Instant> {
+        let end = self.ends.peek().map(|end| end.0.at());
+        let arrival = self.workload.jobs().get(self.next_arrival);
+        let arrival = arrival.map(|job| job.submit.max(self.run.begin));
+        let nothing_left = end.is_none() && arrival.is_none() && self.dispatch.queue().is_empty();
+        if nothing_left {
+            return None;
+        }
+        let never = Instant::NEVER;
+        let change = self.budget_changes.as_slice().first().copied().unwrap_or(never);
+        let next = end
+            .unwrap_or(never)
+            .min(arrival.unwrap_or(never))
+            .min(change)
+            .min(self.outages.next().unwrap_or(never))
+            .min(self.wake.unwrap_or(never));
+        (next != never && next <= self.horizon).then_some(next)
+    }
+
+    /// Lets everything happen that is due now, asking the policy in between or at the end; says
+    /// whether anything did.
+    fn happen(&mut self, now: Instant, policy: &mut dyn Policy) -> bool {
+        let each = self.events == Events::Each;
+        let mut happened = false;
+        macro_rules! event {
+            () => {
+                happened = true;
+                debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
+                if each {
+                    self.ask(policy);
+                }
+            };
+        }
+        while let Some(end) = self.ends.peek().map(|end| end.0).filter(|end| end.at() <= now) {
+            self.ends.pop();
+            if self.end(end) {
+                event!();
+            }
+        }
+        while self.budget_changes.as_slice().first().is_some_and(|at| *at <= now) {
+            self.budget_changes.next();
+            self.dispatch.budget_changed();
+            event!();
+        }
+        while let Some(change) = self.outages.due(now) {
+            self.change_node(change);
+            event!();
+        }
+        while let Some(job) = self.workload.jobs().get(self.next_arrival) {
+            if job.submit > now {
+                break;
+            }
+            let id = JobId(self.next_arrival as u32);
+            self.next_arrival += 1;
+            self.records.push(Record::WAITING);
+            match self.dispatch.arrive(self.model, id, job) {
+                Ok(()) => {
+                    event!();
+                }
+                Err(rejection) => self.reject(id, now, rejection),
+            }
+        }
+        if happened && !each {
+            self.ask(policy);
+        }
+        happened
+    }
+
+    /// Ends a job, unless it was thrown out or changed meanwhile.
+    #[inline]
+    fn end(&mut self, end: End) -> bool {
+        let record = &mut self.records[end.job().index()];
+        if record.state != State::Running || record.generation() != end.generation() {
+            return false;
+        }
+        record.state = if end.killed() { State::Killed } else { State::Completed };
+        self.meter.remove(record.power);
+        self.over += 1;
+        if !self.courses.is_empty() {
+            let total = self.courses.end(end.job(), end.at());
+            self.run.totals.extend(total.map(|total| (end.job(), total)));
+        }
+        self.note_end(end.at());
+        // It runs, so it holds something.
+        let released = self.dispatch.end(end.job());
+        debug_assert!(released.is_ok(), "{released:?}");
+        true
+    }
+
+    /// Figures of the whole run are taken up to the last end of a job; what else may come later
+    /// does not count.
+    #[inline]
+    fn note_end(&mut self, at: Instant) {
+        self.run.end = at;
+        self.run.energy = self.meter.energy();
+    }
+
+    fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
+        let record = &mut self.records[job.index()];
+        record.state = State::Rejected(rejection);
+        (record.start, record.end) = (now, now);
+        self.over += 1;
+    }
+
+    fn change_node(&mut self, change: outage::Change) {
+        match change {
+            outage::Change::Up(node) => self.dispatch.node_up(node),
+            outage::Change::Down(node) => {
+                if let Some(job) = self.dispatch.node_down(node) {
+                    self.note_end(self.dispatch.ledger().now());
+                    self.meter.remove(self.records[job.index()].power);
+                    let Record { restarts, changes, .. } = self.records[job.index()];
+                    let restarts = restarts.saturating_add(1);
+                    self.records[job.index()] = Record { restarts, changes, ..Record::WAITING };
+                    let now = self.dispatch.ledger().now();
+                    // The budget may have fallen since it was let in.
+                    let back =
+                        self.dispatch.arrive(self.model, job, &self.workload.jobs()[job.index()]);
+                    if let Err(rejection) = back {
+                        self.reject(job, now, rejection);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the policy and sets in motion what it decides.
+    #[inline]
+    fn ask(&mut self, policy: &mut dyn Policy) {
+        self.run.turns += 1;
+        let Engine {
+            dispatch, meter, records, ends, wake, over, run, model, truth, workload, ..
+        } = self;
+        let (courses, adjusts) = (&mut self.courses, policy.adjusts());
+        let now = dispatch.ledger().now();
+        let jobs = &workload.jobs()[..self.next_arrival];
+        let outcome = |job: JobId, point: &OperatingPoint, caps: Option<&Caps>, ledger: &Ledger| {
+            let (run_time, asked) = (workload.run_time(job), &jobs[job.index()]);
+            truth.outcome(job, asked, run_time, point, caps, ledger)
+        };
+        let keeps = self.keeps_power;
+        dispatch.decide(policy, *model, jobs, |applied, ledger| {
+            run.decisions += 1;
+            match applied {
+                Ok(Applied::Started { job, point, caps, backfilled }) => {
+                    let outcome = outcome(job, &point, caps.as_ref(), ledger);
+                    let killed = outcome.run_time > point.time;
+                    let end = now + outcome.run_time.min(point.time);
+                    meter.add(outcome.power);
+                    let Record { restarts, changes, .. } = records[job.index()];
+                    let record = Record {
+                        start: now,
+                        end,
+                        nodes: point.nodes,
+                        cores: point.cores,
+                        cap: point.cap,
+                        power: outcome.power,
+                        state: State::Running,
+                        backfilled,
+                        restarts,
+                        changes,
+                    };
+                    ends.push(Reverse(End::new(end, job, record.generation(), killed)));
+                    records[job.index()] = record;
+                    if adjusts {
+                        courses.start(job, now, &point, outcome);
+                        let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
+                        let start = Change { at: now, job, nodes, cap, power, pause: Span::ZERO };
+                        run.starts.push((run.changes.len(), start));
+                    }
+                    let kept = caps.filter(|_| keeps).map(|caps| Capping { at: now, job, caps });
+                    run.cappings.extend(kept);
+                }
+                Ok(Applied::Changed { job, point, caps, pause }) => {
+                    let outcome = outcome(job, &point, caps.as_ref(), ledger);
+                    let record = &mut records[job.index()];
+                    meter.remove(record.power);
+                    meter.add(outcome.power);
+                    // It runs, and its course has been kept since it started.
+                    if let Some((end, killed)) = courses.change(job, now, &point, outcome, pause) {
+                        record.changes = record.changes.wrapping_add(1);
+                        (record.nodes, record.cap) = (point.nodes, point.cap);
+                        record.cores = point.cores;
+                        (record.end, record.power) = (end, outcome.power);
+                        ends.push(Reverse(End::new(end, job, record.generation(), killed)));
+                    }
+                    let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
+                    run.changes.push(Change { at: now, job, nodes, cap, power, pause });
+                    let kept = caps.filter(|_| keeps).map(|caps| Capping { at: now, job, caps });
+                    run.cappings.extend(kept);
+                }
+                Ok(Applied::Promised { .. }) => {}
+                Ok(Applied::Dropped { job, reason }) => {
+                    let state = State::Dropped(reason);
+                    // It may have run before a failing node threw it out.
+                    let Record { restarts, changes, .. } = records[job.index()];
+                    let before = Record { restarts, changes, ..Record::WAITING };
+                    records[job.index()] = Record { start: now, end: now, state, ..before };
+                    *over += 1;
+                }
+                Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
+                Err(violation) => run.note(now, violation),
+            }
+        });
+        debug_assert_eq!(self.dispatch.ledger().check(), Ok(()));
+        if self.keeps_power {
+            self.sample_power(now);
+        }
+    }
+
+    fn sample_power(&mut self, at: Instant) {
+        let sample = PowerSample { at, power: self.meter.power(), limit: self.limit() };
+        let samples = &mut self.run.power;
+        if samples.last().is_some_and(|last| last.at == at) {
+            samples.pop();
+        }
+        let known = samples
+            .last()
+            .is_some_and(|last| (last.power, last.limit) == (sample.power, sample.limit));
+        if !known {
+            samples.push(sample);
+        }
+    }
+
+    fn finish(mut self) -> Run {
+        if self.horizon != Instant::NEVER {
+            // Figures are taken up to the horizon, whatever happened last.
+            self.dispatch.advance(self.horizon);
+            self.meter.advance(self.horizon, self.limit());
+            self.note_end(self.horizon);
+        }
+        let ledger = self.dispatch.ledger();
+        let consumed = ledger.energy().map(|account| account.consumed());
+        Run {
+            peak: self.meter.peak(),
+            peak_held: ledger.peak(),
+            excursions: self.meter.excursions(),
+            unfinished: {
+                // Who stands still forever does not end, either.
+                let running = self.records.iter().filter(|record| record.state == State::Running);
+                (self.dispatch.queue().len() + running.count()) as u64
+            },
+            records: self.records,
+            consumed,
+            ..self.run
+        }
+    }
+}

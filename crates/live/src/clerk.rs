@@ -1,0 +1,153 @@
+//! The clerk: answers what needs the file, in a thread of its own, so that the daemon's loop does not wait
+//! for it.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use super::answers;
+use super::job::{Entry, Phase};
+use super::setup::Viewer;
+use super::store::{Kept, Lines, Query, Reader, StoreError, Walls};
+use super::wire::{ArrayDetails, JobLine, Refusal, RefusalKind, Reply};
+use busbar_core::units::Instant;
+
+/// How many errands may wait.
+const MOST_WAITING: usize = 32;
+
+/// Something that takes a while.
+pub(super) enum Errand {
+    /// A job that is over, or an array: of whose elements these are present, and others may be over.
+    Show { job: u64, viewer: Viewer, present: Vec<JobLine>, reply: Sender<Reply> },
+    /// What happened.
+    History { query: Query, viewer: Viewer, reply: Sender<Reply> },
+}
+
+/// A thread that runs errands one after another.
+pub(super) struct Clerk {
+    errands: SyncSender<Errand>,
+    thread: JoinHandle<()>,
+}
+
+impl Clerk {
+    pub(super) fn begin(reader: Reader) -> Self {
+        let (errands, inbox) = sync_channel(MOST_WAITING);
+        Clerk { errands, thread: std::thread::spawn(move || work(&reader, &inbox)) }
+    }
+
+    /// Has it done some time, or refuses if there is too much to do.
+    pub(super) fn run(&self, errand: Errand) {
+        if let Err(TrySendError::Full(errand) | TrySendError::Disconnected(errand)) =
+            self.errands.try_send(errand)
+        {
+            let (Errand::Show { reply, .. } | Errand::History { reply, .. }) = errand;
+            let message = "too many ask for such things at the same time; try again".to_owned();
+            // Who does not wait for the answer need not get it.
+            let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
+        }
+    }
+
+    /// Waits until it has done what it was given.
+    pub(super) fn close(self) {
+        drop(self.errands);
+        // What made it end otherwise has been said.
+        let _ = self.thread.join();
+    }
+}
+
+fn work(reader: &Reader, inbox: &Receiver<Errand>) {
+    while let Ok(errand) = inbox.recv() {
+        let (answer, reply) = match errand {
+            Errand::Show { job, viewer, present, reply } => {
+                (show(reader, job, viewer, present), reply)
+            }
+            Errand::History { query, viewer, reply } => {
+                let lines = history(reader, query, viewer).map(Reply::History);
+                (lines.unwrap_or_else(|error| unreadable(&error)), reply)
+            }
+        };
+        // Who does not wait for the answer need not get it.
+        let _ = reply.send(answer);
+    }
+}
+
+/// Lines of the history, as somebody may see them.
+fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Lines, StoreError> {
+    let mut lines = reader.history(query)?;
+    for line in &mut lines {
+        if !answers::is_private(&line.event.what) {
+            continue;
+        }
+        let owner = line.event.what.job().map(|job| reader.owner(job)).transpose()?.flatten();
+        // Whose it was cannot be told of a job that is not kept any more.
+        if !owner.is_some_and(|owner| viewer.sees(owner)) {
+            line.event.what = answers::happening_for_others(line.event.what.clone());
+        }
+    }
+    Ok(lines)
+}
+
+fn show(reader: &Reader, job: u64, viewer: Viewer, present: Vec<JobLine>) -> Reply {
+    let answer = reader.job(job).and_then(|kept| match kept {
+        Some(kept) => Ok(Some(details(kept, viewer))),
+        None => array(reader, job, viewer, present),
+    });
+    answer.map_or_else(
+        |error| unreadable(&error),
+        |answer| {
+            answer.unwrap_or_else(|| {
+                let message = format!("there is no job {job}");
+                Reply::Error(Refusal { kind: RefusalKind::Unknown, message })
+            })
+        },
+    )
+}
+
+/// An array, if there is one with this number.
+fn array(
+    reader: &Reader,
+    array: u64,
+    viewer: Viewer,
+    present: Vec<JobLine>,
+) -> Result<Option<Reply>, StoreError> {
+    let mut lines: BTreeMap<u64, JobLine> = BTreeMap::new();
+    for (entry, walls) in reader.elements(array)? {
+        lines.insert(entry.number, answers::line_for(viewer, line(&entry, walls).0, &entry));
+    }
+    // What is known of them here is newer.
+    lines.extend(present.into_iter().map(|line| (line.job, line)));
+    let elements: Vec<JobLine> = lines.into_values().collect();
+    Ok((!elements.is_empty()).then_some(Reply::Array(ArrayDetails { array, elements })))
+}
+
+/// All that somebody may know of a job that is over.
+fn details(kept: Kept, viewer: Viewer) -> Reply {
+    let Kept { entry, program, walls } = kept;
+    let (line, now, wall) = line(&entry, walls);
+    Reply::Show(Box::new(answers::details(viewer, &entry, line, program, now, &wall)))
+}
+
+/// What a list says of a job that is over, when that was, and each of its times as it was on the wall then.
+fn line(entry: &Entry, walls: Walls) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
+    let (start, end) = match &entry.phase {
+        Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
+        _ => (None, None),
+    };
+    let now = end.unwrap_or(entry.submit);
+    let wall = move |at| {
+        let millis = if Some(at) == end {
+            walls.end
+        } else if Some(at) == start {
+            walls.start
+        } else {
+            None
+        };
+        millis.unwrap_or(walls.submit).div_euclid(1000)
+    };
+    (answers::line(entry, now, &wall), now, wall)
+}
+
+fn unreadable(error: &dyn std::error::Error) -> Reply {
+    let message = format!("the file cannot be read: {error}");
+    Reply::Error(Refusal { kind: RefusalKind::Unwritten, message })
+}

@@ -1,0 +1,310 @@
+//! A configuration as it is written, read so that every mistake has its file, line and field.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use super::lines::{line, lines};
+use super::words::{ClockFace, CpuList, Name, Text};
+use super::{
+    Config, ConfigError, Jobs, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings,
+    users,
+};
+use crate::local::inheritance::{Ulimit, Umask};
+use crate::log::{Format, Level};
+use crate::schedule::{Allowance, ScheduleSpec};
+use busbar_core::policy::PolicySpec;
+use busbar_core::profile::cab::Preset;
+use busbar_core::units::Span;
+
+/// The file.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    state: Option<PathBuf>,
+    socket: Option<PathBuf>,
+    machine: Option<Name>,
+    policy: Option<Text<PolicySpec>>,
+    budget: Option<Text<String>>,
+    daily: Option<Vec<Step>>,
+    profiles: Option<String>,
+    period: Option<Text<Length>>,
+    last_resort: Option<LastResort>,
+    kill_after: Option<Text<Length>>,
+    retention: Option<Text<Length>>,
+    operators: Option<Vec<Name>>,
+    see_all: Option<bool>,
+    #[serde(default)]
+    limits: LimitsTable,
+    #[serde(default)]
+    jobs: JobsTable,
+    #[serde(default)]
+    log: LogTable,
+    #[serde(default)]
+    local: LocalTable,
+}
+
+/// A step of the day's profile.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    from: Text<ClockFace>,
+    budget: Text<Allowance>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitsTable {
+    jobs: Option<u32>,
+    jobs_per_user: Option<u32>,
+    array: Option<u32>,
+    bytes_per_user: Option<u32>,
+    request_bytes: Option<u32>,
+    connections: Option<u32>,
+    forecast_time: Option<Text<Length>>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobsTable {
+    umask: Option<Text<Umask>>,
+    #[serde(default)]
+    ulimits: BTreeMap<Ulimit, Name>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogTable {
+    level: Option<Level>,
+    format: Option<Format>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LocalTable {
+    pin: Option<bool>,
+    cpus: Option<Vec<Text<CpuList>>>,
+    cgroups: Option<bool>,
+}
+
+/// Reads a configuration; `path` is where it is from.
+pub(super) fn parse(text: &str, path: &Path, around: &Surroundings) -> Result<Config, ConfigError> {
+    let said = Said { file: Some(path.to_owned()), lines: lines(text) };
+    let wrong = |error: toml::de::Error, field: String| {
+        let begin = error.span().map_or(0, |span| span.start);
+        let field = (field != ".").then_some(field);
+        let place = Place { file: said.file.clone(), line: Some(line(text, begin)), field };
+        ConfigError::Wrong { place, why: error.message().into() }
+    };
+    let deserializer =
+        toml::Deserializer::parse(text).map_err(|error| wrong(error, ".".to_owned()))?;
+    let file: File = serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        wrong(error.into_inner(), field)
+    })?;
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = whole.parent().unwrap_or(Path::new("")).to_owned();
+    Reader { said, folder, around }.config(file)
+}
+
+/// Gives values their meaning.
+struct Reader<'a> {
+    said: Said,
+    folder: PathBuf,
+    around: &'a Surroundings,
+}
+
+impl Reader<'_> {
+    fn config(self, file: File) -> Result<Config, ConfigError> {
+        let usual = Config::usual(self.around);
+        let state = self.path("state", file.state)?.unwrap_or(usual.state);
+        let socket = self.path("socket", file.socket)?;
+        Ok(Config {
+            socket: socket.unwrap_or_else(|| self.around.usual_socket(&state)),
+            state,
+            machine: match file.machine {
+                Some(Name(text)) => self.beside(&text, &[".toml", ".csv"]),
+                None => usual.machine,
+            },
+            policy: file.policy.map_or(usual.policy, |policy| policy.0),
+            budget: self.budget(file.budget, file.daily)?.unwrap_or(usual.budget),
+            profiles: file.profiles.map(|text| match text.parse::<Preset>() {
+                Ok(_) if !self.folder.join(&text).exists() => text,
+                _ => self.folder.join(text).to_string_lossy().into_owned(),
+            }),
+            period: self.length("period", file.period, usual.period, Config::PERIODS)?,
+            last_resort: file.last_resort.unwrap_or(usual.last_resort),
+            kill_after: self.length(
+                "kill_after",
+                file.kill_after,
+                usual.kill_after,
+                Config::GRACES,
+            )?,
+            retention: self.length(
+                "retention",
+                file.retention,
+                usual.retention,
+                Config::RETENTIONS,
+            )?,
+            operators: self.operators(file.operators.unwrap_or_default())?,
+            see_all: file.see_all.unwrap_or(usual.see_all),
+            limits: self.limits(file.limits)?,
+            jobs: self.jobs(file.jobs)?,
+            log: Log {
+                level: file.log.level.unwrap_or(usual.log.level),
+                format: file.log.format.unwrap_or(usual.log.format),
+            },
+            local: self.local(file.local)?,
+            said: self.said,
+        })
+    }
+
+    /// A path as seen from the folder of the file.
+    fn path(&self, field: &str, path: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(path) = path else { return Ok(None) };
+        if path.as_os_str().is_empty() {
+            let why = "the path is empty; write one, or leave the key out";
+            return Err(self.said.error(field, why));
+        }
+        if path.starts_with("~") {
+            let why = format!("'{}': write the whole path; ~ means nothing here", path.display());
+            return Err(self.said.error(field, why));
+        }
+        Ok(Some(self.folder.join(path)))
+    }
+
+    /// The path of a file beside the configuration, if the text looks like one or if it is there; other
+    /// text as it is.
+    fn beside(&self, text: &str, endings: &[&str]) -> String {
+        let path = self.folder.join(text);
+        match path.is_file() || endings.iter().any(|ending| text.ends_with(ending)) {
+            true => path.to_string_lossy().into_owned(),
+            false => text.to_owned(),
+        }
+    }
+
+    fn budget(
+        &self,
+        budget: Option<Text<String>>,
+        daily: Option<Vec<Step>>,
+    ) -> Result<Option<ScheduleSpec>, ConfigError> {
+        match (budget, daily) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => {
+                let why = "there is a 'budget', too; keep one of them";
+                Err(self.said.error("daily", why))
+            }
+            (Some(Text(text)), None) => {
+                let spec = self.beside(&text, &[".csv"]).parse();
+                spec.map(Some).map_err(|why| self.said.error("budget", why))
+            }
+            (None, Some(steps)) => {
+                if steps.is_empty() {
+                    let why = "the list is empty; give at least one, or leave the key out";
+                    return Err(self.said.error("daily", why));
+                }
+                let steps = steps.into_iter().map(|step| (step.from.0.0, step.budget.0));
+                Ok(Some(ScheduleSpec::Daily(steps.collect())))
+            }
+        }
+    }
+
+    fn length(
+        &self,
+        field: &str,
+        written: Option<Text<Length>>,
+        usual: Span,
+        range: RangeInclusive<Span>,
+    ) -> Result<Span, ConfigError> {
+        let Some(Text(Length(span))) = written else { return Ok(usual) };
+        if !range.contains(&span) {
+            let (least, most) = (Length(*range.start()), Length(*range.end()));
+            let why = format!("{} is out of range; write {least} to {most}", Length(span));
+            return Err(self.said.error(field, why));
+        }
+        Ok(span)
+    }
+
+    fn operators(&self, names: Vec<Name>) -> Result<Vec<u32>, ConfigError> {
+        let number = |(place, Name(name)): (usize, Name)| {
+            let number = name.parse().ok().or_else(|| users::number_of(&name));
+            number.ok_or_else(|| {
+                let why =
+                    format!("there is no user '{name}' on this machine; write names or numbers");
+                self.said.error(&format!("operators[{place}]"), why)
+            })
+        };
+        names.into_iter().enumerate().map(number).collect()
+    }
+
+    fn limits(&self, written: LimitsTable) -> Result<Limits, ConfigError> {
+        let within =
+            |field: &str, written: Option<u32>, usual: u32, least: u32, most: u32| match written
+                .unwrap_or(usual)
+            {
+                number if (least..=most).contains(&number) => Ok(number),
+                number => {
+                    let why = format!("{number} is out of range; write {least} to {most}");
+                    Err(self.said.error(&format!("limits.{field}"), why))
+                }
+            };
+        let usual = Limits::default();
+        let jobs = within("jobs", written.jobs, usual.jobs, 1, 1_000_000)?;
+        Ok(Limits {
+            jobs,
+            jobs_per_user: within(
+                "jobs_per_user",
+                written.jobs_per_user,
+                usual.jobs_per_user,
+                1,
+                1_000_000,
+            )?,
+            array: within("array", written.array, usual.array, 1, 100_000)?,
+            bytes_per_user: within(
+                "bytes_per_user",
+                written.bytes_per_user,
+                usual.bytes_per_user,
+                1 << 20,
+                u32::MAX,
+            )?,
+            // Less than a request of any use takes, more than any takes.
+            request_bytes: within(
+                "request_bytes",
+                written.request_bytes,
+                usual.request_bytes,
+                4096,
+                1 << 26,
+            )?,
+            connections: within("connections", written.connections, usual.connections, 1, 1024)?,
+            forecast_time: self.length(
+                "limits.forecast_time",
+                written.forecast_time,
+                usual.forecast_time,
+                Config::FORECASTS,
+            )?,
+        })
+    }
+
+    fn jobs(&self, written: JobsTable) -> Result<Jobs, ConfigError> {
+        let bounds = |(ulimit, Name(text)): (Ulimit, Name)| match text.parse() {
+            Ok(bounds) => Ok((ulimit, bounds)),
+            Err(why) => Err(self.said.error(&format!("jobs.ulimits.{ulimit}"), why)),
+        };
+        Ok(Jobs {
+            umask: written.umask.map_or(Umask::default(), |umask| umask.0),
+            ulimits: written.ulimits.into_iter().map(bounds).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn local(&self, written: LocalTable) -> Result<Local, ConfigError> {
+        let pin = written.pin.unwrap_or(Local::default().pin);
+        let cpus: Vec<_> =
+            written.cpus.unwrap_or_default().into_iter().map(|list| list.0.0).collect();
+        if !pin && !cpus.is_empty() {
+            let why = "'local.pin' is false, so that no job is kept on these; keep one of them";
+            return Err(self.said.error("local.cpus", why));
+        }
+        let cgroups = written.cgroups.unwrap_or(Local::default().cgroups);
+        Ok(Local { pin, cpus, cgroups })
+    }
+}

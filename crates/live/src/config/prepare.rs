@@ -1,0 +1,150 @@
+//! What a configuration means on this machine: nodes, limits and profiles, ready to be used.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+
+use super::{Config, ConfigError};
+use crate::decider::DeciderError;
+use crate::schedule::{Schedule, ScheduleError, ScheduleSpec};
+use crate::setup::Setup;
+use busbar_core::machine::Machine;
+use busbar_core::profile::Profile;
+use busbar_core::profile::cab::{self, Preset};
+use busbar_core::world::Repertoire;
+use busbar_profiles::Store;
+
+/// The longest path that a Unix socket can have, in bytes.
+const LONGEST_SOCKET: usize = 107;
+
+/// All that a daemon needs to begin.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The machine, the applications and the policy, with the usual rules.
+    pub setup: Setup,
+    /// What it may draw when.
+    pub schedule: Schedule,
+    /// How many applications there are profiles of.
+    pub profiles: usize,
+    /// The processors of each node; none if jobs may run on any.
+    pub cpus: Option<Vec<Vec<u32>>>,
+    /// What people should know.
+    pub remarks: Vec<String>,
+}
+
+impl Config {
+    /// Makes everything ready, or says what is in the way. Nothing is written.
+    pub fn prepare(&self) -> Result<Prepared, ConfigError> {
+        let said =
+            Machine::from_text(&self.machine).map_err(|why| self.said.error("machine", why))?;
+        let profiles = self.open_profiles()?;
+        let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
+        let setup = setup.map_err(|why| {
+            let field = match why {
+                DeciderError::Unfit { .. } => "policy",
+                DeciderError::Unsuited(_) if self.profiles.is_some() => "profiles",
+                DeciderError::Unsuited(_) => "machine",
+            };
+            self.said.error(field, why)
+        })?;
+        let machine = &setup.machine;
+        let schedule = self.budget.resolve(machine, &TimeZone::system());
+        let schedule = schedule.map_err(|why| {
+            let field = match self.budget {
+                ScheduleSpec::Daily(_) => "daily",
+                _ => "budget",
+            };
+            match why {
+                ScheduleError::Limit(why) => self.said.error(field, why),
+                why => self.said.error(field, why),
+            }
+        })?;
+        self.check_socket()?;
+        let cpus = self.cpus(machine)?;
+        let remarks = self.remarks(&said, machine);
+        let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
+        Ok(Prepared { setup, schedule, profiles, cpus, remarks })
+    }
+
+    fn check_socket(&self) -> Result<(), ConfigError> {
+        let length = self.socket.as_os_str().len();
+        if length > LONGEST_SOCKET {
+            let why = format!(
+                "the path has {length} bytes, and a socket's may have {LONGEST_SOCKET}: {}; say \
+                 another with socket = \"…\" or in BUSBAR_SOCKET",
+                self.socket.display()
+            );
+            return Err(self.said.error("socket", why));
+        }
+        Ok(())
+    }
+
+    fn open_profiles(&self) -> Result<Vec<Profile>, ConfigError> {
+        let Some(name) = &self.profiles else { return Ok(Vec::new()) };
+        if let Ok(preset) = name.parse::<Preset>() {
+            return Ok(cab::generate(preset, 1));
+        }
+        let profiles = Store::open(Path::new(name)).and_then(|store| store.by_number());
+        profiles.map_err(|why| self.said.error("profiles", why))
+    }
+
+    fn cpus(&self, machine: &Machine) -> Result<Option<Vec<Vec<u32>>>, ConfigError> {
+        if !self.local.pin {
+            return Ok(None);
+        }
+        let nodes = machine.nodes as usize;
+        let listed = &self.local.cpus;
+        let usable = usable_cpus();
+        if listed.is_empty() {
+            let one_each = usable.iter().cycle().take(nodes).map(|cpu| vec![*cpu]);
+            return Ok((!usable.is_empty()).then(|| one_each.collect()));
+        }
+        if listed.len() != nodes {
+            let why = format!(
+                "there are {} lists of processors for {nodes} nodes; write one for each",
+                listed.len()
+            );
+            return Err(self.said.error("local.cpus", why));
+        }
+        for (node, cpus) in listed.iter().enumerate() {
+            if let Some(cpu) = cpus.iter().find(|cpu| !usable.contains(cpu)) {
+                let why = format!("processor {cpu} is not there, or may not be used from here");
+                return Err(self.said.error(&format!("local.cpus[{node}]"), why));
+            }
+        }
+        Ok(Some(listed.clone()))
+    }
+
+    fn remarks(&self, said: &Machine, machine: &Machine) -> Vec<String> {
+        let mut remarks = machine.remarks.clone();
+        if said.power_is_assumed {
+            remarks.push(format!(
+                "what nodes draw is assumed, {} each; a machine file says it (docs/files.md)",
+                machine.node_power
+            ));
+        }
+        if said.details.idle.is_none() {
+            remarks.push(format!(
+                "what idle nodes draw is assumed, {} each; a machine file says it (power.idle)",
+                machine.node().idle
+            ));
+        }
+        remarks.extend(
+            self.policy.caution().map(|caution| format!("policy '{}': {caution}", self.policy)),
+        );
+        let folders = [("state", Some(self.state.as_path())), ("socket", self.socket.parent())];
+        for (key, folder) in folders {
+            if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+                remarks.push(format!("{key}: the folder {} is not there yet", folder.display()));
+            }
+        }
+        remarks
+    }
+}
+
+/// The processors that this process may use, in order.
+fn usable_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    let all = 0..rustix::thread::CpuSet::MAX_CPU;
+    all.filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+}

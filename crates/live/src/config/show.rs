@@ -1,0 +1,88 @@
+//! A configuration as a file that says every key.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::{Config, Length, Local};
+use crate::schedule::{ScheduleSpec, clock_face};
+
+impl Config {
+    /// The whole configuration as a file, which can be read again from any folder.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut line = |key: &str, value: String| {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{key} = {value}");
+        };
+        line("state", path(&self.state));
+        line("socket", path(&self.socket));
+        line("machine", quoted(&self.machine));
+        line("policy", quoted(&self.policy.to_string()));
+        match &self.budget {
+            ScheduleSpec::Always(allowance) => line("budget", quoted(&allowance.to_string())),
+            ScheduleSpec::File(file) => line("budget", path(file)),
+            ScheduleSpec::Daily(_) => (),
+        }
+        if let Some(profiles) = &self.profiles {
+            line("profiles", quoted(profiles));
+        }
+        line("period", quoted(&Length(self.period).to_string()));
+        line("last_resort", quoted(&self.last_resort.to_string()));
+        line("kill_after", quoted(&Length(self.kill_after).to_string()));
+        line("retention", quoted(&Length(self.retention).to_string()));
+        line("operators", format!("{:?}", self.operators));
+        line("see_all", self.see_all.to_string());
+        if let ScheduleSpec::Daily(steps) = &self.budget {
+            for (from, allowance) in steps {
+                let (from, allowance) = (clock_face(*from), allowance.to_string());
+                let (from, allowance) = (quoted(&from), quoted(&allowance));
+                let _ = write!(text, "\n[[daily]]\nfrom = {from}\nbudget = {allowance}\n");
+            }
+        }
+        let limits = &self.limits;
+        let _ = write!(
+            text,
+            "\n[limits]\njobs = {}\njobs_per_user = {}\narray = {}\nbytes_per_user = {}\nrequest_bytes = {}\n\
+             connections = {}\nforecast_time = {}\n",
+            limits.jobs,
+            limits.jobs_per_user,
+            limits.array,
+            limits.bytes_per_user,
+            limits.request_bytes,
+            limits.connections,
+            quoted(&Length(limits.forecast_time).to_string())
+        );
+        let _ = write!(text, "\n[jobs]\numask = {}\n", quoted(&self.jobs.umask.to_string()));
+        let ulimits: Vec<String> = self
+            .jobs
+            .ulimits
+            .iter()
+            .map(|(ulimit, bounds)| format!("{ulimit} = {}", quoted(&bounds.to_string())))
+            .collect();
+        if !ulimits.is_empty() {
+            let _ = writeln!(text, "ulimits = {{ {} }}", ulimits.join(", "));
+        }
+        let (level, format) = (self.log.level.to_string(), self.log.format.to_string());
+        let (level, format) = (quoted(&level), quoted(&format));
+        let _ = write!(text, "\n[log]\nlevel = {level}\nformat = {format}\n");
+        let Local { pin, cgroups, .. } = self.local;
+        let _ = write!(text, "\n[local]\npin = {pin}\ncgroups = {cgroups}\n");
+        if !self.local.cpus.is_empty() {
+            let list = |cpus: &Vec<u32>| {
+                let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+                quoted(&cpus.join(","))
+            };
+            let lists: Vec<String> = self.local.cpus.iter().map(list).collect();
+            let _ = writeln!(text, "cpus = [{}]", lists.join(", "));
+        }
+        text
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+fn path(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}

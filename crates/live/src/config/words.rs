@@ -1,0 +1,105 @@
+//! The values of a configuration as they are written: text that means something, names, lists.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use jiff::civil::Time;
+use serde::de::{self, Deserialize, Deserializer};
+
+use crate::schedule::parse_clock_face;
+
+/// Something that is written as text in quotes. A bare number is not taken for it: without its unit, it
+/// could mean anything.
+pub(super) struct Text<T>(pub(super) T);
+
+impl<'de, T> Deserialize<'de> for Text<T>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(PhantomData<T>);
+        impl<T> de::Visitor<'_> for Visitor<T>
+        where
+            T: FromStr,
+            T::Err: fmt::Display,
+        {
+            type Value = Text<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text in quotes, such as \"easy\", \"80%\", \"22:00\" or \"30s\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<T>, E> {
+                text.parse().map(Text).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Visitor(PhantomData))
+    }
+}
+
+/// A name or a number.
+pub(super) struct Name(pub(super) String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a name in quotes")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Name, E> {
+                match number {
+                    0.. => Ok(Name(number.to_string())),
+                    _ => Err(E::custom(format!("{number} is below zero"))),
+                }
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name, E> {
+                Ok(Name(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// A time of the day.
+pub(super) struct ClockFace(pub(super) Time);
+
+impl FromStr for ClockFace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_clock_face(text).map(ClockFace)
+    }
+}
+
+/// Processors as `taskset` writes them: `0-3,8`.
+pub(super) struct CpuList(pub(super) Vec<u32>);
+
+impl FromStr for CpuList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        /// As many as Linux can count.
+        const MOST: u32 = 8192;
+        let wrong = || format!("'{text}' is no list of processors; write such as 0, 0-3 or 0-3,8");
+        let mut cpus = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let [first, last] = [first, last].map(|end| end.trim().parse::<u32>().ok());
+            let (first, last) = first.zip(last).ok_or_else(wrong)?;
+            if first > last || last >= MOST {
+                return Err(wrong());
+            }
+            cpus.extend(first..=last);
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(CpuList(cpus))
+    }
+}

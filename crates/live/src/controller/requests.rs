@@ -1,0 +1,328 @@
+//! What clients ask a daemon to do with jobs.
+
+use super::Controller;
+use crate::array::{ArraySpec, Element};
+use crate::job::{Entry, Happening, Owner, Phase, Program, Submission, Why, Wish};
+use crate::wire::{Refusal, RefusalKind};
+use busbar_core::units::{Instant, Span};
+
+/// The longest name of a job, in bytes.
+const LONGEST_NAME: usize = 200;
+
+/// The most jobs that one may wait for.
+const MOST_BEFORE: usize = 1000;
+
+/// The longest time a job may ask for: a year. Whoever means 'for ever' means less.
+const LONGEST_TIME: Span = Span::from_secs(366 * 24 * 3600);
+
+/// A number, and those of the jobs that it stands for.
+type Numbered = (u64, Vec<(u64, Option<Element>)>);
+
+/// How a job that is over ended; or of an array, all that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WasGood(pub bool);
+
+fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind, message: message.into() })
+}
+
+impl Controller {
+    /// Takes a job in, or an array of them, and says its number. `over` tells how jobs and arrays ended of
+    /// which something is over.
+    pub fn submit(
+        &mut self,
+        now: Instant,
+        owner: Owner,
+        submission: Submission,
+        over: &dyn Fn(u64) -> Option<WasGood>,
+    ) -> Result<u64, Refusal> {
+        let bytes = submission.bytes();
+        let Submission { wish, program, array } = submission;
+        if self.setup.only_user.is_some_and(|user| user != owner.user) {
+            let message =
+                "this daemon does not run as root, and runs nobody's jobs but its own user's";
+            return refuse(RefusalKind::Forbidden, message);
+        }
+        self.check_wish(&wish)?;
+        check_program(&program)?;
+        self.check_after(&wish, over)?;
+        let (number, elements) = self.numbered(array.as_ref())?;
+        self.check_quotas(owner, elements.len(), bytes)?;
+        let (submit, phase) = (now, Phase::Waiting);
+        let entry = |(number, array)| {
+            let (wish, phase) = (wish.clone(), phase.clone());
+            Entry { number, owner, wish, submit, attempts: 0, phase, array }
+        };
+        let entries: Vec<Entry> = elements.into_iter().map(entry).collect();
+        let jobs = entries.iter().map(|entry| self.setup.job(entry));
+        let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+        let mut program = Some(program);
+        for (entry, job) in entries.iter().zip(jobs) {
+            self.next = entry.number + 1;
+            self.roster.add(job);
+            self.jobs.insert(entry.number, entry.clone());
+            self.bytes.insert(entry.number, bytes);
+            self.arrays.add(entry);
+            // What all of them do is kept once.
+            match program.take() {
+                Some(program) => self.unwritten.submitted.push((entry.clone(), program)),
+                None => self.unwritten.elements.push(entry.clone()),
+            }
+            let element = entry.array.map(|element| (element.array, element.index));
+            self.note(now, Happening::Submitted { job: entry.number, element });
+        }
+        let own = self.of_user.entry(owner.user).or_default();
+        own.jobs += entries.len();
+        own.bytes += bytes * entries.len() as u64;
+        for entry in &entries {
+            self.line_up(entry.number);
+        }
+        Ok(number)
+    }
+
+    /// The number of the next job or array, and the numbers of the jobs that it will be.
+    fn numbered(&self, array: Option<&ArraySpec>) -> Result<Numbered, Refusal> {
+        let Some(spec) = array else { return Ok((self.next, vec![(self.next, None)])) };
+        let elements = Element::all(self.next, spec);
+        let (count, most) = (elements.len(), self.setup.most_elements);
+        if count > most {
+            let message = format!(
+                "--array {spec} has {count} elements, and an array may have {most} \
+                 ('limits.array' in the configuration)"
+            );
+            return refuse(RefusalKind::TooMuch, message);
+        }
+        let numbers = Element::first(self.next)..;
+        Ok((self.next, numbers.zip(elements.into_iter().map(Some)).collect()))
+    }
+
+    /// Whether there is room for so many more jobs of so many bytes each.
+    fn check_quotas(&self, owner: Owner, more: usize, bytes: u64) -> Result<(), Refusal> {
+        let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
+            true => Ok(()),
+            false if more == 1 => {
+                refuse(RefusalKind::Full, format!("{whose} {most} jobs already; try later"))
+            }
+            false => {
+                let message =
+                    format!("{whose} {count} jobs, and {more} more are over {most}; try later");
+                refuse(RefusalKind::Full, message)
+            }
+        };
+        more_than(self.setup.most_jobs, "there are", self.jobs.len())?;
+        let own = self.of_user.get(&owner.user).copied().unwrap_or_default();
+        more_than(self.setup.most_jobs_per_user, "you have", own.jobs)?;
+        let (bytes, most) = (bytes.saturating_mul(more as u64), self.setup.most_bytes_per_user);
+        if own.bytes.saturating_add(bytes) > most {
+            let these = if more == 1 { "this one" } else { "these" };
+            let message = format!(
+                "your jobs that wait and run have {} bytes of commands and environments, and with the \
+                 {bytes} of {these} they would have more than {most}; try later, or submit with a \
+                 smaller environment",
+                own.bytes
+            );
+            return refuse(RefusalKind::Full, message);
+        }
+        Ok(())
+    }
+
+    /// Why a job that was accepted will not start as things are, if that is so.
+    pub fn remark(&self, number: u64) -> Option<&'static str> {
+        self.stuck.get(&number).copied()
+    }
+
+    /// What whoever submitted a job may want to know of it, to be read after its number.
+    pub fn advice(&self, number: u64) -> Option<String> {
+        // All elements of an array are alike.
+        let number = self.arrays.present(number).next().unwrap_or(number);
+        let waits = self.remark(number);
+        let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
+        let entry = self.jobs.get(&number);
+        waits.or_else(|| self.setup.ignores_application(&entry?.wish))
+    }
+
+    /// Whether a job may ask for this.
+    pub fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
+        let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
+        if wish.name.len() > LONGEST_NAME || wish.name.chars().any(char::is_control) {
+            return malformed(
+                "a job's name has at most 200 bytes, and nothing that cannot be seen",
+            );
+        }
+        let texts = [wish.application.as_deref(), wish.slowdown.as_deref()];
+        if texts.into_iter().flatten().any(|text| text.len() > LONGEST_NAME) {
+            return malformed("the application and the slowdown of a job have at most 200 bytes");
+        }
+        if wish.after.len() > MOST_BEFORE {
+            return malformed("a job may wait for at most 1000 others (--after)");
+        }
+        if wish.nodes == 0 {
+            return malformed("a job needs at least one node (-N)");
+        }
+        if wish.time == Span::ZERO || wish.time > LONGEST_TIME {
+            return malformed("a job's time (-t) is more than nothing and at most 366 days");
+        }
+        if let Some((fewest, most)) = wish.moldable
+            && !(fewest..=most).contains(&wish.nodes)
+        {
+            let nodes = wish.nodes;
+            return malformed(&format!("-N {nodes} is not within --moldable {fewest}-{most}"));
+        }
+        let all = self.setup.machine.nodes;
+        if wish.nodes > all {
+            let message = format!("-N {}: the machine has {all} nodes", wish.nodes);
+            return refuse(RefusalKind::Impossible, message);
+        }
+        self.setup.check_application(wish)
+    }
+
+    /// Whether everybody exists that a job waits for, and may still end well.
+    fn check_after(
+        &self,
+        wish: &Wish,
+        over: &dyn Fn(u64) -> Option<WasGood>,
+    ) -> Result<(), Refusal> {
+        for after in &wish.after {
+            let job = after.job;
+            if self.jobs.contains_key(&job) {
+                continue;
+            }
+            let is_meant = |entry: &&Entry| {
+                entry.number == job || entry.array.is_some_and(|element| element.array == job)
+            };
+            let just_ended = self.unwritten.over.iter().filter(is_meant).map(|entry| {
+                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.is_good()))
+            });
+            // Of an array, all that is over counts.
+            let ended = just_ended.chain(over(job)).reduce(|one, other| WasGood(one.0 && other.0));
+            match ended {
+                None if self.is_present(job) => (),
+                None => {
+                    return refuse(RefusalKind::Unknown, format!("--after {job}: no such job"));
+                }
+                Some(WasGood(false)) if !after.any => {
+                    let message = format!(
+                        "--after {job}: that job did not end well, so this one would never start; \
+                         --after-any does not mind"
+                    );
+                    return refuse(RefusalKind::Impossible, message);
+                }
+                Some(_) => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// A job that is not over, if this one may touch it.
+    fn touched(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
+        let Some(entry) = self.jobs.get(&number) else {
+            let message = format!("there is no job {number}, or it is over");
+            return refuse(RefusalKind::Unknown, message);
+        };
+        if entry.owner.user != who.user && !self.setup.is_operator(who) {
+            let message = format!("job {number} is somebody else's");
+            return refuse(RefusalKind::Forbidden, message);
+        }
+        Ok(entry)
+    }
+
+    /// Does something to a job, or to all elements of an array: then it is done if it could be done to any.
+    fn each_of(
+        &mut self,
+        number: u64,
+        mut does: impl FnMut(&mut Self, u64) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        // The last first, so that nobody gets a place who is next.
+        let elements: Vec<u64> = self.arrays.present(number).rev().collect();
+        if elements.is_empty() {
+            return does(self, number);
+        }
+        let mut refused = Ok(());
+        let mut is_done = false;
+        for element in elements {
+            match does(self, element) {
+                Ok(()) => is_done = true,
+                refusal => refused = refusal,
+            }
+        }
+        if is_done { Ok(()) } else { refused }
+    }
+
+    /// Ends a job or an array, or lets it never start.
+    pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+        self.each_of(number, |controller, number| {
+            let by = Some(who.user);
+            match controller.touched(who, number)?.phase {
+                Phase::Running(_) => controller.ask_to_end(now, number, Why::Cancelled, by),
+                Phase::Waiting => controller.give_up(now, number, Why::Cancelled, by),
+                Phase::Over(_) => (),
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets a job wait until it is released; of an array, all who wait.
+    pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+        self.each_of(number, |controller, number| {
+            if !matches!(controller.touched(who, number)?.phase, Phase::Waiting) {
+                let message = format!("job {number} runs already; only who waits can be held");
+                return refuse(RefusalKind::Impossible, message);
+            }
+            controller.set_held(now, number, true, Some(who.user));
+            Ok(())
+        })
+    }
+
+    /// Lets a job start that was held; of an array, all who are.
+    pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+        self.each_of(number, |controller, number| {
+            if !controller.touched(who, number)?.wish.held {
+                let message = format!("job {number} is not held");
+                return refuse(RefusalKind::Impossible, message);
+            }
+            controller.set_held(now, number, false, Some(who.user));
+            Ok(())
+        })
+    }
+
+    /// Holds or releases a job, perhaps because somebody wants that.
+    pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool, by: Option<u32>) {
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        if entry.wish.held == held {
+            return;
+        }
+        entry.wish.held = held;
+        self.unwritten.changed.insert(number);
+        self.note(now, Happening::Held { job: number, held, by });
+        match held {
+            true => self.withdraw(number),
+            false => self.line_up(number),
+        }
+    }
+
+    /// Writes down the budget that an operator wrote, or that the configured one holds again.
+    pub fn write_budget(&mut self, text: Option<String>) {
+        self.unwritten.budget = Some(text);
+    }
+}
+
+fn check_program(program: &Program) -> Result<(), Refusal> {
+    let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
+    if program.command.first().is_none_or(|first| first.is_empty()) {
+        return malformed("there is no command; write it after --");
+    }
+    if !program.folder.is_absolute() {
+        return malformed("the folder of a job must be a whole path");
+    }
+    let mut texts = program
+        .command
+        .iter()
+        .chain(program.environment.iter().flat_map(|(key, value)| [key, value]));
+    if texts.any(|text| text.contains('\0')) {
+        return malformed("a command and its environment must not contain NUL");
+    }
+    if program.environment.iter().any(|(key, _)| key.is_empty() || key.contains('=')) {
+        return malformed("a variable of the environment needs a name without '='");
+    }
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! Too little power for those who run, because the budget fell.
+//!
+//! First jobs are given less on the nodes they have, those first that lose least by it for each watt
+//! they save. If all are at their floors and it is still too much, the last resort acts. When there is
+//! power again, the oldest gets back first what it had.
+
+use super::{Act, Controller};
+use crate::config::LastResort;
+use crate::engine::{Attempt, Signal};
+use crate::job::{Because, Course, Happening, Phase, Why};
+use crate::roster::{Done, Way};
+use busbar_core::units::{Instant, Span, Watts};
+
+/// A way to save power.
+struct Saving {
+    number: u64,
+    to: Way,
+    saved: Watts,
+    /// Nodes' worth of speed that is lost for each milliwatt.
+    loss: f64,
+}
+
+impl Controller {
+    /// Brings what running jobs hold within the limit, as far as that can be.
+    pub(super) fn squeeze(&mut self, now: Instant) {
+        if !self.is_short() {
+            // Whoever stands still does so because power is short.
+            self.shortage.take_if(|_| !self.roster.ledger().has_suspended());
+            return;
+        }
+        // One saving for each job at a time: what is left to save is another question afterwards.
+        while self.is_short() {
+            let excess = self.excess();
+            let mut savings: Vec<Saving> =
+                self.running.iter().filter_map(|number| self.best_saving(*number)).collect();
+            if savings.is_empty() {
+                break;
+            }
+            savings.sort_by(|one, other| {
+                one.loss.total_cmp(&other.loss).then(one.number.cmp(&other.number))
+            });
+            let mut saved = Watts::ZERO;
+            let mut changed = false;
+            for saving in savings {
+                if saved >= excess {
+                    break;
+                }
+                if self.carry_out(now, saving.number, &saving.to, Because::Squeezed) {
+                    saved += saving.saved;
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        if !self.is_short() {
+            self.shortage = None;
+        } else if !self.may_still_succeed() {
+            self.last_resort(now);
+        }
+        self.must_ask = true;
+    }
+
+    /// By how much too much is held.
+    fn excess(&self) -> Watts {
+        let ledger = self.roster.ledger();
+        ledger.power().saturating_sub(ledger.limit())
+    }
+
+    /// A running job that may be changed: neither suspended nor about to end.
+    fn pliable(&self, number: u64) -> Option<&Course> {
+        match &self.jobs.get(&number)?.phase {
+            Phase::Running(course)
+                if !course.suspended
+                    && course.ending.is_none()
+                    && !self.strangers.contains(&number) =>
+            {
+                Some(course)
+            }
+            _ => None,
+        }
+    }
+
+    /// The way in which a job saves power that loses least for each watt.
+    fn best_saving(&self, number: u64) -> Option<Saving> {
+        let course = self.pliable(number).filter(|_| !self.has_just_failed(number))?;
+        let allotment = &course.allotment;
+        let savings = self.roster.ways(number, allotment).into_iter().filter_map(|to| {
+            let saved = allotment.power.saturating_sub(to.point.power);
+            if saved == Watts::ZERO {
+                return None;
+            }
+            let slowed = allotment.time.secs_f64() / to.point.time.secs_f64();
+            let lost = (1.0 - slowed).max(0.0) * allotment.nodes.len() as f64;
+            Some(Saving { number, saved, loss: lost / saved.milliwatts() as f64, to })
+        });
+        savings.min_by(|one, other| {
+            one.loss.total_cmp(&other.loss).then(other.to.point.power.cmp(&one.to.point.power))
+        })
+    }
+
+    /// Gives a job something else on its nodes; says whether that could be.
+    fn carry_out(&mut self, now: Instant, number: u64, to: &Way, because: Because) -> bool {
+        let Some(course) = self.pliable(number) else { return false };
+        let moving = course.moves_until.since(now);
+        let left = moving + course.work_at(now).time(to.point.time);
+        match self.roster.change(number, to, left.max(Span::from_millis(1))) {
+            Ok(Some(Done::Changed { number, allotment, pause })) => {
+                self.change(now, number, allotment, pause, because);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// All jobs are at their floors, and it is still too much.
+    fn last_resort(&mut self, now: Instant) {
+        // The youngest have least to lose.
+        let mut running: Vec<(Instant, u64)> = self
+            .running
+            .iter()
+            .copied()
+            .filter_map(|number| self.pliable(number).map(|course| (course.start, number)))
+            .collect();
+        running.sort_unstable();
+        let excess = self.excess();
+        let done = match self.setup.last_resort {
+            LastResort::Hold => "nobody starts until enough have ended",
+            LastResort::Suspend => {
+                while self.is_short() {
+                    let Some((_, number)) = running.pop() else { break };
+                    self.suspend(now, number);
+                }
+                "the youngest jobs are suspended"
+            }
+            LastResort::Cancel => {
+                let mut leaving: Watts = self
+                    .running
+                    .iter()
+                    .filter_map(|number| match &self.jobs.get(number)?.phase {
+                        Phase::Running(course) if course.ending.is_some() => {
+                            Some(course.allotment.power)
+                        }
+                        _ => None,
+                    })
+                    .sum();
+                while leaving < excess {
+                    let Some((_, number)) = running.pop() else { break };
+                    leaving += self.pliable(number).map_or(Watts::ZERO, |c| c.allotment.power);
+                    self.ask_to_end(now, number, Why::Budget, None);
+                }
+                "the youngest jobs are ended"
+            }
+        };
+        let limit = self.roster.ledger().limit();
+        let text =
+            format!("jobs at their floors need {excess} more than the limit of {limit}: {done}");
+        if self.shortage.is_none() {
+            self.note(now, Happening::Notice { text: text.clone() });
+        }
+        self.shortage = Some(text);
+    }
+
+    fn suspend(&mut self, now: Instant, number: u64) {
+        if self.roster.suspend(number).is_err() {
+            return;
+        }
+        let Some(entry) = self.jobs.get_mut(&number) else { return };
+        let attempt = Attempt { job: number, number: entry.attempts };
+        let Phase::Running(course) = &mut entry.phase else { return };
+        course.suspend(now);
+        self.unwritten.changed.insert(number);
+        self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Suspend });
+        self.note(now, Happening::Suspended { job: number });
+    }
+
+    /// Gives back what was taken, as far as there is power for it: the oldest jobs come first, those
+    /// that stand still before those that are slow.
+    pub(super) fn give_back(&mut self, now: Instant) {
+        if self.is_short() {
+            return;
+        }
+        let deprived = |course: &Course| (course.suspended, course.squeezed_from.is_some());
+        let mut suspended = Vec::new();
+        let mut squeezed = Vec::new();
+        for number in &self.running {
+            let Some(entry) = self.jobs.get(number) else { continue };
+            let Phase::Running(course) = &entry.phase else { continue };
+            match deprived(course) {
+                _ if course.ending.is_some() => (),
+                (true, _) => suspended.push((course.start, *number)),
+                (false, true) => squeezed.push((course.start, *number)),
+                (false, false) => (),
+            }
+        }
+        suspended.sort_unstable();
+        squeezed.sort_unstable();
+        for (_, number) in suspended {
+            if !self.resume(now, number) {
+                return;
+            }
+        }
+        for (_, number) in squeezed {
+            if !self.restore(now, number) {
+                return;
+            }
+        }
+    }
+
+    fn resume(&mut self, now: Instant, number: u64) -> bool {
+        let Some(entry) = self.jobs.get_mut(&number) else { return false };
+        let attempt = Attempt { job: number, number: entry.attempts };
+        let Phase::Running(course) = &mut entry.phase else { return false };
+        let mut resumed = course.clone();
+        resumed.resume(now);
+        if self.roster.resume(number, resumed.until).is_err() {
+            return false;
+        }
+        *course = resumed;
+        self.must_ask = true;
+        self.unwritten.changed.insert(number);
+        self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Resume });
+        self.note(now, Happening::Resumed { job: number });
+        true
+    }
+
+    /// Gives a squeezed job back what it had, or as much of it as there is; says whether it was all.
+    fn restore(&mut self, now: Instant, number: u64) -> bool {
+        let course = self.pliable(number).filter(|_| !self.has_just_failed(number));
+        let Some(course) = course else { return true };
+        let Some(wanted) = &course.squeezed_from else { return true };
+        let all = Way::of(wanted, self.roster.names_nodes());
+        let (has, most) = (course.allotment.power, wanted.power);
+        let mut ways = self.roster.ways(number, &course.allotment);
+        ways.retain(|way| way.point.power > has && way.point.power < most);
+        ways.sort_by_key(|way| std::cmp::Reverse(way.point.power));
+        if self.carry_out(now, number, &all, Because::Restored) {
+            self.must_ask = true;
+            return true;
+        }
+        for way in ways {
+            if self.carry_out(now, number, &way, Because::Squeezed) {
+                self.must_ask = true;
+                break;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,159 @@
+//! What was written down, done.
+
+use std::error::Error;
+
+use super::Daemon;
+use crate::array;
+use crate::controller::Act;
+use crate::engine::{Allotment, Attempt, EngineError, Launch, Signal};
+use busbar_core::units::Instant;
+
+impl Daemon {
+    /// Does what was written down, in its order.
+    pub(super) fn act(&mut self, now: Instant, acts: &[Act]) {
+        for (place, act) in acts.iter().enumerate() {
+            match act {
+                Act::Start { attempt, allotment } => {
+                    let started = self.launch(*attempt, allotment.clone());
+                    let started = started.and_then(|launch| {
+                        self.engine.start(&launch).map_err(|error| error_text(&error))
+                    });
+                    match started {
+                        Ok(()) => tracing::info!(%attempt, power = %allotment.power, "started"),
+                        Err(error) => {
+                            tracing::error!(%attempt, error, "cannot be started; it is held");
+                            self.controller.never_started(now, *attempt, &error, true);
+                        }
+                    }
+                }
+                Act::Set { attempt, allotment, before, pause, .. } => {
+                    self.engine.expect_pause(*attempt, *pause);
+                    let Err(error) = self.set(*attempt, allotment) else {
+                        self.controller.confirmed(*attempt, allotment);
+                        continue;
+                    };
+                    let reason = error_text(&error);
+                    tracing::error!(%attempt, error = reason, "cannot be changed");
+                    self.controller.failed(now, *attempt);
+                    let before = &before.allotment;
+                    let frees = allotment.power < before.power
+                        || allotment.nodes.len() < before.nodes.len();
+                    let undone = if frees { &acts[place..] } else { &acts[place..=place] };
+                    self.undo(now, undone, &reason);
+                    if frees {
+                        self.finish_safe(&acts[place + 1..]);
+                        return;
+                    }
+                }
+                Act::Signal { attempt, signal } => self.signal(*attempt, *signal),
+                Act::Forget { attempt } => self.engine.forget(*attempt),
+            }
+        }
+    }
+
+    /// Gives a job something else. One that is over has it.
+    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+        match self.engine.set(attempt, allotment) {
+            // Nobody knows whether this one is over.
+            Err(EngineError::Unknown { .. }) if !self.unsure.contains(&attempt) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// What acts would have changed is as it was. Of a raise that may have been done before a restart that
+    /// is so only if it can be taken back; otherwise it counts, and is tried again.
+    fn undo(&mut self, now: Instant, acts: &[Act], reason: &str) {
+        let mut undone = Vec::new();
+        for (place, act) in acts.iter().enumerate() {
+            match act {
+                Act::Set { attempt, allotment, before, again: true, .. }
+                    if allotment.power > before.allotment.power
+                        && self.set(*attempt, &before.allotment).is_err() =>
+                {
+                    // Of the first one that is known.
+                    if place > 0 {
+                        self.controller.failed(now, *attempt);
+                    }
+                }
+                _ => undone.push(act),
+            }
+        }
+        self.controller.undo(now, &undone, reason);
+    }
+
+    /// Of acts that are not carried out, those that can do no harm are.
+    fn finish_safe(&mut self, acts: &[Act]) {
+        for act in acts {
+            match act {
+                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
+                    self.signal(*attempt, *signal);
+                }
+                Act::Forget { attempt } => self.engine.forget(*attempt),
+                _ => (),
+            }
+        }
+    }
+
+    /// Of acts that could not be written down, those that make jobs draw less, or end. The file says that
+    /// they draw more, so nobody else gets what they give back; and whoever fills the disk can be ended.
+    pub(super) fn lower(&mut self, acts: &[Act]) {
+        for act in acts {
+            match act {
+                Act::Set { attempt, allotment, before, .. }
+                    if allotment.power < before.allotment.power =>
+                {
+                    if let Err(error) = self.engine.set(*attempt, allotment) {
+                        tracing::error!(%attempt, %error, "cannot be changed");
+                    }
+                }
+                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
+                    self.signal(*attempt, *signal);
+                }
+                _ => (),
+            }
+        }
+    }
+
+    fn signal(&mut self, attempt: Attempt, signal: Signal) {
+        match self.engine.signal(attempt, signal) {
+            Ok(()) | Err(EngineError::Unknown { .. }) => (),
+            Err(error) => tracing::error!(%attempt, ?signal, %error, "no signal"),
+        }
+    }
+
+    /// All that an engine needs to start a job.
+    fn launch(&self, attempt: Attempt, allotment: Allotment) -> Result<Launch, String> {
+        let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
+        let program = program.ok_or_else(|| "nobody knows what it is to do".to_owned())?;
+        let entry = self.controller.jobs().get(&attempt.job);
+        let entry = entry.ok_or_else(|| "it is over already".to_owned())?;
+        // Only root can be somebody else.
+        let owner = Some(entry.owner).filter(|_| self.controller.setup().only_user.is_none());
+        let (output, errors) = program.files(entry);
+        let mut environment = program.environment;
+        // Whoever submits from within an element does not submit elements.
+        environment.retain(|(name, _)| !name.starts_with(array::VARIABLES));
+        environment.extend(entry.array.iter().flat_map(|element| element.variables()));
+        Ok(Launch {
+            attempt,
+            command: program.command,
+            folder: program.folder,
+            environment,
+            output,
+            errors,
+            owner: owner.map(|owner| (owner.user, owner.group)),
+            allotment,
+        })
+    }
+}
+
+/// An error with the reasons behind it.
+fn error_text(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,202 @@
+//! What clients ask for, and what they are told.
+
+use std::sync::mpsc::Sender;
+
+use super::Daemon;
+use crate::answers;
+use crate::clerk::Errand;
+use crate::controller::WasGood;
+use crate::forecast::Outlook;
+use crate::job::Owner;
+use crate::setup::Viewer;
+use crate::socket::Gone;
+use crate::store::Query;
+use crate::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
+use busbar_core::units::Instant;
+
+/// The most lines of history that are told at once.
+const MOST_LINES: u32 = 10_000;
+
+/// An answer that has to wait.
+pub(super) enum Pending {
+    /// Until what it says is written down.
+    Written(Reply),
+    /// Until that is written down, and then it says how things are.
+    WrittenAndSeen(Request, Viewer),
+    /// Until what happened in this cycle can be seen in it.
+    Seen(Request, Viewer),
+}
+
+impl Daemon {
+    /// Does what a client asks for, or says what the answer waits for.
+    pub(super) fn handle(
+        &mut self,
+        now: Instant,
+        request: Request,
+        peer: Owner,
+        reply: &Sender<Reply>,
+        gone: &Gone,
+    ) -> Option<Pending> {
+        let controller = &mut self.controller;
+        let viewer = controller.setup().viewer(peer);
+        let each = |jobs: Vec<u64>, mut does: Box<dyn FnMut(u64) -> Result<(), Refusal> + '_>| {
+            let answer = |job| Answer { job, refusal: does(job).err(), asked: false };
+            Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
+        };
+        match request {
+            Request::Submit(submission) => {
+                let store = &self.store;
+                let over = |job| store.ended_well(job).ok().flatten().map(WasGood);
+                let answer = match controller.submit(now, peer, *submission, &over) {
+                    Ok(job) => {
+                        let remark = controller.advice(job);
+                        Reply::Submitted { job, remark }
+                    }
+                    Err(refusal) => Reply::Error(refusal),
+                };
+                Some(Pending::Written(answer))
+            }
+            Request::Cancel { jobs } => {
+                let answer = |job| {
+                    let refusal = controller.cancel(now, peer, job).err();
+                    let asked = refusal.is_none() && controller.is_running(job);
+                    Answer { job, refusal, asked }
+                };
+                Some(Pending::Written(Reply::Done(jobs.into_iter().map(answer).collect())))
+            }
+            Request::Hold { jobs } => each(jobs, Box::new(|job| controller.hold(now, peer, job))),
+            Request::Release { jobs } => {
+                each(jobs, Box::new(|job| controller.release(now, peer, job)))
+            }
+            Request::Budget { set: Some(text) } => Some(match self.set_budget(peer, &text) {
+                Ok(()) => Pending::WrittenAndSeen(Request::Budget { set: None }, viewer),
+                Err(refusal) => Pending::Written(Reply::Error(refusal)),
+            }),
+            Request::Show { job } if !controller.is_present(job) => {
+                let present = Vec::new();
+                self.clerk.run(Errand::Show { job, viewer, present, reply: reply.clone() });
+                None
+            }
+            Request::History { job, after, limit } => {
+                let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
+                let query = Query { job, after, limit };
+                self.clerk.run(Errand::History { query, viewer, reply: reply.clone() });
+                None
+            }
+            Request::Forecast(question) => {
+                let wish = question.job.as_ref();
+                let asked = wish.map_or(Ok(()), |job| controller.check_wish(job));
+                if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user)) {
+                    return Some(Pending::Written(Reply::Error(refusal)));
+                }
+                let outlook = Outlook::of(controller, viewer, now, self.clock.wall_now());
+                let most = controller.setup().forecast_time;
+                self.forecasts.begin(peer.user, reply.clone(), gone.clone(), most, move |wanted| {
+                    outlook.forecast(&question, wanted)
+                });
+                None
+            }
+            Request::Stop if !controller.setup().is_operator(peer) => {
+                Some(Pending::Written(Reply::Error(forbidden("stop the daemon"))))
+            }
+            Request::Stop => {
+                self.is_stopping = true;
+                Some(Pending::Written(Reply::Stopping))
+            }
+            request => Some(Pending::Seen(request, viewer)),
+        }
+    }
+
+    fn set_budget(&mut self, peer: Owner, text: &str) -> Result<(), Refusal> {
+        if !self.controller.setup().is_operator(peer) {
+            return Err(forbidden("set the budget"));
+        }
+        let written = (text != "configured").then(|| text.to_owned());
+        let machine = &self.controller.setup().machine;
+        let budget = self.feed.operators(written.as_deref(), machine, &self.clock);
+        let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
+        tracing::info!(budget = text, user = peer.user, "budget set");
+        self.controller.set_budget(budget, written.is_some());
+        self.controller.write_budget(written);
+        Ok(())
+    }
+
+    /// An answer about how things are now.
+    pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
+        let now = self.clock.now();
+        let millis = self.clock.walls();
+        let wall = |at: Instant| millis(at).div_euclid(1000);
+        match request {
+            Request::Queue => Reply::Queue(self.controller.queue(viewer, now, &wall)),
+            Request::Nodes => Reply::Nodes(self.controller.nodes()),
+            Request::Budget { .. } => Reply::Budget(self.controller.power(&wall)),
+            Request::Show { job } => self.show(*job, viewer, now, &wall),
+            _ => Reply::Status(Box::new(self.status(now, &wall))),
+        }
+    }
+
+    /// What a list says of the elements of an array that are not over.
+    pub(super) fn present_elements(&self, array: u64, viewer: Viewer) -> Vec<JobLine> {
+        let (now, millis) = (self.clock.now(), self.clock.walls());
+        let wall = |at: Instant| millis(at).div_euclid(1000);
+        let line =
+            |entry| answers::line_for(viewer, self.controller.line(entry, now, &wall), entry);
+        self.controller.elements(array).map(line).collect()
+    }
+
+    fn show(&self, job: u64, viewer: Viewer, now: Instant, wall: answers::Wall<'_>) -> Reply {
+        let Some(entry) = self.controller.jobs().get(&job) else {
+            let message = format!("there is no job {job}, or it is over");
+            return Reply::Error(Refusal { kind: RefusalKind::Unknown, message });
+        };
+        match self.store.program(job) {
+            Ok(Some(program)) => {
+                let line = self.controller.line(entry, now, wall);
+                Reply::Show(Box::new(answers::details(viewer, entry, line, program, now, wall)))
+            }
+            Ok(None) | Err(_) => {
+                let message = format!("job {job} cannot be read from the file");
+                Reply::Error(Refusal { kind: RefusalKind::Unknown, message })
+            }
+        }
+    }
+
+    fn status(&self, now: Instant, wall: answers::Wall<'_>) -> Status {
+        let setup = self.controller.setup();
+        let mut notices: Vec<String> =
+            self.controller.shortage().map(str::to_owned).into_iter().collect();
+        match self.store.is_in_place() {
+            Err(error) => notices.push(format!("nothing is started or accepted: {error}")),
+            Ok(()) if self.unwritten_since.is_some() => {
+                notices.push("state cannot be written; nothing is started meanwhile".to_owned());
+            }
+            Ok(()) => (),
+        }
+        for attempt in &self.unsure {
+            notices
+                .push(format!("nobody knows what became of job {attempt}; it counts as running"));
+        }
+        let ledger = self.controller.roster().ledger();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            process: std::process::id(),
+            policy: setup.decider.spec().to_string(),
+            engine: self.engine_name.to_owned(),
+            machine: setup.machine.name.clone(),
+            nodes: (ledger.total_nodes(), ledger.free_nodes()),
+            waiting: self.controller.waiting(),
+            running: self.controller.running(),
+            power: self.controller.power(wall),
+            since: self.pace.since().div_euclid(1000),
+            now,
+            cycles: self.pace.cycles(),
+            longest_cycle: self.pace.longest(),
+            notices,
+        }
+    }
+}
+
+fn forbidden(what: &str) -> Refusal {
+    let message = format!("only operators may {what}; see 'operators' in the configuration");
+    Refusal { kind: RefusalKind::Forbidden, message }
+}

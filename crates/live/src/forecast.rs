@@ -1,0 +1,305 @@
+//! What will become of the jobs: the live state, with a clock that is not waited for.
+//!
+//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy and
+//! the same rules: who waits for whom, how jobs are slowed or suspended when a limit falls, and who is
+//! ended. Nothing is written and nothing is done; time goes from one event to the next. Jobs are taken to
+//! need all the time they may take, or a share of what they asked for, and to end well.
+
+use std::collections::BTreeMap;
+
+use super::controller::{Controller, ControllerError, Memory, SETTLING};
+use super::engine::{Attempt, End};
+use super::feed;
+use super::job::{Course, Entry, Happening, Owner, Phase};
+use super::setup::{Setup, Viewer};
+use super::store::Saved;
+use super::wire::{Forecast, ForecastLine, Question, Refusal, RefusalKind};
+use busbar_core::budget::Budget;
+use busbar_core::model::Work;
+use busbar_core::units::{Instant, Span, Watts};
+
+mod under_way;
+
+pub(super) use under_way::UnderWay;
+pub use under_way::Wanted;
+
+/// Millionths: as fast as on the nodes asked for without a cap.
+const FULL_SPEED: u32 = 1_000_000;
+
+/// So often nothing may happen in a row before it is said that nothing will.
+const PATIENCE: u32 = 10_000;
+
+/// The live state at an instant.
+pub struct Outlook {
+    setup: Setup,
+    budget: Budget,
+    entries: Vec<Entry>,
+    /// What the daemon has in mind; if that cannot be told, its policy begins anew.
+    memory: Option<Memory>,
+    viewer: Viewer,
+    now: Instant,
+    /// The same by the clock on the wall, in milliseconds since 1970.
+    wall: i64,
+}
+
+impl Outlook {
+    /// The state of a daemon, for somebody who asks.
+    pub fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
+        Outlook {
+            setup: controller.setup().clone(),
+            budget: controller.budget().clone(),
+            entries: controller.jobs().values().cloned().collect(),
+            memory: controller.memory(),
+            viewer,
+            now,
+            wall,
+        }
+    }
+
+    /// What will become of everybody. It is given up when it is not wanted any more.
+    pub fn forecast(mut self, question: &Question, wanted: &Wanted) -> Result<Forecast, Refusal> {
+        let percent = question.percent.unwrap_or(100);
+        if !(1..=100).contains(&percent) {
+            return Err(malformed(format!("--percent {percent}: write 1 to 100")));
+        }
+        let mut assumptions = vec![match percent {
+            100 => "every job takes all the time it may: it may be over sooner".to_owned(),
+            _ => format!("every job takes {percent} % of the time it asked for"),
+        }];
+        let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
+        let mut future = Future::new(&mut self, percent, next + 1).map_err(|error| Refusal {
+            kind: RefusalKind::Impossible,
+            message: error.to_string(),
+        })?;
+        if !question.budget.is_empty() {
+            let budget = self.assumed_budget(question, &mut assumptions)?;
+            future.controller.set_budget(budget, false);
+        }
+        if let Some(wish) = &question.job {
+            let owner = Owner { user: 0, group: 0 };
+            let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
+            let array = None;
+            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase, array };
+            // What could not be submitted is not foreseen either.
+            future.controller.enter(entry.clone())?;
+            self.entries.push(entry);
+            assumptions.push("the job in question is submitted now".to_owned());
+        }
+        future.pass(wanted)?;
+        assumptions.extend(match future.fates.values().filter(|fate| fate.is_slowed).count() {
+            0 => None,
+            1 => {
+                Some("1 job is slowed down, and takes as much longer as the model says".to_owned())
+            }
+            slowed => Some(format!(
+                "{slowed} jobs are slowed down, and take as much longer as the model says"
+            )),
+        });
+        let lines = self.entries.iter().map(|entry| ForecastLine {
+            job: (entry.number != next).then_some(entry.number),
+            name: (entry.number == next || self.viewer.sees(entry.owner))
+                .then(|| entry.wish.name.clone()),
+            ..self.line(entry, &future)
+        });
+        Ok(Forecast {
+            jobs: lines.collect(),
+            peak: future.peak,
+            all_over: self.seconds(future.last_end),
+            assumptions,
+        })
+    }
+
+    /// The budget as it is asked about.
+    fn assumed_budget(
+        &self,
+        question: &Question,
+        assumptions: &mut Vec<String>,
+    ) -> Result<Budget, Refusal> {
+        let mut steps = vec![(self.now, self.budget.at(self.now))];
+        steps.extend(self.budget.changes_after(self.now));
+        let mut asked = question.budget.clone();
+        asked.sort_by_key(|(after, _)| *after);
+        for (after, text) in asked {
+            let limit = feed::limit(&text, &self.setup.machine).map_err(malformed)?;
+            let from = self.now + after;
+            steps.retain(|step| step.0 < from);
+            steps.push((from, limit));
+            assumptions.push(match after {
+                Span::ZERO => format!("the budget is {text}"),
+                _ => format!("the budget is {text} from {:.0} s from now on", after.secs_f64()),
+            });
+        }
+        Budget::from_steps(steps).map_err(|error| malformed(error.to_string()))
+    }
+
+    fn line(&self, entry: &Entry, future: &Future) -> ForecastLine {
+        let fate = future.fates.get(&entry.number);
+        let waits = future.controller.jobs().get(&entry.number);
+        let reason = waits.filter(|_| fate.is_none_or(|fate| fate.end.is_none())).map(|entry| {
+            let line = future.controller.line(entry, future.now, &|_| 0);
+            line.reason.unwrap_or_else(|| "its end is not foreseen".to_owned())
+        });
+        ForecastLine {
+            job: None,
+            name: None,
+            start: fate.map(|fate| self.seconds(fate.start)),
+            end: fate.and_then(|fate| fate.end).map(|end| self.seconds(end)),
+            nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
+            power: fate.map(|fate| fate.power),
+            reason: reason.or_else(|| fate.and_then(|fate| fate.reason.clone())),
+            array: entry.array,
+        }
+    }
+
+    /// Seconds since 1970 at an instant.
+    fn seconds(&self, at: Instant) -> i64 {
+        let signed = |instant: Instant| i64::try_from(instant.millis()).unwrap_or(i64::MAX);
+        let ahead = signed(at).saturating_sub(signed(self.now));
+        self.wall.saturating_add(ahead).div_euclid(1000)
+    }
+}
+
+/// Time to come.
+struct Future {
+    controller: Controller,
+    now: Instant,
+    percent: u32,
+    fates: BTreeMap<u64, Fate>,
+    peak: Watts,
+    last_end: Instant,
+}
+
+/// What becomes of a job that runs.
+struct Fate {
+    start: Instant,
+    end: Option<Instant>,
+    nodes: u32,
+    power: Watts,
+    /// Whether it is ever slower than on the nodes it asks for without a cap.
+    is_slowed: bool,
+    /// That it does not end by itself.
+    reason: Option<String>,
+}
+
+impl Future {
+    fn new(outlook: &mut Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
+        let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
+        let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
+        let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
+            Phase::Running(course) => Some((entry.number, Fate::of(course))),
+            _ => None,
+        });
+        let mut controller = Controller::new(setup, budget, saved, now)?;
+        if let Some(memory) = outlook.memory.take() {
+            controller.recall(memory);
+        }
+        Ok(Future {
+            fates: running.collect(),
+            controller,
+            now,
+            percent,
+            peak: Watts::ZERO,
+            last_end: now,
+        })
+    }
+
+    /// Lets everything happen, until nothing does any more.
+    fn pass(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
+        let mut idle = 0;
+        while idle < PATIENCE {
+            wanted.check()?;
+            self.controller.turn(self.now).map_err(|error| malformed(error.to_string()))?;
+            let events = self.controller.take(self.now, 0).batch.events;
+            idle = if events.is_empty() { idle + 1 } else { 0 };
+            events.into_iter().for_each(|event| self.note(event.what));
+            self.peak = self.peak.max(self.controller.roster().ledger().power());
+            let ends = self.ends();
+            let end = ends.iter().map(|(_, end)| *end).min();
+            let next = end.into_iter().chain(self.controller.next_deadline()).min();
+            let Some(next) = next.filter(|next| *next < Instant::LAST) else { return Ok(()) };
+            // What is due already is done in another turn, a moment later.
+            self.now = next.max(self.now + Span::from_millis(1));
+            self.controller.advance(self.now);
+            for (attempt, _) in ends.into_iter().filter(|(_, end)| *end <= self.now) {
+                self.controller.ended(self.now, attempt, End::Exited(0));
+            }
+        }
+        Ok(())
+    }
+
+    /// When those who run will end as they do now.
+    fn ends(&self) -> Vec<(Attempt, Instant)> {
+        let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
+            Phase::Running(course) => Some((attempt, self.end(course)?)),
+            _ => None,
+        };
+        self.controller.attempts().into_iter().filter_map(end).collect()
+    }
+
+    fn end(&self, course: &Course) -> Option<Instant> {
+        if course.suspended {
+            return None;
+        }
+        if let Some(ending) = course.ending {
+            // Most end at once.
+            let soon = Some(ending.asked + SETTLING).filter(|soon| *soon > self.now);
+            return soon.or(Some(ending.asked + self.controller.setup().kill_after));
+        }
+        // Of the time that it may take, so much is not needed.
+        let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
+        let left = Work::from_bits(course.work().to_bits().saturating_sub(spared))?;
+        let since = course.since.max(course.moves_until);
+        Some((since + left.time(course.allotment.time)).min(course.until))
+    }
+
+    fn note(&mut self, what: Happening) {
+        match what {
+            Happening::Started { job, allotment, .. } => {
+                self.fates.insert(job, Fate::of(&Course::new(self.now, allotment)));
+            }
+            Happening::Changed { job, allotment, .. } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.nodes = allotment.nodes.len() as u32;
+                    fate.is_slowed |= allotment.speed < FULL_SPEED;
+                }
+            }
+            Happening::Suspended { job } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.reason = Some("suspended for a while: power is short".to_owned());
+                }
+            }
+            Happening::Ending { job, .. } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.reason = Some("made to end: power is short".to_owned());
+                }
+            }
+            Happening::Ended { job, outcome } => {
+                if let Some(fate) = self.fates.get_mut(&job) {
+                    fate.end = Some(outcome.end);
+                    self.last_end = self.last_end.max(outcome.end);
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+impl Fate {
+    fn of(course: &Course) -> Self {
+        Fate {
+            start: course.start,
+            end: None,
+            nodes: course.allotment.nodes.len() as u32,
+            power: course.allotment.power,
+            is_slowed: course.allotment.speed < FULL_SPEED,
+            reason: None,
+        }
+    }
+}
+
+fn malformed(message: String) -> Refusal {
+    Refusal { kind: RefusalKind::Malformed, message }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Forecasts that are under way: each in a thread of its own, so that neither the daemon's loop nor whoever
+//! asks for something else waits for it.
+//!
+//! One user has one at a time, and there are few in all. A forecast is given up when whoever asked is gone,
+//! when it takes too long, and when the daemon stops.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant as Moment};
+
+use crate::socket::Gone;
+use crate::wire::{Forecast, Refusal, RefusalKind, Reply};
+use busbar_core::units::Span;
+
+/// The most forecasts at the same time.
+const MOST: usize = 4;
+
+/// Until when somebody waits for a forecast.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    gone: Gone,
+    begun: Moment,
+    most: Duration,
+}
+
+impl Wanted {
+    /// Begins now, and may take so long.
+    pub fn for_at_most(most: Span, gone: Gone) -> Self {
+        Wanted { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
+    }
+
+    /// Says why it is not wanted any more, if that is so.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.gone.is_so() {
+            return Err(stopping());
+        }
+        if self.begun.elapsed() >= self.most {
+            let message = format!(
+                "the forecast took more than {} s and was given up; 'limits.forecast_time' in the \
+                 configuration says how long it may take",
+                self.most.as_secs_f64()
+            );
+            return Err(Refusal { kind: RefusalKind::TooMuch, message });
+        }
+        Ok(())
+    }
+}
+
+/// Forecasts that are under way, by the users who asked for them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnderWay(Arc<Mutex<BTreeMap<u32, Asked>>>);
+
+#[derive(Debug)]
+struct Asked {
+    gone: Gone,
+    reply: Sender<Reply>,
+}
+
+impl UnderWay {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u32, Asked>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a user may have one now.
+    pub(crate) fn check(&self, user: u32) -> Result<(), Refusal> {
+        let all = self.all();
+        let message = if all.contains_key(&user) {
+            "a forecast of yours is under way; wait for it, or end it, and try again".to_owned()
+        } else if all.len() >= MOST {
+            format!("{MOST} forecasts are under way already; try again later")
+        } else {
+            return Ok(());
+        };
+        Err(Refusal { kind: RefusalKind::TooMuch, message })
+    }
+
+    /// Works one out, if the user [may have](Self::check) it.
+    pub(crate) fn begin(
+        &self,
+        user: u32,
+        reply: Sender<Reply>,
+        gone: Gone,
+        most: Span,
+        work: impl FnOnce(&Wanted) -> Result<Forecast, Refusal> + Send + 'static,
+    ) {
+        let wanted = Wanted::for_at_most(most, gone.clone());
+        self.all().insert(user, Asked { gone, reply: reply.clone() });
+        let place = Place { under_way: self.clone(), user };
+        let spawned = thread::Builder::new().name("forecast".to_owned()).spawn({
+            let reply = reply.clone();
+            move || {
+                let answer = work(&wanted).map_or_else(Reply::Error, Reply::Forecast);
+                // Whoever has the answer may ask for the next one.
+                drop(place);
+                // Who does not wait for the answer need not get it.
+                let _ = reply.send(answer);
+            }
+        });
+        if let Err(error) = spawned {
+            let message = format!("there is no thread for a forecast: {error}; try again later");
+            let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::TooMuch, message }));
+        }
+    }
+
+    /// Gives up all of them. Whoever waits is told so at once; the threads end when they notice.
+    pub(crate) fn give_up(&self) {
+        for asked in self.all().values() {
+            asked.gone.set();
+            let _ = asked.reply.send(Reply::Error(stopping()));
+        }
+    }
+}
+
+fn stopping() -> Refusal {
+    let message = "the daemon is about to stop; try again later".to_owned();
+    Refusal { kind: RefusalKind::Stopping, message }
+}
+
+/// A user's place, as long as this is there.
+struct Place {
+    under_way: UnderWay,
+    user: u32,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.under_way.all().remove(&self.user);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    /// A forecast that goes on until it is not wanted, and tells that it has begun.
+    fn endless(under_way: &UnderWay, user: u32, most: Span) -> (Receiver<Reply>, Gone) {
+        let ((reply, answers), gone) = (channel(), Gone::default());
+        let (begun, has_begun) = channel();
+        under_way.begin(user, reply, gone.clone(), most, move |wanted| {
+            begun.send(()).unwrap();
+            loop {
+                wanted.check()?;
+                thread::yield_now();
+            }
+        });
+        has_begun.recv().unwrap();
+        (answers, gone)
+    }
+
+    fn refused(answer: &Receiver<Reply>) -> Refusal {
+        match answer.recv().unwrap() {
+            Reply::Error(refusal) => refusal,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const LONG: Span = Span::from_secs(100_000);
+
+    #[test]
+    fn a_user_has_one_and_there_are_few() {
+        let under_way = UnderWay::default();
+        let (answers, gone) = endless(&under_way, 1, LONG);
+        assert!(under_way.check(1).unwrap_err().message.contains("a forecast of yours"));
+        let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
+        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are under way"));
+        // Whoever asked goes away, and makes room.
+        gone.set();
+        refused(&answers);
+        assert_eq!((under_way.check(1), under_way.check(5)), (Ok(()), Ok(())));
+        // The daemon stops: all others are told so, whatever their threads do.
+        under_way.give_up();
+        for (answers, _) in &others {
+            assert_eq!(refused(answers).kind, RefusalKind::Stopping);
+        }
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_given_up() {
+        let under_way = UnderWay::default();
+        let (answers, _) = endless(&under_way, 1, Span::from_millis(20));
+        let refusal = refused(&answers);
+        assert_eq!(refusal.kind, RefusalKind::TooMuch);
+        assert!(refusal.message.contains("took more than 0.02 s"), "{refusal}");
+        assert_eq!(under_way.check(1), Ok(()));
+    }
+
+    #[test]
+    fn one_that_fails_leaves_its_place() {
+        let under_way = UnderWay::default();
+        let (reply, answers) = channel();
+        under_way.begin(1, reply, Gone::default(), LONG, |_| panic!("as it should"));
+        // No answer comes, as nobody is left to send one.
+        assert!(answers.recv().is_err());
+        assert_eq!(under_way.check(1), Ok(()));
+    }
+}

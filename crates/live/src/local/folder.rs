@@ -1,0 +1,240 @@
+//! The folder of an attempt: how a daemon and a warden tell each other what they know.
+//!
+//! | file | written by | means |
+//! |---|---|---|
+//! | `group.json` | daemon | which control group it is to run in, if in one of its own |
+//! | `cpus.json` | daemon | on which processors it is to run, if it is kept to any |
+//! | `ticket` | daemon | what is to be run, and that it may begin; whoever renames it decides |
+//! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives |
+//! | `revoked` | daemon | the ticket: it has not begun and never will |
+//! | `suspended` | daemon | it is to stand still, even if it has not begun yet |
+//! | `started.json` | warden | who the warden and the command are |
+//! | `seen.json` | daemon | which processes it had, where no control group knows that |
+//! | `ended.json` | warden | how it ended |
+//!
+//! A ticket can be renamed once, so an attempt runs once or never. Nobody but the daemon's user can look
+//! into the folder: what is to be run may hold secrets.
+//!
+//! That an attempt was claimed is synced by its warden before it begins, so that it is not begun again
+//! after the machine went down; the daemon itself waits for no disk here. How it ended need not be: a
+//! daemon that hears it writes it down, and if none does before the machine goes down, it is lost.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::group::Group;
+use super::inheritance::Inheritance;
+use super::process::{Process, boot};
+use crate::engine::Launch;
+
+pub(super) const GROUP: &str = "group.json";
+pub(super) const CPUS: &str = "cpus.json";
+pub(super) const TICKET: &str = "ticket";
+pub(super) const CLAIMED: &str = "claimed";
+pub(super) const REVOKED: &str = "revoked";
+pub(super) const SUSPENDED: &str = "suspended";
+pub(super) const STARTED: &str = "started.json";
+pub(super) const SEEN: &str = "seen.json";
+pub(super) const ENDED: &str = "ended.json";
+
+/// The folder of an attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
+}
+
+/// What is to be run, and how it begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Ticket {
+    #[serde(flatten)]
+    pub(super) launch: Launch,
+    #[serde(default)]
+    pub(super) inheritance: Inheritance,
+    /// The control group that its warden is in, once there is one.
+    #[serde(default)]
+    pub(super) group: Option<Group>,
+}
+
+/// Who runs an attempt.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Started {
+    /// Since which boot of the machine; after another one nobody of them is there.
+    pub(super) boot: String,
+    pub(super) warden: Process,
+    pub(super) command: Process,
+}
+
+/// Who has the lock of an attempt.
+pub(super) enum Lock {
+    /// Whoever asked, as long as this is open.
+    Own(File),
+    /// Somebody else.
+    Others,
+    /// Nobody: there is nothing to lock.
+    NoFile,
+}
+
+impl Folder {
+    /// One that is there, or may be.
+    pub(super) fn at(path: &Path) -> Self {
+        Folder { path: path.to_owned() }
+    }
+
+    /// A new one.
+    pub(super) fn create(path: PathBuf) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Folder { path })
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(super) fn has(&self, name: &str) -> io::Result<bool> {
+        self.file(name).try_exists()
+    }
+
+    /// Writes a file that says nothing but that it is there.
+    pub(super) fn put(&self, name: &str) -> io::Result<()> {
+        File::create(self.file(name)).map(|_| ())
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.file(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a file that is there whole or not at all.
+    pub(super) fn write(&self, name: &str, content: &impl Serialize) -> io::Result<()> {
+        let beside = self.file(&format!("{name}.unfinished"));
+        fs::write(&beside, serde_json::to_vec(content)?)?;
+        fs::rename(&beside, self.file(name))
+    }
+
+    /// What is in the folder now stays there even if the machine goes down.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()?;
+        // And so does the folder itself.
+        self.path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+    }
+
+    /// Reads a file, if it is there.
+    pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
+        match fs::read(self.file(name)) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+                let message = format!("{}: {error}", self.file(name).display());
+                io::Error::new(io::ErrorKind::InvalidData, message)
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, but what is garbled is not there: a machine that went down may have left half of it.
+    pub(super) fn read_whole<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
+        match self.read(name) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+            read => read,
+        }
+    }
+
+    /// Renames a file; says whether it was there.
+    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<bool> {
+        match fs::rename(self.file(from), self.file(to)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Locks a file, and with it the attempt: a lock stays with a file that is renamed.
+    pub(super) fn lock(&self, name: &str) -> io::Result<Lock> {
+        let file = match OpenOptions::new().write(true).open(self.file(name)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lock::NoFile),
+            Err(error) => return Err(error),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Lock::Own(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(Lock::Others),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether an attempt that was claimed is over: its warden has said so, or is gone.
+    pub(super) fn is_over(&self) -> io::Result<bool> {
+        Ok(self.has(ENDED)? || !matches!(self.lock(CLAIMED)?, Lock::Others))
+    }
+
+    /// Who runs it, as far as is known and in this boot of the machine.
+    pub(super) fn started(&self) -> io::Result<Option<Started>> {
+        let here = boot()?;
+        Ok(self.read::<Started>(STARTED)?.filter(|started| started.boot == here))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::create(place.path().join("1.1")).unwrap();
+        (place, folder)
+    }
+
+    #[test]
+    fn a_ticket_is_renamed_once() {
+        let (_place, folder) = folder();
+        folder.put(TICKET).unwrap();
+        assert!(folder.rename(TICKET, CLAIMED).unwrap());
+        assert!(!folder.rename(TICKET, REVOKED).unwrap());
+        assert!(folder.has(CLAIMED).unwrap() && !folder.has(REVOKED).unwrap());
+    }
+
+    #[test]
+    fn what_is_garbled_is_said_with_its_place() {
+        let (_place, folder) = folder();
+        assert_eq!(folder.read::<u32>(CPUS).unwrap(), None);
+        fs::write(folder.file(CPUS), "[1,").unwrap();
+        let error = folder.read::<Vec<u32>>(CPUS).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().contains("cpus.json"), "{error}");
+    }
+
+    /// A process of another boot may have the number and the beginning of one of this.
+    #[test]
+    fn who_ran_before_the_machine_was_switched_on_is_nobody() {
+        let (_place, folder) = folder();
+        let this = Process::this().unwrap();
+        let mut started = Started { boot: boot().unwrap(), warden: this, command: this };
+        folder.write(STARTED, &started).unwrap();
+        assert_eq!(folder.started().unwrap().map(|started| started.warden), Some(this));
+        started.boot = "another".to_owned();
+        folder.write(STARTED, &started).unwrap();
+        assert!(folder.started().unwrap().is_none());
+    }
+
+    #[test]
+    fn one_has_the_lock() {
+        let (_place, folder) = folder();
+        assert!(matches!(folder.lock(TICKET).unwrap(), Lock::NoFile));
+        folder.put(TICKET).unwrap();
+        let held = folder.lock(TICKET).unwrap();
+        assert!(matches!(held, Lock::Own(_)));
+        folder.rename(TICKET, CLAIMED).unwrap();
+        assert!(matches!(folder.lock(CLAIMED).unwrap(), Lock::Others));
+        assert!(!folder.is_over().unwrap());
+        drop(held);
+        assert!(folder.is_over().unwrap());
+    }
+}

@@ -1,0 +1,109 @@
+//! How fast a job is believed to be, in a file that the job can read: one number, `0.85`, of its speed on
+//! the nodes it asks for without a cap. An application that is only emulated follows it; see
+//! `busbar work`.
+//!
+//! It is beside the folder of the attempt, not in it: the job may read it as whoever it runs, and
+//! nothing else.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use busbar_core::units::parse_decimal;
+
+/// What the variable is called that tells a job where the file is. Every process of an attempt begins
+/// with it, so it is also what distinguishes them from all others.
+pub const VARIABLE: &str = "BUSBAR_SPEED_FILE";
+
+/// As fast as without a cap.
+pub const FULL: u32 = 1_000_000;
+
+/// How the names of the file and of one that is being written end.
+const ENDING: &str = ".speed";
+const UNFINISHED: &str = ".unfinished";
+
+/// The file that belongs to the folder of an attempt.
+pub(super) fn file_of(folder: &Path) -> PathBuf {
+    with(folder, ENDING)
+}
+
+/// The name of the folder that a file like this belongs to, whether or not it was finished; any other
+/// name as it is.
+pub(super) fn folder_of(name: &str) -> &str {
+    let finished = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    finished.strip_suffix(ENDING).unwrap_or(name)
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut path = OsString::from(path);
+    path.push(ending);
+    path.into()
+}
+
+/// Writes a speed, in millionths; whoever reads meanwhile sees the old one or the new one.
+pub(super) fn write(path: &Path, millionths: u32) -> io::Result<()> {
+    let beside = with(path, UNFINISHED);
+    let written = fs::write(&beside, format!("{}.{:06}\n", millionths / FULL, millionths % FULL))
+        .and_then(|()| fs::set_permissions(&beside, Permissions::from_mode(0o644)))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // What is left of it says nothing.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Removes the file, and what is left of one that was not finished.
+pub(super) fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_file(with(path, UNFINISHED));
+}
+
+/// Reads a speed, in millionths.
+pub fn read(path: &Path) -> io::Result<u32> {
+    let text = fs::read_to_string(path)?;
+    let millionths = parse_decimal(text.trim(), u64::from(FULL)).ok();
+    millionths.and_then(|millionths| u32::try_from(millionths).ok()).ok_or_else(|| {
+        let message = format!("'{}' is not a speed; it is a number such as 0.85", text.trim());
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_not_finished_belongs_to_its_folder() {
+        for name in ["7.1", "7.1.speed", "7.1.speed.unfinished"] {
+            assert_eq!(folder_of(name), "7.1");
+        }
+        assert_eq!(folder_of("7.1.unfinished"), "7.1.unfinished");
+        let folder = tempfile::tempdir().unwrap();
+        let path = file_of(&folder.path().join("7.1"));
+        // What it would be renamed to is in the way.
+        fs::create_dir(&path).unwrap();
+        write(&path, FULL).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left");
+    }
+
+    #[test]
+    fn speeds_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file_of(&folder.path().join("7.1"));
+        assert_eq!(path.file_name().unwrap(), "7.1.speed");
+        for speed in [0, 1, 850_000, FULL, 1_234_567, u32::MAX] {
+            write(&path, speed).unwrap();
+            assert_eq!(read(&path).unwrap(), speed);
+        }
+        fs::write(&path, "0.85\n").unwrap();
+        assert_eq!(read(&path).unwrap(), 850_000);
+        for wrong in ["", "fast", "-1", "1e3", "0.0000001", "99999999"] {
+            fs::write(&path, wrong).unwrap();
+            let error = read(&path).unwrap_err();
+            assert!(error.to_string().contains("is not a speed"), "{wrong}: {error}");
+        }
+    }
+}

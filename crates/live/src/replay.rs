@@ -1,0 +1,219 @@
+//! An engine that replays a simulation: jobs end when the simulator would end them.
+//!
+//! For each job it knows how long it really runs and how it responds to what it is given, as the
+//! simulated world does, and it reckons with the same [`Progress`]. Time is what it is told. So a
+//! daemon that drives it takes the decisions it would take in a simulation, or the seam between policy
+//! and engine is not honest.
+//!
+//! It knows no limits: whoever steers jobs ends those whose time is up. Copies are the same engine, so
+//! a driver keeps one to move its clock and gives one away.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
+use busbar_core::job::Job;
+use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint, Progress};
+use busbar_core::units::{Instant, JobId, NodeId, Span};
+
+/// A job as the simulated world knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Real {
+    /// By which the model knows it.
+    pub id: JobId,
+    /// What its user asks for.
+    pub job: Job,
+    /// How long it runs at its nominal point.
+    pub run_time: Span,
+}
+
+/// Whether it matters which nodes a job has, as policies say for themselves
+/// ([`names_nodes`](busbar_core::policy::Policy::names_nodes)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// A job does what its point says.
+    Counted,
+    /// It does what its nodes under their caps make of it.
+    Named,
+}
+
+/// The engine.
+#[derive(Clone)]
+pub struct Replay(Arc<Mutex<World>>);
+
+struct World {
+    truth: Arc<dyn Model>,
+    naming: Naming,
+    /// By the numbers of live jobs.
+    jobs: BTreeMap<u64, Real>,
+    now: Instant,
+    attempts: BTreeMap<Attempt, State>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Running {
+        progress: Progress,
+        /// What its next change costs it.
+        pause: Span,
+    },
+    Over {
+        at: Instant,
+        end: End,
+        is_told: bool,
+    },
+}
+
+impl Replay {
+    /// An engine at the beginning of time, on which jobs run as `truth` says; `jobs` are known by the
+    /// numbers they will have.
+    pub fn new(
+        truth: Arc<dyn Model>,
+        naming: Naming,
+        jobs: impl IntoIterator<Item = (u64, Real)>,
+    ) -> Self {
+        let (jobs, attempts) = (jobs.into_iter().collect(), BTreeMap::new());
+        let world = World { truth, naming, jobs, now: Instant::ZERO, attempts };
+        Replay(Arc::new(Mutex::new(world)))
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the clock, never back. Jobs whose work is done until then have ended.
+    pub fn advance(&self, now: Instant) {
+        let mut world = self.world();
+        world.now = world.now.max(now);
+        let now = world.now;
+        for state in world.attempts.values_mut() {
+            if let State::Running { progress, .. } = state
+                && progress.done() <= now
+            {
+                let at = progress.done();
+                *state = State::Over { at, end: End::Exited(0), is_told: false };
+            }
+        }
+    }
+
+    /// When the next job ends by itself, if nothing changes.
+    pub fn next_end(&self) -> Option<Instant> {
+        let world = self.world();
+        let ends = world.attempts.values().filter_map(|state| match state {
+            State::Running { progress, .. } => Some(progress.done()),
+            State::Over { .. } => None,
+        });
+        ends.min().filter(|end| *end != Instant::NEVER)
+    }
+}
+
+impl World {
+    /// How long all of a job takes with this, and how long it may take.
+    fn times(&self, attempt: Attempt, allotment: &Allotment) -> Result<(Span, Span), EngineError> {
+        let Real { id, job, run_time } =
+            self.jobs.get(&attempt.job).ok_or(EngineError::Unknown { attempt })?;
+        let point = OperatingPoint {
+            nodes: allotment.nodes.len() as u32,
+            cores: allotment.cores,
+            cap: allotment.cap,
+            time: allotment.time,
+            power: allotment.power,
+        };
+        let capped = |&(node, cap): &_| NodeCap { node: NodeId(node), cap };
+        let caps = match self.naming {
+            Naming::Counted => None,
+            Naming::Named => Caps::new(allotment.nodes.iter().map(capped).collect()),
+        };
+        let outcome = match caps {
+            None => self.truth.outcome(*id, job, *run_time, &point),
+            Some(caps) => self.truth.outcome_on(*id, job, *run_time, &point, &caps),
+        };
+        Ok((outcome.run_time, point.time))
+    }
+
+    fn running(&mut self, attempt: Attempt) -> Result<(&mut Progress, &mut Span), EngineError> {
+        match self.attempts.get_mut(&attempt) {
+            Some(State::Running { progress, pause }) => Ok((progress, pause)),
+            _ => Err(EngineError::Unknown { attempt }),
+        }
+    }
+}
+
+impl Engine for Replay {
+    fn start(&mut self, launch: &Launch) -> Result<(), EngineError> {
+        let (attempt, mut world) = (launch.attempt, self.world());
+        if world.attempts.contains_key(&attempt) {
+            return Err(EngineError::Again { attempt });
+        }
+        let (whole, limit) = world.times(attempt, &launch.allotment)?;
+        let progress = Progress::start(world.now, whole, limit);
+        world.attempts.insert(attempt, State::Running { progress, pause: Span::ZERO });
+        Ok(())
+    }
+
+    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+        let mut world = self.world();
+        let (now, (whole, limit)) = (world.now, world.times(attempt, allotment)?);
+        let (progress, pause) = world.running(attempt)?;
+        progress.change(now, whole, limit, std::mem::take(pause));
+        Ok(())
+    }
+
+    fn expect_pause(&mut self, attempt: Attempt, expected: Span) {
+        if let Ok((_, pause)) = self.world().running(attempt) {
+            *pause = expected;
+        }
+    }
+
+    /// Whoever is asked to end does so at once.
+    fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
+        let mut world = self.world();
+        let now = world.now;
+        let (progress, _) = world.running(attempt)?;
+        let number = match signal {
+            Signal::Suspend => {
+                progress.suspend(now);
+                return Ok(());
+            }
+            Signal::Resume => {
+                progress.resume(now);
+                return Ok(());
+            }
+            Signal::Terminate => 15,
+            Signal::Kill => 9,
+        };
+        let end = End::Signalled(number);
+        world.attempts.insert(attempt, State::Over { at: now, end, is_told: false });
+        Ok(())
+    }
+
+    /// In the order in which they ended; of those that ended at the same instant, in the order of their
+    /// numbers.
+    fn ended(&mut self) -> Vec<(Attempt, End)> {
+        let mut news = Vec::new();
+        for (attempt, state) in &mut self.world().attempts {
+            if let State::Over { at, end, is_told } = state
+                && !std::mem::replace(is_told, true)
+            {
+                news.push((*at, *attempt, end.clone()));
+            }
+        }
+        news.sort_by_key(|(at, attempt, _)| (*at, *attempt));
+        news.into_iter().map(|(_, attempt, end)| (attempt, end)).collect()
+    }
+
+    fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
+        Ok(match self.world().attempts.get(&attempt) {
+            None => Found::NeverStarted,
+            Some(State::Running { .. }) => Found::Running,
+            Some(State::Over { end, .. }) => Found::Ended(end.clone()),
+        })
+    }
+
+    fn forget(&mut self, attempt: Attempt) {
+        self.world().attempts.remove(&attempt);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,393 @@
+//! The jobs of a daemon as a policy sees them: numbered by their places in a list, with the queue, the
+//! ledger, the policy and the model that go with them.
+//!
+//! A roster can be made from what is kept of the jobs at any time, and is: when a daemon begins, when a
+//! waiting job is withdrawn from a policy that cannot forget it, when another policy is to decide, and
+//! when most of the jobs in the list are over. So a policy need not know of anything that does not happen
+//! in a simulation, and the list does not grow for ever.
+
+use std::collections::HashMap;
+
+use super::engine::Allotment;
+use super::job::Course;
+use super::setup::Setup;
+use busbar_core::budget::Budget;
+use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
+use busbar_core::job::Job;
+use busbar_core::ledger::{Ledger, Violation};
+use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
+use busbar_core::policy::{Adopted, Decision, Policy};
+use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
+
+/// Millionths: as fast as on the nodes asked for without a cap.
+const FULL_SPEED: u64 = 1_000_000;
+
+/// The jobs as a policy sees them.
+pub(super) struct Roster {
+    dispatch: Dispatch,
+    policy: Box<dyn Policy>,
+    model: Box<dyn Model>,
+    jobs: Vec<Job>,
+    ids: HashMap<u64, JobId>,
+    /// When the policy wants to be asked again.
+    wake: Option<Instant>,
+    /// How many jobs of the list are over.
+    over: usize,
+}
+
+/// A roster that can be handed to another thread.
+pub(super) struct Draft {
+    dispatch: Dispatch,
+    policy: Box<dyn Policy + Send>,
+    jobs: Vec<Job>,
+    ids: HashMap<u64, JobId>,
+    wake: Option<Instant>,
+    over: usize,
+}
+
+impl Roster {
+    /// Nobody, under a budget.
+    pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
+        let model = setup.decider.model();
+        let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
+        dispatch.advance(now);
+        let policy = setup.decider.policy();
+        Roster {
+            dispatch,
+            policy,
+            model,
+            jobs: Vec::new(),
+            ids: HashMap::new(),
+            wake: None,
+            over: 0,
+        }
+    }
+
+    /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
+    /// left out: it can be made again.
+    pub(super) fn draft(&self) -> Option<Draft> {
+        let policy = self.policy.copy()?;
+        let Roster { dispatch, jobs, ids, wake, over, .. } = self;
+        let (dispatch, jobs, ids) = (dispatch.clone(), jobs.clone(), ids.clone());
+        Some(Draft { dispatch, policy, jobs, ids, wake: *wake, over: *over })
+    }
+
+    /// A roster that goes on as another one would.
+    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Self {
+        let Draft { dispatch, policy, jobs, ids, wake, over } = draft;
+        let mut model = setup.decider.model();
+        for (id, job) in (0..).map(JobId).zip(&jobs) {
+            model.learn(id, job);
+        }
+        Roster { dispatch, policy, model, jobs, ids, wake, over }
+    }
+
+    /// Adds a job to the list; it neither waits nor runs yet.
+    pub(super) fn add(&mut self, job: Job) {
+        let id = JobId(self.jobs.len() as u32);
+        self.model.learn(id, &job);
+        self.ids.insert(job.number, id);
+        self.jobs.push(job);
+    }
+
+    /// A job waits from now on, unless it could not run even alone.
+    pub(super) fn arrive(&mut self, number: u64) -> Result<(), Rejection> {
+        let Some(&id) = self.ids.get(&number) else { return Ok(()) };
+        self.dispatch.arrive(self.model.as_ref(), id, &self.jobs[id.index()])?;
+        // Policies take it that whoever arrives is the last of the queue. One that was held is not.
+        if self.dispatch.queue().at_or_after(JobId(id.0 + 1)).is_some() {
+            self.dispatch.look_at_all();
+        }
+        Ok(())
+    }
+
+    /// A job runs already, and is expected to end then.
+    pub(super) fn restore(
+        &mut self,
+        number: u64,
+        course: &Course,
+        until: Instant,
+        now: Instant,
+    ) -> Result<(), Violation> {
+        let Some(&id) = self.ids.get(&number) else { return Ok(()) };
+        let allotment = &course.allotment;
+        let nodes: Vec<NodeId> = allotment.nodes.iter().map(|(node, _)| NodeId(*node)).collect();
+        let found = Adopted {
+            job: id,
+            point: point_of(allotment),
+            caps: if self.policy.names_nodes() { caps_of(allotment) } else { None },
+            work: course.work(),
+            since: course.since.max(course.moves_until),
+            moved: course.moved,
+        };
+        let until = until.max(now + OperatingPoint::SHORTEST);
+        self.dispatch.restore(found, Some(&nodes), until)?;
+        if course.suspended {
+            self.dispatch.suspend(id)?;
+        }
+        Ok(())
+    }
+
+    /// A job that runs has ended.
+    pub(super) fn end(&mut self, number: u64) {
+        if let Some(id) = self.ids.remove(&number) {
+            // Whoever is restored holds something, and so does whoever was started.
+            let _ = self.dispatch.end(id);
+            self.over += 1;
+        }
+    }
+
+    /// What the ledger refused, with the job's number: there it is known by its place.
+    pub(super) fn tell(&self, violation: &Violation) -> String {
+        let text = violation.to_string();
+        let place = text.strip_prefix('#').and_then(|rest| {
+            let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            let job = self.jobs.get(rest[..digits].parse::<usize>().ok()?)?;
+            Some(format!("job {}{}", job.number, &rest[digits..]))
+        });
+        place.unwrap_or(text)
+    }
+
+    /// A job that may be in the queue is taken out of it. Says whether the policy can go on without it;
+    /// otherwise the roster is to be made anew.
+    pub(super) fn withdraw(&mut self, number: u64) -> bool {
+        let waiting = self.ids.get(&number).filter(|id| self.dispatch.queue().contains(**id));
+        let Some(&id) = waiting else { return true };
+        let can_go_on = self.policy.forget(id);
+        self.dispatch.withdraw(id);
+        can_go_on
+    }
+
+    /// A job that does not run is over.
+    pub(super) fn strike(&mut self, number: u64) {
+        self.over += usize::from(self.ids.remove(&number).is_some());
+    }
+
+    /// Whether a job is in the queue.
+    pub(super) fn waits(&self, number: u64) -> bool {
+        self.ids.get(&number).is_some_and(|id| self.dispatch.queue().contains(*id))
+    }
+
+    /// Whether there is so much dead wood in the list that it is time to make it anew.
+    pub(super) fn is_stale(&self) -> bool {
+        self.over > 1000 && self.over > self.jobs.len() / 2
+    }
+
+    /// The ledger, to read.
+    pub(super) fn ledger(&self) -> &Ledger {
+        self.dispatch.ledger()
+    }
+
+    /// The nodes of a job that runs.
+    pub(super) fn holder(&self, node: NodeId) -> Option<u64> {
+        self.ledger().holder(node).map(|id| self.jobs[id.index()].number)
+    }
+
+    /// What a job draws on the nodes it asks for without a cap.
+    pub(super) fn nominal_power(&self, number: u64) -> Option<Watts> {
+        let id = *self.ids.get(&number)?;
+        Some(self.model.nominal(id, &self.jobs[id.index()]).power)
+    }
+
+    /// Moves the clock.
+    pub(super) fn advance(&mut self, now: Instant) {
+        let before = self.ledger().limit();
+        self.dispatch.advance(now);
+        if self.ledger().limit() != before {
+            self.dispatch.budget_changed();
+        }
+    }
+
+    /// Another budget from now on.
+    pub(super) fn set_budget(&mut self, budget: Budget) {
+        self.dispatch.set_budget(budget);
+    }
+
+    /// When the policy wants to be asked again.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        self.wake
+    }
+
+    /// Whether the policy changes running jobs itself.
+    pub(super) fn adjusts(&self) -> bool {
+        self.policy.adjusts()
+    }
+
+    /// Asks the policy; `done` hears what came of each of its decisions, with the job's number and what
+    /// it has then.
+    pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Done, Violation>)) {
+        let now = self.ledger().now();
+        self.wake = self.wake.filter(|at| *at > now);
+        let Roster { dispatch, policy, model, jobs, wake, .. } = self;
+        let model = model.as_ref();
+        dispatch.decide(policy.as_mut(), model, jobs, |result, ledger| match result {
+            Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |earlier| earlier.min(at))),
+            Ok(applied) => {
+                if let Some(what) = told(applied, model, jobs, ledger) {
+                    done(Ok(what));
+                }
+            }
+            Err(violation) => done(Err(violation)),
+        });
+    }
+
+    /// Gives a running job less, or back what it had, because the daemon decided so. Limits to come do not
+    /// count, as for one that is resumed.
+    pub(super) fn change(
+        &mut self,
+        number: u64,
+        to: &Way,
+        left: Span,
+    ) -> Result<Option<Done>, Violation> {
+        let Some(&job) = self.ids.get(&number) else { return Ok(None) };
+        let soon = OperatingPoint::SHORTEST;
+        let decision = match &to.caps {
+            Some(caps) => Decision::Recap { job, caps: caps.clone(), left: soon },
+            None => Decision::Change { job, point: to.point, pause: Span::ZERO, left: soon },
+        };
+        let applied = self.dispatch.carry_out(decision, self.model.as_ref(), &self.jobs)?;
+        self.dispatch.extend(job, self.ledger().now() + left)?;
+        Ok(told(applied, self.model.as_ref(), &self.jobs, self.ledger()))
+    }
+
+    /// The jobs that run and were expected to have ended by now.
+    pub(super) fn overdue(&self) -> Vec<u64> {
+        let now = self.ledger().now();
+        let overdue = self.ledger().running().iter().take_while(|holding| holding.until <= now);
+        overdue.map(|holding| self.jobs[holding.job.index()].number).collect()
+    }
+
+    /// A job that is over its time stays.
+    pub(super) fn extend(&mut self, number: u64, until: Instant) {
+        if let Some(&id) = self.ids.get(&number) {
+            // Who runs can be extended.
+            let _ = self.dispatch.extend(id, until);
+        }
+    }
+
+    /// A job stands still.
+    pub(super) fn suspend(&mut self, number: u64) -> Result<(), Violation> {
+        self.ids.get(&number).map_or(Ok(()), |id| self.dispatch.suspend(*id))
+    }
+
+    /// A job goes on, if there is power for it now. Limits to come do not count: it has started, and who
+    /// stood still until the last of them would never get on.
+    pub(super) fn resume(&mut self, number: u64, until: Instant) -> Result<(), Violation> {
+        let Some(&id) = self.ids.get(&number) else { return Ok(()) };
+        let soon = self.ledger().now() + OperatingPoint::SHORTEST;
+        self.dispatch.resume(id, soon)?;
+        self.dispatch.extend(id, until)
+    }
+
+    /// Whether jobs are given nodes by name.
+    pub(super) fn names_nodes(&self) -> bool {
+        self.policy.names_nodes()
+    }
+
+    /// The ways in which a running job could go on on its nodes: each of them takes less time than all
+    /// that draw no more.
+    pub(super) fn ways(&self, number: u64, allotment: &Allotment) -> Vec<Way> {
+        let Some(&id) = self.ids.get(&number) else { return Vec::new() };
+        let job = &self.jobs[id.index()];
+        let mut ways: Vec<Way> = match self.policy.names_nodes() {
+            true => self.floor(id, job, allotment).into_iter().collect(),
+            false => {
+                let points = self.model.menu(id, job);
+                let nodes = allotment.nodes.len() as u32;
+                let same = points.iter().filter(|point| point.nodes == nodes);
+                same.map(|point| Way { point: *point, caps: None }).collect()
+            }
+        };
+        ways.sort_by_key(|way| (way.point.power, way.point.time));
+        let mut fastest: Option<Span> = None;
+        ways.retain(|way| {
+            let is_faster = fastest.is_none_or(|time| way.point.time < time);
+            fastest = if is_faster { Some(way.point.time) } else { fastest };
+            is_faster
+        });
+        ways
+    }
+
+    /// A job whose nodes each go down to the least they can be held at.
+    fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Way> {
+        let varied = self.model.varied()?;
+        let curves = varied.curves(varied.application(id));
+        let least = |node: u32| curves.get(node as usize).map(|curve| curve.least());
+        let caps = allotment
+            .nodes
+            .iter()
+            .map(|(node, _)| Some(NodeCap { node: NodeId(*node), cap: least(*node)? }));
+        let caps = Caps::new(caps.collect::<Option<Vec<_>>>()?)?;
+        let point = self.model.on(id, job, &caps)?;
+        Some(Way { point, caps: Some(caps) })
+    }
+}
+
+/// What a decision that has just been carried out means to the job of this number.
+fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Done> {
+    let allotted = |id: JobId, point: OperatingPoint, caps: Option<Caps>| {
+        let job = &jobs[id.index()];
+        let nodes = match caps {
+            Some(caps) => caps.iter().map(|capped| (capped.node.0, capped.cap)).collect(),
+            None => {
+                let nodes = ledger.nodes_of(id);
+                nodes.into_iter().map(|node| (node.0, point.cap)).collect()
+            }
+        };
+        let nominal = model.believed(id, job, &model.nominal(id, job)).millis();
+        let believed = model.believed(id, job, &point).millis();
+        let speed = nominal.saturating_mul(FULL_SPEED) / believed.max(1);
+        let OperatingPoint { cores, cap, time, power, .. } = point;
+        let speed = u32::try_from(speed).unwrap_or(u32::MAX);
+        (job.number, Allotment { nodes, cores, cap, time, power, speed })
+    };
+    match applied {
+        Applied::Started { job, point, caps, .. } => {
+            let (number, allotment) = allotted(job, point, caps);
+            Some(Done::Started { number, allotment })
+        }
+        Applied::Changed { job, point, caps, pause } => {
+            let (number, allotment) = allotted(job, point, caps);
+            Some(Done::Changed { number, allotment, pause })
+        }
+        Applied::Dropped { job, reason } => {
+            Some(Done::Dropped { number: jobs[job.index()].number, reason })
+        }
+        Applied::Promised { .. } | Applied::Wake(_) => None,
+    }
+}
+
+/// A way in which a job could go on.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    pub(super) point: OperatingPoint,
+    /// The caps of its nodes, if those are named.
+    pub(super) caps: Option<Caps>,
+}
+
+impl Way {
+    /// What a job had.
+    pub(super) fn of(allotment: &Allotment, names_nodes: bool) -> Self {
+        let caps = if names_nodes { caps_of(allotment) } else { None };
+        Way { point: point_of(allotment), caps }
+    }
+}
+
+/// What a decision came to.
+pub(super) enum Done {
+    Started { number: u64, allotment: Allotment },
+    Changed { number: u64, allotment: Allotment, pause: Span },
+    Dropped { number: u64, reason: busbar_core::policy::DropReason },
+}
+
+/// The point of a menu that an allotment was made of.
+pub(super) fn point_of(allotment: &Allotment) -> OperatingPoint {
+    let &Allotment { cores, cap, time, power, .. } = allotment;
+    OperatingPoint { nodes: allotment.nodes.len() as u32, cores, cap, time, power }
+}
+
+/// The caps of its nodes.
+fn caps_of(allotment: &Allotment) -> Option<Caps> {
+    let caps = allotment.nodes.iter().map(|(node, cap)| NodeCap { node: NodeId(*node), cap: *cap });
+    Caps::new(caps.collect())
+}

@@ -1,0 +1,282 @@
+//! Budgets by the clock on the wall: one limit, limits from given dates on, or a profile of the day.
+//!
+//! People plan power by the time that a clock shows: less from 22:00 on, nothing but the basics during
+//! a maintenance on the 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] is
+//! the former; [`Schedule::map`] makes the latter of it for the two days to come, since policies
+//! look ahead at limits that are known. When somebody sets the clock on the wall, or when two days are no
+//! longer covered, the [`Mapping`] is stale and has to be made again.
+//!
+//! A profile of the day means what a clock on the wall shows, on days with a changed hour, too. Time that
+//! is skipped is over at once, and time that comes twice has its limits twice.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::clock::Clock;
+pub use busbar_core::budget::Allowance;
+use busbar_core::budget::{Budget, BudgetError, BudgetSpec};
+use busbar_core::machine::Machine;
+use busbar_core::units::{Instant, Span, Watts};
+
+mod csv;
+
+/// A schedule as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleSpec {
+    /// The same at all times: `none`, `6500W`, `80%`.
+    Always(Allowance),
+    /// A CSV file of `time,budget` rows, with dates and times or with times of the day.
+    File(PathBuf),
+    /// From these times of each day on, in order.
+    Daily(Vec<(Time, Allowance)>),
+}
+
+impl FromStr for ScheduleSpec {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        if text.trim() == "none" {
+            return Ok(ScheduleSpec::Always(Allowance::Unlimited));
+        }
+        Ok(match text.parse()? {
+            BudgetSpec::Limit(limit) => ScheduleSpec::Always(Allowance::Limited(limit)),
+            BudgetSpec::File(path) => ScheduleSpec::File(path),
+        })
+    }
+}
+
+/// Why a schedule cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ScheduleError {
+    /// A limit is wrong for the machine.
+    #[error(transparent)]
+    Limit(#[from] BudgetError),
+    /// A limit of the day's profile is.
+    #[error("from {from}")]
+    OfDay {
+        /// When it would begin.
+        from: Time,
+        /// What is wrong with it.
+        source: BudgetError,
+    },
+    /// Times of the day that do not increase, or none.
+    #[error("{0}")]
+    Order(String),
+}
+
+impl ScheduleSpec {
+    /// What it means on this machine, with times as in this zone where they name none.
+    pub fn resolve(&self, machine: &Machine, zone: &TimeZone) -> Result<Schedule, ScheduleError> {
+        let plan = match self {
+            ScheduleSpec::Always(allowance) => Plan::Always(allowance.on(machine)?),
+            ScheduleSpec::File(path) => csv::read(path, machine, zone)?,
+            ScheduleSpec::Daily(steps) => {
+                let limit = |&(from, allowance): &(Time, Allowance)| {
+                    let limit = allowance.on(machine);
+                    let limit = limit.map_err(|source| ScheduleError::OfDay { from, source })?;
+                    Ok((from, limit))
+                };
+                let steps: Vec<_> =
+                    steps.iter().map(limit).collect::<Result<_, ScheduleError>>()?;
+                if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+                    let (before, after) = (clock_face(pair[0].0), clock_face(pair[1].0));
+                    let why = format!("{after} does not come after {before}");
+                    return Err(ScheduleError::Order(why));
+                }
+                if steps.is_empty() {
+                    return Err(ScheduleError::Order("give at least one time".to_owned()));
+                }
+                Plan::Daily(steps)
+            }
+        };
+        Ok(Schedule { plan, zone: zone.clone() })
+    }
+}
+
+/// A time of day as it is written: `22:00`.
+pub(super) fn clock_face(time: Time) -> String {
+    let format = if time.second() == 0 { "%H:%M" } else { "%H:%M:%S" };
+    time.strftime(format).to_string()
+}
+
+/// Reads a time of day, in hours and minutes: `22:00`, or to the second.
+pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
+    let wrong = || format!("'{text}' is no time of day; write 00:00 to 23:59, such as 22:00");
+    let mut parts = [0; 3];
+    let fields: Vec<&str> = text.trim().split(':').collect();
+    if !(2..=3).contains(&fields.len()) {
+        return Err(wrong());
+    }
+    for (part, field) in parts.iter_mut().zip(&fields) {
+        let is_number = (1..=2).contains(&field.len()) && field.bytes().all(|b| b.is_ascii_digit());
+        *part = field.parse().ok().filter(|_| is_number).ok_or_else(wrong)?;
+    }
+    Time::new(parts[0], parts[1], parts[2], 0).map_err(|_| wrong())
+}
+
+/// What the machine may draw, by the clock on the wall.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    plan: Plan,
+    zone: TimeZone,
+}
+
+/// Limits with the times from which they hold. Lists are not empty, and times in them increase.
+#[derive(Clone, Debug, PartialEq)]
+enum Plan {
+    Always(Watts),
+    /// The first also holds before its time.
+    Dated(Vec<(Timestamp, Watts)>),
+    /// The last holds until the first of the next day.
+    Daily(Vec<(Time, Watts)>),
+}
+
+impl Schedule {
+    /// How far ahead limits are known.
+    pub const HORIZON: Span = Span::from_secs(48 * 3600);
+    /// Further ahead nobody may look: a profile of the day has steps without end.
+    const MOST_AHEAD: Span = Span::from_secs(366 * 24 * 3600);
+
+    /// No limit at any time.
+    pub fn unlimited() -> Self {
+        Schedule { plan: Plan::Always(Watts::UNLIMITED), zone: TimeZone::UTC }
+    }
+
+    /// The limit at a time.
+    pub fn at(&self, wall: Timestamp) -> Watts {
+        match &self.plan {
+            Plan::Always(limit) => *limit,
+            Plan::Dated(steps) => {
+                let begun = steps.partition_point(|step| step.0 <= wall);
+                steps[begun.saturating_sub(1)].1
+            }
+            Plan::Daily(steps) => {
+                let time = self.zone.to_datetime(wall).time();
+                let begun = steps.partition_point(|step| step.0 <= time);
+                steps[begun.checked_sub(1).unwrap_or(steps.len() - 1)].1
+            }
+        }
+    }
+
+    /// The limits of so long from now on, in the daemon's time; the last of them stays. `wall` and `now`
+    /// are the same moment by both clocks.
+    pub fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
+        let mut steps = vec![(now, self.at(wall))];
+        for moment in self.moments(wall, later(wall, horizon)) {
+            let ahead = moment.duration_since(wall).as_millis();
+            let at = now + Span::from_millis(u64::try_from(ahead).unwrap_or(0));
+            let limit = self.at(moment);
+            match steps.last_mut() {
+                Some(last) if last.1 == limit => (),
+                // Less than a millisecond later.
+                Some(last) if last.0 >= at => last.1 = limit,
+                _ => steps.push((at, limit)),
+            }
+        }
+        // Times increase, as the loop above sees to.
+        Budget::from_steps(steps).unwrap_or_else(|_| Budget::constant(self.at(wall)))
+    }
+
+    /// The times at which the limit may change, after the first and up to the second, in order.
+    fn moments(&self, wall: Timestamp, end: Timestamp) -> Vec<Timestamp> {
+        let mut moments: Vec<Timestamp> = match &self.plan {
+            Plan::Always(_) => Vec::new(),
+            Plan::Dated(steps) => steps.iter().map(|step| step.0).collect(),
+            Plan::Daily(steps) => {
+                // A time of day may come twice, or be skipped when the hour changes.
+                let changes = self.zone.following(wall).map(|change| change.timestamp());
+                let mut moments: Vec<_> = changes.take_while(|change| *change <= end).collect();
+                // The hour may change about midnight: days before and after belong to it, too.
+                let first = self.zone.to_datetime(wall).date();
+                let last = self.zone.to_datetime(end).date();
+                let mut day = first.yesterday().unwrap_or(first);
+                let last = last.tomorrow().unwrap_or(last);
+                while day <= last {
+                    for &(from, _) in steps {
+                        let time = DateTime::from_parts(day, from);
+                        let found = self.zone.to_ambiguous_timestamp(time);
+                        moments.extend([found.earlier(), found.later()].into_iter().flatten());
+                    }
+                    let Ok(next) = day.tomorrow() else { break };
+                    day = next;
+                }
+                moments
+            }
+        };
+        moments.retain(|moment| wall < *moment && *moment <= end);
+        moments.sort_unstable();
+        moments.dedup();
+        moments
+    }
+
+    /// Limits for the two days to come, in the time of this clock.
+    pub fn map(&self, clock: &Clock) -> Mapping {
+        let (wall, now) = (clock.wall_now(), clock.now());
+        let budget = self.budget(timestamp(wall), now, Schedule::HORIZON);
+        let ends = later(timestamp(wall), Schedule::HORIZON);
+        let made = match &self.plan {
+            Plan::Always(_) => Made::ForAllTime,
+            Plan::Dated(steps) if steps.iter().all(|step| step.0 <= ends) => {
+                Made::At { wall, now, until: Instant::NEVER }
+            }
+            _ => {
+                let half = Span::from_millis(Schedule::HORIZON.millis() / 2);
+                Made::At { wall, now, until: now + half }
+            }
+        };
+        Mapping { budget, made }
+    }
+}
+
+/// A schedule in the daemon's own time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The limits.
+    pub budget: Budget,
+    made: Made,
+}
+
+/// From which moment a mapping was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    ForAllTime,
+    /// By both clocks, and when there is more to know.
+    At {
+        wall: i64,
+        now: Instant,
+        until: Instant,
+    },
+}
+
+impl Mapping {
+    /// By how many milliseconds the clocks may part before limits are looked up again.
+    const SLACK: u64 = 1000;
+
+    /// Whether it has to be made again: somebody has set the clock on the wall, or it is time to.
+    pub fn is_stale(&self, clock: &Clock) -> bool {
+        let Made::At { wall, now: made, until } = self.made else { return false };
+        let now = clock.now();
+        let passed = i64::try_from(now.since(made).millis()).unwrap_or(i64::MAX);
+        let expected = wall.saturating_add(passed);
+        now >= until || clock.wall_now().abs_diff(expected) > Mapping::SLACK
+    }
+}
+
+/// A wall clock far from any year that people live in is taken to be at the end of time.
+fn timestamp(millis: i64) -> Timestamp {
+    let end = if millis < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::from_millisecond(millis).unwrap_or(end)
+}
+
+fn later(wall: Timestamp, by: Span) -> Timestamp {
+    let by = by.min(Schedule::MOST_AHEAD).millis();
+    let by = SignedDuration::from_millis(i64::try_from(by).unwrap_or(i64::MAX));
+    wall.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Why the state of a daemon cannot be used, in words that say what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::custody::CustodyError;
+
+/// Why the state of a daemon cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another daemon has it.
+    #[error(
+        "the state in {} is used by another daemon{}; stop that one, or name another folder",
+        folder.display(),
+        process.map(|number| format!(", process {number}")).unwrap_or_default()
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The daemon's process, as far as is known.
+        process: Option<u32>,
+    },
+    /// Somebody else could change it.
+    #[error(transparent)]
+    Custody(CustodyError),
+    /// The file is something else than a file.
+    #[error(
+        "{} is not a file; move it away, or name another folder for the state",
+        path.display()
+    )]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The file is a database of something else.
+    #[error(
+        "{} is an SQLite database, and not the state of a daemon, or its header is damaged; it was \
+         not touched: name another folder for the state, or see what the file is",
+        path.display()
+    )]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A later version of the program made it.
+    #[error(
+        "{} was written by a newer busbar: its tables have form {version}, and this busbar knows \
+         forms up to {known}; it was not touched: use the newer one",
+        path.display()
+    )]
+    TooNew {
+        /// Which file.
+        path: PathBuf,
+        /// The form it has.
+        version: i32,
+        /// The last form that is known.
+        known: i32,
+    },
+    /// The file is not as it was written.
+    #[error(
+        "the state {path} is damaged: {what}. 'busbar serve' does not start with it, and has changed \
+         nothing. Restore a backup of it; or salvage what can be read, with 'sqlite3 {path} .recover'; \
+         or move it aside together with {path}-wal and {path}-shm, and begin with an empty state. Jobs \
+         that run go on meanwhile, but a daemon that begins without them in its state does not know \
+         them: look after them yourself",
+        path = path.display()
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The folder or a file was removed or replaced while it was used.
+    #[error(
+        "{} was {what} while the daemon ran: what it would write down now would be lost. Put back what was \
+         there; or stop the daemon, and look after the jobs that run before you start it again",
+        path.display()
+    )]
+    Gone {
+        /// Which.
+        path: PathBuf,
+        /// What happened to it.
+        what: &'static str,
+    },
+    /// There is no room on the disk.
+    #[error(
+        "the disk of {} is full; nothing was written: make room there, and try again",
+        path.display()
+    )]
+    Full {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The disk, or whatever it is, does not work.
+    #[error("the disk of {} does not do what it should; nothing was written", path.display())]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}; see who owns it, and as whom the daemon runs", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be made or written to.
+    #[error("cannot write to {}; see who owns it, and as whom the daemon runs", path.display())]
+    Unwritable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A job that is to be changed, and is not there.
+    #[error("there is no job {job} in {}", path.display())]
+    UnknownJob {
+        /// Which file.
+        path: PathBuf,
+        /// Its number.
+        job: u64,
+    },
+    /// Something that cannot be written down.
+    #[error("cannot write down {what}")]
+    Unsayable {
+        /// What.
+        what: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// What is in the file cannot be read or changed.
+    #[error("cannot use the state {}", path.display())]
+    Database {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+}
+
+impl From<CustodyError> for StoreError {
+    fn from(error: CustodyError) -> Self {
+        match error {
+            CustodyError::File { path, source, .. } => StoreError::Unwritable { path, source },
+            other => StoreError::Custody(other),
+        }
+    }
+}
+
+/// What went wrong, before it is said in which file.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Sqlite(rusqlite::Error),
+    /// A row is not as it was written.
+    Damaged(String),
+    UnknownJob(u64),
+    Unsayable {
+        what: String,
+        source: serde_json::Error,
+    },
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(source: rusqlite::Error) -> Self {
+        Fault::Sqlite(source)
+    }
+}
+
+impl Fault {
+    pub(super) fn at(self, path: &Path) -> StoreError {
+        let path = path.to_owned();
+        match self {
+            Fault::Damaged(what) => StoreError::Damaged { path, what },
+            Fault::UnknownJob(job) => StoreError::UnknownJob { path, job },
+            Fault::Unsayable { what, source } => StoreError::Unsayable { what, source },
+            Fault::Sqlite(source) => match source.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
+                Some(ErrorCode::SystemIoFailure) => StoreError::Disk { path, source },
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    StoreError::Damaged { path, what: source.to_string() }
+                }
+                _ => StoreError::Database { path, source },
+            },
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What is removed from the file when it is old: jobs that have been over for long, with their events.
+
+use rusqlite::{Connection, Statement, TransactionBehavior, params};
+
+use super::error::Fault;
+use super::write::millis;
+use busbar_core::units::Instant;
+
+/// Removes what is from before an instant: at most so many rows.
+pub(super) fn prune(
+    connection: &mut Connection,
+    before: Instant,
+    at_most: u32,
+) -> Result<u32, Fault> {
+    let before = millis(before);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut room = Room(at_most);
+    room.delete(
+        &mut transaction.prepare(
+            "DELETE FROM event WHERE line IN
+                (SELECT line FROM event WHERE job IS NULL AND at_ms < ?1 ORDER BY line LIMIT ?2)",
+        )?,
+        before,
+    )?;
+    let jobs: Vec<i64> = transaction
+        .prepare(
+            "SELECT number FROM job
+             WHERE state = 'over' AND end_ms < ?1 AND NOT EXISTS
+                (SELECT 1 FROM dependency JOIN job AS other ON other.number = dependency.job
+                 WHERE dependency.needs = job.number AND (other.state <> 'over'
+                    -- An element of an array has its program from the first one.
+                    OR other.end_ms >= ?1 AND NOT EXISTS
+                        (SELECT 1 FROM program WHERE program.job = other.number)))
+             ORDER BY end_ms, number LIMIT ?2",
+        )?
+        .query_map(params![before, room.0], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut events = transaction.prepare(
+        "DELETE FROM event WHERE line IN
+            (SELECT line FROM event WHERE job = ?1 ORDER BY line LIMIT ?2)",
+    )?;
+    let mut whole = transaction.prepare(
+        "DELETE FROM job WHERE number IN (SELECT number FROM job WHERE number = ?1 LIMIT ?2)",
+    )?;
+    for job in jobs {
+        // Its events may be many; it goes when they are gone, and takes its program along.
+        room.delete(&mut events, job)?;
+        room.delete(&mut whole, job)?;
+    }
+    drop((events, whole));
+    transaction.commit()?;
+    Ok(at_most - room.0)
+}
+
+/// How many rows may still be removed.
+struct Room(u32);
+
+impl Room {
+    /// Removes rows that a statement names by a number, and at most so many.
+    fn delete(&mut self, statement: &mut Statement<'_>, number: i64) -> Result<(), Fault> {
+        if self.0 > 0 {
+            let removed = statement.execute(params![number, self.0])?;
+            self.0 = self.0.saturating_sub(u32::try_from(removed).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! What is asked of the file. Nothing here writes.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::de::DeserializeOwned;
+
+use super::error::Fault;
+use super::schema::{EVENT, JOB, PROGRAM};
+use super::state::State;
+use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
+use crate::array::Element;
+use crate::job::{Entry, Outcome, Owner, Phase, Program};
+use crate::wire::HistoryLine;
+
+/// The file, for those who read it. It can be handed to another thread.
+#[derive(Debug)]
+pub struct Reader {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection =
+            file::connect_to_read(path).map_err(|source| Fault::Sqlite(source).at(path))?;
+        Ok(Reader { path: path.to_owned(), connection })
+    }
+
+    /// What a daemon has to know when it begins.
+    pub fn load(&self) -> Result<Saved, StoreError> {
+        load(&self.connection).map_err(|fault| fault.at(&self.path))
+    }
+
+    /// All that is kept of a job, whether or not it is over.
+    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
+        let Some((entry, walls)) = self.entry(number)? else {
+            return Ok(None);
+        };
+        // Programs never change. If there is none any more, the job was removed in between.
+        Ok(self.program(number)?.map(|program| Kept { entry, program, walls }))
+    }
+
+    /// What a job is to do. An element of an array does what the first one does.
+    pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
+        if let Some(program) = self.own_program(number)? {
+            return Ok(Some(program));
+        }
+        let first = match self.entry(number)? {
+            Some((Entry { array: Some(element), .. }, _)) => Element::first(element.array),
+            _ => return Ok(None),
+        };
+        if first == number { Ok(None) } else { self.own_program(first) }
+    }
+
+    fn own_program(&self, number: u64) -> Result<Option<Program>, StoreError> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        let found = PROGRAM.rows(&self.connection, "WHERE job = ?1", (number,), |row| {
+            understood(row, 1, || format!("the program of job {number}"))
+        });
+        Ok(found.map_err(|fault| fault.at(&self.path))?.pop())
+    }
+
+    /// How a job ended; nothing if it is not over, or not known.
+    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
+        Ok(match self.entry(number)? {
+            Some((Entry { phase: Phase::Over(outcome), .. }, _)) => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
+    pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
+        if let Some(outcome) = self.outcome(number)? {
+            return Ok(Some(outcome.is_good()));
+        }
+        let over = self.elements(number)?.into_iter().filter_map(|(entry, _)| match entry.phase {
+            Phase::Over(outcome) => Some(outcome.is_good()),
+            _ => None,
+        });
+        Ok(over.reduce(|one, other| one && other))
+    }
+
+    /// The elements of an array that are kept, in order; none if there is no such array.
+    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, Walls)>, StoreError> {
+        let Some((first, last)) = self.numbers(array)? else { return Ok(Vec::new()) };
+        let which = "WHERE number BETWEEN ?1 AND ?2 ORDER BY number";
+        let found = JOB.rows(&self.connection, which, (first, last), job);
+        found.map_err(|fault| fault.at(&self.path))
+    }
+
+    /// The first and the last number of an array's elements, if any of them is kept.
+    fn numbers(&self, array: u64) -> Result<Option<(i64, i64)>, StoreError> {
+        let Ok(number) = i64::try_from(array) else { return Ok(None) };
+        // The next job is an element, or there is none.
+        let which = "WHERE number > ?1 ORDER BY number LIMIT 1";
+        let found = JOB.rows(&self.connection, which, (number,), job);
+        let next = found.map_err(|fault| fault.at(&self.path))?.pop();
+        let element = next.and_then(|(entry, _)| entry.array).filter(|next| next.array == array);
+        let last = element.and_then(|element| i64::try_from(element.numbers().end - 1).ok());
+        Ok(last.map(|last| (number.saturating_add(1), last)))
+    }
+
+    /// Whose a job is, whether or not it is over.
+    pub fn owner(&self, number: u64) -> Result<Option<Owner>, StoreError> {
+        Ok(self.entry(number)?.map(|(entry, _)| entry.owner))
+    }
+
+    /// Lines of the history, in order.
+    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
+        let jobs = match query.job {
+            Some(job) => self.numbers(job)?,
+            None => None,
+        };
+        history(&self.connection, query, jobs).map_err(|fault| fault.at(&self.path))
+    }
+
+    fn entry(&self, number: u64) -> Result<Option<(Entry, Walls)>, StoreError> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        let found = JOB.rows(&self.connection, "WHERE number = ?1", (number,), job);
+        Ok(found.map_err(|fault| fault.at(&self.path))?.pop())
+    }
+}
+
+fn load(connection: &Connection) -> Result<Saved, Fault> {
+    // Both questions are about the same moment.
+    let _moment = connection.unchecked_transaction()?;
+    let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
+    let (jobs, walls): (Vec<Entry>, _) = jobs.into_iter().unzip();
+    let program_bytes = program_bytes(connection, &jobs)?;
+    let State { next_number, budget, last, .. } = State::read(connection)?;
+    Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last })
+}
+
+/// How many bytes the program of each job has, without reading it. An element of an array has that of the
+/// first one.
+fn program_bytes(connection: &Connection, jobs: &[Entry]) -> Result<Vec<u64>, Fault> {
+    let mut statement =
+        connection.prepare("SELECT octet_length(program) FROM program WHERE job = ?1")?;
+    let mut bytes = |number: u64| -> Result<Option<u64>, Fault> {
+        let Ok(number) = i64::try_from(number) else { return Ok(None) };
+        Ok(statement.query_row((number,), |row| row.get(0)).optional()?)
+    };
+    let mut of_job = |job: &Entry| match (bytes(job.number)?, job.array) {
+        (None, Some(element)) => bytes(Element::first(element.array)),
+        (own, _) => Ok(own),
+    };
+    jobs.iter().map(|job| Ok(of_job(job)?.unwrap_or_default())).collect()
+}
+
+/// Lines of the history; if a job is asked for that is an array, of the jobs with these numbers.
+fn history(
+    connection: &Connection,
+    query: Query,
+    elements: Option<(i64, i64)>,
+) -> Result<Lines, Fault> {
+    let Query { job, after, limit } = query;
+    let (Ok(job), Ok(after)) =
+        (job.map(i64::try_from).transpose(), after.map(i64::try_from).transpose())
+    else {
+        // There are no such jobs and no such lines.
+        return Ok(Vec::new());
+    };
+    let of_whom = match (job, elements) {
+        (_, Some((first, last))) => format!("?1 > 0 AND job BETWEEN {first} AND {last}"),
+        (Some(_), None) => "job = ?1".to_owned(),
+        (None, None) => "?1 IS NULL".to_owned(),
+    };
+    let which = match after {
+        Some(_) => format!("WHERE {of_whom} AND line > ?2 ORDER BY line LIMIT ?3"),
+        None => format!("WHERE {of_whom} AND ?2 IS NULL ORDER BY line DESC LIMIT ?3"),
+    };
+    let mut lines = EVENT.rows(connection, &which, (job, after, limit), |row| {
+        let line: u64 = row.get(0)?;
+        let event = understood(row, 4, || format!("line {line} of the history"))?;
+        Ok(HistoryLine { line, wall: row.get(2)?, event })
+    })?;
+    if after.is_none() {
+        lines.reverse();
+    }
+    Ok(lines)
+}
+
+fn job(row: &Row<'_>) -> Result<(Entry, Walls), Fault> {
+    let number: i64 = row.get(0)?;
+    let entry = understood(row, 10, || format!("job {number}"))?;
+    Ok((entry, walls(row)?))
+}
+
+/// The times of a job by the clock on the wall.
+pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<Walls> {
+    Ok(Walls { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
+}
+
+/// A column of JSON.
+fn understood<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+    what: impl Fn() -> String,
+) -> Result<T, Fault> {
+    let damaged = |error: &dyn std::fmt::Display| {
+        Fault::Damaged(format!("{} makes no sense: {error}", what()))
+    };
+    let text = row.get_ref(column)?.as_str().map_err(|error| damaged(&error))?;
+    serde_json::from_str(text).map_err(|error| damaged(&error))
+}

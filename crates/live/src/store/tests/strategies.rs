@@ -1,0 +1,318 @@
+//! Jobs, events and batches as they come: all of their forms, with texts and figures of every kind.
+
+use std::path::PathBuf;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::super::{Batch, Boot};
+use crate::array::Element;
+use crate::engine::{Allotment, End};
+use crate::job::{
+    After, Because, Before, Course, Ending as Asked, Entry, Event, Happening, Outcome, Owner,
+    Phase, Program, Why, Wish,
+};
+use busbar_core::units::{Instant, Joules, Span, Watts};
+
+/// A batch whose jobs have no numbers yet.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    submitted: Vec<(Entry, Program)>,
+    changed: Vec<(Index, u32, Phase)>,
+    events: Vec<(Index, Event)>,
+    budget: Option<Option<String>>,
+    now: (Instant, i64),
+    boot: Option<(String, i64)>,
+    pub(super) ends_with: Ending,
+}
+
+/// What happens to the store after a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ending {
+    Nothing,
+    Drop,
+    Close,
+}
+
+impl Draft {
+    /// The batch, in a store that has these jobs, numbered from 1.
+    pub(super) fn numbered(&self, mut jobs: Vec<Entry>) -> Batch {
+        let mut submitted = self.submitted.clone();
+        for (number, (entry, _)) in (jobs.len() as u64 + 1..).zip(&mut submitted) {
+            entry.number = number;
+            jobs.push(entry.clone());
+        }
+        let all = jobs.len();
+        let mut changed = Vec::new();
+        for (which, attempts, phase) in self.changed.iter().filter(|_| all > 0) {
+            let entry = which.get(&jobs).clone();
+            changed.push(Entry { attempts: *attempts, phase: phase.clone(), ..entry });
+        }
+        let events = self.events.iter().filter(|(_, event)| all > 0 || event.what.job().is_none());
+        let events = events
+            .map(|(whose, event)| {
+                let mut event = event.clone();
+                if all > 0 {
+                    name(&mut event.what, whose.index(all) as u64 + 1);
+                }
+                event
+            })
+            .collect();
+        let boot = self.boot.clone().map(|(id, origin)| Boot { id, origin });
+        let (elements, budget, now) = (Vec::new(), self.budget.clone(), self.now);
+        Batch { submitted, elements, changed, events, budget, now, boot }
+    }
+}
+
+/// Lets an event be about a job, if it is about one at all.
+fn name(what: &mut Happening, number: u64) {
+    match what {
+        Happening::Submitted { job, .. }
+        | Happening::Held { job, .. }
+        | Happening::Started { job, .. }
+        | Happening::Withdrawn { job, .. }
+        | Happening::Changed { job, .. }
+        | Happening::Suspended { job }
+        | Happening::Resumed { job }
+        | Happening::Ending { job, .. }
+        | Happening::Ended { job, .. } => *job = number,
+        _ => {}
+    }
+}
+
+pub(super) fn batches() -> impl Strategy<Value = Vec<Draft>> {
+    vec(draft(), 1..5)
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    (
+        vec((entry(), program()), 0..3),
+        vec((any::<Index>(), 0_u32..9, phase()), 0..3),
+        vec((any::<Index>(), event()), 0..5),
+        option::of(option::of(text())),
+        (0_u64..1 << 50, 0_i64..1 << 45),
+        option::of((text(), any::<i64>())),
+        prop_oneof![Just(Ending::Nothing), Just(Ending::Drop), Just(Ending::Close)],
+    )
+        .prop_map(|(submitted, changed, events, budget, (now, wall), boot, ends_with)| Draft {
+            submitted,
+            changed,
+            events,
+            budget,
+            now: (Instant::from_millis(now), wall),
+            boot,
+            ends_with,
+        })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    vec(any::<char>(), 0..8).prop_map(String::from_iter)
+}
+
+fn path() -> impl Strategy<Value = PathBuf> {
+    text().prop_map(PathBuf::from)
+}
+
+fn instant() -> impl Strategy<Value = Instant> {
+    prop_oneof![9 => (0_u64..1 << 50).prop_map(Instant::from_millis), 1 => Just(Instant::NEVER)]
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    any::<u64>().prop_map(Span::from_millis)
+}
+
+fn watts() -> impl Strategy<Value = Watts> {
+    any::<u64>().prop_map(Watts::from_milliwatts)
+}
+
+fn joules() -> impl Strategy<Value = Joules> {
+    any::<u64>().prop_map(|microjoules| Joules::from_microjoules(microjoules.into()))
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    (any::<(u32, u32)>(), wish(), instant(), any::<u32>(), phase(), option::of(element())).prop_map(
+        |((user, group), wish, submit, attempts, phase, array)| Entry {
+            number: 0,
+            owner: Owner { user, group },
+            wish,
+            submit,
+            attempts,
+            phase,
+            array,
+        },
+    )
+}
+
+/// An element whose array has a number that no job here gets to.
+fn element() -> impl Strategy<Value = Element> {
+    let array = 1_000_000_u64..=u64::from(u32::MAX);
+    (array, any::<[u32; 4]>(), any::<Option<u32>>()).prop_map(|(array, numbers, at_once)| {
+        let [index, count, least, most] = numbers;
+        Element { array, index, count, least, most, at_once }
+    })
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let after = (1_u64..20, any::<bool>()).prop_map(|(job, any)| After { job, any });
+    (
+        text(),
+        any::<u32>(),
+        any::<Option<(u32, u32)>>(),
+        span(),
+        option::of(text()),
+        option::of(text()),
+        vec(after, 0..3),
+        any::<bool>(),
+    )
+        .prop_map(|(name, nodes, moldable, time, application, slowdown, after, held)| Wish {
+            name,
+            nodes,
+            moldable,
+            time,
+            application,
+            slowdown,
+            after,
+            held,
+        })
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    (vec(text(), 1..4), path(), vec((text(), text()), 0..4), path(), option::of(path())).prop_map(
+        |(command, folder, environment, output, errors)| Program {
+            command,
+            folder,
+            environment,
+            output,
+            errors,
+        },
+    )
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    prop_oneof![
+        Just(Phase::Waiting),
+        course().prop_map(Phase::Running),
+        outcome().prop_map(Phase::Over),
+    ]
+}
+
+fn allotment() -> impl Strategy<Value = Allotment> {
+    (vec((any::<u32>(), watts()), 0..4), any::<u32>(), watts(), span(), watts(), any::<u32>())
+        .prop_map(|(nodes, cores, cap, time, power, speed)| Allotment {
+            nodes,
+            cores,
+            cap,
+            time,
+            power,
+            speed,
+        })
+}
+
+fn course() -> impl Strategy<Value = Course> {
+    let asked = (why(), instant(), any::<bool>(), any::<Option<u32>>());
+    let asked = asked.prop_map(|(why, asked, forced, by)| Asked { why, asked, forced, by });
+    (
+        allotment(),
+        (instant(), instant(), instant(), instant(), option::of(instant())),
+        any::<u64>(),
+        joules(),
+        any::<bool>(),
+        (option::of(allotment()), option::of((allotment(), option::of(allotment())))),
+        option::of(asked),
+    )
+        .prop_map(|(allotment, times, work, energy, suspended, had, ending)| Course {
+            start: times.0,
+            since: times.1,
+            until: times.2,
+            moves_until: times.3,
+            moved: times.4,
+            allotment,
+            work,
+            energy,
+            before: had
+                .1
+                .map(|(allotment, squeezed_from)| Box::new(Before { allotment, squeezed_from })),
+            suspended,
+            squeezed_from: had.0,
+            ending,
+        })
+}
+
+fn why() -> impl Strategy<Value = Why> {
+    prop::sample::select(vec![
+        Why::Cancelled,
+        Why::TimeLimit,
+        Why::Budget,
+        Why::Dependency,
+        Why::Dropped,
+    ])
+}
+
+fn end() -> impl Strategy<Value = End> {
+    prop_oneof![
+        any::<i32>().prop_map(End::Exited),
+        any::<i32>().prop_map(End::Signalled),
+        text().prop_map(End::Failed),
+        Just(End::Lost),
+    ]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    (
+        option::of(instant()),
+        instant(),
+        option::of(end()),
+        option::of(why()),
+        joules(),
+        vec(any::<u32>(), 0..4),
+        any::<Option<u32>>(),
+    )
+        .prop_map(|(start, end, how, why, energy, nodes, by)| Outcome {
+            start,
+            end,
+            how,
+            why,
+            energy,
+            nodes,
+            by,
+        })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    (instant(), happening()).prop_map(|(at, what)| Event { at, what })
+}
+
+/// Everything that can happen, to a job without a number.
+fn happening() -> impl Strategy<Value = Happening> {
+    let because = prop::sample::select(vec![Because::Policy, Because::Squeezed, Because::Restored]);
+    prop_oneof![
+        (text(), text()).prop_map(|(version, policy)| Happening::Began { version, policy }),
+        Just(Happening::Stopped),
+        any::<(Option<u64>, u64)>().prop_map(|(power, base)| Happening::Limit { power, base }),
+        Just(Happening::Submitted { job: 0, element: None }),
+        any::<(bool, Option<u32>)>().prop_map(|(held, by)| Happening::Held { job: 0, held, by }),
+        (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| Happening::Started {
+            job: 0,
+            attempt,
+            allotment
+        }),
+        text().prop_map(|reason| Happening::Withdrawn { job: 0, reason }),
+        (allotment(), because).prop_map(|(allotment, because)| Happening::Changed {
+            job: 0,
+            allotment,
+            because
+        }),
+        Just(Happening::Suspended { job: 0 }),
+        Just(Happening::Resumed { job: 0 }),
+        (why(), any::<(bool, Option<u32>)>()).prop_map(|(why, (forced, by))| Happening::Ending {
+            job: 0,
+            why,
+            forced,
+            by
+        }),
+        outcome().prop_map(|outcome| Happening::Ended { job: 0, outcome }),
+        text().prop_map(|text| Happening::Notice { text }),
+    ]
+}

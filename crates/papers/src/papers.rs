@@ -1,0 +1,48 @@
+//! How jobs run in the experiments of the papers, by the policy that each of them proposes: rigid, with gears, on
+//! any number of nodes, or on processors that are not alike. There a policy believes what is true, idle nodes draw
+//! nothing, and no two papers have the same world; [`world`](busbar_core::world) is the one that policies are
+//! compared in.
+
+use busbar_core::job::Job;
+use busbar_core::machine::Machine;
+use busbar_core::model::pass::Application;
+use busbar_core::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
+use busbar_core::policy::PolicySpec;
+use busbar_core::policy::parm::Flexibility;
+
+/// The model of a policy's paper on a machine. What is random about it starts at the seed. There is none for
+/// policies whose papers have profiles of applications, or tables of tasks: those are data.
+pub fn model(
+    policy: &PolicySpec,
+    machine: &Machine,
+    jobs: &[Job],
+    seed: u64,
+) -> Option<Box<dyn Model>> {
+    Some(match *policy {
+        PolicySpec::Rmap(_) | PolicySpec::Utility(_) => return None,
+        PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+            Box::new(Rigid::on(machine))
+        }
+        PolicySpec::EasyPower(oversized) => {
+            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
+        }
+        PolicySpec::PbGuided(spec) => {
+            Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
+        }
+        PolicySpec::Parm(spec) => {
+            let feed = Feed::of(machine, spec.levels);
+            let model = Elastic::new(machine, feed, &Application::ALL, jobs, seed);
+            match spec.flexibility {
+                Flexibility::None => Box::new(model.as_asked()),
+                Flexibility::Moldable | Flexibility::Malleable => Box::new(model),
+            }
+        }
+        PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => {
+            Box::new(Varied::on(machine, jobs, seed))
+        }
+        PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
+        PolicySpec::Own(_) => {
+            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
+        }
+    })
+}

@@ -1,0 +1,139 @@
+//! Why profiles could not be kept or found, in words that say what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use busbar_core::profile::Configuration;
+use busbar_core::spelling::hint;
+
+/// Why profiles could not be kept or found.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such file.
+    #[error(
+        "there is no profile database {}; make one with 'busbar profile import FILE.csv' or \
+         'busbar profile generate cab', or name another with --profiles",
+        path.display()
+    )]
+    Missing {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("{} is not a profile database; name another file with --profiles", path.display())]
+    NotAStore {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The file is a folder.
+    #[error("{} is a folder; name a file in it with --profiles", path.display())]
+    Folder {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// A later version of the program made it.
+    #[error(
+        "{} was made by a newer busbar: its tables have form {version}, and this busbar knows forms \
+         up to {known}; use the newer one, or export with it and import the table here",
+        path.display()
+    )]
+    TooNew {
+        /// Which file.
+        path: PathBuf,
+        /// The form it has.
+        version: i32,
+        /// The last form that is known.
+        known: i32,
+    },
+    /// Nothing is known of an application.
+    #[error("{} has no profile of '{application}'{} {}", path.display(), hint(application, known.iter().map(String::as_str)), there_are(known))]
+    UnknownApplication {
+        /// Which file.
+        path: PathBuf,
+        /// Who was asked for.
+        application: String,
+        /// Who is there.
+        known: Vec<String>,
+    },
+    /// The configuration was measured before.
+    #[error("{application} on {configuration} is already measured")]
+    AlreadyMeasured {
+        /// Which application.
+        application: String,
+        /// In which configuration.
+        configuration: Configuration,
+    },
+    /// An application may not be called this.
+    #[error("{application:?} is no name for an application; write a word or more on one line")]
+    BadName {
+        /// What it was called.
+        application: String,
+    },
+    /// A row says what cannot be.
+    #[error("{application} on {configuration}: the {field} must be above zero, and not absurd")]
+    BadRow {
+        /// Which application.
+        application: String,
+        /// In which configuration.
+        configuration: Configuration,
+        /// Which field.
+        field: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the profile database {}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be made or written to.
+    #[error("cannot write to the profile database {}", path.display())]
+    Unwritable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file may be read and not written.
+    #[error(
+        "the profile database {} may be read here and not changed; ask its owner, or copy it into \
+         one of your own: 'busbar profile export' and 'import'",
+        path.display()
+    )]
+    ReadOnly {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// Another program holds the file.
+    #[error("somebody else is writing to the profile database {}; try again", path.display())]
+    Busy {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// What is in the file cannot be read or changed.
+    #[error("cannot use the profile database {}", path.display())]
+    Database {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}
+
+/// The first few names of those there are.
+fn there_are(known: &[String]) -> String {
+    const FEW: usize = 8;
+    match known.len() {
+        0 => "it is empty: 'busbar profile import FILE.csv' fills it".to_owned(),
+        count if count > FEW => {
+            format!("there are {}, and {} more", known[..FEW].join(", "), count - FEW)
+        }
+        1 => format!("there is {}", known[0]),
+        _ => format!("there are {}", known.join(", ")),
+    }
+}
