@@ -18,12 +18,14 @@ pub mod cli;
 pub mod experiment;
 pub mod report;
 
+#[cfg(feature = "live")]
+pub(crate) use busbar_core::mixing;
 pub use busbar_core::{
     availability, belief, budget, call, dispatch, freedom, heterogeneity, job, ledger, machine,
     metrics, model, policy, queue, scenario, sim, solve, stage, units, utility, variation,
     workload, world,
 };
-pub(crate) use busbar_core::{digits, mixing, parallel, rows, text};
+pub(crate) use busbar_core::{digits, parallel, rows, text};
 #[cfg(feature = "live")]
 pub use busbar_live as live;
 pub use busbar_papers as reproduce;

@@ -9,6 +9,7 @@ mod files;
 pub mod html;
 mod jobs;
 mod markup;
+#[cfg(feature = "parquet")]
 mod parquet;
 pub mod pictures;
 mod plot;
@@ -24,6 +25,7 @@ pub use changes::write_changes;
 pub use columns::{Side, columns};
 pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
 pub use jobs::write_jobs;
+#[cfg(feature = "parquet")]
 pub use parquet::{
     Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
 };

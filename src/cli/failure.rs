@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use serde::Serialize;
 
-use crate::live::wire::{Refusal, RefusalKind};
 #[cfg(feature = "live")]
+use crate::live::wire::{Refusal, RefusalKind};
 use crate::profile::SqliteError;
 
 /// For whom errors are written.

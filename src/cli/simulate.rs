@@ -134,12 +134,20 @@ enum TableFormat {
     Both,
 }
 
-impl From<TableFormat> for Format {
-    fn from(format: TableFormat) -> Self {
-        match format {
-            TableFormat::Csv => Format::Csv,
-            TableFormat::Parquet => Format::Parquet,
-            TableFormat::Both => Format::Both,
+impl TableFormat {
+    /// The form, if this program knows it: one that was built without the feature `parquet` does not know all.
+    fn known(self) -> anyhow::Result<Format> {
+        match self {
+            TableFormat::Csv => Ok(Format::Csv),
+            #[cfg(feature = "parquet")]
+            TableFormat::Parquet => Ok(Format::Parquet),
+            #[cfg(feature = "parquet")]
+            TableFormat::Both => Ok(Format::Both),
+            #[cfg(not(feature = "parquet"))]
+            _ => bail!(
+                "--format: this program was built without Parquet; build it with 'cargo build --release --features \
+                 parquet', or write csv"
+            ),
         }
     }
 }
@@ -171,6 +179,7 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let policy = &arguments.policy;
+    let format = arguments.format.known()?;
     let source =
         arguments.load.source(if arguments.energy.were_given() { "essc" } else { "demo" })?;
     let named = match &arguments.machine {
@@ -284,7 +293,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         };
         let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
         if let Some(folder) = &arguments.out {
-            write_folder(folder, &subject, &run, &digest, arguments.format.into())?;
+            write_folder(folder, &subject, &run, &digest, format)?;
             if let (Some(site), Some(budget)) = (&stage.site, scenario.energy) {
                 let tasks = &stage.workload;
                 let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, &run);

@@ -10,10 +10,9 @@ use crate::metrics::Subject;
 use crate::report::digest::Digest;
 use crate::report::html::page;
 use crate::report::pictures::{Picture, pictures};
-use crate::report::{
-    Table, caps_table, changes_table, jobs_table, power_table, write_caps, write_changes,
-    write_jobs, write_parquet, write_power, write_schedule,
-};
+#[cfg(feature = "parquet")]
+use crate::report::{Table, caps_table, changes_table, jobs_table, power_table, write_parquet};
+use crate::report::{write_caps, write_changes, write_jobs, write_power, write_schedule};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -39,9 +38,23 @@ pub enum Format {
     #[default]
     Csv,
     /// For programs: `.parquet`.
+    #[cfg(feature = "parquet")]
     Parquet,
     /// In both forms.
+    #[cfg(feature = "parquet")]
     Both,
+}
+
+impl Format {
+    fn has_csv(self) -> bool {
+        match self {
+            Format::Csv => true,
+            #[cfg(feature = "parquet")]
+            Format::Parquet => false,
+            #[cfg(feature = "parquet")]
+            Format::Both => true,
+        }
+    }
 }
 
 /// Writes tables of jobs and power, `schedule.swf`, `summary.json` and `report.html` into a folder,
@@ -72,7 +85,7 @@ pub fn write_folder(
         })?,
     ];
     let (have_changed, have_caps) = (!run.changes.is_empty(), !run.cappings.is_empty());
-    if format != Format::Parquet {
+    if format.has_csv() {
         files.push(write("jobs.csv", &|out| write_jobs(out, subject, run))?);
         files.push(write("power.csv", &|out| write_power(out, run))?);
         if have_changed {
@@ -82,6 +95,7 @@ pub fn write_folder(
             files.push(write("caps.csv", &|out| write_caps(out, subject, run))?);
         }
     }
+    #[cfg(feature = "parquet")]
     if format != Format::Csv {
         let mut write_table = |name: &str, table: &Table<'_>| -> Result<(), ReportError> {
             files.push(write(name, &|out| write_parquet(out, table))?);
