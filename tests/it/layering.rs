@@ -11,7 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("digits", &[]),
     ("spelling", &[]),
     ("call", &["spelling"]),
-    ("rows", &[]),
+    ("rows", &["text"]),
     ("mixing", &[]),
     ("parallel", &[]),
     ("text", &[]),
@@ -21,7 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("heterogeneity", &["units", "text", "rows", "utility"]),
     ("job", &["units", "utility"]),
     ("machine", &["units", "mixing", "text", "variation"]),
-    ("budget", &["units", "text", "rows", "machine"]),
+    ("budget", &["units", "rows", "machine"]),
     ("freedom", &["spelling"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
@@ -29,7 +29,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "units",
             "mixing",
-            "text",
             "rows",
             "spelling",
             "freedom",
@@ -79,8 +78,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "units", "text", "rows", "job", "machine", "budget", "model", "world", "ledger",
-            "policy", "dispatch", "workload",
+            "units", "rows", "job", "machine", "budget", "model", "world", "ledger", "policy",
+            "dispatch", "workload",
         ],
     ),
     (

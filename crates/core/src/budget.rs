@@ -6,8 +6,7 @@ use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use crate::machine::Machine;
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::units::{Instant, QuantityError, Share, Span, Watts, parse_decimal};
 
 mod ahead;
@@ -230,31 +229,14 @@ pub enum BudgetError {
         /// The later row's time.
         after: Instant,
     },
-    /// The file cannot be read.
-    #[error("cannot read the budget file {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    /// The file cannot be read, or a row of it is wrong.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// The file has no rows.
     #[error("{} has no time,budget rows; give at least one", path.display())]
     NoRows {
         /// Which file.
         path: PathBuf,
-    },
-    /// A row of the file is wrong.
-    #[error("{}, line {line}, field '{field}': {why}", path.display())]
-    Row {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong and what to write.
-        why: String,
     },
 }
 
@@ -353,11 +335,7 @@ impl BudgetSpec {
     pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
         match self {
             BudgetSpec::Limit(limit) => Ok(Budget::constant(limit.on(machine)?)),
-            BudgetSpec::File(path) => {
-                let text = text::read(path)
-                    .map_err(|source| BudgetError::Unreadable { path: path.clone(), source })?;
-                parse_csv(&text, path, machine)
-            }
+            BudgetSpec::File(path) => parse_csv(&LIMITS.read(path)?, path, machine),
         }
     }
 }
@@ -367,15 +345,17 @@ fn is_readable(path: &str) -> bool {
     Path::new(path).exists() && !Path::new(path).is_dir()
 }
 
+/// Tables of limits.
+pub const LIMITS: Form =
+    Form { what: "the budget file", columns: &["time", "budget"], form: "write time,budget" };
+
 /// Reads `time,budget` rows: seconds since the start of the log, and a limit.
 fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, BudgetError> {
     let mut steps: Vec<(Instant, Watts)> = Vec::new();
-    for (line, fields) in rows(text, &["time", "budget"]) {
-        let wrong =
-            |field, why: String| BudgetError::Row { path: path.to_owned(), line, field, why };
-        let [time, limit] = fields[..] else {
-            return Err(wrong("budget", format!("'{}': write time,budget", fields.join(","))));
-        };
+    for cells in LIMITS.rows(text, path) {
+        let cells = cells?;
+        let [time, limit] = cells.all();
+        let wrong = |field, why: String| BudgetError::Table(cells.wrong(field, why));
         let millis = parse_decimal(time, 1000)
             .map_err(|error| wrong("time", format!("{error}; write seconds, such as 3600")))?;
         let instant = Instant::from_millis(millis);
@@ -453,7 +433,7 @@ mod tests {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             error("0,1kW\n0,1kW"),
-            "feed.csv, line 2, field 'time': 0 s does not come after 0 s"
+            "feed.csv, line 2, field 'time': 0 s does not come after 0 s; write time,budget"
         );
         assert!(error("0,1kW\nx,1kW").starts_with("feed.csv, line 2, field 'time'"));
         assert!(error("0 1kW").starts_with("feed.csv, line 1, field 'budget': '0 1kW'"));

@@ -1,6 +1,124 @@
-//! Rows of a small CSV file, as people and spreadsheets write them.
+//! Small CSV files, as people and spreadsheets write them: one reader and one error for all of them.
 
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use crate::text;
+
+pub mod quoting;
+
+pub use quoting::quote;
+
+/// Why a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file cannot be read.
+    #[error("cannot read {what} {}", path.display())]
+    Unreadable {
+        /// What the table is.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        source: std::io::Error,
+    },
+    /// A row is wrong.
+    #[error("{}, line {line}, field '{field}': {why}; {form}", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column.
+        field: &'static str,
+        /// What is wrong with it.
+        why: String,
+        /// How rows are written.
+        form: &'static str,
+    },
+}
+
+/// What the rows of a table look like.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// What the table is, as in 'cannot read the outage file'.
+    pub what: &'static str,
+    /// The names of its columns.
+    pub columns: &'static [&'static str],
+    /// How a row is written, as the end of an error: 'write node,down,up'.
+    pub form: &'static str,
+}
+
+/// A row: as many fields as the table has columns.
+#[derive(Debug)]
+pub struct Cells<'a> {
+    fields: Vec<Cow<'a, str>>,
+    line: usize,
+    path: &'a Path,
+    form: &'a Form,
+}
+
+impl Form {
+    /// The text of a file of this form.
+    pub fn read(&self, path: &Path) -> Result<String, TableError> {
+        let unreadable =
+            |source| TableError::Unreadable { what: self.what, path: path.to_owned(), source };
+        text::read(path).map_err(unreadable)
+    }
+
+    /// The rows of a text. A heading, blank lines and comments are passed over.
+    pub fn rows<'a>(
+        &'a self,
+        text: &'a str,
+        path: &'a Path,
+    ) -> impl Iterator<Item = Result<Cells<'a>, TableError>> {
+        let mut heading_may_come = true;
+        lines(text).filter_map(move |(line, text)| {
+            let wrong = |place: usize, why| {
+                let field = self.columns[place.min(self.columns.len() - 1)];
+                let (path, form) = (path.to_owned(), self.form);
+                Some(Err(TableError::Row { path, line, field, why, form }))
+            };
+            let fields = match quoting::split(text, ',') {
+                Ok(fields) => fields,
+                Err(why) => return wrong(0, why),
+            };
+            let is_heading =
+                std::mem::take(&mut heading_may_come) && is_heading(&fields, self.columns);
+            if is_heading {
+                return None;
+            }
+            if fields.len() != self.columns.len() {
+                let why = format!("'{}' is not {} fields", text.trim(), self.columns.len());
+                return wrong(fields.len(), why);
+            }
+            Some(Ok(Cells { fields, line, path, form: self }))
+        })
+    }
+}
+
+impl Cells<'_> {
+    /// The fields, in the order of the columns.
+    pub fn all<const COUNT: usize>(&self) -> [&str; COUNT] {
+        std::array::from_fn(|place| self.fields.get(place).map_or("", |field| field.as_ref()))
+    }
+
+    /// The line they are on, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// That one of them is wrong.
+    pub fn wrong(&self, field: &'static str, why: impl ToString) -> TableError {
+        let (path, line, form) = (self.path.to_owned(), self.line, self.form.form);
+        TableError::Row { path, line, field, why: why.to_string(), form }
+    }
+}
+
+fn is_heading(fields: &[Cow<'_, str>], columns: &[&str]) -> bool {
+    let same = |(field, column): (&Cow<'_, str>, &&str)| field.eq_ignore_ascii_case(column);
+    fields.len() == columns.len() && fields.iter().zip(columns).all(same)
+}
 
 /// The lines of a file that say something, each with its number from 1. Blank lines, `#` comments and
 /// a byte order mark are passed over.
@@ -25,15 +143,6 @@ pub fn rows<'a>(text: &'a str, columns: &'a [&str]) -> impl Iterator<Item = (usi
             && fields.iter().zip(columns).all(same);
         (!is_heading).then_some((number, fields))
     })
-}
-
-/// A text as a field: in quotes, if it needs them.
-pub fn quote(text: &str) -> Cow<'_, str> {
-    // A line that begins with # would be a comment.
-    match text.contains([',', '"']) || text.starts_with('#') {
-        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
-        false => Cow::Borrowed(text),
-    }
 }
 
 #[cfg(test)]

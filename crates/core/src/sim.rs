@@ -31,7 +31,7 @@ mod truth;
 
 pub use course::{Change, Total};
 pub use meter::Excursions;
-pub use outage::{Outage, OutageError, Outages};
+pub use outage::{Outage, Outages};
 pub use record::{Record, State};
 pub use run::{Capping, PowerSample, Run};
 

@@ -21,7 +21,6 @@ mod terms;
 
 pub use places::{PlacesError, parse_places};
 pub use source::{Given, Loaded, Source, SourceError};
-pub use terms::TermsError;
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug, Default)]

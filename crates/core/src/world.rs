@@ -30,7 +30,7 @@ mod tests;
 pub use application::{Application, Coupling};
 pub use assignment::{Assignment, Shape};
 pub use law::{Ask, Conditions, Law};
-pub use names::{Names, NamesError};
+pub use names::Names;
 pub use pace::{Factor, Pace};
 pub use repertoire::{Profiles, Repertoire, Unsuited};
 

@@ -27,7 +27,6 @@ mod prepare;
 mod show;
 #[cfg(test)]
 mod tests;
-mod users;
 mod words;
 
 pub use busbar_core::units::LengthError;

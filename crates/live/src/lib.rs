@@ -33,6 +33,7 @@ pub mod service;
 pub mod setup;
 pub mod socket;
 pub mod store;
+pub mod users;
 pub mod wire;
 
 pub use engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};

@@ -140,12 +140,11 @@ impl Roster {
     /// What the ledger refused, with the job's number: there it is known by its place.
     pub(super) fn tell(&self, violation: &Violation) -> String {
         let text = violation.to_string();
-        let place = text.strip_prefix('#').and_then(|rest| {
-            let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-            let job = self.jobs.get(rest[..digits].parse::<usize>().ok()?)?;
-            Some(format!("job {}{}", job.number, &rest[digits..]))
-        });
-        place.unwrap_or(text)
+        let job = violation.job().and_then(|id| Some((id, self.jobs.get(id.index())?)));
+        match job {
+            Some((id, job)) => text.replacen(&id.to_string(), &format!("job {}", job.number), 1),
+            None => text,
+        }
     }
 
     /// A job that may be in the queue is taken out of it. Says whether the policy can go on without it;

@@ -49,7 +49,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let users = Users::of_this_machine();
+    let users = Users::default();
     let job = arguments.job.map(|name| arguments.daemon.number_of(name)).transpose()?;
     let mut watcher = Watcher::of(&arguments.daemon);
     let mut ask = |after: Option<u64>, limit: u32| -> anyhow::Result<Vec<HistoryLine>> {

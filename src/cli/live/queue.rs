@@ -43,7 +43,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let users = Users::of_this_machine();
+    let users = Users::default();
     let only = arguments.user.as_deref().map(|name| users.number(name)).transpose()?;
     let most = (!arguments.all && stdout().is_terminal()).then_some(WAITING_SHOWN);
     let mut watcher = Watcher::of(&arguments.daemon);

@@ -22,7 +22,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let job = arguments.daemon.number_of(arguments.job)?;
-    let users = Users::of_this_machine();
+    let users = Users::default();
     match arguments.daemon.ask(&Request::Show { job })? {
         Reply::Show(details) => {
             arguments.daemon.show(&details, |details| describe(details, &users))

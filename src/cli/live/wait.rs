@@ -49,7 +49,7 @@ pub(super) fn outcome(details: &JobDetails) -> String {
     let state = words::state(details.line.state);
     let end = details.end.as_ref().filter(|end| **end != End::Exited(0)).map(words::end);
     let why = details.why.map(|why| words::why(why).to_owned()).filter(|why| why != state);
-    let by = details.by.map(|user| format!("by {}", Users::of_this_machine().name(user)));
+    let by = details.by.map(|user| format!("by {}", Users::default().name(user)));
     let reasons: Vec<String> = why.into_iter().chain(by).chain(end).collect();
     let job = details.line.job;
     match reasons.is_empty() {

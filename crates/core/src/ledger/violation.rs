@@ -135,3 +135,28 @@ pub enum Violation {
         now: Instant,
     },
 }
+
+impl Violation {
+    /// The job it is about, if it is about one.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Violation::NotWaiting { job }
+            | Violation::AlreadyRunning { job }
+            | Violation::NotOnMenu { job, .. }
+            | Violation::NotAllowed { job, .. }
+            | Violation::Nodes { job, .. }
+            | Violation::Power { job, .. }
+            | Violation::HoldsNothing { job }
+            | Violation::Suspended { job }
+            | Violation::NotSuspended { job }
+            | Violation::Unannounced { job }
+            | Violation::NodeTaken { job, .. }
+            | Violation::NotOffered { job }
+            | Violation::OtherNodes { job }
+            | Violation::NodesUnannounced { job }
+            | Violation::Energy { job, .. }
+            | Violation::NoAccount { job } => Some(*job),
+            Violation::WakeInThePast { .. } => None,
+        }
+    }
+}

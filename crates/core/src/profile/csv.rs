@@ -13,14 +13,13 @@ use std::path::Path;
 
 use crate::profile::{Configuration, Profile, Row, counted};
 use crate::rows::lines;
-use crate::rows::quote;
+use crate::rows::{quote, quoting};
 use crate::text;
 
 mod error;
 mod field;
 mod layout;
 mod number;
-mod quoting;
 mod record;
 mod said;
 #[cfg(test)]

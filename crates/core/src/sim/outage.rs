@@ -1,9 +1,8 @@
 //! Nodes that go down and come up again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::units::{Instant, NodeId, parse_decimal};
 
 /// One node out of service for a while.
@@ -21,30 +20,11 @@ pub struct Outage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outages(Vec<Outage>);
 
-/// Why a list of outages cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum OutageError {
-    /// The file cannot be read.
-    #[error("cannot read the outage file {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}; write node,down,up with times in seconds", path.display())]
-    Row {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-}
+const OUTAGES: Form = Form {
+    what: "the outage file",
+    columns: &["node", "down", "up"],
+    form: "write node,down,up with times in seconds",
+};
 
 /// What happens to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,21 +86,16 @@ impl Outages {
 
     /// Reads a CSV file of `node,down,up` rows, times in seconds since the start of the log; an
     /// empty `up` means that the node does not come back.
-    pub fn from_file(path: &Path, nodes: u32) -> Result<Self, OutageError> {
-        let text = text::read(path)
-            .map_err(|source| OutageError::Unreadable { path: path.to_owned(), source })?;
-        Outages::from_csv(&text, path, nodes)
+    pub fn from_file(path: &Path, nodes: u32) -> Result<Self, TableError> {
+        Outages::from_csv(&OUTAGES.read(path)?, path, nodes)
     }
 
-    fn from_csv(text: &str, path: &Path, nodes: u32) -> Result<Self, OutageError> {
+    fn from_csv(text: &str, path: &Path, nodes: u32) -> Result<Self, TableError> {
         let mut outages = Vec::new();
-        for (line, fields) in rows(text, &["node", "down", "up"]) {
-            let wrong =
-                |field, why: String| OutageError::Row { path: path.to_owned(), line, field, why };
-            let [node, down, up] = fields[..] else {
-                let field = ["node", "down", "up"][fields.len().min(2)];
-                return Err(wrong(field, format!("'{}' is not three fields", fields.join(","))));
-            };
+        for cells in OUTAGES.rows(text, path) {
+            let cells = cells?;
+            let [node, down, up] = cells.all();
+            let wrong = |field, why: String| cells.wrong(field, why);
             let node: u32 =
                 node.parse().ok().filter(|node| *node < nodes).ok_or_else(|| {
                     wrong("node", format!("'{node}' is not a node of 0..{nodes}"))
@@ -166,6 +141,6 @@ mod tests {
         assert!(read("4,1,2").unwrap_err().starts_with("out.csv, line 1, field 'node': '4'"));
         assert!(read("\n0,2,1").unwrap_err().starts_with("out.csv, line 2, field 'up'"));
         assert!(read("0,x,1").unwrap_err().contains("field 'down'"));
-        assert!(read("0,1").unwrap_err().contains("field 'up': '0,1' is not three fields"));
+        assert!(read("0,1").unwrap_err().contains("field 'up': '0,1' is not 3 fields"));
     }
 }

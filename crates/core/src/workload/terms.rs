@@ -1,71 +1,41 @@
 //! The terms of jobs, which no log has a column for: a file of `job,weight,slowdown` rows.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::job::Terms;
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::workload::Workload;
 
-const COLUMNS: [&str; 3] = ["job", "weight", "slowdown"];
-
-/// Why a list of terms cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TermsError {
-    /// The file cannot be read.
-    #[error("cannot read the terms of jobs in {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A row is wrong.
-    #[error(
-        "{}, line {line}, field '{field}': {why}; write job,weight,slowdown, such as 17,2,10%; \
-         a field may be empty",
-        path.display()
-    )]
-    Row {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-}
+const TERMS: Form = Form {
+    what: "the terms of jobs in",
+    columns: &["job", "weight", "slowdown"],
+    form: "write job,weight,slowdown, such as 17,2,10%; a field may be empty",
+};
 
 impl Workload {
     /// Gives jobs the terms a file has for their numbers. Jobs it does not name keep theirs.
-    pub fn set_terms_from(&mut self, path: &Path) -> Result<(), TermsError> {
-        let text = text::read(path)
-            .map_err(|source| TermsError::Unreadable { path: path.to_owned(), source })?;
-        self.set_terms(&text, path)
+    pub fn set_terms_from(&mut self, path: &Path) -> Result<(), TableError> {
+        self.set_terms(&TERMS.read(path)?, path)
     }
 
-    fn set_terms(&mut self, text: &str, path: &Path) -> Result<(), TermsError> {
+    fn set_terms(&mut self, text: &str, path: &Path) -> Result<(), TableError> {
         let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
         for (place, job) in self.jobs.iter().enumerate() {
             places.entry(job.number).or_default().push(place);
         }
         let mut lines: HashMap<u64, usize> = HashMap::new();
         let mut agreed = Vec::new();
-        for (line, fields) in rows(text, &COLUMNS) {
-            let wrong = |field, why| TermsError::Row { path: path.to_owned(), line, field, why };
-            let [job, weight, slowdown] = fields[..] else {
-                let field = COLUMNS[fields.len().min(2)];
-                return Err(wrong(field, format!("'{}' is not three fields", fields.join(","))));
-            };
+        for cells in TERMS.rows(text, path) {
+            let cells = cells?;
+            let [job, weight, slowdown] = cells.all();
+            let wrong = |field, why: String| cells.wrong(field, why);
             let number: u64 =
                 job.parse().map_err(|_| wrong("job", format!("'{job}' is not a job's number")))?;
             let places = places
                 .get(&number)
                 .ok_or_else(|| wrong("job", format!("there is no job {number} in the workload")))?;
-            if let Some(earlier) = lines.insert(number, line) {
+            if let Some(earlier) = lines.insert(number, cells.line()) {
                 return Err(wrong("job", format!("line {earlier} has terms of {number} already")));
             }
             let mut terms = Terms::default();
@@ -109,7 +79,7 @@ mod tests {
     #[test]
     fn mistakes_are_named_and_change_nothing() {
         for (text, why) in [
-            ("7,2", "terms.csv, line 1, field 'slowdown': '7,2' is not three fields"),
+            ("7,2", "terms.csv, line 1, field 'slowdown': '7,2' is not 3 fields"),
             ("x,2,", "line 1, field 'job': 'x' is not a job's number"),
             ("7,2,\n8,2,", "line 2, field 'job': there is no job 8"),
             ("7,2,\n7,3,", "line 2, field 'job': line 1 has terms of 7 already"),

@@ -4,63 +4,34 @@
 //! of those that the file does not name, the application is drawn like that of any other.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::job::Job;
-use crate::rows::rows;
+use crate::rows::{Form, TableError};
 use crate::spelling::hint;
-use crate::text;
 
-const COLUMNS: [&str; 2] = ["executable", "application"];
+const NAMES: Form = Form {
+    what: "the applications of executables in",
+    columns: &["executable", "application"],
+    form: "write executable,application, such as 17,CoMD",
+};
 
 /// Applications by the numbers of executables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(BTreeMap<u32, u16>);
 
-/// Why a list of executables cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum NamesError {
-    /// The file cannot be read.
-    #[error("cannot read the applications of executables in {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A row is wrong.
-    #[error(
-        "{}, line {line}, field '{field}': {why}; write executable,application, such as 17,CoMD",
-        path.display()
-    )]
-    Row {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-}
-
 impl Names {
     /// Reads a file that names these applications.
-    pub fn read(path: &Path, applications: &[String]) -> Result<Self, NamesError> {
-        let text = text::read(path)
-            .map_err(|source| NamesError::Unreadable { path: path.to_owned(), source })?;
-        Names::parse(&text, path, applications)
+    pub fn read(path: &Path, applications: &[String]) -> Result<Self, TableError> {
+        Names::parse(&NAMES.read(path)?, path, applications)
     }
 
-    fn parse(text: &str, path: &Path, applications: &[String]) -> Result<Self, NamesError> {
+    fn parse(text: &str, path: &Path, applications: &[String]) -> Result<Self, TableError> {
         let mut names = BTreeMap::new();
-        for (line, fields) in rows(text, &COLUMNS) {
-            let wrong = |field, why| NamesError::Row { path: path.to_owned(), line, field, why };
-            let [executable, application] = fields[..] else {
-                let field = COLUMNS[fields.len().min(1)];
-                return Err(wrong(field, format!("'{}' is not two fields", fields.join(","))));
-            };
+        for cells in NAMES.rows(text, path) {
+            let cells = cells?;
+            let [executable, application] = cells.all();
+            let wrong = |field, why: String| cells.wrong(field, why);
             let number: u32 =
                 executable.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
                     wrong("executable", format!("'{executable}' is not a number above 0"))
@@ -121,7 +92,7 @@ mod tests {
         assert!(said.contains("did you mean 'CoMD'?"), "{said}");
         assert!(error("x,CoMD").contains("'x' is not a number above 0"));
         assert!(error("0,CoMD").contains("field 'executable'"));
-        assert!(error("5").contains("'5' is not two fields"));
+        assert!(error("5").contains("'5' is not 2 fields"));
         assert!(error("5,CoMD\n5,LeanMD").contains("line 2, field 'executable': 5 is named twice"));
     }
 }

@@ -8,7 +8,6 @@ use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
     Config, ConfigError, Jobs, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings,
-    users,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -227,7 +226,7 @@ impl Reader<'_> {
 
     fn operators(&self, names: Vec<Name>) -> Result<Vec<u32>, ConfigError> {
         let number = |(place, Name(name)): (usize, Name)| {
-            let number = name.parse().ok().or_else(|| users::number_of(&name));
+            let number = name.parse().ok().or_else(|| crate::users::number_of(&name));
             number.ok_or_else(|| {
                 let why =
                     format!("there is no user '{name}' on this machine; write names or numbers");

@@ -10,10 +10,8 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 
 use super::{Allowance, Plan, clock_face, parse_clock_face};
-use busbar_core::budget::BudgetError;
+use busbar_core::budget::{BudgetError, LIMITS};
 use busbar_core::machine::Machine;
-use busbar_core::rows::rows;
-use busbar_core::text;
 
 /// When a row begins to hold.
 enum When {
@@ -23,9 +21,7 @@ enum When {
 
 /// Reads a file.
 pub(super) fn read(path: &Path, machine: &Machine, zone: &TimeZone) -> Result<Plan, BudgetError> {
-    let text = text::read(path)
-        .map_err(|source| BudgetError::Unreadable { path: path.to_owned(), source })?;
-    parse(&text, path, machine, zone)
+    parse(&LIMITS.read(path)?, path, machine, zone)
 }
 
 pub(super) fn parse(
@@ -35,12 +31,10 @@ pub(super) fn parse(
     zone: &TimeZone,
 ) -> Result<Plan, BudgetError> {
     let (mut dated, mut daily) = (Vec::new(), Vec::new());
-    for (line, fields) in rows(text, &["time", "budget"]) {
-        let wrong =
-            |field, why: String| BudgetError::Row { path: path.to_owned(), line, field, why };
-        let [time, limit] = fields[..] else {
-            return Err(wrong("budget", format!("'{}': write time,budget", fields.join(","))));
-        };
+    for cells in LIMITS.rows(text, path) {
+        let cells = cells?;
+        let [time, limit] = cells.all();
+        let wrong = |field, why: String| BudgetError::Table(cells.wrong(field, why));
         let when = parse_when(time, zone).map_err(|why| wrong("time", why))?;
         let limit = limit
             .parse::<Allowance>()

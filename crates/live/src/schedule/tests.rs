@@ -105,7 +105,7 @@ fn wrong_rows_are_named() {
         ("noon,80%", "field 'time': 'noon' is no time; write"),
         ("12:00,80", "line 1, field 'budget': '80' has no known unit"),
         ("12:00,0%", "line 1, field 'budget': a budget of 0W leaves nothing for jobs"),
-        ("12:00", "line 1, field 'budget': '12:00': write time,budget"),
+        ("12:00", "line 1, field 'budget': '12:00' is not 2 fields; write time,budget"),
         ("12:00,80%\n11:00,80%", "line 2, field 'time': '11:00' does not come after 12:00"),
         ("12:00,80%\n12:00,80%", "line 2, field 'time': '12:00' does not come after 12:00"),
         (

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 /// What separates the fields of a file: a comma or, if its heading has none, a semicolon or a tab.
-pub(super) fn separator(heading: &str) -> char {
+pub fn separator(heading: &str) -> char {
     [',', ';', '\t'].into_iter().find(|separator| heading.contains(*separator)).unwrap_or(',')
 }
 
 /// What a separator is called.
-pub(super) fn name(separator: char) -> &'static str {
+pub fn name(separator: char) -> &'static str {
     match separator {
         ';' => "semicolon",
         '\t' => "tab",
@@ -18,7 +18,7 @@ pub(super) fn name(separator: char) -> &'static str {
 
 /// Splits a line at its separators. A field in double quotes may hold them, and quotes that are
 /// written twice; it must end on the line on which it began.
-pub(super) fn split(line: &str, separator: char) -> Result<Vec<Cow<'_, str>>, String> {
+pub fn split(line: &str, separator: char) -> Result<Vec<Cow<'_, str>>, String> {
     let mut fields = Vec::new();
     let mut rest = Some(line);
     while let Some(text) = rest {
@@ -64,10 +64,18 @@ fn unquote(text: &str, separator: char) -> Result<(Cow<'_, str>, Option<&str>), 
     }
 }
 
+/// A text as a field: in quotes, if it needs them.
+pub fn quote(text: &str) -> Cow<'_, str> {
+    // A line that begins with # would be a comment.
+    match text.contains([',', '"']) || text.starts_with('#') {
+        true => Cow::Owned(format!("\"{}\"", text.replace('"', "\"\""))),
+        false => Cow::Borrowed(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::quote;
     use proptest::prelude::*;
 
     proptest! {
