@@ -62,12 +62,12 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "SRC")]
     workload: Vec<String>,
 
-    /// How often what is random is drawn: seeds 1 to N [default: 3]
+    /// Repeat with seeds 1 to N; report means and standard deviations [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
 
     /// A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
-    /// alike), a .toml machine file, or a .csv file of curves [default: what the workload comes from]
+    /// alike), a .toml machine file, or a .csv file of curves [default: the machine named in the workload's header]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 

@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// How often what is random is drawn: seeds 1 to N
+    /// Repeat with seeds 1 to N, and report means
     #[arg(long, value_name = "N", default_value_t = Experiment::USUAL_SEEDS,
           value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,

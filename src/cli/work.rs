@@ -14,7 +14,7 @@ use crate::cli::solve::parse_time;
 use crate::cli::warn;
 use crate::live::local::speed;
 
-/// Do nothing for a while, as fast as a job is believed to be: an emulated application
+/// Emulate an application: sleep for a time at full speed, stretched by the job's current speed
 ///
 /// A job that is capped, or has fewer nodes, takes longer. Real applications do so by themselves; this
 /// one reads how fast it is to be from the file named by BUSBAR_SPEED_FILE, again and again. Without

@@ -35,7 +35,7 @@ pub(super) struct JobOptions {
     #[arg(long = "app", value_name = "APP")]
     pub(super) application: Option<String>,
 
-    /// How much longer it may take so that it need not wait: 10%, or unbounded
+    /// Extra run time that the job accepts in exchange for starting sooner: 10%, or unbounded
     #[arg(long, value_name = "SHARE")]
     pub(super) slowdown: Option<Tolerance>,
 

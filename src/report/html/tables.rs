@@ -173,8 +173,8 @@ pub(super) fn ranking(case: &Case<'_>) -> String {
     let note = match may.iter().all(|may| *may) {
         true => "",
         false => {
-            " Policies that left jobs undone come last and are not compared: what they did not run \
-             delayed nobody."
+            " Policies that did not complete every job come last and are unranked: skipping jobs shortens \
+             everyone else's wait."
         }
     };
     let by = case.ranked_by.name;

@@ -47,7 +47,7 @@ fn commits_until_it_is_killed() {
 /// Starts that process.
 fn start(folder: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "live::store::tests::crash::commits_until_it_is_killed", "--nocapture"])
+        .args(["--exact", "store::tests::crash::commits_until_it_is_killed", "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .spawn()
