@@ -6,8 +6,8 @@
 //! beforehand: [`register`] says which there are, once, when a program begins.
 //!
 //! ```
-//! use busbar::freedom::Freedoms;
-//! use busbar::policy::{Easy, Own, PolicySpec, Published, RegisterError, register};
+//! use busbar_core::freedom::Freedoms;
+//! use busbar_core::policy::{Easy, Own, PolicySpec, Published, RegisterError, register};
 //!
 //! static MINE: Own = Own {
 //!     name: "mine",

@@ -8,8 +8,8 @@
 //! that could be better (`proof`). Prices are floats, but what fits is decided in integers.
 //!
 //! ```
-//! use busbar::solve::knapsack::{Instance, Limits, Need, Offer, solve};
-//! use busbar::units::Watts;
+//! use busbar_core::solve::knapsack::{Instance, Limits, Need, Offer, solve};
+//! use busbar_core::units::Watts;
 //!
 //! let offer = |nodes, watts, value| Offer { nodes, power: Watts::from_watts(watts), value };
 //! let mut instance = Instance::new(10, Watts::from_watts(1000))?;

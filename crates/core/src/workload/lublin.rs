@@ -58,12 +58,12 @@ const VALID_LOADS: RangeInclusive<f64> = 0.001..=1000.0;
 /// A workload to generate: the model's parameters.
 ///
 /// ```
-/// use busbar::workload::lublin::Lublin;
+/// use busbar_core::workload::lublin::Lublin;
 ///
 /// let workload = Lublin { jobs: 500, processors: 128, ..Lublin::default() }.generate()?;
 /// assert_eq!(workload.name(), "lublin(jobs=500, load=0.85, processors=128)");
 /// assert_eq!(workload.jobs().len(), 500);
-/// # Ok::<(), busbar::workload::lublin::LublinError>(())
+/// # Ok::<(), busbar_core::workload::lublin::LublinError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lublin {

@@ -37,7 +37,7 @@
 //! of submit order are counted and put in order.
 //!
 //! ```
-//! use busbar::workload::swf::{self, BadRecords};
+//! use busbar_core::workload::swf::{self, BadRecords};
 //!
 //! let log = b"; MaxProcs: 64\n\
 //!     1  0 -1  90  8 -1 -1 -1 600 -1 1 3 -1 -1 -1 -1 -1 -1\n\
