@@ -204,11 +204,6 @@ impl Contender {
             }
         }
     }
-
-    /// What it makes use of.
-    pub fn freedoms(&self) -> Freedoms {
-        self.choices.freedoms
-    }
 }
 
 impl PolicySpec {

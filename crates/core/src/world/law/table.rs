@@ -121,7 +121,10 @@ impl Table {
 
     /// The cores that a job uses on so many nodes that may use all of them.
     pub fn full_cores(&self, nodes: u32) -> u32 {
-        self.cores(nodes).first().copied().unwrap_or(0)
+        // Asked for at every start: nothing is allocated.
+        let most = |nodes: u32| self.columns.iter().rev().find(|column| column.spans(nodes));
+        let column = most(nodes).or_else(|| most(self.nearest(nodes)));
+        column.map_or(0, |column| column.cores)
     }
 
     /// The next larger number of nodes it was run on, or the largest.
