@@ -18,9 +18,9 @@ use std::time::Instant;
 use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
-use busbar::metrics::Subject;
+use busbar::metrics::RunContext;
 use busbar::model::{Beliefs, Model, Profiled};
-use busbar::policy::{Decision, Easy, Policy, PolicySpec, Setting, View};
+use busbar::policy::{BuildContext, Decision, Easy, Policy, PolicySpec, View};
 use busbar::profile::Profile;
 use busbar::profile::cab::{self, Preset};
 use busbar::report::{write_jobs, write_whole};
@@ -163,7 +163,7 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
     });
     let machine = machine_of(&workload);
     let (simulate, run) = timed(|| simulate(PolicySpec::Easy, &machine, &workload));
-    let subject = Subject {
+    let subject = RunContext {
         policy: PolicySpec::Easy.name(),
         machine: &machine,
         workload: &workload,
@@ -640,7 +640,8 @@ fn machine_of(workload: &Workload) -> Machine {
 }
 
 fn simulate(policy: PolicySpec, machine: &Machine, workload: &Workload) -> Run {
-    let run = Simulation::new(machine, workload).run(policy.build(&Setting::default()).as_mut());
+    let run =
+        Simulation::new(machine, workload).run(policy.build(&BuildContext::default()).as_mut());
     assert_eq!((run.unfinished, run.violations), (0, 0), "not a sound run");
     run
 }

@@ -1,7 +1,7 @@
 //! An experiment: policies × budgets × workloads × seeds as data, and what came of trying them all.
 //!
 //! What is to be compared is written on the command line or in a file that can be kept under
-//! version control ([`file`](mod@file)). It is checked as a whole before anything runs ([`ready`]). Then each
+//! version control ([`file`](mod@file)). It is checked as a whole before anything runs ([`checked`]). Then each
 //! [`Cell`] is one run, on whatever core is free, or none if its result is in the [`cache`]; a policy
 //! that cannot run on a workload becomes a cell with the reason. [`ranking`] says who is best.
 
@@ -10,31 +10,31 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::budget::{Allowance, Budget, BudgetError, BudgetSpec};
+use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::machine::Machine;
 use crate::metrics::BSLD_THRESHOLD;
 use crate::policy::PolicySpec;
-use crate::stage::Rules;
+use crate::prepared::Rules;
 use crate::units::{Share, Span};
 use crate::workload::Source;
 
 pub mod assumptions;
 pub mod cache;
+pub mod checked;
 pub mod curve;
 pub mod estimate;
 pub mod file;
 pub mod gains;
 pub mod plan;
 pub mod ranking;
-pub mod ready;
 pub mod results;
 pub mod run;
 pub mod stream;
 pub mod table;
 
+pub use checked::CheckedExperiment;
 pub use ranking::Figure;
-pub use ready::Ready;
-pub use run::{Outcome, Tried};
+pub use run::{CellOutcome, Tried};
 
 pub(crate) use crate::parallel::all_cores;
 
@@ -46,7 +46,7 @@ pub struct Experiment {
     /// Who is compared.
     pub policies: Vec<PolicySpec>,
     /// What the machine may draw.
-    pub budgets: Vec<Named<Feed>>,
+    pub budgets: Vec<Named<BudgetSpec>>,
     /// The jobs.
     pub workloads: Vec<Named<Load>>,
     /// Where random numbers start, those of generators and those about jobs.
@@ -78,9 +78,9 @@ pub struct Experiment {
 /// Something that was asked for, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<T> {
-    /// What.
+    /// What the text stands for.
     pub value: T,
-    /// Where.
+    /// Where it was written.
     pub place: Place,
 }
 
@@ -102,9 +102,9 @@ pub enum Place {
     File(PathBuf),
     /// In a line of a file, counted from 1.
     Line {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Which line.
+        /// The line, from 1.
         line: usize,
     },
 }
@@ -141,45 +141,6 @@ impl Place {
     }
 }
 
-/// What the machine may draw, or that nobody limits it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Feed {
-    /// Without a limit.
-    Unlimited,
-    /// Within a budget.
-    Limited(BudgetSpec),
-}
-
-impl FromStr for Feed {
-    type Err = BudgetError;
-
-    fn from_str(text: &str) -> Result<Self, BudgetError> {
-        match text.parse() {
-            Ok(Allowance::Unlimited) => Ok(Feed::Unlimited),
-            _ => text.parse().map(Feed::Limited),
-        }
-    }
-}
-
-impl Feed {
-    /// What that is on this machine.
-    pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
-        match self {
-            Feed::Unlimited => Ok(Budget::unlimited()),
-            Feed::Limited(budget) => budget.resolve(machine),
-        }
-    }
-}
-
-impl fmt::Display for Feed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Feed::Unlimited => f.write_str("none"),
-            Feed::Limited(budget) => budget.fmt(f),
-        }
-    }
-}
-
 /// A workload as it was named, and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
@@ -212,15 +173,15 @@ pub struct Equipment {
 /// One run of an experiment, by the places of its parts in the lists of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Which workload.
+    /// The place of the workload in the experiment's list.
     pub workload: usize,
     /// Which number of nodes; 0 if only one is tried.
     pub size: usize,
-    /// Which budget.
+    /// The place of the budget in the experiment's list.
     pub budget: usize,
-    /// Which policy.
+    /// The place of the policy in the experiment's list.
     pub policy: usize,
-    /// Which seed.
+    /// The seed of everything random.
     pub seed: u64,
 }
 
@@ -229,8 +190,8 @@ impl Default for Experiment {
     fn default() -> Self {
         let named = |value| Named { value, place: Place::Default };
         let budgets = [60, 80, 100].map(|percent| {
-            let limit = crate::budget::Limit::Share(Share::percent(percent));
-            named(Feed::Limited(BudgetSpec::Limit(limit)))
+            let limit = Limit::Share(Share::percent(percent));
+            named(BudgetSpec::Constant(Allowance::Limited(limit)))
         });
         let demo = Load { text: "demo".to_owned(), source: Source::Demo };
         Experiment {
@@ -291,8 +252,8 @@ impl Experiment {
 
     /// What a budget is called in results, by the same rule.
     pub fn budget_name(&self, place: usize) -> String {
-        let path = |feed: &Named<Feed>| match &feed.value {
-            Feed::Limited(BudgetSpec::File(path)) => Some(path.clone()),
+        let path = |budget: &Named<BudgetSpec>| match &budget.value {
+            BudgetSpec::File(path) => Some(path.clone()),
             _ => None,
         };
         let paths: Vec<Option<PathBuf>> = self.budgets.iter().map(path).collect();
@@ -342,10 +303,13 @@ mod tests {
 
     #[test]
     fn a_feed_may_have_no_limit() {
-        assert_eq!("none".parse::<Feed>().unwrap(), Feed::Unlimited);
+        assert_eq!(
+            "none".parse::<BudgetSpec>().unwrap(),
+            BudgetSpec::Constant(Allowance::Unlimited)
+        );
         for text in ["none", "60%", "6500W"] {
-            assert_eq!(text.parse::<Feed>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<BudgetSpec>().unwrap().to_string(), text);
         }
-        assert!("80".parse::<Feed>().unwrap_err().to_string().contains("valid units"));
+        assert!("80".parse::<BudgetSpec>().unwrap_err().to_string().contains("valid units"));
     }
 }

@@ -22,7 +22,7 @@ pub mod report;
 pub(crate) use busbar_core::mixing;
 pub use busbar_core::{
     availability, belief, budget, call, dispatch, freedom, heterogeneity, job, ledger, machine,
-    metrics, model, policy, queue, scenario, sim, solve, stage, units, utility, variation,
+    metrics, model, policy, prepared, queue, scenario, sim, solve, units, utility, variation,
     workload, world,
 };
 pub(crate) use busbar_core::{digits, parallel, rows, text};

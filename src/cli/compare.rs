@@ -9,6 +9,7 @@ use std::time::Instant as Clock;
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::budget::BudgetSpec;
 use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, rules, tables, warn};
 use crate::experiment::assumptions::assumptions;
@@ -16,7 +17,7 @@ use crate::experiment::gains::{self, Gain, Gains, Value};
 use crate::experiment::run::Results;
 use crate::experiment::stream::Stream;
 use crate::experiment::{
-    Equipment, Experiment, Feed, Figure, Load, Named, Place, Ready, file, results, table,
+    CheckedExperiment, Equipment, Experiment, Figure, Load, Named, Place, file, results, table,
 };
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
@@ -55,7 +56,7 @@ pub(super) struct Arguments {
     /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
     /// rows, or none; or several with commas between them; may be repeated [default: 60%, 80%, 100%]
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
-    budget: Vec<Listed<Feed>>,
+    budget: Vec<Listed<BudgetSpec>>,
 
     /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
     /// several with commas between them; may be repeated [default: demo]
@@ -131,43 +132,43 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(named) = &experiment.machine {
         named.value.machine.remarks.iter().for_each(|remark| warn(remark));
     }
-    let ready = Ready::new(&experiment, &profiles)?;
+    let checked = CheckedExperiment::new(&experiment, &profiles)?;
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
     let draws = arguments.out.is_some() || arguments.plots.is_some();
     let results = match arguments.json {
-        true => arguments.keeping.run(&ready, draws, &|_| ())?,
-        false => shown_table_by_table(&ready, arguments, draws)?,
+        true => arguments.keeping.run(&checked, draws, &|_| ())?,
+        false => shown_table_by_table(&checked, arguments, draws)?,
     };
     let gains = match arguments.brief {
         true => Vec::new(),
-        false => gains::gains(&ready, |derived| {
-            let ready = Ready::new(derived, &profiles)?;
-            anyhow::Ok(arguments.keeping.run(&ready, false, &|_| ())?.tried)
+        false => gains::gains(&checked, |derived| {
+            let checked = CheckedExperiment::new(derived, &profiles)?;
+            anyhow::Ok(arguments.keeping.run(&checked, false, &|_| ())?.tried)
         })?,
     };
     if let Some(folder) = &arguments.out {
-        write_folder(folder, &ready, &results, &gains)?;
+        write_folder(folder, &checked, &results, &gains)?;
     }
     if let Some(folder) = &arguments.plots {
-        let more: Vec<Picture> = gains.iter().map(|each| picture(&ready, each)).collect();
-        write_pictures(folder, &ready.digests(&results), &more)?;
+        let more: Vec<Picture> = gains.iter().map(|each| picture(&checked, each)).collect();
+        write_pictures(folder, &checked.digests(&results), &more)?;
     }
     if arguments.json {
-        let rankings = ready.rankings(&results.tried);
-        let mut answer = results::answer(&ready, &rankings, &results.tried);
-        answer["gains"] = gains.iter().map(|each| results::gains(&ready, each)).collect();
+        let rankings = checked.rankings(&results.tried);
+        let mut answer = results::answer(&checked, &rankings, &results.tried);
+        answer["gains"] = gains.iter().map(|each| results::gains(&checked, each)).collect();
         answer["reused"] = results.reused().into();
         answer["wall_s"] = began.elapsed().as_secs_f64().into();
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
     } else {
         for each in &gains {
-            print(&each.freedoms(&ready).text())?;
-            print(&each.beliefs(&ready).text())?;
+            print(&each.freedoms(&checked).text())?;
+            print(&each.beliefs(&checked).text())?;
         }
-        print(&describe(&ready, &results, arguments, began))?;
+        print(&describe(&checked, &results, arguments, began))?;
     }
     match results.tried.iter().any(|tried| tried.outcome.summary().is_some()) {
         true => Ok(()),
@@ -234,24 +235,24 @@ pub(super) fn equipment(text: &str) -> anyhow::Result<Equipment> {
 
 fn write_folder(
     folder: &Path,
-    ready: &Ready<'_>,
+    checked: &CheckedExperiment<'_>,
     results: &Results,
     gains: &[Gains],
 ) -> anyhow::Result<()> {
     write_whole(&folder.join("results.csv"), &|out| {
-        results::write_csv(out, ready, &results.tried)
+        results::write_csv(out, checked, &results.tried)
     })?;
-    let title = ready.experiment.title.as_deref().unwrap_or("Policies compared");
-    let page = page_with(title, &ready.digests(results), &beside(ready, results, gains));
+    let title = checked.experiment.title.as_deref().unwrap_or("Policies compared");
+    let page = page_with(title, &checked.digests(results), &beside(checked, results, gains));
     write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
-    let text = file::write(ready.experiment);
+    let text = file::write(checked.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
     Ok(())
 }
 
 /// What the page says beside the runs: they are those of the first seed.
-fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
-    let seeds = &ready.experiment.seeds;
+fn beside(checked: &CheckedExperiment<'_>, results: &Results, gains: &[Gains]) -> Beside {
+    let seeds = &checked.experiment.seeds;
     let mut notes = Vec::new();
     if let [first, _, ..] = seeds[..] {
         let count = seeds.len();
@@ -260,20 +261,20 @@ fn beside(ready: &Ready<'_>, results: &Results, gains: &[Gains]) -> Beside {
              all of them are in results.csv."
         ));
     }
-    notes.extend(ready.notes().iter().map(|note| format!("Note: {note}.")));
-    let assumed = assumptions(ready);
+    notes.extend(checked.notes().iter().map(|note| format!("Note: {note}.")));
+    let assumed = assumptions(checked);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
-    let ranked_by = ready.experiment.rank_by.ranked_by();
+    let ranked_by = checked.experiment.rank_by.ranked_by();
     let tables = gains.iter().flat_map(|each| {
-        let picture = Some(picture(ready, each).svg);
-        [Aside { picture, ..each.freedoms(ready) }, each.beliefs(ready)]
+        let picture = Some(picture(checked, each).svg);
+        [Aside { picture, ..each.freedoms(checked) }, each.beliefs(checked)]
     });
-    Beside { absent: ready.absent(results), ranked_by, notes, tables: tables.collect() }
+    Beside { absent: checked.absent(results), ranked_by, notes, tables: tables.collect() }
 }
 
 /// What policies make of one freedom more at a time.
-fn picture(ready: &Ready<'_>, gains: &Gains) -> Picture {
-    let by = ready.experiment.rank_by;
+fn picture(checked: &CheckedExperiment<'_>, gains: &Gains) -> Picture {
+    let by = checked.experiment.rank_by;
     // Who leaves jobs undone that others complete has an easier time: that is no gain, and not drawn.
     let values = || gains.rows.iter().flat_map(Gain::course).flatten();
     let fewest = values().map(|value| value.undone).min().unwrap_or(0);
@@ -282,10 +283,10 @@ fn picture(ready: &Ready<'_>, gains: &Gains) -> Picture {
         gains.rows.iter().map(|gain| gain.course().into_iter().map(comparable).collect()).collect();
     let most = courses.iter().flatten().flatten().copied().fold(0.0, f64::max);
     let (unit, size) = table::unit(by, most);
-    let names = gains.rows.iter().map(|gain| ready.experiment.policies[gain.policy].to_string());
+    let names = gains.rows.iter().map(|gain| checked.experiment.policies[gain.policy].to_string());
     let scaled =
         |values: Vec<Option<f64>>| values.into_iter().map(|v| v.map(|v| v / size)).collect();
-    let table = gains.freedoms(ready);
+    let table = gains.freedoms(checked);
     let svg = course(&Course {
         title: &table.title,
         up: &if unit.is_empty() { by.to_string() } else { format!("{by} ({unit})") },
@@ -301,19 +302,19 @@ fn picture(ready: &Ready<'_>, gains: &Gains) -> Picture {
 
 /// Runs the experiment, and prints each table as soon as it is complete.
 fn shown_table_by_table(
-    ready: &Ready<'_>,
+    checked: &CheckedExperiment<'_>,
     arguments: &Arguments,
     draws: bool,
 ) -> anyhow::Result<Results> {
-    if let Some(title) = &ready.experiment.title {
+    if let Some(title) = &checked.experiment.title {
         print(&format!("{title}\n\n"))?;
     }
     let emphasis: fn(&str) -> String = match is_coloured() {
         true => |line| format!("\x1b[1m{line}\x1b[0m"),
         false => str::to_owned,
     };
-    let shown = Mutex::new((Stream::of(ready, emphasis), Ok(())));
-    let results = arguments.keeping.run(ready, draws, &|tried| {
+    let shown = Mutex::new((Stream::of(checked, emphasis), Ok(())));
+    let results = arguments.keeping.run(checked, draws, &|tried| {
         let mut shown = shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (stream, printed) = &mut *shown;
         let text = stream.hear(tried);
@@ -326,10 +327,15 @@ fn shown_table_by_table(
 }
 
 /// What is said below the tables.
-fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: Clock) -> String {
-    let rankings = ready.rankings(&results.tried);
-    let mut text = table::reasons(ready, &rankings);
-    text += &table::legend(ready);
+fn describe(
+    checked: &CheckedExperiment<'_>,
+    results: &Results,
+    arguments: &Arguments,
+    began: Clock,
+) -> String {
+    let rankings = checked.rankings(&results.tried);
+    let mut text = table::reasons(checked, &rankings);
+    text += &table::legend(checked);
     // What could not run is no run.
     let all = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();
     let reused = results.reused();
@@ -337,10 +343,10 @@ fn describe(ready: &Ready<'_>, results: &Results, arguments: &Arguments, began: 
         0 => String::new(),
         reused => format!(", {reused} of them known from before"),
     };
-    for note in ready.notes() {
+    for note in checked.notes() {
         text += &format!("note: {note}\n");
     }
-    for assumption in assumptions(ready) {
+    for assumption in assumptions(checked) {
         text += &format!("assumed: {assumption}\n");
     }
     let took = human_time(began.elapsed().as_secs_f64());

@@ -16,7 +16,7 @@ use crate::cli::warn;
 use crate::experiment::cache::{Cache, Content};
 use crate::experiment::estimate::Estimate;
 use crate::experiment::run::{Manner, Results, Watch};
-use crate::experiment::{Cell, Ready, Tried, all_cores};
+use crate::experiment::{Cell, CheckedExperiment, Tried, all_cores};
 
 /// Where and how.
 #[derive(Debug, Args)]
@@ -41,18 +41,18 @@ impl Arguments {
     /// need is kept. `done` hears of each run that is done.
     pub(super) fn run(
         &self,
-        ready: &Ready<'_>,
+        checked: &CheckedExperiment<'_>,
         pictures: bool,
         done: &(dyn Fn(&Tried) + Sync),
     ) -> anyhow::Result<Results> {
         let cache = self.open()?;
         let threads = self.threads.unwrap_or_else(all_cores);
-        let estimate = Mutex::new(Estimate::new(ready.cells(), threads.get()));
+        let estimate = Mutex::new(Estimate::new(checked.cells(), threads.get()));
         let watched = Watched { estimate: Arc::new(estimate), began: Clock::now() };
         let left = watched.clone();
-        let bar = bar::with_estimate("runs", ready.cells().len() as u64, move || left.left());
+        let bar = bar::with_estimate("runs", checked.cells().len() as u64, move || left.left());
         let watch = &Watcher { watched, bar: bar.clone(), done };
-        let results = ready.run(&Manner { threads, cache: cache.as_ref(), pictures, watch });
+        let results = checked.run(&Manner { threads, cache: cache.as_ref(), pictures, watch });
         bar.finish_and_clear();
         if let Some(error) = &results.not_kept {
             warn(&format!("results could not be kept for the next time: {error}"));
@@ -123,7 +123,7 @@ fn program() -> anyhow::Result<String> {
     let bytes =
         fs::read(Path::new(&path)).with_context(|| format!("cannot read {}", path.display()))?;
     let mut content = Content::default();
-    content.add_list(&bytes);
+    content.add(&[&bytes]);
     Ok(format!("busbar {} {}", env!("CARGO_PKG_VERSION"), content.hex()))
 }
 

@@ -11,9 +11,9 @@ use crate::machine::Machine;
 use crate::units::Instant;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{BadRecords, Intake};
-use crate::workload::{Given, Source, SourceError, Workload, parse_places};
+use crate::workload::{Source, SourceDefaults, SourceError, Workload, parse_places};
 
-/// Which jobs.
+/// The options that name a workload.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
@@ -68,7 +68,7 @@ impl Arguments {
         if self.seed.is_some() && !seed_is_used && !source.heeds_seed() {
             warn(&format!("--seed has no effect on {}", self.workload.as_deref().unwrap_or("it")));
         }
-        let loaded = source.load(&Given {
+        let loaded = source.load(&SourceDefaults {
             processors: machine.map(|machine| machine.processors()),
             processors_per_node: machine.map_or(1, |machine| machine.processors_per_node),
             seed: self.seed,

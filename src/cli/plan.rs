@@ -8,17 +8,17 @@ use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 
-use crate::budget::{Allowance, Limit};
+use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::cli::compare::equipment;
 use crate::cli::{keeping, print, rules, tables};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
 use crate::experiment::plan::{Question, curve};
-use crate::experiment::{Experiment, Feed, Load, Named, Place, Ready};
+use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
 use crate::machine::MachineError;
 use crate::policy::PolicySpec;
 use crate::report::{
-    Point, Side, columns, human_power, human_time, make_folder, plot, time_unit, write_whole,
+    Facts, Point, Side, columns, human_power, human_time, make_folder, plot, time_unit, write_whole,
 };
 use crate::workload::parse_places;
 
@@ -111,7 +111,7 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut jobs = arguments.experiment()?;
     let profiles = tables::of_experiment(&mut jobs)?;
-    let known = Ready::new(&jobs, &profiles)?;
+    let known = CheckedExperiment::new(&jobs, &profiles)?;
     let machine = known.machine(0, 0).clone();
     if machine.variation.is_some() {
         return Err(MachineError::Measured.into());
@@ -125,16 +125,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 
     let by_nodes = question.by_nodes(&jobs);
-    let ready = Ready::new(&by_nodes, &profiles)?;
-    let results = arguments.keeping.run(&ready, false, &|_| ())?;
+    let checked = CheckedExperiment::new(&by_nodes, &profiles)?;
+    let results = arguments.keeping.run(&checked, false, &|_| ())?;
     let (nodes, reason) = curve(&results, |cell| f64::from(by_nodes.nodes[cell.size].value));
     if nodes.points.is_empty() {
         bail!("{} cannot run: {}", arguments.policy, reason.unwrap_or_default());
     }
     let by_budget = question.by_budget(&jobs);
     let limits = question.limits();
-    let ready = Ready::new(&by_budget, &profiles)?;
-    let results = arguments.keeping.run(&ready, false, &|_| ())?;
+    let checked = CheckedExperiment::new(&by_budget, &profiles)?;
+    let results = arguments.keeping.run(&checked, false, &|_| ())?;
     let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
 
     let recommendation = question.recommendation(&nodes);
@@ -168,41 +168,54 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         return print(&json);
     }
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| text += &format!("{name:>12}  {value}\n");
-    line("workload", &arguments.workload);
-    line("policy", &arguments.policy.to_string());
-    line("machine", &question.machine.name);
-    let fed = question.fed();
-    let power = human_power(limit.as_f64());
-    line("budget", &format!("{power}, which feeds {fed} nodes at full power"));
-    text += "\nThe same watts, more nodes\n\n";
-    text += &describe(&nodes, "nodes", &|nodes| {
-        (format!("{nodes:.0}"), format!("{:.2}", nodes / f64::from(fed)), "of those fed")
-    });
-    text += &format!("\nThe same {} nodes, more watts\n\n", question.machine.nodes);
-    let most = question.machine.max_power().as_f64();
-    text += &describe(&budgets, "kW", &|watts| {
-        (human_power(watts), format!("{:.0} %", 100.0 * watts / most), "of the most")
-    });
-    if let Some(reason) = too_little {
-        text += &format!("\nleft out where it cannot run: {reason}\n");
+    let report = Report { arguments, question: &question, answer: &answer, too_little };
+    print(&report.text())
+}
+
+/// The answer for people.
+struct Report<'a> {
+    arguments: &'a Arguments,
+    question: &'a Question,
+    answer: &'a Answer<'a>,
+    /// Why the policy cannot run with the least of the budgets, if it cannot.
+    too_little: Option<String>,
+}
+
+impl Report<'_> {
+    fn text(&self) -> String {
+        let Report { arguments, question, answer, too_little } = self;
+        let mut facts = Facts::default();
+        facts.add("workload", answer.workload);
+        facts.add("policy", &answer.policy);
+        facts.add("machine", answer.machine);
+        let (fed, power) = (answer.fed_nodes, human_power(answer.budget_w));
+        facts.add("budget", format_args!("{power}, which feeds {fed} nodes at full power"));
+        let mut text = facts.text();
+        text += "\nThe same watts, more nodes\n\n";
+        text += &describe(answer.by_nodes, "nodes", &|nodes| {
+            (format!("{nodes:.0}"), format!("{:.2}", nodes / f64::from(fed)), "of those fed")
+        });
+        text += &format!("\nThe same {} nodes, more watts\n\n", answer.machine_nodes);
+        let most = question.machine.max_power().as_f64();
+        text += &describe(answer.by_budget, "kW", &|watts| {
+            (human_power(watts), format!("{:.0} %", 100.0 * watts / most), "of the most")
+        });
+        if let Some(reason) = too_little {
+            text += &format!("\nleft out where it cannot run: {reason}\n");
+        }
+        text += &format!("\n{}\n", answer.recommendation);
+        let notes = answer.notes.iter().map(|note| format!("note: {note}\n"));
+        let assumed = answer.assumptions.iter().map(|each| format!("assumed: {each}\n"));
+        text.extend(notes.chain(assumed));
+        if let Some(folder) = &arguments.out {
+            text += &format!("written to {}\n", folder.display());
+        }
+        text
     }
-    text += &format!("\n{recommendation}\n");
-    for note in &notes {
-        text += &format!("note: {note}\n");
-    }
-    for assumption in &assumed {
-        text += &format!("assumed: {assumption}\n");
-    }
-    if let Some(folder) = &arguments.out {
-        text += &format!("written to {}\n", folder.display());
-    }
-    print(&text)
 }
 
 /// What is more likely a mistake than a plan, a sentence for each thing.
-fn notes(known: &Ready<'_>, question: &Question) -> Vec<String> {
+fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
     let demand = known.demand(0);
     let larger = demand.larger_machine(&question.machine);
     let (fed, most) = (question.fed(), demand.nodes);
@@ -237,7 +250,7 @@ impl Arguments {
         let load = load.map_err(|why| Place::Option("--workload").error(why))?;
         let mut experiment = Experiment {
             policies: vec![self.policy],
-            budgets: vec![Named::by_option("--budget", Feed::Unlimited)],
+            budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
             workloads: vec![Named::by_option("--workload", load)],
             seeds: (1..=self.seeds).collect(),
             machine: match &self.machine {

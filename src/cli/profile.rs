@@ -33,7 +33,7 @@ pub(super) enum Command {
     Remove(remove::Arguments),
 }
 
-/// Which database.
+/// The option that names the profile database.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Database {

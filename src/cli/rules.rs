@@ -9,7 +9,7 @@ use clap::Args;
 use crate::experiment::{Experiment, Named, file};
 use crate::freedom::Freedoms;
 use crate::policy::Believe;
-use crate::stage::Rules;
+use crate::prepared::Rules;
 use crate::units::Share;
 use crate::world::Names;
 

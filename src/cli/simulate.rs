@@ -10,23 +10,26 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::budget::{Allowance, Budget, BudgetSpec};
 use crate::cli::{energy, load, print, rules, tables, warn};
-use crate::experiment::{Feed, file};
+use crate::experiment::file;
+use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::Summary;
-use crate::model::Heterogeneous;
+use crate::model::{Heterogeneous, Model};
 use crate::policy::PolicySpec;
+use crate::prepared::{self, Demand, PreparedWorkload, Rules, SharedWorld, machine_of};
+use crate::profile::Profile;
 use crate::report::digest::Digest;
 use crate::report::{
-    Format, human_time, make_folder, summary_table, write_folder, write_pictures, write_tasks,
+    Format, human_time, make_folder, summary_facts, write_folder, write_pictures, write_tasks,
     write_whole,
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::stage::{self, Demand, Ground, Rules, Stage, machine_of};
 use crate::units::{Share, Span};
-use crate::workload::Source;
 use crate::workload::swf::Intake;
+use crate::workload::{Source, Workload};
 use crate::world::Repertoire;
 
 /// Simulate a workload on a machine under a policy
@@ -71,7 +74,7 @@ pub(super) struct Arguments {
     /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
     /// rows, or none
     #[arg(short, long, value_name = "B", default_value = "none", allow_hyphen_values = true)]
-    budget: Feed,
+    budget: BudgetSpec,
 
     /// So many more nodes of the same kind under the same watts: 20%. A budget given as a share
     /// is a share of the machine without them
@@ -178,161 +181,216 @@ struct Answer<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
-    let policy = &arguments.policy;
     let format = arguments.format.known()?;
-    let source =
-        arguments.load.source(if arguments.energy.were_given() { "essc" } else { "demo" })?;
-    let named = match &arguments.machine {
-        Some(text) => Some(Machine::from_text(text)?),
-        None => source.needs_applications().then(Machine::cab),
-    };
-    let profiles = match arguments.tables.were_given() || source.needs_applications() {
-        true => arguments.tables.load()?,
-        false => Vec::new(),
-    };
-    let usual = tables::usual_times(&profiles);
-    let loaded = arguments.load.load(&source, named.as_ref(), Some(&usual), true)?;
-    let energy = arguments.energy.budget(policy, &loaded)?;
-    let load::Loaded { mut workload, intake, site, .. } = loaded;
-    if let Some(path) = &arguments.terms {
-        workload.set_terms_from(path)?;
-    }
-    let seed = arguments.load.seed.unwrap_or(1);
-    let is_raised = !arguments.enforce_limits;
-    // Tasks that are mapped to machines come with the machines, and with how they run there.
-    let mapped = site.as_ref().and_then(|site| policy.on_site(site));
-    let site = site.filter(|_| mapped.is_some());
-    let (mut stage, common) = match site {
-        Some(site) => {
-            arguments.refuse_what_a_site_says()?;
-            if site.tables.dominated() > 0 && matches!(source, Source::Tasks(_)) {
-                let left_out = site.tables.dominated();
-                warn(&format!(
-                    "{left_out} entries of the tables were left out: another P-state is as fast \
-                     and draws no more"
-                ));
-            }
-            let machine = Heterogeneous::machine(&site.tables);
-            (Stage { site: Some(site), ..Stage::new(machine, workload, is_raised) }, None)
-        }
-        None => {
-            let said = match named {
-                Some(machine) => machine,
-                None => machine_of(&workload)?,
-            };
-            said.remarks.iter().for_each(|remark| warn(remark));
-            let repertoire = Repertoire::of(&profiles);
-            let names = repertoire.names(&said);
-            let rules = arguments.rules.rules(&names)?;
-            let machine = repertoire.filled_in(&said)?;
-            let common = Common { said, repertoire, rules };
-            (Stage::new(machine, workload, is_raised), Some(common))
-        }
-    };
-    let budget = arguments.budget.resolve(&stage.machine)?;
-    if let Some(share) = arguments.enlarge {
-        let machine = stage.machine.enlarged(share)?;
-        stage = stage.on(machine);
-    }
-    if !policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
-        warn(&format!("without --budget there is no power for {policy} to share out"));
-    }
-    let outages = match &arguments.outages {
-        Some(path) => Outages::from_file(path, stage.machine.nodes)?,
-        None => Outages::default(),
-    };
-
-    let (ground, belief);
-    let scenario = match (&common, &mapped) {
-        (None, None) => bail!("there is nothing that says how jobs run"),
-        (None, Some(model)) => stage.on_site(*policy, budget, model.as_ref()),
-        (Some(Common { repertoire, rules, .. }), _) => {
-            ground = Ground::new(&stage.machine, &stage.workload, repertoire, rules, seed)?;
-            belief = ground
-                .belief(policy, &stage.machine, stage.workload.jobs())
+    let Input { prepared, behaviour, budget, energy, intake, profiles } = arguments.read()?;
+    let (shared, belief);
+    let scenario = match &behaviour {
+        Behaviour::Mapped(model) => prepared.on_site(arguments.policy, budget, model.as_ref()),
+        Behaviour::Common { repertoire, rules, .. } => {
+            let (policy, seed) = (arguments.policy, arguments.load.seed.unwrap_or(1));
+            let PreparedWorkload { machine, workload, .. } = &prepared;
+            shared = SharedWorld::new(machine, workload, repertoire, rules, seed)?;
+            belief = shared
+                .belief(&policy, machine, workload.jobs())
                 .with_context(|| format!("{policy} cannot run"))?;
-            stage.on_ground(*policy, budget, &ground, belief.as_ref())
+            prepared.in_shared_world(policy, budget, &shared, belief.as_ref())
         }
     };
-    let scenario = Scenario {
-        energy: energy.as_ref().map(|chosen| chosen.budget),
-        outages,
-        events: match arguments.events {
-            When::Instant => Events::Instant,
-            When::Each => Events::Each,
-        },
-        bsld_threshold: arguments.bsld_threshold,
-        keep_power: arguments.out.is_some() || arguments.plots.is_some(),
-        ..scenario
-    };
+    let scenario = arguments.completed(scenario, energy.as_ref())?;
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
-    let guarded = scenario.budget.lowered(scenario.guard);
-    if let Some(why) = stage::leaves_nothing(&guarded, &stage.machine) {
-        bail!("{why}; give more, fewer nodes (--enlarge) or a smaller --guard");
-    }
-    let mut notes = notes(&stage, &scenario);
+    let mut notes = notes(&prepared, &scenario);
     let mut assumed = Vec::new();
-    if let Some(Common { said, repertoire, rules }) = &common {
-        notes.extend(rules.names_nobody(stage.workload.jobs()));
-        assumed = stage::assumed(said, repertoire, rules);
+    if let Behaviour::Common { described, repertoire, rules } = &behaviour {
+        notes.extend(rules.names_nobody(prepared.workload.jobs()));
+        assumed = prepared::assumed(described, repertoire, rules);
     }
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
-
-    if arguments.out.is_some() || arguments.plots.is_some() {
-        let policy = arguments.policy.to_string();
-        let subject = scenario.subject(&policy);
-        let asked = match &arguments.budget {
-            Feed::Unlimited => String::new(),
-            Feed::Limited(budget) => budget.to_string(),
-        };
-        let digest = Digest { budget: asked, ..Digest::of(&subject, &run, &summary) };
-        if let Some(folder) = &arguments.out {
-            write_folder(folder, &subject, &run, &digest, format)?;
-            if let (Some(site), Some(budget)) = (&stage.site, scenario.energy) {
-                let tasks = &stage.workload;
-                let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, &run);
-                write_whole(&folder.join("tasks.csv"), &content)?;
-            }
-        }
-        if let Some(folder) = &arguments.plots {
-            write_pictures(folder, slice::from_ref(&digest), &[])?;
-        }
-    }
+    arguments.write_files(&prepared, &scenario, &run, &summary, format)?;
     let answer = Answer {
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
         profiles: (!profiles.is_empty()).then(|| arguments.tables.name().to_owned()),
-        estimates_raised: stage.estimates_raised,
+        estimates_raised: prepared.estimates_raised,
         notes,
         assumed,
         simulate_s,
         wall_s: began.elapsed().as_secs_f64(),
-        jobs_per_s: stage.workload.jobs().len() as f64 / simulate_s.max(1e-9),
+        jobs_per_s: prepared.workload.jobs().len() as f64 / simulate_s.max(1e-9),
     };
     if arguments.json {
-        print(&(serde_json::to_string_pretty(&answer)? + "\n"))
-    } else {
-        let assumed = energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
-        print(&describe(arguments, &answer, &run, assumed))
+        return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
     }
+    let energy_is_assumed = energy.is_some_and(|chosen| chosen.is_assumed);
+    print(&describe(arguments, &answer, &run, energy_is_assumed))
 }
 
-/// What the world that all policies share is made from.
-struct Common {
-    /// The machine as somebody described it.
-    said: Machine,
-    repertoire: Repertoire,
-    rules: Rules,
+/// All that a simulation starts from.
+struct Input {
+    prepared: PreparedWorkload,
+    behaviour: Behaviour,
+    budget: Budget,
+    energy: Option<energy::Chosen>,
+    intake: Option<Intake>,
+    profiles: Vec<Profile>,
+}
+
+/// What says how jobs run.
+enum Behaviour {
+    /// The tables that come with tasks, for a policy that maps tasks to machines.
+    Mapped(Box<dyn Model>),
+    /// The world that all policies share.
+    Common {
+        /// The machine as its file or its user describes it, before assumptions are added.
+        described: Box<Machine>,
+        repertoire: Repertoire,
+        rules: Rules,
+    },
 }
 
 impl Arguments {
+    /// Reads the workload, the machine and the budget.
+    fn read(&self) -> anyhow::Result<Input> {
+        let default = if self.energy.were_given() { "essc" } else { "demo" };
+        let source = self.load.source(default)?;
+        let named = match &self.machine {
+            Some(text) => Some(Machine::from_text(text)?),
+            None => source.needs_applications().then(Machine::cab),
+        };
+        let profiles = match self.tables.were_given() || source.needs_applications() {
+            true => self.tables.load()?,
+            false => Vec::new(),
+        };
+        let usual = tables::usual_times(&profiles);
+        let loaded = self.load.load(&source, named.as_ref(), Some(&usual), true)?;
+        let energy = self.energy.budget(&self.policy, &loaded)?;
+        let load::Loaded { mut workload, intake, site, .. } = loaded;
+        if let Some(path) = &self.terms {
+            workload.set_terms_from(path)?;
+        }
+        // Tasks that are mapped to machines come with the machines, and with how they run there.
+        let mapped = site.and_then(|site| self.policy.on_site(&site).map(|model| (site, model)));
+        let (mut prepared, behaviour) = match mapped {
+            Some((site, model)) => {
+                (self.on_site(site, workload, &source)?, Behaviour::Mapped(model))
+            }
+            None => self.in_common_world(named, workload, &profiles)?,
+        };
+        let budget = self.budget.resolve(&prepared.machine)?;
+        if let Some(share) = self.enlarge {
+            let machine = prepared.machine.enlarged(share)?;
+            prepared = prepared.on(machine);
+        }
+        if !self.policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
+            warn(&format!("without --budget there is no power for {} to share out", self.policy));
+        }
+        Ok(Input { prepared, behaviour, budget, energy, intake, profiles })
+    }
+
+    /// Tasks on the machines they come with.
+    fn on_site(
+        &self,
+        site: Site,
+        workload: Workload,
+        source: &Source,
+    ) -> anyhow::Result<PreparedWorkload> {
+        self.refuse_what_a_site_says()?;
+        let left_out = site.tables.dominated();
+        if left_out > 0 && matches!(source, Source::Tasks(_)) {
+            warn(&format!(
+                "{left_out} entries of the tables were left out: another P-state is as fast and \
+                 draws no more"
+            ));
+        }
+        let machine = Heterogeneous::machine(&site.tables);
+        let prepared = PreparedWorkload::new(machine, workload, !self.enforce_limits);
+        Ok(PreparedWorkload { site: Some(site), ..prepared })
+    }
+
+    /// Jobs on a machine of which everything that nobody says is assumed.
+    fn in_common_world(
+        &self,
+        named: Option<Machine>,
+        workload: Workload,
+        profiles: &[Profile],
+    ) -> anyhow::Result<(PreparedWorkload, Behaviour)> {
+        let described = match named {
+            Some(machine) => machine,
+            None => machine_of(&workload)?,
+        };
+        described.remarks.iter().for_each(|remark| warn(remark));
+        let repertoire = Repertoire::of(profiles);
+        let rules = self.rules.rules(&repertoire.names(&described))?;
+        let machine = repertoire.filled_in(&described)?;
+        let prepared = PreparedWorkload::new(machine, workload, !self.enforce_limits);
+        Ok((prepared, Behaviour::Common { described: Box::new(described), repertoire, rules }))
+    }
+
+    /// A scenario with what else was asked for.
+    fn completed<'a>(
+        &self,
+        scenario: Scenario<'a>,
+        energy: Option<&energy::Chosen>,
+    ) -> anyhow::Result<Scenario<'a>> {
+        let guarded = scenario.budget.lowered(scenario.guard);
+        if let Some(why) = prepared::leaves_nothing(&guarded, scenario.machine) {
+            bail!("{why}; give more, fewer nodes (--enlarge) or a smaller --guard");
+        }
+        Ok(Scenario {
+            energy: energy.map(|chosen| chosen.budget),
+            outages: match &self.outages {
+                Some(path) => Outages::from_file(path, scenario.machine.nodes)?,
+                None => Outages::default(),
+            },
+            events: match self.events {
+                When::Instant => Events::Instant,
+                When::Each => Events::Each,
+            },
+            bsld_threshold: self.bsld_threshold,
+            keep_power: self.out.is_some() || self.plots.is_some(),
+            ..scenario
+        })
+    }
+
+    /// Writes the files of `--out` and `--plots`.
+    fn write_files(
+        &self,
+        prepared: &PreparedWorkload,
+        scenario: &Scenario<'_>,
+        run: &Run,
+        summary: &Summary,
+        format: Format,
+    ) -> anyhow::Result<()> {
+        if self.out.is_none() && self.plots.is_none() {
+            return Ok(());
+        }
+        let policy = self.policy.to_string();
+        let context = scenario.context(&policy);
+        let asked = match &self.budget {
+            BudgetSpec::Constant(Allowance::Unlimited) => String::new(),
+            budget => budget.to_string(),
+        };
+        let digest = Digest { budget: asked, ..Digest::of(&context, run, summary) };
+        if let Some(folder) = &self.out {
+            write_folder(folder, &context, run, &digest, format)?;
+            if let (Some(site), Some(budget)) = (&prepared.site, scenario.energy) {
+                let tasks = &prepared.workload;
+                let content = |out: &mut dyn Write| write_tasks(out, tasks, site, &budget, run);
+                write_whole(&folder.join("tasks.csv"), &content)?;
+            }
+        }
+        if let Some(folder) = &self.plots {
+            write_pictures(folder, slice::from_ref(&digest), &[])?;
+        }
+        Ok(())
+    }
+
     /// Where tasks come with their machines, there is nothing else to say of these.
     fn refuse_what_a_site_says(&self) -> anyhow::Result<()> {
         if self.machine.is_some() || self.enlarge.is_some() {
@@ -349,12 +407,13 @@ impl Arguments {
 }
 
 /// What is more likely a mistake than a plan, a sentence for each thing.
-fn notes(stage: &Stage, scenario: &Scenario<'_>) -> Vec<String> {
-    let demand = Demand::of(&stage.workload, &stage.machine);
-    let mut notes: Vec<String> = demand.larger_machine(&stage.plain_machine).into_iter().collect();
+fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
+    let demand = Demand::of(&prepared.workload, &prepared.machine);
+    let mut notes: Vec<String> =
+        demand.larger_machine(&prepared.plain_machine).into_iter().collect();
     // Where the tables of a site say how tasks run, the workload does not say what they need.
     let is_known = scenario.world.is_some();
-    let is_met = demand.is_always_met(&stage.machine, &scenario.budget);
+    let is_met = demand.is_always_met(&prepared.machine, &scenario.budget);
     if is_known && scenario.outages.is_empty() && is_met {
         notes.push(demand.never_waits(""));
     }
@@ -385,52 +444,44 @@ fn describe(
     // What is assumed of nodes is said below, all of it.
     let is_said = answer.assumed.is_empty() && answer.summary.power_is_assumed;
     let summary = Summary { power_is_assumed: is_said, ..answer.summary.clone() };
-    let mut text = summary_table(&summary);
+    let mut facts = summary_facts(&summary);
     if energy_is_assumed {
-        let assumed = "1.11 GJ a day for each hundred machines, as in the paper; see --energy";
-        text += &format!("{:>12}  {assumed}\n", "assumed");
+        facts.add(
+            "assumed",
+            "1.11 GJ a day for each hundred machines, as in the paper; see --energy",
+        );
     }
     if let Some(bsld) = answer.plain_bsld {
-        text += &format!(
-            "{:>12}  mean slowdown {bsld:.2} under plain EASY without a limit: bsld_lower\n",
-            "reference"
+        facts.add(
+            "reference",
+            format_args!("mean slowdown {bsld:.2} under plain EASY without a limit: bsld_lower"),
         );
     }
-    for assumed in &answer.assumed {
-        text += &format!("{:>12}  {assumed}\n", "assumed");
-    }
+    answer.assumed.iter().for_each(|assumed| facts.add("assumed", assumed));
     if let Some(profiles) = &answer.profiles {
-        text += &format!("{:>12}  {profiles}\n", "profiles");
+        facts.add("profiles", profiles);
     }
     if let Some(intake) = answer.intake {
-        for line in intake.lines() {
-            text += &format!("{:>12}  {line}\n", "log");
-        }
+        intake.lines().for_each(|line| facts.add("log", line));
     }
-    for note in &answer.notes {
-        text += &format!("{:>12}  {note}\n", "note");
-    }
+    answer.notes.iter().for_each(|note| facts.add("note", note));
     if answer.estimates_raised > 0 {
-        text += &format!(
-            "{:>12}  {} raised to the run time (--enforce-limits kills instead)\n",
-            "estimates", answer.estimates_raised
+        let raised = answer.estimates_raised;
+        facts.add(
+            "estimates",
+            format_args!("{raised} raised to the run time (--enforce-limits kills instead)"),
         );
     }
-    text += &format!(
-        "{:>12}  simulated in {}, {:.0} jobs/s\n",
-        "speed",
-        if answer.simulate_s < 1.0 {
-            format!("{:.1} ms", answer.simulate_s * 1000.0)
-        } else {
-            human_time(answer.simulate_s)
-        },
-        answer.jobs_per_s
-    );
+    let long = match answer.simulate_s {
+        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1000.0),
+        seconds => human_time(seconds),
+    };
+    facts.add("speed", format_args!("simulated in {long}, {:.0} jobs/s", answer.jobs_per_s));
     for (at, violation) in &run.first_violations {
-        text += &format!("{:>12}  at {at}: {violation}\n", "refused");
+        facts.add("refused", format_args!("at {at}: {violation}"));
     }
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
-        text += &format!("{:>12}  {}\n", "written to", folder.display());
+        facts.add("written to", folder.display());
     }
-    text
+    facts.text()
 }

@@ -13,7 +13,7 @@ use crate::workload::rmap::UsualTimes;
 /// The database that is looked for if none is named.
 const DATABASE: &str = "profiles.db";
 
-/// Which profiles.
+/// The options that name profiles.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {

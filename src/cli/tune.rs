@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::{curves, print};
-use crate::report::{Side, columns};
+use crate::report::{Facts, Side, columns};
 use crate::solve::ptune::{Chosen, Even, Grant, Tuner, plain};
 use crate::units::Watts;
 use crate::variation::{Curve, Ips, Processors};
@@ -204,22 +204,21 @@ impl Tuned<'_> {
     }
 
     fn describe(&self, source: &str) -> String {
-        let mut text = String::new();
-        let mut line = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+        let mut facts = Facts::default();
         let more = |than: Ips, ips: Ips| 100.0 * (ips.billions() / than.billions() - 1.0);
         let (runs, offered) = (self.chosen.grants.len(), self.chosen.offered.len());
         let there = self.processors.names().len();
-        line("machine", source.to_owned());
-        line("application", self.application.to_owned());
+        facts.add("machine", source.to_owned());
+        facts.add("application", self.application.to_owned());
         let which = match self.how {
             Greedy::Hull if offered == there => "",
             Greedy::Hull => ", worth most within the power",
             Greedy::Plain => ", those that draw least without a cap first",
         };
-        line("on offer", format!("{offered} of {there} processors{which}"));
-        line("runs on", format!("{runs} of them; {} stay free", offered - runs));
-        line("power", format!("{} of {}", self.used(), self.power));
-        line("speed", self.chosen.ips.to_string());
+        facts.add("on offer", format!("{offered} of {there} processors{which}"));
+        facts.add("runs on", format!("{runs} of them; {} stay free", offered - runs));
+        facts.add("power", format!("{} of {}", self.used(), self.power));
+        facts.add("speed", self.chosen.ips.to_string());
         if let Some(even) = self.chosen.uniform {
             let change = more(even.ips, self.chosen.ips);
             let how = if change < 0.0 { "slower" } else { "faster" };
@@ -229,9 +228,10 @@ impl Tuned<'_> {
                 format!("{}, the job is {:.2} % {how}", even.ips, change.abs())
             };
             let (count, cap) = (even.processors, even.cap);
-            line("equal parts", format!("{count} processors at {cap}: {comparison}"));
+            facts.add("equal parts", format!("{count} processors at {cap}: {comparison}"));
         }
-        line("bound", self.bound());
+        facts.add("bound", self.bound());
+        let mut text = facts.text();
         text.push('\n');
         let headings = [
             ("processor", Side::Left),

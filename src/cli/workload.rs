@@ -18,7 +18,7 @@ use crate::workload::essc::Tasks;
 use crate::workload::rmap::UsualTimes;
 use crate::workload::swf::{self, Intake};
 use crate::workload::tasks::FILES;
-use crate::workload::{Given, Loaded, Source, Workload};
+use crate::workload::{Loaded, Source, SourceDefaults, Workload};
 
 /// Generate, look at and convert workloads
 #[derive(Debug, Subcommand)]
@@ -95,12 +95,12 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     }
     let usual = usual(&source, &arguments.tables)?;
     let home = home(&source);
-    let given = Given {
+    let given = SourceDefaults {
         processors: home.as_ref().map(Machine::processors),
         processors_per_node: home.as_ref().map_or(1, |machine| machine.processors_per_node),
         seed: arguments.seed,
         usual: usual.as_ref(),
-        ..Given::default()
+        ..SourceDefaults::default()
     };
     let Loaded { workload, site, period, .. } = source.load(&given)?;
     let workload = workload.on_computer(home.map(|machine| machine.name));

@@ -1,15 +1,15 @@
 //! What the figures of an experiment rest on that nobody measured.
 
-use crate::experiment::Ready;
-use crate::stage;
+use crate::experiment::CheckedExperiment;
+use crate::prepared;
 use crate::workload::Source;
 
 /// What is assumed in these runs, a sentence for each thing.
-pub fn assumptions(ready: &Ready<'_>) -> Vec<String> {
-    let experiment = ready.experiment;
+pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
+    let experiment = checked.experiment;
     let mut said: Vec<String> = Vec::new();
-    for platform in &ready.platforms {
-        let assumed = stage::assumed(&platform.said, &platform.repertoire, &platform.rules);
+    for platform in &checked.platforms {
+        let assumed = prepared::assumed(&platform.said, &platform.repertoire, &platform.rules);
         said.extend(assumed.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
     }
     for (place, load) in experiment.workloads.iter().enumerate() {

@@ -6,7 +6,7 @@
 //! An entry is written beside its place and moved there, and it begins with a hash of its content and
 //! its name: one that is damaged, or another's, is not trusted but worked out again.
 
-use std::fmt::{Debug, Write as _};
+use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -35,12 +35,10 @@ impl Cache {
     }
 
     /// The name of a result that depends on all this, and on the program.
-    pub fn key(&self, parts: &[&dyn Debug]) -> Key {
+    pub fn key(&self, parts: &[&dyn Hashed]) -> Key {
         let mut content = Content::default();
-        content.add_text(&self.program);
-        for part in parts {
-            content.add_text(&format!("{part:?}"));
-        }
+        content.add(&[&self.program]);
+        content.add(parts);
         Key(content.hex())
     }
 
@@ -83,9 +81,20 @@ impl Cache {
 /// A hash of an entry and of its name: under another name it is worth nothing.
 fn seal_of(key: &Key, text: &str) -> String {
     let mut content = Content::default();
-    content.add_text(&key.0);
-    content.add_text(text);
+    content.add(&[&key.0, &text]);
     content.hex()
+}
+
+/// What can be a part of a key. Every type that can be hashed is.
+pub trait Hashed {
+    /// Adds the value to a key's content.
+    fn hash_into(&self, content: &mut Content);
+}
+
+impl<T: Hash + ?Sized> Hashed for T {
+    fn hash_into(&self, content: &mut Content) {
+        self.hash(content);
+    }
 }
 
 /// Content on its way to a hash. It takes whatever can be hashed, so that large lists need not be
@@ -94,16 +103,9 @@ fn seal_of(key: &Key, text: &str) -> String {
 pub struct Content(Sha256);
 
 impl Content {
-    /// Adds a text. Its length goes first, so that texts cannot be mistaken for others that are cut
-    /// elsewhere.
-    pub fn add_text(&mut self, text: &str) {
-        self.0.update((text.len() as u64).to_le_bytes());
-        self.0.update(text.as_bytes());
-    }
-
-    /// Adds a list, by the hashes of its items.
-    pub fn add_list<T: Hash>(&mut self, items: &[T]) {
-        items.hash(self);
+    /// Adds values, in their order.
+    pub fn add(&mut self, parts: &[&dyn Hashed]) {
+        parts.iter().for_each(|part| part.hash_into(self));
     }
 
     /// The hash of all that was added, in hexadecimal digits.
@@ -150,7 +152,7 @@ mod tests {
         assert_ne!(key, cache("1").key(&[&1, &"ab"]));
         let list = |items: &[u32]| {
             let mut content = Content::default();
-            content.add_list(items);
+            content.add(&[&items]);
             content.hex()
         };
         assert_ne!(list(&[1, 2]), list(&[2, 1]));

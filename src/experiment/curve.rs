@@ -25,7 +25,7 @@ pub struct CurvePoint {
 /// A figure along a quantity, in growing order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// Its points.
+    /// The points of the curve, in the order of their budgets.
     pub points: Vec<CurvePoint>,
     /// The place of its knee, if it has one.
     pub knee: Option<usize>,

@@ -139,7 +139,7 @@ impl Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Outcome;
+    use crate::experiment::CellOutcome;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -149,7 +149,7 @@ mod tests {
 
     fn run(estimate: &mut Estimate, cell: Cell, from: u32, until: u32) {
         estimate.begun(&cell, from * SECOND);
-        let outcome = Outcome::CannotRun(String::new());
+        let outcome = CellOutcome::CannotRun(String::new());
         estimate.done(&Tried { cell, outcome, reused: false }, until * SECOND);
     }
 
@@ -166,7 +166,7 @@ mod tests {
         estimate.begun(&cells[1], SECOND);
         // It runs for 40 s already; then as long again, and two more of its kind.
         assert_eq!(estimate.left(41 * SECOND), Some(Left::AtLeast((40 + 2 + 2) * SECOND)));
-        let outcome = Outcome::CannotRun(String::new());
+        let outcome = CellOutcome::CannotRun(String::new());
         let tried = Tried { cell: cells[1], outcome, reused: false };
         estimate.done(&tried, 101 * SECOND);
         // One of six runs took a second, two took 101 s: by number of runs it would be 202 s.
@@ -194,7 +194,7 @@ mod tests {
         let cells = [cell(0, 0), cell(0, 1)];
         let mut estimate = Estimate::new(&cells, 1);
         estimate.begun(&cells[0], Duration::ZERO);
-        let outcome = Outcome::CannotRun(String::new());
+        let outcome = CellOutcome::CannotRun(String::new());
         estimate.done(&Tried { cell: cells[0], outcome, reused: true }, Duration::ZERO);
         assert_eq!(estimate.left(Duration::ZERO), None);
     }

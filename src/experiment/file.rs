@@ -16,11 +16,11 @@ use serde::de::{self, Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::budget::BudgetSpec;
-use crate::experiment::ready::repeated;
-use crate::experiment::{Equipment, Experiment, ExperimentError, Feed, Load, Named, Place};
+use crate::experiment::checked::repeated;
+use crate::experiment::{Equipment, Experiment, ExperimentError, Load, Named, Place};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
-use crate::stage::Rules;
+use crate::prepared::Rules;
 use crate::text;
 use crate::units::{Share, Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
@@ -137,7 +137,8 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         experiment.policies = values;
     }
     if let Some(budgets) = file.budgets {
-        experiment.budgets = reader.list(budgets, |text| reader.path(&text.0).parse::<Feed>())?;
+        experiment.budgets =
+            reader.list(budgets, |text| reader.path(&text.0).parse::<BudgetSpec>())?;
     }
     if let Some(workloads) = file.workloads {
         experiment.workloads =
@@ -282,11 +283,11 @@ pub fn write(experiment: &Experiment) -> String {
         line("title", quoted(title));
     }
     line("policies", list(experiment.policies.iter().map(|p| quoted(&p.to_string())).collect()));
-    let feed = |feed: &Named<Feed>| match &feed.value {
-        Feed::Limited(BudgetSpec::File(path)) => quoted(&absolute(path)),
+    let budget = |budget: &Named<BudgetSpec>| match &budget.value {
+        BudgetSpec::File(path) => quoted(&absolute(path)),
         other => quoted(&other.to_string()),
     };
-    line("budgets", list(experiment.budgets.iter().map(feed).collect()));
+    line("budgets", list(experiment.budgets.iter().map(budget).collect()));
     let load = |load: &Named<Load>| match &load.value.source {
         Source::Log(path) => quoted(&absolute(path)),
         _ => quoted(&load.value.text),

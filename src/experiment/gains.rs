@@ -8,11 +8,11 @@
 
 use crate::experiment::ranking::Figure;
 use crate::experiment::table::amount;
-use crate::experiment::{Experiment, Ready, Tried};
+use crate::experiment::{CheckedExperiment, Experiment, Tried};
 use crate::freedom::{Freedom, Freedoms};
 use crate::policy::Believe;
+use crate::prepared::Rules;
 use crate::report::html::Aside;
-use crate::stage::Rules;
 
 /// Beliefs from the plainest to the exact one.
 pub const BELIEFS: [Believe; 3] = [Believe::Rated, Believe::Published, Believe::Exact];
@@ -26,14 +26,14 @@ pub struct Gains {
     pub budget: usize,
     /// What is allowed, one freedom more at a time; nothing at first.
     pub steps: Vec<Freedoms>,
-    /// Each policy.
+    /// One row for each policy.
     pub rows: Vec<Gain>,
 }
 
 /// What one policy makes of it.
 #[derive(Clone, Debug)]
 pub struct Gain {
-    /// Which.
+    /// The place of the policy in the experiment's list.
     pub policy: usize,
     /// With each freedom more.
     pub by_freedom: Vec<Step>,
@@ -48,7 +48,7 @@ pub enum Step {
     NotYet,
     /// It has no use for it.
     NoUse,
-    /// It has.
+    /// The policy has a use for the freedom.
     Comes(Value),
 }
 
@@ -78,14 +78,14 @@ impl Gain {
 /// Works them out for every workload that has a budget. `run` runs an
 /// experiment.
 pub fn gains<E>(
-    ready: &Ready<'_>,
+    checked: &CheckedExperiment<'_>,
     mut run: impl FnMut(&Experiment) -> Result<Vec<Tried>, E>,
 ) -> Result<Vec<Gains>, E> {
-    let experiment = ready.experiment;
+    let experiment = checked.experiment;
     let mut all = Vec::new();
     for workload in 0..experiment.workloads.len() {
         let limits = (0..experiment.budgets.len())
-            .filter_map(|budget| Some((ready.limit(workload, budget)?, budget)));
+            .filter_map(|budget| Some((checked.limit(workload, budget)?, budget)));
         if let Some((_, budget)) = limits.min() {
             all.push(on_workload(experiment, workload, budget, &mut run)?);
         }
@@ -180,8 +180,8 @@ fn steps(allow: Freedoms) -> Vec<Freedoms> {
 
 impl Gains {
     /// Where it was tried, and what is shown, in words.
-    fn place(&self, ready: &Ready<'_>) -> String {
-        let experiment = ready.experiment;
+    fn place(&self, checked: &CheckedExperiment<'_>) -> String {
+        let experiment = checked.experiment;
         format!(
             "{}, budget {}, seed {}",
             experiment.workload_name(self.workload),
@@ -191,7 +191,7 @@ impl Gains {
     }
 
     /// What a freedom buys.
-    pub fn freedoms(&self, ready: &Ready<'_>) -> Aside {
+    pub fn freedoms(&self, checked: &CheckedExperiment<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned(), "as asked".to_owned()];
         headings.extend(self.steps.windows(2).map(|two| format!("+{}", two[1] - two[0])));
         Aside {
@@ -200,15 +200,15 @@ impl Gains {
                 "The {} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use \
                  for it, '-': cannot do without more, (n): so many jobs not completed, so that it cannot be \
                  compared with others",
-                ready.experiment.rank_by,
-                self.place(ready)
+                checked.experiment.rank_by,
+                self.place(checked)
             ),
             headings,
-            rows: self.rows(ready, |gain| {
+            rows: self.rows(checked, |gain| {
                 let shown = |step: &Step| match step {
                     Step::NotYet => "-".to_owned(),
                     Step::NoUse => "=".to_owned(),
-                    Step::Comes(value) => value.shown(ready.experiment.rank_by),
+                    Step::Comes(value) => value.shown(checked.experiment.rank_by),
                 };
                 gain.by_freedom.iter().map(shown).collect()
             }),
@@ -217,19 +217,19 @@ impl Gains {
     }
 
     /// What knowledge buys.
-    pub fn beliefs(&self, ready: &Ready<'_>) -> Aside {
+    pub fn beliefs(&self, checked: &CheckedExperiment<'_>) -> Aside {
         let mut headings = vec!["policy".to_owned()];
         headings.extend(BELIEFS.map(|believe| believe.to_string()));
-        let by = ready.experiment.rank_by;
+        let by = checked.experiment.rank_by;
         Aside {
             title: "What does knowledge buy?".to_owned(),
             about: format!(
                 "The {by} with all that is allowed, by what policies believe of jobs; {}; (n): so many jobs \
                  not completed",
-                self.place(ready)
+                self.place(checked)
             ),
             headings,
-            rows: self.rows(ready, |gain| {
+            rows: self.rows(checked, |gain| {
                 let shown = |value: &Option<Value>| {
                     value.map_or_else(|| "-".to_owned(), |value| value.shown(by))
                 };
@@ -239,9 +239,13 @@ impl Gains {
         }
     }
 
-    fn rows(&self, ready: &Ready<'_>, cells: impl Fn(&Gain) -> Vec<String>) -> Vec<Vec<String>> {
+    fn rows(
+        &self,
+        checked: &CheckedExperiment<'_>,
+        cells: impl Fn(&Gain) -> Vec<String>,
+    ) -> Vec<Vec<String>> {
         let row = |gain: &Gain| {
-            let mut row = vec![ready.experiment.policies[gain.policy].to_string()];
+            let mut row = vec![checked.experiment.policies[gain.policy].to_string()];
             row.extend(cells(gain));
             row
         };

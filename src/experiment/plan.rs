@@ -6,11 +6,11 @@
 //! watts on more and more nodes, and then on the machine as it is under more and more watts. Both are
 //! experiments like any other; what comes of them is two [curves](Curve).
 
-use crate::budget::{BudgetSpec, Limit};
+use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::experiment::curve::{Curve, CurvePoint, TOLERANCE};
 use crate::experiment::ranking::{Row, rankings};
 use crate::experiment::run::Results;
-use crate::experiment::{Experiment, Feed, Figure, Named, Place};
+use crate::experiment::{Experiment, Figure, Named, Place};
 use crate::machine::Machine;
 use crate::report::{human_power, human_time};
 use crate::units::{Share, Watts};
@@ -72,14 +72,14 @@ impl Question {
         let named = |value| Named { value, place: Place::Default };
         Experiment {
             nodes: self.sizes().into_iter().map(named).collect(),
-            budgets: vec![feed(self.limit)],
+            budgets: vec![budget(self.limit)],
             ..jobs.clone()
         }
     }
 
     /// The experiment that asks about the budget.
     pub fn by_budget(&self, jobs: &Experiment) -> Experiment {
-        let budgets = self.limits().into_iter().map(feed).collect();
+        let budgets = self.limits().into_iter().map(budget).collect();
         Experiment { nodes: Vec::new(), budgets, ..jobs.clone() }
     }
 
@@ -131,8 +131,8 @@ impl Question {
     }
 }
 
-fn feed(limit: Watts) -> Named<Feed> {
-    let value = Feed::Limited(BudgetSpec::Limit(Limit::Power(limit)));
+fn budget(limit: Watts) -> Named<BudgetSpec> {
+    let value = BudgetSpec::Constant(Allowance::Limited(Limit::Power(limit)));
     Named { value, place: Place::Default }
 }
 
@@ -160,7 +160,7 @@ pub fn curve(results: &Results, at: impl Fn(&Cellwise) -> f64) -> (Curve, Option
 pub struct Cellwise {
     /// Which number of nodes.
     pub size: usize,
-    /// Which budget.
+    /// The place of the budget in the experiment's list.
     pub budget: usize,
 }
 

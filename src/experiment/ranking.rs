@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use crate::experiment::{Cell, Outcome, Tried};
+use crate::experiment::{Cell, CellOutcome, Tried};
 use crate::metrics::Summary;
 use crate::report::RankedBy;
 
@@ -110,7 +110,7 @@ impl FromStr for Figure {
 /// A value over several seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Its mean.
+    /// The mean over seeds.
     pub mean: f64,
     /// Its standard deviation, if there is more than one value.
     pub deviation: Option<f64>,
@@ -144,7 +144,7 @@ pub struct Ranking {
 /// A policy over all seeds.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Which.
+    /// The place of the policy in the experiment's list.
     pub policy: usize,
     /// How often it ran.
     pub runs: usize,
@@ -204,8 +204,8 @@ fn ranking(group: &[&Tried], by: Figure) -> Ranking {
         let summaries: Vec<_> = of_policy.iter().filter_map(|t| t.outcome.summary()).collect();
         rows.extend(Row::of(policy, &summaries));
         let reason = of_policy.iter().find_map(|tried| match &tried.outcome {
-            Outcome::CannotRun(why) => Some((policy, why.clone())),
-            Outcome::Ran(_) => None,
+            CellOutcome::CannotRun(why) => Some((policy, why.clone())),
+            CellOutcome::Ran(_) => None,
         });
         cannot.extend(reason);
     }
@@ -268,7 +268,7 @@ mod tests {
         };
         Tried {
             cell: Cell { workload: 0, size: 0, budget: 0, policy, seed },
-            outcome: Outcome::Ran(Finished::Figures(Box::new(summary))),
+            outcome: CellOutcome::Ran(Finished::Figures(Box::new(summary))),
             reused: false,
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn those_who_do_all_come_first() {
         let cannot = Tried {
-            outcome: Outcome::CannotRun("no profiles".to_owned()),
+            outcome: CellOutcome::CannotRun("no profiles".to_owned()),
             ..tried(3, 1, 0, 0.0, 0.0)
         };
         let all = [

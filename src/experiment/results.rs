@@ -8,26 +8,26 @@ use serde_json::{Map, Value};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains};
 use crate::experiment::ranking::Ranking;
-use crate::experiment::{Figure, Outcome, Ready, Tried};
+use crate::experiment::{CellOutcome, CheckedExperiment, Figure, Tried};
 use crate::freedom::{Freedom, Freedoms};
 
 /// All results as one object: the rankings, each run, and what they rest on.
-pub fn answer(ready: &Ready<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
-    let experiment = ready.experiment;
-    let rankings = rankings.iter().map(|ranking| ranking_of(ready, ranking)).collect();
-    let runs = tried.iter().map(|tried| Value::Object(run(ready, tried))).collect();
+pub fn answer(checked: &CheckedExperiment<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
+    let experiment = checked.experiment;
+    let rankings = rankings.iter().map(|ranking| ranking_of(checked, ranking)).collect();
+    let runs = tried.iter().map(|tried| Value::Object(run(checked, tried))).collect();
     let mut answer = Map::new();
     answer.insert("title".to_owned(), experiment.title.clone().into());
     answer.insert("rank_by".to_owned(), experiment.rank_by.name().into());
     answer.insert("rankings".to_owned(), Value::Array(rankings));
     answer.insert("runs".to_owned(), Value::Array(runs));
-    answer.insert("assumptions".to_owned(), assumptions(ready).into());
-    answer.insert("notes".to_owned(), ready.notes().into());
+    answer.insert("assumptions".to_owned(), assumptions(checked).into());
+    answer.insert("notes".to_owned(), checked.notes().into());
     Value::Object(answer)
 }
 
-fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
-    let experiment = ready.experiment;
+fn ranking_of(checked: &CheckedExperiment<'_>, ranking: &Ranking) -> Value {
+    let experiment = checked.experiment;
     let cell = ranking.cell;
     let row = |(place, row): (usize, &crate::experiment::ranking::Row)| {
         let mut object = Map::new();
@@ -38,7 +38,7 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
         object.insert("undone".to_owned(), json(&row.undone));
         object.insert("killed_by_belief".to_owned(), json(&row.killed_by_belief));
         object.insert("over_budget".to_owned(), json(&row.over_budget));
-        let freedoms = ready.freedoms(row.policy).iter().map(Freedom::name);
+        let freedoms = checked.freedoms(row.policy).iter().map(Freedom::name);
         object.insert("freedoms".to_owned(), freedoms.collect::<Vec<_>>().into());
         for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
             let value = match value {
@@ -54,11 +54,11 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
     let cannot = ranking.cannot.iter().map(|(policy, reason)| {
         serde_json::json!({ "policy": experiment.policies[*policy].to_string(), "reason": reason })
     });
-    let limit = ready.limit(cell.workload, cell.budget);
+    let limit = checked.limit(cell.workload, cell.budget);
     serde_json::json!({
         "workload": experiment.workload_name(cell.workload),
-        "machine": ready.machine(cell.workload, cell.size).name,
-        "nodes": ready.machine(cell.workload, cell.size).nodes,
+        "machine": checked.machine(cell.workload, cell.size).name,
+        "nodes": checked.machine(cell.workload, cell.size).nodes,
         "budget": experiment.budget_name(cell.budget),
         "budget_w": limit.map(|limit| limit.as_f64()),
         "rows": ranking.rows.iter().enumerate().map(row).collect::<Vec<_>>(),
@@ -67,8 +67,8 @@ fn ranking_of(ready: &Ready<'_>, ranking: &Ranking) -> Value {
 }
 
 /// What freedoms and knowledge buy, as one object.
-pub fn gains(ready: &Ready<'_>, gains: &Gains) -> Value {
-    let experiment = ready.experiment;
+pub fn gains(checked: &CheckedExperiment<'_>, gains: &Gains) -> Value {
+    let experiment = checked.experiment;
     let value = |value: Option<gains::Value>| match value {
         Some(value) => serde_json::json!({ "figure": value.figure, "undone": value.undone }),
         None => Value::Null,
@@ -99,24 +99,24 @@ fn json(value: &impl Serialize) -> Value {
 const FIRST: [&str; 6] = ["workload", "budget", "nodes", "policy", "seed", "reason"];
 
 /// One run, with its figures if it has any.
-fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
-    let experiment = ready.experiment;
+fn run(checked: &CheckedExperiment<'_>, tried: &Tried) -> Map<String, Value> {
+    let experiment = checked.experiment;
     let cell = tried.cell;
     let mut run = match &tried.outcome {
-        Outcome::Ran(finished) => match json(finished.summary()) {
+        CellOutcome::Ran(finished) => match json(finished.summary()) {
             Value::Object(summary) => summary,
             _ => Map::new(),
         },
-        Outcome::CannotRun(_) => Map::new(),
+        CellOutcome::CannotRun(_) => Map::new(),
     };
     let reason = match &tried.outcome {
-        Outcome::Ran(_) => Value::Null,
-        Outcome::CannotRun(reason) => reason.clone().into(),
+        CellOutcome::Ran(_) => Value::Null,
+        CellOutcome::CannotRun(reason) => reason.clone().into(),
     };
     let first: [Value; FIRST.len()] = [
         experiment.workload_name(cell.workload).into(),
         experiment.budget_name(cell.budget).into(),
-        ready.machine(cell.workload, cell.size).nodes.into(),
+        checked.machine(cell.workload, cell.size).nodes.into(),
         experiment.policies[cell.policy].to_string().into(),
         cell.seed.into(),
         reason,
@@ -130,8 +130,12 @@ fn run(ready: &Ready<'_>, tried: &Tried) -> Map<String, Value> {
 
 /// Writes a row for each run: what it was, why it could not run if it could not, and all figures of
 /// the summary in the order of the alphabet.
-pub fn write_csv(out: &mut dyn Write, ready: &Ready<'_>, tried: &[Tried]) -> io::Result<()> {
-    let runs: Vec<Map<String, Value>> = tried.iter().map(|tried| run(ready, tried)).collect();
+pub fn write_csv(
+    out: &mut dyn Write,
+    checked: &CheckedExperiment<'_>,
+    tried: &[Tried],
+) -> io::Result<()> {
+    let runs: Vec<Map<String, Value>> = tried.iter().map(|tried| run(checked, tried)).collect();
     let mut others: Vec<&String> = runs.iter().flat_map(Map::keys).collect();
     others.retain(|key| !FIRST.contains(&key.as_str()));
     others.sort();

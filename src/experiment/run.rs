@@ -7,7 +7,6 @@
 //! last. A result that is in the cache is taken from there. That a policy has no use for a workload is not
 //! a mistake: such cells end with the reason.
 
-use std::fmt::Debug;
 use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
@@ -16,30 +15,30 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::cache::{Cache, Content, Key};
-use crate::experiment::ready::{Jobs, Loaded, Platform};
-use crate::experiment::{Cell, Ready};
+use crate::experiment::checked::{Jobs, Loaded, Platform};
+use crate::experiment::{Cell, CheckedExperiment};
 use crate::metrics::Summary;
 use crate::parallel::on_threads;
+use crate::prepared::{PreparedWorkload, Rules, SharedWorld};
 use crate::report::Absent;
 use crate::report::digest::Digest;
 use crate::scenario::Scenario;
-use crate::stage::{Ground, Rules, Stage};
 
 /// What came of one cell.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// Which.
+    /// The run of the experiment.
     pub cell: Cell,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: CellOutcome,
     /// Whether that was known before.
     pub reused: bool,
 }
 
 /// What came of a run, or why there was none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// It ran.
+pub enum CellOutcome {
+    /// The run ended, with these figures.
     Ran(Finished),
     /// The policy cannot run on this workload, for this reason.
     CannotRun(String),
@@ -48,14 +47,14 @@ pub enum Outcome {
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Finished {
-    /// Its figures.
+    /// The figures of the run.
     Figures(Box<Summary>),
     /// Its figures, and what pictures of it need.
     Pictures(Box<Digest>),
 }
 
 impl Finished {
-    /// Its figures.
+    /// The figures of the run.
     pub fn summary(&self) -> &Summary {
         match self {
             Finished::Figures(summary) => summary,
@@ -93,12 +92,12 @@ pub trait Watch: Sync {
 /// Nobody who listens.
 impl Watch for () {}
 
-impl Outcome {
+impl CellOutcome {
     /// The figures, if it ran.
     pub fn summary(&self) -> Option<&Summary> {
         match self {
-            Outcome::Ran(finished) => Some(finished.summary()),
-            Outcome::CannotRun(_) => None,
+            CellOutcome::Ran(finished) => Some(finished.summary()),
+            CellOutcome::CannotRun(_) => None,
         }
     }
 }
@@ -119,11 +118,11 @@ impl Results {
     }
 }
 
-impl Ready<'_> {
+impl CheckedExperiment<'_> {
     /// What pictures need of the runs that have it, each with the words that tell it from the others.
     pub fn digests(&self, results: &Results) -> Vec<Digest> {
         let named = |tried: &Tried| {
-            let Outcome::Ran(finished) = &tried.outcome else { return None };
+            let CellOutcome::Ran(finished) = &tried.outcome else { return None };
             let Finished::Pictures(digest) = finished else { return None };
             let (budget, variant) = self.told_apart(&tried.cell);
             Some(Digest { budget, variant, ..(**digest).clone() })
@@ -135,7 +134,7 @@ impl Ready<'_> {
     pub fn absent(&self, results: &Results) -> Vec<Absent> {
         let first = self.experiment.seeds.first();
         let named = |tried: &Tried| {
-            let Outcome::CannotRun(reason) = &tried.outcome else { return None };
+            let CellOutcome::CannotRun(reason) = &tried.outcome else { return None };
             let Cell { workload, policy, seed, .. } = tried.cell;
             let others = results.tried.iter().filter(|other| other.cell.workload == workload);
             let summary = others.filter_map(|other| other.outcome.summary()).next();
@@ -170,7 +169,9 @@ impl Ready<'_> {
             let jobs = &self.shelves[&self.shelf(cell)];
             let tried = match self.loaded(jobs, cell) {
                 Ok(loaded) => self.try_cell(cell, &loaded, manner, &not_kept),
-                Err(why) => Tried { cell: *cell, outcome: Outcome::CannotRun(why), reused: false },
+                Err(why) => {
+                    Tried { cell: *cell, outcome: CellOutcome::CannotRun(why), reused: false }
+                }
             };
             if jobs.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
                 *locked(&jobs.loaded) = None;
@@ -198,15 +199,13 @@ impl Ready<'_> {
         let platform = &self.platforms[cell.workload];
         let workload = self.draw(cell.workload, cell.seed).map_err(|why| why.to_string())?;
         let raises = !self.experiment.enforce_limits;
-        let stage = Stage::new(platform.machine.clone(), workload, raises);
-        let stage = stage.on(platform.sizes[cell.size].clone());
+        let prepared = PreparedWorkload::new(platform.machine.clone(), workload, raises);
+        let prepared = prepared.on(platform.sizes[cell.size].clone());
         let mut content = Content::default();
-        content.add_text(&format!("{:?} {:?}", stage.machine, stage.plain_machine));
-        content.add_text(&format!("{:?}", platform.repertoire));
-        content.add_text(stage.workload.name());
-        content.add_list(stage.workload.jobs());
-        content.add_list(stage.workload.run_times());
-        let loaded = Arc::new(Loaded { stage, hash: content.hex() });
+        content.add(&[&prepared.machine, &prepared.plain_machine, &platform.repertoire]);
+        let workload = &prepared.workload;
+        content.add(&[&workload.name(), &workload.jobs(), &workload.run_times()]);
+        let loaded = Arc::new(Loaded { prepared, hash: content.hex() });
         *kept = Some(Arc::clone(&loaded));
         Ok(loaded)
     }
@@ -220,20 +219,21 @@ impl Ready<'_> {
     ) -> Tried {
         let policy = self.experiment.policies[cell.policy];
         let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
-        let stage = &loaded.stage;
+        let prepared = &loaded.prepared;
         let Platform { repertoire, rules, budgets, .. } = &self.platforms[cell.workload];
         let budget = budgets[cell.budget].clone();
-        let cannot = |why: String| done(Outcome::CannotRun(why), false);
-        let ground = Ground::new(&stage.machine, &stage.workload, repertoire, rules, cell.seed);
-        let ground = match ground {
-            Ok(ground) => ground,
+        let cannot = |why: String| done(CellOutcome::CannotRun(why), false);
+        let shared =
+            SharedWorld::new(&prepared.machine, &prepared.workload, repertoire, rules, cell.seed);
+        let shared = match shared {
+            Ok(shared) => shared,
             Err(why) => return cannot(why.to_string()),
         };
-        let belief = match ground.belief(&policy, &stage.machine, stage.workload.jobs()) {
+        let belief = match shared.belief(&policy, &prepared.machine, prepared.workload.jobs()) {
             Ok(belief) => belief,
             Err(why) => return cannot(why.to_string()),
         };
-        let scenario = stage.on_ground(policy, budget, &ground, belief.as_ref());
+        let scenario = prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
         let scenario = Scenario {
             bsld_threshold: self.experiment.bsld_threshold,
@@ -245,12 +245,12 @@ impl Ready<'_> {
         let entry = manner.cache.map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
-            return done(Outcome::Ran(known), true);
+            return done(CellOutcome::Ran(known), true);
         }
         let trial = scenario.run();
         let finished = match pictures {
             true => {
-                let subject = scenario.subject(&trial.summary.policy);
+                let subject = scenario.context(&trial.summary.policy);
                 Finished::Pictures(Box::new(Digest::of(&subject, &trial.run, &trial.summary)))
             }
             false => Finished::Figures(Box::new(trial.summary)),
@@ -261,12 +261,12 @@ impl Ready<'_> {
             // The run itself is as good without it.
             locked(not_kept).get_or_insert(error);
         }
-        done(Outcome::Ran(finished), false)
+        done(CellOutcome::Ran(finished), false)
     }
 }
 
 /// The name of a scenario's result. All that the result depends on has to be in it.
-fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules, seed: u64) -> Key {
+fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, seed: u64) -> Key {
     let Scenario {
         machine: _,
         plain_machine: _,
@@ -287,9 +287,9 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, stage: &str, rules: &Rules, seed:
         bsld_threshold,
         keep_power: _,
     } = scenario;
-    let parts: [&dyn Debug; 9] =
-        [&stage, rules, policy, budget, guard, outages, events, &seed, bsld_threshold];
-    cache.key(&parts)
+    // A policy is what its text says: every parameter has a place in it.
+    let policy = policy.to_string();
+    cache.key(&[&prepared, rules, &policy, budget, guard, outages, events, &seed, bsld_threshold])
 }
 
 /// A worker that panicked leaves what it held as it was; the others go on.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::experiment::run::Finished;
-use crate::experiment::{Cell, Outcome, Ready, Tried, table};
+use crate::experiment::{Cell, CellOutcome, CheckedExperiment, Tried, table};
 
 /// The cells of one table: workload, number of nodes and budget.
 type Group = (usize, usize, usize);
@@ -15,7 +15,7 @@ fn group(cell: &Cell) -> Group {
 
 /// The tables that are still to come.
 pub struct Stream<'a> {
-    ready: &'a Ready<'a>,
+    checked: &'a CheckedExperiment<'a>,
     emphasis: fn(&str) -> String,
     /// Each with how many of its runs are to come.
     to_come: VecDeque<(Group, usize)>,
@@ -25,12 +25,12 @@ pub struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// All tables of an experiment; the line of whoever leads is passed through `emphasis`.
-    pub fn of(ready: &'a Ready<'a>, emphasis: fn(&str) -> String) -> Self {
+    pub fn of(checked: &'a CheckedExperiment<'a>, emphasis: fn(&str) -> String) -> Self {
         let mut runs = BTreeMap::<Group, usize>::new();
-        for cell in &ready.cells {
+        for cell in &checked.cells {
             *runs.entry(group(cell)).or_default() += 1;
         }
-        Stream { ready, emphasis, to_come: runs.into_iter().collect(), tried: BTreeMap::new() }
+        Stream { checked, emphasis, to_come: runs.into_iter().collect(), tried: BTreeMap::new() }
     }
 
     /// Hears of a run that is done, and says the tables that are complete with it and have only
@@ -38,16 +38,18 @@ impl<'a> Stream<'a> {
     pub fn hear(&mut self, tried: &Tried) -> String {
         let outcome = match &tried.outcome {
             // Pictures are large, and no table has any.
-            Outcome::Ran(done) => Outcome::Ran(Finished::Figures(Box::new(done.summary().clone()))),
-            Outcome::CannotRun(why) => Outcome::CannotRun(why.clone()),
+            CellOutcome::Ran(done) => {
+                CellOutcome::Ran(Finished::Figures(Box::new(done.summary().clone())))
+            }
+            CellOutcome::CannotRun(why) => CellOutcome::CannotRun(why.clone()),
         };
         self.tried.entry(group(&tried.cell)).or_default().push(Tried { outcome, ..*tried });
         let mut text = String::new();
         while let Some(&(next, runs)) = self.to_come.front() {
             let done = self.tried.get(&next).filter(|done| done.len() == runs);
             let Some(done) = done else { break };
-            for ranking in self.ready.rankings(done) {
-                text += &table::whole(self.ready, &ranking, &self.emphasis);
+            for ranking in self.checked.rankings(done) {
+                text += &table::whole(self.checked, &ranking, &self.emphasis);
             }
             self.tried.remove(&next);
             self.to_come.pop_front();
@@ -100,14 +102,14 @@ mod tests {
             jobs: Some(0..20),
             ..Experiment::default()
         };
-        let ready = Ready::new(&experiment, &[]).unwrap();
+        let checked = CheckedExperiment::new(&experiment, &[]).unwrap();
         let mut whole = None;
         for threads in [1, 4] {
-            let stream = Stream::of(&ready, str::to_owned);
+            let stream = Stream::of(&checked, str::to_owned);
             let notes = Notes(Mutex::new(Noted { stream, done: 0, said: Vec::new() }));
             let threads = NonZeroUsize::new(threads).unwrap();
             let manner = Manner { threads, cache: None, pictures: false, watch: &notes };
-            let results = Ready::new(&experiment, &[]).unwrap().run(&manner);
+            let results = CheckedExperiment::new(&experiment, &[]).unwrap().run(&manner);
             let cells: Vec<Cell> = results.tried.iter().map(|tried| tried.cell).collect();
             assert_eq!(cells, experiment.cells(), "results are in the order of the experiment");
             let Noted { stream, done, said } = notes.0.into_inner().unwrap();
@@ -119,8 +121,8 @@ mod tests {
                 assert_eq!(ends, [9, 18, 27, 36]);
             }
             let text: String = said.into_iter().map(|(_, text)| text).collect();
-            let all = ready.rankings(&results.tried);
-            let tables = all.iter().map(|ranking| table::whole(&ready, ranking, &str::to_owned));
+            let all = checked.rankings(&results.tried);
+            let tables = all.iter().map(|ranking| table::whole(&checked, ranking, &str::to_owned));
             assert_eq!(text, tables.collect::<String>());
             assert_eq!(whole.get_or_insert_with(|| text.clone()), &text);
         }

@@ -1,7 +1,7 @@
 //! A ranking as people read it.
 
 use crate::experiment::ranking::{Ranking, Row, Spread};
-use crate::experiment::{Figure, Ready};
+use crate::experiment::{CheckedExperiment, Figure};
 use crate::report::{Side, columns, human_power, prefix, time_unit};
 
 /// The figures that are shown; the one that is ranked by comes first.
@@ -12,24 +12,28 @@ const BEST: char = '*';
 
 /// A ranking as a table under what it is about. With `emphasis`, the line of whoever leads is passed
 /// through it.
-pub fn whole(ready: &Ready<'_>, ranking: &Ranking, emphasis: &dyn Fn(&str) -> String) -> String {
-    let mut text = heading(ready, ranking);
-    text += &table(ready, &ranking.rows, emphasis);
+pub fn whole(
+    checked: &CheckedExperiment<'_>,
+    ranking: &Ranking,
+    emphasis: &dyn Fn(&str) -> String,
+) -> String {
+    let mut text = heading(checked, ranking);
+    text += &table(checked, &ranking.rows, emphasis);
     text.push('\n');
     text
 }
 
-fn heading(ready: &Ready<'_>, ranking: &Ranking) -> String {
+fn heading(checked: &CheckedExperiment<'_>, ranking: &Ranking) -> String {
     let cell = ranking.cell;
-    let machine = ready.machine(cell.workload, cell.size);
-    let budget = &ready.experiment.budget_name(cell.budget);
-    let limit = ready.limit(cell.workload, cell.budget).map(|limit| human_power(limit.as_f64()));
+    let machine = checked.machine(cell.workload, cell.size);
+    let budget = &checked.experiment.budget_name(cell.budget);
+    let limit = checked.limit(cell.workload, cell.budget).map(|limit| human_power(limit.as_f64()));
     let budget = match limit {
         None if budget == "none" => "no power limit".to_owned(),
         None => format!("budget {budget}"),
         Some(limit) => format!("budget {budget}: {limit}"),
     };
-    format!("{} on {}, {budget}\n", ready.experiment.workload_name(cell.workload), machine.name)
+    format!("{} on {}, {budget}\n", checked.experiment.workload_name(cell.workload), machine.name)
 }
 
 /// What happens where beliefs are wrong.
@@ -65,8 +69,12 @@ impl Extra {
     }
 }
 
-fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> String {
-    let by = ready.experiment.rank_by;
+fn table(
+    checked: &CheckedExperiment<'_>,
+    rows: &[Row],
+    emphasis: &dyn Fn(&str) -> String,
+) -> String {
+    let by = checked.experiment.rank_by;
     let figures: Vec<Figure> =
         [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
     let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
@@ -80,11 +88,11 @@ fn table(ready: &Ready<'_>, rows: &[Row], emphasis: &dyn Fn(&str) -> String) -> 
         .iter()
         .enumerate()
         .map(|(place, row)| {
-            let name = ready.experiment.policies[row.policy].to_string();
+            let name = checked.experiment.policies[row.policy].to_string();
             let mut cells = vec![(place + 1).to_string(), name, completed(row)];
             cells.extend(figures.iter().map(|figure| value(row, *figure)));
             cells.extend(extra.iter().map(|extra| extra.value(row)));
-            cells.push(ready.freedoms(row.policy).to_string());
+            cells.push(checked.freedoms(row.policy).to_string());
             cells
         })
         .collect();
@@ -149,7 +157,7 @@ fn shown(figure: Figure, spread: Spread) -> String {
 }
 
 /// Why policies could not run, each reason once, with whom it concerns and where.
-pub fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
+pub fn reasons(checked: &CheckedExperiment<'_>, rankings: &[Ranking]) -> String {
     // By workload and reason; the budgets and numbers of nodes are as many as there are.
     let mut known: Vec<(usize, &str, Vec<usize>)> = Vec::new();
     for ranking in rankings {
@@ -164,17 +172,17 @@ pub fn reasons(ready: &Ready<'_>, rankings: &[Ranking]) -> String {
     }
     let mut text = String::new();
     for (workload, reason, policies) in known {
-        let names = policies.iter().map(|policy| ready.experiment.policies[*policy].to_string());
+        let names = policies.iter().map(|policy| checked.experiment.policies[*policy].to_string());
         let names = names.collect::<Vec<_>>().join(", ");
-        let workload = ready.experiment.workload_name(workload);
+        let workload = checked.experiment.workload_name(workload);
         text += &format!("cannot run on {workload}: {names}: {reason}\n");
     }
     text
 }
 
 /// What the marks mean, and what the figures rest on.
-pub fn legend(ready: &Ready<'_>) -> String {
-    let experiment = ready.experiment;
+pub fn legend(checked: &CheckedExperiment<'_>) -> String {
+    let experiment = checked.experiment;
     let mut text = format!(
         "{BEST} the best of the policies that completed the most jobs; ranked by jobs completed, then \
          {}",

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use crate::digits::Line;
-use crate::metrics::Subject;
+use crate::metrics::RunContext;
 use crate::sim::Run;
 
 /// Writes a row for every start and for every change of a running job's nodes or cap: when, whose, what
 /// it has from then on, for how long it stood still, and which of both it is.
-pub fn write_changes(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
+pub fn write_changes(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
     out.write_all(b"time,job,nodes,cap,power,pause,event\n")?;
     let mut line = Line::new();
     for (is_start, change) in run.steps() {
@@ -60,7 +60,7 @@ mod tests {
         let scenario = Scenario { budget, ..new };
         let run = scenario.simulate(&mut |_| {}).run;
         let mut csv = Vec::new();
-        write_changes(&mut csv, &scenario.subject("parm"), &run).unwrap();
+        write_changes(&mut csv, &scenario.context("parm"), &run).unwrap();
         let text = String::from_utf8(csv).unwrap();
         let mut rows = text.lines();
         assert_eq!(rows.next(), Some("time,job,nodes,cap,power,pause,event"));

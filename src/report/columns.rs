@@ -3,9 +3,9 @@
 /// On which side of its column a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Words.
+    /// Words stand at the left of their column.
     Left,
-    /// Numbers.
+    /// Numbers stand at the right of their column.
     Right,
 }
 

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::{Subject, Summary, bounded_slowdown, wait};
+use crate::metrics::{RunContext, Summary, bounded_slowdown, wait};
 use crate::sim::{Run, State};
 use crate::units::{Instant, Watts};
 
@@ -99,7 +99,7 @@ pub struct Bars {
 impl Digest {
     /// The digest of a run. The power over time is in it if the run [kept
     /// it](crate::sim::Simulation::keep_power).
-    pub fn of(subject: &Subject<'_>, run: &Run, summary: &Summary) -> Self {
+    pub fn of(subject: &RunContext<'_>, run: &Run, summary: &Summary) -> Self {
         let (begin, end) = (run.begin, run.end);
         let power: Vec<(Instant, u64)> =
             run.power.iter().map(|sample| (sample.at, sample.power.milliwatts())).collect();
@@ -140,7 +140,7 @@ fn drawable(limit: Watts) -> u64 {
 }
 
 impl Jobs {
-    fn of(subject: &Subject<'_>, run: &Run) -> Self {
+    fn of(subject: &RunContext<'_>, run: &Run) -> Self {
         let rows = || subject.workload.jobs().iter().zip(&run.records);
         let ran = |figure: &dyn Fn(_, _) -> u64| -> Column {
             let figures = rows().map(|(job, record)| match record.state.has_run() {

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use crate::metrics::Subject;
+use crate::metrics::RunContext;
 use crate::report::digest::Digest;
 use crate::report::html::page;
 use crate::report::pictures::{Picture, pictures};
@@ -21,7 +21,7 @@ use crate::sim::Run;
 pub struct ReportError {
     /// Which file or folder.
     pub path: PathBuf,
-    /// Why.
+    /// The reason that the system gives.
     #[source]
     pub source: io::Error,
 }
@@ -63,7 +63,7 @@ impl Format {
 /// not part of it. The digest is the run's own.
 pub fn write_folder(
     folder: &Path,
-    subject: &Subject<'_>,
+    subject: &RunContext<'_>,
     run: &Run,
     digest: &Digest,
     format: Format,
@@ -79,7 +79,7 @@ pub fn write_folder(
             out.write_all(b"\n")
         })?,
         write("report.html", &|out| {
-            let Subject { policy, workload, .. } = *subject;
+            let RunContext { policy, workload, .. } = *subject;
             let title = format!("{policy} on {}", workload.name());
             out.write_all(page(&title, slice::from_ref(digest)).as_bytes())
         })?,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::digits::Line;
-use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::policy::DropReason;
 use crate::rows::quote;
 use crate::sim::{Run, State};
@@ -30,7 +30,7 @@ pub(super) fn reason(state: State) -> Option<&'static str> {
 
 /// Writes one row a job, in submit order: seconds since the start of the log, watts, and nothing
 /// where there is nothing to say.
-pub fn write_jobs(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
+pub fn write_jobs(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
     out.write_all(HEADING)?;
     let machine = subject.machine;
     let mut gears = machine.gearbox.node_powers(machine.added_power());
@@ -139,7 +139,7 @@ mod tests {
         let workload = Workload::new("rows", [job(7, 0, 2), job(8, 1, 1), job(9, 1, 5)]);
         let budget = Budget::unlimited();
         let run = Simulation::new(&machine, &workload).run(&mut Easy::default());
-        let subject = Subject {
+        let subject = RunContext {
             policy: "easy",
             machine: &machine,
             workload: &workload,

@@ -11,7 +11,7 @@ pub struct RankedBy {
     pub cost: fn(&Summary) -> Option<f64>,
 }
 
-/// Turnaround.
+/// Policies are ranked by turnaround unless something else is asked for.
 impl Default for RankedBy {
     fn default() -> Self {
         RankedBy { name: "turnaround", cost: |summary| summary.mean_turnaround_s }

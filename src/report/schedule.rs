@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use crate::metrics::{Subject, wait};
+use crate::metrics::{RunContext, wait};
 use crate::sim::{Run, State};
 use crate::workload::swf::{self, Record, Status};
 
 /// Writes the run in the Standard Workload Format: the jobs as they were simulated (requested times
 /// raised to the run time where that was asked for, sizes in whole nodes), with the waits and run
 /// times of this run. Nodes are written as processors, which is what the format counts.
-pub fn write_schedule(out: &mut dyn Write, subject: &Subject<'_>, run: &Run) -> io::Result<()> {
-    let Subject { machine, workload, policy, .. } = *subject;
+pub fn write_schedule(out: &mut dyn Write, subject: &RunContext<'_>, run: &Run) -> io::Result<()> {
+    let RunContext { machine, workload, policy, .. } = *subject;
     let processors = |nodes: u32| i64::from(nodes) * i64::from(machine.processors_per_node);
     let mut writer = swf::Writer::new(out);
     for comment in swf::describe(workload) {
@@ -56,7 +56,7 @@ mod tests {
         let scenario = Scenario { budget, ..new };
         let run = scenario.simulate(&mut |_| {}).run;
         let mut log = Vec::new();
-        write_schedule(&mut log, &scenario.subject("pb-guided"), &run).unwrap();
+        write_schedule(&mut log, &scenario.context("pb-guided"), &run).unwrap();
         let rows = swf::records(&log, "schedule.swf", BadRecords::Stop).map(Result::unwrap);
         let mut beyond = 0;
         for (row, job) in rows.zip(workload.jobs()) {

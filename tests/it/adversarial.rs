@@ -4,12 +4,12 @@
 use busbar::budget::Budget;
 use busbar::ledger::Violation;
 use busbar::machine::Machine;
-use busbar::metrics::{BSLD_THRESHOLD, Subject, Summary};
+use busbar::metrics::{BSLD_THRESHOLD, RunContext, Summary};
 use busbar::model::elastic::Kind;
 use busbar::model::pass::Application;
-use busbar::model::{Elastic, Feed, OperatingPoint};
+use busbar::model::{Elastic, NodeCaps, OperatingPoint};
 use busbar::policy::{Decision, DropReason, Easy, Policy, View};
-use busbar::report::summary_table;
+use busbar::report::summary_facts;
 use busbar::sim::{Outage, Outages, Run, Simulation, State};
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 use busbar::workload::Workload;
@@ -61,7 +61,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
     let (machine, workload) = (Machine::of_processors(256).unwrap(), demo());
     let budget = Budget::constant(LIMIT);
     let run = Simulation::new(&machine, &workload).budget(budget.clone()).run(policy);
-    let subject = Subject {
+    let subject = RunContext {
         policy: "adversary",
         machine: &machine,
         workload: &workload,
@@ -88,7 +88,7 @@ fn doing_nothing_leaves_everybody_waiting() {
     let (_, summary) = run(&mut rule(|_, _| {}));
     assert_eq!((summary.unfinished, summary.completed), (FITTING, 0));
     assert_eq!((summary.mean_wait_s, summary.mean_bsld), (None, None));
-    assert!(summary_table(&summary).contains("1962 never started"));
+    assert!(summary_facts(&summary).text().contains("1962 never started"));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn rejecting_all_drops_everybody() {
         );
     }));
     assert_eq!((summary.dropped, summary.violations), (FITTING, 0));
-    assert!(summary_table(&summary).contains("1962 dropped by the policy"));
+    assert!(summary_facts(&summary).text().contains("1962 dropped by the policy"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn starting_everything_twice_is_refused_once_each() {
     assert_eq!(summary.completed + summary.rejected, 2000);
     assert_eq!(summary.violations, summary.completed);
     assert!(matches!(run.first_violations[0].1, Violation::AlreadyRunning { .. }));
-    assert!(summary_table(&summary).contains("decisions refused"));
+    assert!(summary_facts(&summary).text().contains("decisions refused"));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn run_elastic(policy: &mut dyn Policy) -> Run {
     let machine = Machine { node_power: watts(116), ..Machine::of_processors(8).unwrap() };
     let jobs: Vec<_> = (0..4).map(|place| rigid(place, 2, 4600, 4600)).collect();
     let workload = workload(&jobs);
-    let feed = Feed::new(watts(56), vec![watts(32), watts(60)], watts(60)).unwrap();
+    let feed = NodeCaps::new(watts(56), vec![watts(32), watts(60)], watts(60)).unwrap();
     let kind = Kind { application: Application::JACOBI2D, parallelism: 2.0, variation: 0.0 };
     let model = Elastic::of_kinds(&machine, feed, &[kind; 4], workload.jobs());
     let limit = watts(8 * 116);

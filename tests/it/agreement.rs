@@ -3,7 +3,7 @@
 use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
-use busbar::policy::{Easy, PolicySpec, Setting};
+use busbar::policy::{BuildContext, Easy, PolicySpec};
 use busbar::sim::{Events, Excursions, Run, Simulation, State};
 use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
@@ -78,7 +78,7 @@ fn run(
         .budget(budget(plain))
         .events(events)
         .keep_power(true)
-        .run(policy.build(&Setting::default()).as_mut())
+        .run(policy.build(&BuildContext::default()).as_mut())
 }
 
 /// Nodes and watts in use stay within bounds at every instant, by the records alone.

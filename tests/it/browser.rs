@@ -12,7 +12,7 @@ use busbar::report::html::page;
 use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::workload::demo::demo;
-use busbar::workload::{Given, Source, Workload};
+use busbar::workload::{Source, SourceDefaults, Workload};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -29,7 +29,7 @@ fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> 
         let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
         let run = scenario.simulate(&mut |_| {}).run;
-        let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
+        let digest = Digest::of(&scenario.context(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };
     policies.iter().map(digest).collect()
@@ -179,7 +179,7 @@ fn a_report_fits_a_phone() {
 #[ignore = "it measures; run it alone, with --nocapture"]
 fn a_report_of_100_000_jobs_opens() {
     let source: Source = "lublin(jobs=100000, load=0.9)".parse().unwrap();
-    let given = Given { processors: Some(1024), ..Given::default() };
+    let given = SourceDefaults { processors: Some(1024), ..SourceDefaults::default() };
     let workload = source.load(&given).unwrap().workload;
     let runs = digests(&workload, 1024, &["easy", "pb-guided"], "80%");
     for count in [1, 2] {

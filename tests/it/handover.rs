@@ -14,7 +14,7 @@ use busbar::machine::{Details, Machine};
 use busbar::model::elastic::Kind;
 use busbar::model::pass::Application;
 use busbar::model::{
-    Beliefs, Beta, Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Profiled, Rigid, Varied,
+    Beliefs, Beta, Dvfs, Elastic, Knowledge, Model, NodeCaps, Oversized, Profiled, Rigid, Varied,
 };
 use busbar::policy::PolicySpec;
 use busbar::policy::parm::Flexibility;
@@ -147,7 +147,7 @@ fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model>
                 variation: 0.5,
             };
             let kinds: Vec<Kind> = jobs.iter().map(kind).collect();
-            let feed = Feed::of(machine, spec.levels);
+            let feed = NodeCaps::of(machine, spec.levels);
             let model = Elastic::of_kinds(machine, feed, &kinds, jobs);
             match spec.flexibility {
                 Flexibility::None => Box::new(model.as_asked()),

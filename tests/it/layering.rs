@@ -15,12 +15,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("mixing", &[]),
     ("parallel", &[]),
     ("text", &[]),
-    ("variation", &["units", "text", "spelling", "rows"]),
+    ("variation", &["units", "spelling", "rows"]),
     ("solve", &["units", "model", "variation"]),
-    ("utility", &["units", "text", "rows"]),
-    ("heterogeneity", &["units", "text", "rows", "utility"]),
+    ("utility", &["units", "rows"]),
+    ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
-    ("machine", &["units", "mixing", "text", "variation"]),
+    ("machine", &["units", "mixing", "text", "rows", "variation"]),
     ("budget", &["units", "rows", "machine"]),
     ("freedom", &["spelling"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
@@ -123,7 +123,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "stage",
+        "prepared",
         &[
             "units",
             "heterogeneity",
@@ -142,7 +142,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiment",
         &[
             "units", "text", "freedom", "machine", "budget", "profile", "world", "policy",
-            "metrics", "workload", "report", "sim", "scenario", "stage", "parallel",
+            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel",
         ],
     ),
     (
@@ -167,7 +167,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "report",
             "scenario",
-            "stage",
+            "prepared",
             "experiment",
             "reproduce",
             "solve",

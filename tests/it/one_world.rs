@@ -1,4 +1,4 @@
-//! Policies on the same ground: the same jobs, nodes and watts for all of them, and beliefs that may be
+//! Policies in the same world: the same jobs, nodes and watts for all of them, and beliefs that may be
 //! wrong.
 
 use std::collections::BTreeMap;
@@ -8,16 +8,16 @@ use busbar::freedom::{Freedom, Freedoms};
 use busbar::job::Job;
 use busbar::machine::{Details, Machine};
 use busbar::model::Model;
-use busbar::policy::{Believe, Decision, Easy, Policy, PolicySpec, Setting, Unfit, View};
+use busbar::policy::{Believe, BuildContext, Decision, Easy, Policy, PolicySpec, Unfit, View};
+use busbar::prepared::{Rules, SharedWorld};
 use busbar::profile::cab::{self, Preset};
 use busbar::profile::{Configuration, Profile};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
-use busbar::stage::{Ground, Rules};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::demo::demo;
 use busbar::workload::rmap::{Kind, Trace, UsualTimes};
-use busbar::workload::{Given, Source, Workload};
+use busbar::workload::{Source, SourceDefaults, Workload};
 use busbar::world::{Repertoire, Shape};
 
 const NODES: u32 = 256;
@@ -38,13 +38,13 @@ impl Demo {
         Demo { workload, machine, repertoire: Repertoire::BuiltIn }
     }
 
-    fn ground(&self, allow: Freedoms, believe: Believe) -> Ground {
+    fn shared(&self, allow: Freedoms, believe: Believe) -> SharedWorld {
         let rules = Rules { allow, believe, ..Rules::default() };
-        Ground::new(&self.machine, &self.workload, &self.repertoire, &rules, 1).unwrap()
+        SharedWorld::new(&self.machine, &self.workload, &self.repertoire, &rules, 1).unwrap()
     }
 
-    fn belief(&self, ground: &Ground, policy: &PolicySpec) -> Result<Box<dyn Model>, Unfit> {
-        ground.belief(policy, &self.machine, self.workload.jobs())
+    fn belief(&self, shared: &SharedWorld, policy: &PolicySpec) -> Result<Box<dyn Model>, Unfit> {
+        shared.belief(policy, &self.machine, self.workload.jobs())
     }
 
     fn limit(&self, percent: u32) -> Watts {
@@ -52,11 +52,11 @@ impl Demo {
     }
 
     fn run(&self, policy: &PolicySpec, believe: Believe, limit: Watts) -> Run {
-        let ground = self.ground(Rules::default().allow, believe);
-        let belief = self.belief(&ground, policy).unwrap();
+        let shared = self.shared(Rules::default().allow, believe);
+        let belief = self.belief(&shared, policy).unwrap();
         let scenario = Scenario {
             budget: Budget::constant(limit),
-            world: Some(ground.world()),
+            world: Some(shared.world()),
             keep_power: true,
             ..Scenario::new(&self.machine, &self.workload, *policy, belief.as_ref())
         };
@@ -100,7 +100,7 @@ fn peak(run: &Run, base: Watts) -> Watts {
 fn log(name: &str, jobs: std::ops::Range<usize>) -> Option<Workload> {
     let path = std::path::Path::new(&std::env::var_os("BUSBAR_TRACES")?).join(name);
     let source: Source = path.to_str()?.parse().ok()?;
-    let mut workload = source.load(&Given::default()).unwrap().workload;
+    let mut workload = source.load(&SourceDefaults::default()).unwrap().workload;
     workload.slice(jobs);
     workload.raise_estimates();
     Some(workload)
@@ -201,11 +201,11 @@ fn policies() -> Vec<PolicySpec> {
 /// With exact beliefs nobody draws more than was set aside, whatever nodes it got, and nobody is killed.
 #[test]
 fn who_knows_the_world_stays_within_the_limit() {
-    let ground = Demo::new(400);
+    let demo = Demo::new(400);
     for percent in [60, 80] {
-        let limit = ground.limit(percent);
+        let limit = demo.limit(percent);
         for policy in policies() {
-            let run = ground.run(&policy, Believe::Exact, limit);
+            let run = demo.run(&policy, Believe::Exact, limit);
             assert_eq!(run.excursions.time, Span::ZERO, "{policy} under {percent} %");
             assert!(run.power.iter().all(|sample| sample.power <= sample.limit), "{policy}");
             let killed = run.records.iter().filter(|record| record.state == State::Killed).count();
@@ -213,7 +213,7 @@ fn who_knows_the_world_stays_within_the_limit() {
             let is_completed = |record: &&Record| record.state == State::Completed;
             let completed = run.records.iter().filter(is_completed).count();
             assert!(completed >= 380, "{policy}: {completed}");
-            assert!(peak(&run, ground.machine.floor()) <= limit, "{policy}");
+            assert!(peak(&run, demo.machine.floor()) <= limit, "{policy}");
         }
     }
 }
@@ -223,15 +223,15 @@ fn who_knows_the_world_stays_within_the_limit() {
 /// too short, jobs are killed.
 #[test]
 fn published_beliefs_run_in_the_same_world() {
-    let ground = Demo::new(400);
-    let limit = ground.limit(60);
+    let demo = Demo::new(400);
+    let limit = demo.limit(60);
     for policy in policies() {
-        let run = ground.run(&policy, Believe::Published, limit);
+        let run = demo.run(&policy, Believe::Published, limit);
         let sets_draws_aside = policy.name().starts_with("rmap-") || policy.name() == "utility";
         let exceeds = run.power.iter().any(|sample| sample.power > sample.limit);
         assert_eq!(run.excursions.time > Span::ZERO, exceeds, "{policy}: what is drawn is counted");
         assert!(!exceeds || sets_draws_aside, "{policy}");
-        assert_eq!(peak(&run, ground.machine.floor()) > limit, exceeds, "{policy}");
+        assert_eq!(peak(&run, demo.machine.floor()) > limit, exceeds, "{policy}");
         let ended =
             |state: State| run.records.iter().filter(|record| record.state == state).count();
         let (killed, completed) = (ended(State::Killed), ended(State::Completed));
@@ -245,12 +245,12 @@ fn published_beliefs_run_in_the_same_world() {
 /// A rigid job takes the time in the log, on whichever nodes; it draws less than it is rated at.
 #[test]
 fn as_asked_times_are_those_of_the_log() {
-    let ground = Demo::new(200);
-    let run = ground.run(&"easy".parse().unwrap(), Believe::Published, Watts::UNLIMITED);
+    let demo = Demo::new(200);
+    let run = demo.run(&"easy".parse().unwrap(), Believe::Published, Watts::UNLIMITED);
     for (place, record) in run.records.iter().enumerate() {
         let id = JobId(place as u32);
-        assert_eq!(record.end.since(record.start), ground.workload.run_time(id));
-        let rated = ground.machine.added_power() * record.nodes;
+        assert_eq!(record.end.since(record.start), demo.workload.run_time(id));
+        let rated = demo.machine.added_power() * record.nodes;
         assert!(record.power < rated, "{} of {rated}", record.power);
     }
 }
@@ -260,10 +260,10 @@ fn as_asked_times_are_those_of_the_log() {
 #[test]
 fn freedoms_that_are_not_allowed_are_not_taken() {
     let demo = Demo::new(150);
-    let ground = demo.ground(Freedoms::NONE, Believe::Exact);
+    let shared = demo.shared(Freedoms::NONE, Believe::Exact);
     let mut unfit = Vec::new();
     for policy in policies() {
-        let belief = match demo.belief(&ground, &policy) {
+        let belief = match demo.belief(&shared, &policy) {
             Ok(belief) => belief,
             Err(why) => {
                 unfit.push(why.to_string());
@@ -273,8 +273,8 @@ fn freedoms_that_are_not_allowed_are_not_taken() {
         let run = Simulation::new(&demo.machine, &demo.workload)
             .budget(Budget::constant(demo.limit(80)))
             .model(belief.as_ref())
-            .world(ground.world())
-            .run(policy.build(&Setting::default()).as_mut());
+            .world(shared.world())
+            .run(policy.build(&BuildContext::default()).as_mut());
         for (record, job) in run.records.iter().zip(demo.workload.jobs()) {
             let as_asked = (record.nodes, record.cap) == (job.nodes, demo.machine.added_power());
             assert!(!record.state.has_run() || as_asked, "{policy}: {record:?}");
@@ -335,18 +335,18 @@ fn each_freedom_is_taken_by_itself() {
     ];
     for set in sets {
         let allow = Freedoms::of(set);
-        let ground = demo.ground(allow, Believe::Exact);
+        let shared = demo.shared(allow, Believe::Exact);
         let mut have_run = 0;
         for policy in policies() {
-            let Ok(belief) = demo.belief(&ground, &policy) else { continue };
+            let Ok(belief) = demo.belief(&shared, &policy) else { continue };
             have_run += 1;
             let run = Simulation::new(&demo.machine, &demo.workload)
                 .budget(Budget::constant(demo.limit(60)))
                 .model(belief.as_ref())
-                .world(ground.world())
-                .run(policy.build(&Setting::default()).as_mut());
+                .world(shared.world())
+                .run(policy.build(&BuildContext::default()).as_mut());
             assert_eq!(run.violations, 0, "{policy} with {allow}: {:?}", run.first_violations);
-            let assigned = ground.world().assigned();
+            let assigned = shared.world().assigned();
             let jobs = (0..).map(JobId).zip(demo.workload.jobs());
             for ((id, job), record) in jobs.zip(&run.records) {
                 let is_rigid = assigned.shape(id) == Shape::Rigid;

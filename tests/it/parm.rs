@@ -8,7 +8,7 @@ use busbar::budget::Budget;
 use busbar::job::Job;
 use busbar::machine::Machine;
 use busbar::model::pass::Application;
-use busbar::model::{Elastic, Feed};
+use busbar::model::{Elastic, NodeCaps};
 use busbar::policy::ParmSpec;
 use busbar::policy::parm::{Flexibility, Window};
 use busbar::sim::{Events, Outage, Outages, Run, Simulation, State};
@@ -97,7 +97,7 @@ impl Story {
     fn check(&self) -> Run {
         let (machine, workload) = (self.machine(), self.workload());
         let budget = self.budget(&machine);
-        let feed = Feed::of(&machine, 2);
+        let feed = NodeCaps::of(&machine, 2);
         let model = Elastic::new(&machine, feed, &Application::ALL, workload.jobs(), self.seed);
         let model = if self.flexibility == Flexibility::None { model.as_asked() } else { model };
         let spec =

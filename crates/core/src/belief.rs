@@ -23,7 +23,9 @@ use crate::freedom::{Freedom, Freedoms};
 use crate::job::{Job, NodeRange, Tolerance};
 use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way, Ways};
+use crate::model::{
+    Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints,
+};
 use crate::units::{JobId, Share, Span, Watts};
 use crate::world::law::Table;
 use crate::world::{Ask, Assignment, Law, Node, Pace, Shape};
@@ -82,7 +84,7 @@ pub struct Choices {
     pub tables: Arc<[Arc<Table>]>,
 }
 
-/// No sheet.
+/// A job without a sheet.
 const UNKNOWN: u32 = u32::MAX;
 
 /// What jobs have in common that have the same sheet: application, nodes asked for, those they can
@@ -216,7 +218,7 @@ impl Belief {
         }
     }
 
-    fn way(&self, job: &Job, sheet: &Sheet, place: usize) -> Way {
+    fn way(&self, job: &Job, sheet: &Sheet, place: usize) -> TimedPoint {
         let entry = &sheet.entries()[place];
         let believed = entry.pace.of(job.requested);
         let limit = match entry.is_as_asked {
@@ -230,7 +232,7 @@ impl Belief {
             time: limit.max(OperatingPoint::SHORTEST),
             power: entry.power(),
         };
-        Way { point, believed }
+        TimedPoint { point, believed }
     }
 
     fn point(&self, job: &Job, sheet: &Sheet, place: usize) -> OperatingPoint {
@@ -265,7 +267,7 @@ impl Model for Belief {
         Menu::new(self.point(job, sheet, sheet.nominal()), others)
     }
 
-    fn ways(&self, id: JobId, job: &Job) -> Ways {
+    fn ways(&self, id: JobId, job: &Job) -> TimedPoints {
         let sheet = self.sheet(id);
         let others = (0..sheet.entries().len()).filter(|place| *place != sheet.nominal());
         let places = std::iter::once(sheet.nominal()).chain(others);
@@ -295,7 +297,7 @@ impl Model for Belief {
                 && self.menu(id, job).iter().any(is_fed)
     }
 
-    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<TimedPoint> {
         let sheet = self.sheet(id);
         sheet.fastest(nodes, power).map(|place| self.way(job, sheet, place))
     }
@@ -304,7 +306,7 @@ impl Model for Belief {
         &self,
         id: JobId,
         job: &Job,
-        accepts: &dyn Fn(&Way) -> bool,
+        accepts: &dyn Fn(&TimedPoint) -> bool,
     ) -> Option<OperatingPoint> {
         let sheet = self.sheet(id);
         let ways = (0..sheet.entries().len()).map(|place| self.way(job, sheet, place));
@@ -312,12 +314,12 @@ impl Model for Belief {
         accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 
-    fn thriftiest(&self, id: JobId, job: &Job) -> Way {
+    fn thriftiest(&self, id: JobId, job: &Job) -> TimedPoint {
         let sheet = self.sheet(id);
         self.way(job, sheet, sheet.thriftiest())
     }
 
-    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
+    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<TimedPoint> {
         let sheet = self.sheet(id);
         sheet.unthrottled(power).map(|place| self.way(job, sheet, place))
     }
@@ -326,7 +328,13 @@ impl Model for Belief {
         self.sheet_of.get(id.index()).copied().unwrap_or(UNKNOWN)
     }
 
-    fn longest_request(&self, id: JobId, _job: &Job, way: &Way, limit: Span) -> Option<Span> {
+    fn longest_request(
+        &self,
+        id: JobId,
+        _job: &Job,
+        way: &TimedPoint,
+        limit: Span,
+    ) -> Option<Span> {
         let sheet = self.sheet(id);
         let entry = &sheet.entries()[sheet.find(&way.point)?];
         if limit < OperatingPoint::SHORTEST {
@@ -345,7 +353,7 @@ impl Model for Belief {
         &self,
         id: JobId,
         _job: &Job,
-        way: &Way,
+        way: &TimedPoint,
         tolerance: Tolerance,
     ) -> Option<Span> {
         let sheet = self.sheet(id);

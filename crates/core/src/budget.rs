@@ -1,6 +1,7 @@
 //! The power budget: one limit, or limits that change at known times.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
@@ -36,6 +37,12 @@ impl PartialEq for Budget {
 }
 
 impl Eq for Budget {}
+
+impl Hash for Budget {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.steps.hash(state);
+    }
+}
 
 /// The limits alone: what is derived from them says nothing more.
 impl fmt::Debug for Budget {
@@ -172,11 +179,11 @@ impl Budget {
 }
 
 /// A budget as it is written on the command line: `6500W`, `4.2MW`, `80%` of the machine's
-/// maximum, or the path of a CSV file of `time,budget` rows.
+/// maximum, `none`, or the path of a CSV file of `time,budget` rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BudgetSpec {
-    /// One limit.
-    Limit(Limit),
+    /// The same at all times.
+    Constant(Allowance),
     /// Limits that change, in a file.
     File(PathBuf),
 }
@@ -184,7 +191,7 @@ pub enum BudgetSpec {
 /// One limit as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// In watts.
+    /// A limit in watts.
     Power(Watts),
     /// As a share of the machine's maximum power.
     Share(Share),
@@ -235,7 +242,7 @@ pub enum BudgetError {
     /// The file has no rows.
     #[error("{} has no time,budget rows; give at least one", path.display())]
     NoRows {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
 }
@@ -290,7 +297,8 @@ impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowance::Unlimited => f.write_str("none"),
-            Allowance::Limited(limit) => BudgetSpec::Limit(*limit).fmt(f),
+            Allowance::Limited(Limit::Power(power)) => power.fmt(f),
+            Allowance::Limited(Limit::Share(share)) => share.fmt(f),
         }
     }
 }
@@ -309,8 +317,8 @@ impl FromStr for BudgetSpec {
     type Err = BudgetError;
 
     fn from_str(text: &str) -> Result<Self, BudgetError> {
-        match text.parse::<Limit>() {
-            Ok(limit) => Ok(BudgetSpec::Limit(limit)),
+        match text.parse() {
+            Ok(allowance) => Ok(BudgetSpec::Constant(allowance)),
             Err(_) if text.ends_with(".csv") || is_readable(text) => {
                 Ok(BudgetSpec::File(text.into()))
             }
@@ -323,8 +331,7 @@ impl FromStr for BudgetSpec {
 impl fmt::Display for BudgetSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BudgetSpec::Limit(Limit::Power(power)) => power.fmt(f),
-            BudgetSpec::Limit(Limit::Share(share)) => share.fmt(f),
+            BudgetSpec::Constant(allowance) => allowance.fmt(f),
             BudgetSpec::File(path) => path.display().fmt(f),
         }
     }
@@ -334,7 +341,8 @@ impl BudgetSpec {
     /// What the text means on this machine.
     pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
         match self {
-            BudgetSpec::Limit(limit) => Ok(Budget::constant(limit.on(machine)?)),
+            BudgetSpec::Constant(Allowance::Unlimited) => Ok(Budget::unlimited()),
+            BudgetSpec::Constant(allowance) => Ok(Budget::constant(allowance.on(machine)?)),
             BudgetSpec::File(path) => parse_csv(&LIMITS.read(path)?, path, machine),
         }
     }
@@ -355,7 +363,7 @@ fn parse_csv(text: &str, path: &Path, machine: &Machine) -> Result<Budget, Budge
     for cells in LIMITS.rows(text, path) {
         let cells = cells?;
         let [time, limit] = cells.all();
-        let wrong = |field, why: String| BudgetError::Table(cells.wrong(field, why));
+        let wrong = |field, why: String| BudgetError::Table(cells.unreadable(field, why));
         let millis = parse_decimal(time, 1000)
             .map_err(|error| wrong("time", format!("{error}; write seconds, such as 3600")))?;
         let instant = Instant::from_millis(millis);

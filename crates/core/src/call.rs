@@ -28,7 +28,7 @@ pub enum CallError {
     /// There is no such parameter.
     #[error("'{name}' has no parameter '{key}'{hint} it takes {valid}")]
     UnknownParameter {
-        /// Whose parameter.
+        /// The name before the parentheses.
         name: String,
         /// What was written.
         key: String,
@@ -40,17 +40,17 @@ pub enum CallError {
     /// A parameter is given twice.
     #[error("'{name}' is given '{key}' twice; keep one")]
     Repeated {
-        /// Whose parameter.
+        /// The name before the parentheses.
         name: String,
-        /// Which.
+        /// The parameter.
         key: String,
     },
     /// A value cannot be used.
     #[error("'{name}', parameter '{key}': {why}")]
     Value {
-        /// Whose parameter.
+        /// The name before the parentheses.
         name: String,
-        /// Which.
+        /// The parameter.
         key: String,
         /// What is wrong with its value.
         why: String,

@@ -37,9 +37,9 @@ pub struct Dispatch {
 pub enum Applied {
     /// A job started; it passed others if it was not at the head of the queue.
     Started {
-        /// Which.
+        /// The job.
         job: JobId,
-        /// How.
+        /// The operating point from now on.
         point: OperatingPoint,
         /// On which nodes, if they were named.
         caps: Option<Caps>,
@@ -48,9 +48,9 @@ pub enum Applied {
     },
     /// A job goes on at another point.
     Changed {
-        /// Which.
+        /// The job.
         job: JobId,
-        /// How.
+        /// The operating point from now on.
         point: OperatingPoint,
         /// Under which caps, if its nodes were named.
         caps: Option<Caps>,
@@ -59,14 +59,14 @@ pub enum Applied {
     },
     /// A job that waits was promised energy.
     Promised {
-        /// Which.
+        /// The job.
         job: JobId,
     },
     /// A job left the queue for good.
     Dropped {
-        /// Which.
+        /// The job.
         job: JobId,
-        /// Why.
+        /// Why the job is dropped.
         reason: DropReason,
     },
     /// The policy wants to be asked again.

@@ -41,7 +41,7 @@ impl Freedom {
         Freedom::Switches,
     ];
 
-    /// Its name.
+    /// The name by which it is written.
     pub const fn name(self) -> &'static str {
         match self {
             Freedom::Caps => "caps",
@@ -73,14 +73,14 @@ impl Freedoms {
     /// Jobs start as they were asked for, and nothing else.
     pub const NONE: Freedoms = Freedoms(0);
 
-    /// Everything.
+    /// All freedoms.
     pub const ALL: Freedoms = Freedoms(0x7f);
 
     /// What is allowed where nobody says: everything but giving jobs up and switching nodes off.
     pub const USUAL: Freedoms =
         Freedoms(Freedoms::ALL.0 & !Freedoms::of(&[Freedom::Drops, Freedom::Switches]).0);
 
-    /// These.
+    /// The set of these freedoms.
     pub const fn of(freedoms: &[Freedom]) -> Self {
         let (mut set, mut place) = (0, 0);
         while place < freedoms.len() {

@@ -14,8 +14,6 @@ use crate::utility::Utilities;
 mod csv;
 pub mod essc;
 
-pub use csv::{MACHINE_COLUMNS, TABLE_COLUMNS, TablesError};
-
 /// A site: what its machines can do, and what tasks are worth to it. Copies are cheap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {

@@ -127,7 +127,7 @@ pub struct Weight(NonZeroU32);
 impl Weight {
     const THOUSAND: NonZeroU32 = NonZeroU32::new(1000).unwrap();
 
-    /// In thousandths.
+    /// The value in thousandths.
     #[inline]
     pub fn thousandths(self) -> u32 {
         self.0.get()
@@ -164,7 +164,7 @@ impl FromStr for Weight {
 pub enum Tolerance {
     /// By at most this share.
     Slowdown(Share),
-    /// However long.
+    /// The job may take however long it takes.
     Unbounded,
 }
 

@@ -11,18 +11,18 @@
 //! use busbar_core::budget::BudgetSpec;
 //! use busbar_core::machine::Machine;
 //! use busbar_core::policy::PolicySpec;
-//! use busbar_core::stage::{Ground, Rules, Stage};
+//! use busbar_core::prepared::{SharedWorld, Rules, PreparedWorkload};
 //! use busbar_core::workload::demo::demo;
 //! use busbar_core::world::Repertoire;
 //!
 //! let applications = Repertoire::BuiltIn;
 //! let machine = applications.filled_in(&Machine::of_processors(256)?)?;
 //! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
-//! let stage = Stage::new(machine, demo(), true);
-//! let ground = Ground::new(&stage.machine, &stage.workload, &applications, &Rules::default(), 1)?;
+//! let prepared = PreparedWorkload::new(machine, demo(), true);
+//! let shared = SharedWorld::new(&prepared.machine, &prepared.workload, &applications, &Rules::default(), 1)?;
 //! let policy: PolicySpec = "easy".parse()?;
-//! let belief = ground.belief(&policy, &stage.machine, stage.workload.jobs())?;
-//! let summary = stage.on_ground(policy, budget, &ground, belief.as_ref()).run().summary;
+//! let belief = shared.belief(&policy, &prepared.machine, prepared.workload.jobs())?;
+//! let summary = prepared.in_shared_world(policy, budget, &shared, belief.as_ref()).run().summary;
 //!
 //! assert_eq!(summary.completed + summary.rejected, 2000);
 //! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);
@@ -50,7 +50,7 @@
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |
-//! | [`stage`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
+//! | [`prepared`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
 //! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 
 pub mod availability;
@@ -72,6 +72,7 @@ pub mod model;
 #[doc(hidden)]
 pub mod parallel;
 pub mod policy;
+pub mod prepared;
 pub mod profile;
 pub mod queue;
 #[doc(hidden)]
@@ -81,7 +82,6 @@ pub mod sim;
 pub mod solve;
 #[doc(hidden)]
 pub mod spelling;
-pub mod stage;
 #[doc(hidden)]
 pub mod text;
 pub mod units;

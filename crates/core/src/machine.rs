@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::rows::TableError;
 use crate::units::{Share, Watts};
 use crate::variation::catalyst::{self, Catalyst};
-use crate::variation::csv::{Table, TableError};
+use crate::variation::csv::Table;
 use crate::variation::{Curve, Processors};
 
 mod file;
@@ -19,7 +20,7 @@ pub use node::{Details, Node};
 pub use parts::{CLASSES, Parts};
 
 /// A homogeneous machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Machine {
     /// What it is called in reports.
     pub name: String,
@@ -67,7 +68,7 @@ pub enum MachineError {
     /// Some figure is beyond what can be counted.
     #[error("{what} of the machine is too large: {value}; at most {most}")]
     TooLarge {
-        /// Which figure.
+        /// The figure, by its name.
         what: &'static str,
         /// What it is.
         value: String,
@@ -82,7 +83,7 @@ pub enum MachineError {
         "'power.{what}' is {part}, but a busy node draws {whole} ('power.node') in all; it has to be less"
     )]
     TooMuch {
-        /// Which part.
+        /// The part of a node, by its name in the file.
         what: &'static str,
         /// What it is.
         part: Watts,
@@ -140,15 +141,15 @@ pub enum MachineError {
     /// The file cannot be read.
     #[error("cannot read the machine file {}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: std::io::Error,
     },
     /// The file is not what it should be.
     #[error("{}: {why}", path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Where and why.
         why: String,

@@ -9,11 +9,15 @@ use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::DropReason;
 use crate::sim::{Record, Run, State};
-use crate::units::{Instant, JobId, Joules, Span, Watts};
+use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
 
+mod jobs;
+mod speed;
 mod tasks;
+
+use jobs::JobsThatRan;
 
 pub use tasks::{Portion, TaskFigures, counts};
 
@@ -156,7 +160,7 @@ pub struct Summary {
 
 /// What a summary is about, beside the run itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct RunContext<'a> {
     /// The policy's name.
     pub policy: &'a str,
     /// The machine.
@@ -174,66 +178,31 @@ pub struct Subject<'a> {
     pub has_reference: bool,
     /// What the policy makes use of, where all policies share a world.
     pub freedoms: Option<Freedoms>,
-    /// That world.
+    /// The world, where the run was in the common one.
     pub world: Option<&'a World>,
 }
 
 impl Summary {
     /// The figures of a run.
-    pub fn of(subject: &Subject<'_>, run: &Run) -> Self {
-        let Subject { machine, workload, bsld_threshold, .. } = *subject;
+    pub fn of(context: &RunContext<'_>, run: &Run) -> Self {
+        let RunContext { machine, workload, budget, bsld_threshold, .. } = *context;
         let count = |wanted: fn(&State) -> bool| {
             run.records.iter().filter(|record| wanted(&record.state)).count() as u64
         };
-        let mut waits = Vec::new();
-        let (mut turnaround, mut node_time) = (0u128, 0u128);
-        let mut killed_by_belief = 0;
-        let (mut bsld_sum, mut bsld_max, mut bsld_nominal) = (0.0f64, 0.0f64, 0.0f64);
-        let mut speed = Speed::on(machine);
-        let ran = workload.jobs().iter().zip(workload.run_times()).zip(&run.records);
-        for (id, ((job, &run_time), record)) in (0..).map(JobId).zip(ran) {
-            if !record.state.has_run() {
-                continue;
-            }
-            let would_have_ended = subject.has_reference && run_time <= job.requested;
-            killed_by_belief += u64::from(would_have_ended && record.state == State::Killed);
-            let bsld = bounded_slowdown(job, record, bsld_threshold);
-            bsld_sum += bsld;
-            bsld_max = bsld_max.max(bsld);
-            let run_time = run_time.min(job.requested);
-            bsld_nominal += bounded_slowdown_against(run_time, job, record, bsld_threshold);
-            waits.push(wait(job, record).millis());
-            turnaround += u128::from(record.end.since(job.submit).millis());
-            node_time += run.total(id).node_millis;
-            if subject.has_gears {
-                speed.note(job, run_time, record, subject.budget);
-            }
-        }
-        let some = |figure: f64| (!waits.is_empty()).then_some(figure);
-        let mean = |sum: u128| some(sum as f64 / waits.len() as f64 / 1000.0);
-        let mean_wait_s = mean(waits.iter().map(|wait| u128::from(*wait)).sum());
-        let max_wait_s = some(waits.iter().max().map_or(0.0, |wait| *wait as f64 / 1000.0));
-        let mean_turnaround_s = mean(turnaround);
-        let mean_bsld = some(bsld_sum / waits.len() as f64);
-        let has_reference = subject.has_reference;
-        let mean_bsld_nominal = some(bsld_nominal / waits.len() as f64).filter(|_| has_reference);
-        let max_bsld = some(bsld_max);
-        let median_wait_s = median(&mut waits).map(|millis| millis / 1000.0);
-
+        let mut ran = JobsThatRan::of(context, run);
         let makespan = run.end.since(run.begin);
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-        let budget_energy =
-            subject.budget.is_limited().then(|| energy_allowed(subject.budget, run.begin, run.end));
+        let budget_energy = budget.is_limited().then(|| energy_allowed(budget, run.begin, run.end));
         Summary {
-            policy: subject.policy.to_owned(),
-            freedoms: subject.freedoms.map(|freedoms| freedoms.to_string()),
+            policy: context.policy.to_owned(),
+            freedoms: context.freedoms.map(|freedoms| freedoms.to_string()),
             workload: workload.name().to_owned(),
             machine: machine.name.clone(),
             nodes: machine.nodes,
             jobs: run.records.len() as u64,
             completed: count(|state| *state == State::Completed),
             killed: count(|state| *state == State::Killed),
-            killed_by_belief,
+            killed_by_belief: ran.killed_by_belief,
             rejected: count(|state| matches!(state, State::Rejected(_))),
             rejected_nodes: count(|state| *state == State::Rejected(Rejection::TooManyNodes)),
             rejected_power: count(|state| *state == State::Rejected(Rejection::TooMuchPower)),
@@ -245,23 +214,21 @@ impl Summary {
             restarts: run.records.iter().map(|record| u64::from(record.restarts)).sum(),
             backfilled: run.records.iter().filter(|record| record.backfilled).count() as u64,
             makespan_s: makespan.secs_f64(),
-            mean_wait_s,
-            median_wait_s,
-            max_wait_s,
-            mean_turnaround_s,
-            mean_bsld,
-            max_bsld,
-            mean_bsld_nominal,
+            mean_wait_s: ran.mean_wait(),
+            median_wait_s: ran.median_wait(),
+            max_wait_s: ran.longest_wait(),
+            mean_turnaround_s: ran.mean_turnaround(),
+            mean_bsld: ran.mean_bsld(),
+            max_bsld: ran.worst_bsld(),
+            mean_bsld_nominal: ran.mean_bsld_nominal().filter(|_| context.has_reference),
             bsld_threshold_s: bsld_threshold.secs_f64(),
             utilisation: ratio(
-                node_time as f64,
+                ran.node_time as f64,
                 f64::from(machine.nodes) * makespan.millis() as f64,
             ),
-            budget_w: budget_energy.and_then(|energy| {
-                match subject.budget.changes_after(run.begin) {
-                    [] => Some(subject.budget.at(run.begin).as_f64()),
-                    _ => ratio(energy.as_f64(), makespan.secs_f64()),
-                }
+            budget_w: budget_energy.and_then(|energy| match budget.changes_after(run.begin) {
+                [] => Some(budget.at(run.begin).as_f64()),
+                _ => ratio(energy.as_f64(), makespan.secs_f64()),
             }),
             budget_used: budget_energy
                 .and_then(|energy| ratio(run.energy.as_f64(), energy.as_f64())),
@@ -276,70 +243,13 @@ impl Summary {
             decisions: run.decisions,
             turns: run.turns,
             power_is_assumed: machine.power_is_assumed,
-            mean_frequency_ghz: speed.mean_frequency(),
-            energy_vs_nominal: ratio(speed.energy.as_f64(), speed.nominal_energy.as_f64()),
-            oversized: speed.oversized,
+            mean_frequency_ghz: ran.speed.mean_frequency(),
+            energy_vs_nominal: ran.speed.energy_vs_nominal(),
+            oversized: ran.speed.oversized,
             gears_are_assumed: machine.gearbox.is_assumed(),
             tasks: None,
         }
     }
-}
-
-/// How fast jobs ran, and what that saved.
-struct Speed<'a> {
-    machine: &'a Machine,
-    /// Each gear with the node time spent in it.
-    gears: Vec<(f64, Watts, u128)>,
-    energy: Joules,
-    nominal_energy: Joules,
-    oversized: u64,
-}
-
-impl<'a> Speed<'a> {
-    fn on(machine: &'a Machine) -> Self {
-        let gears = machine.gearbox.node_powers(machine.added_power());
-        Speed {
-            machine,
-            gears: gears.into_iter().map(|(gear, power)| (gear.ghz, power, 0)).collect(),
-            energy: Joules::ZERO,
-            nominal_energy: Joules::ZERO,
-            oversized: 0,
-        }
-    }
-
-    #[inline]
-    fn note(&mut self, job: &Job, nominal_run_time: Span, record: &Record, budget: &Budget) {
-        let run_time = record.end.since(record.start);
-        let node_time = u128::from(record.nodes) * u128::from(run_time.millis());
-        if let Some(gear) = self.gears.iter_mut().find(|gear| gear.1 == record.cap) {
-            gear.2 += node_time;
-        }
-        let nominal_power = self.machine.added_power() * job.nodes;
-        self.energy += record.power.over(run_time);
-        self.nominal_energy += nominal_power.over(nominal_run_time);
-        if record.cap < self.machine.added_power() {
-            let most = budget.largest_for(record.start, job.requested);
-            self.oversized += u64::from(nominal_power + self.machine.floor() > most);
-        }
-    }
-
-    fn mean_frequency(&self) -> Option<f64> {
-        let whole: u128 = self.gears.iter().map(|gear| gear.2).sum();
-        let sum: f64 = self.gears.iter().map(|(ghz, _, time)| ghz * *time as f64).sum();
-        (whole > 0).then(|| sum / whole as f64)
-    }
-}
-
-/// The middle value; the mean of the two middle ones if they are even in number.
-fn median(values: &mut [u64]) -> Option<f64> {
-    let half = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    let even = values.len().is_multiple_of(2);
-    let (below, &mut upper, _) = values.select_nth_unstable(half);
-    let lower = if even { below.iter().max().copied().unwrap_or(upper) } else { upper };
-    Some((lower as f64 + upper as f64) / 2.0)
 }
 
 /// The energy a budget allows between two instants.
@@ -373,7 +283,7 @@ mod tests {
         let workload = Workload::new("hand", [job(100, 2, 1000), job(200, 1, 100), job(200, 3, 1)]);
         let budget = Budget::constant(Watts::from_watts(250));
         let run = Simulation::new(&machine, &workload).budget(budget.clone()).run(&mut Fcfs);
-        let subject = Subject {
+        let subject = RunContext {
             policy: "fcfs",
             machine: &machine,
             workload: &workload,
@@ -416,12 +326,5 @@ mod tests {
         };
         assert_eq!(allowed(0, 12), 5.0 * 10.0 + 4.0 * 20.0 + 3.0);
         assert_eq!(allowed(6, 8), 40.0);
-    }
-
-    #[test]
-    fn the_median_is_in_the_middle() {
-        assert_eq!(median(&mut []), None);
-        assert_eq!(median(&mut [9, 1, 5]), Some(5.0));
-        assert_eq!(median(&mut [9, 1, 5, 6]), Some(5.5));
     }
 }

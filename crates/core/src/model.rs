@@ -24,7 +24,7 @@ mod work;
 
 pub use caps::{Caps, NodeCap};
 pub use dvfs::{Beta, Dvfs, Knowledge, Oversized};
-pub use elastic::{Elastic, Feed};
+pub use elastic::{Elastic, NodeCaps};
 pub use heterogeneous::{Heterogeneous, task_type};
 pub use profiled::{Beliefs, Profiled, ProfiledError};
 pub use progress::Progress;
@@ -160,8 +160,8 @@ pub trait Model: Send + Sync {
     fn menu(&self, id: JobId, job: &Job) -> Menu;
 
     /// The same, with how long the job is believed to take at each point.
-    fn ways(&self, id: JobId, job: &Job) -> Ways {
-        self.menu(id, job).iter().map(|point| Way::at(*point)).collect()
+    fn ways(&self, id: JobId, job: &Job) -> TimedPoints {
+        self.menu(id, job).iter().map(|point| TimedPoint::at(*point)).collect()
     }
 
     /// What happens to a job, which runs for `run_time` at its nominal point, when it runs at
@@ -189,10 +189,10 @@ pub trait Model: Send + Sync {
 
     /// The fastest way to run a job on at most so many nodes within so much power. Of ways that
     /// are equally fast, the one that draws least.
-    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+    fn fastest(&self, id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<TimedPoint> {
         let menu = self.menu(id, job);
         let fits = menu.iter().filter(|point| point.nodes <= nodes && point.power <= power);
-        fits.min_by_key(|point| (point.time, point.power)).map(|point| Way::at(*point))
+        fits.min_by_key(|point| (point.time, point.power)).map(|point| TimedPoint::at(*point))
     }
 
     /// The point of the fastest way to run a job that is accepted. Of ways that are equally fast,
@@ -201,17 +201,17 @@ pub trait Model: Send + Sync {
         &self,
         id: JobId,
         job: &Job,
-        accepts: &dyn Fn(&Way) -> bool,
+        accepts: &dyn Fn(&TimedPoint) -> bool,
     ) -> Option<OperatingPoint> {
         let menu = self.menu(id, job);
-        let ways = menu.iter().map(|point| Way::at(*point)).filter(accepts);
+        let ways = menu.iter().map(|point| TimedPoint::at(*point)).filter(accepts);
         ways.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 
     /// The way to run a job that draws least.
-    fn thriftiest(&self, id: JobId, job: &Job) -> Way {
+    fn thriftiest(&self, id: JobId, job: &Job) -> TimedPoint {
         let menu = self.menu(id, job);
-        Way::at(
+        TimedPoint::at(
             menu.iter().copied().fold(menu[0], |least, point| {
                 if point.power < least.power { point } else { least }
             }),
@@ -219,8 +219,8 @@ pub trait Model: Send + Sync {
     }
 
     /// The job unthrottled on the nodes it asks for, or on as many as can be fed so.
-    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<Way> {
-        Some(self.nominal(id, job)).filter(|point| point.power <= power).map(Way::at)
+    fn unthrottled(&self, id: JobId, job: &Job, power: Watts) -> Option<TimedPoint> {
+        Some(self.nominal(id, job)).filter(|point| point.power <= power).map(TimedPoint::at)
     }
 
     /// A number that is the same for jobs that run alike, whatever time they ask for: their menus differ in
@@ -231,7 +231,13 @@ pub trait Model: Send + Sync {
 
     /// The longest time that a job like this one may ask for so that its limit, if it runs like this, is no
     /// longer than `limit`; nothing if there is no such time.
-    fn longest_request(&self, _id: JobId, _job: &Job, way: &Way, limit: Span) -> Option<Span> {
+    fn longest_request(
+        &self,
+        _id: JobId,
+        _job: &Job,
+        way: &TimedPoint,
+        limit: Span,
+    ) -> Option<Span> {
         // The limit is what is asked for, or what the job is believed to take.
         (way.point.time <= limit).then_some(limit)
     }
@@ -242,7 +248,7 @@ pub trait Model: Send + Sync {
         &self,
         _id: JobId,
         _job: &Job,
-        way: &Way,
+        way: &TimedPoint,
         tolerance: Tolerance,
     ) -> Option<Span> {
         Some(tolerance.least_request(way.believed))
@@ -296,7 +302,7 @@ pub trait Model: Send + Sync {
 
 /// A point, and how long the job is believed to take there; its limit may be longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct TimedPoint {
     /// What the job holds, and its limit.
     pub point: OperatingPoint,
     /// How long it is believed to take.
@@ -304,13 +310,13 @@ pub struct Way {
 }
 
 /// The ways a job may run, in the order of its [menu](Model::menu).
-pub type Ways = SmallVec<[Way; 8]>;
+pub type TimedPoints = SmallVec<[TimedPoint; 8]>;
 
-impl Way {
+impl TimedPoint {
     /// A point whose limit is all that is known of its time.
     #[inline]
     fn at(point: OperatingPoint) -> Self {
-        Way { point, believed: point.time }
+        TimedPoint { point, believed: point.time }
     }
 }
 

@@ -42,7 +42,7 @@ pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use rmap::{Rmap, RmapSpec};
-pub use spec::{PolicyError, PolicySpec, Setting, plain};
+pub use spec::{BuildContext, PolicyError, PolicySpec, plain};
 pub use uniform::{Uniform, UniformSpec};
 pub use utility::{Gangs, UtilityMapper, UtilitySpec};
 
@@ -81,21 +81,21 @@ pub trait Policy {
 pub enum Decision {
     /// Start a waiting job.
     Start {
-        /// Which.
+        /// The job.
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
     },
     /// Start a waiting job on named nodes.
     StartOn {
-        /// Which.
+        /// The job.
         job: JobId,
         /// On which nodes, and under which caps.
         caps: Caps,
     },
     /// Let a job that runs on named nodes go on under other caps.
     Recap {
-        /// Which.
+        /// The job.
         job: JobId,
         /// The caps of its nodes.
         caps: Caps,
@@ -104,7 +104,7 @@ pub enum Decision {
     },
     /// Let a job that runs go on at another point.
     Change {
-        /// Which.
+        /// The job.
         job: JobId,
         /// How; a point of its menu.
         point: OperatingPoint,
@@ -115,18 +115,18 @@ pub enum Decision {
     },
     /// Promise a waiting job the energy of running on named nodes from then on.
     Promise {
-        /// Which.
+        /// The job.
         job: JobId,
         /// On which nodes, and under which caps.
         caps: Caps,
-        /// From when.
+        /// The instant from which the nodes are reserved.
         from: Instant,
     },
     /// Give a waiting job up: it will never run.
     Drop {
-        /// Which.
+        /// The job.
         job: JobId,
-        /// Why.
+        /// Why the job is dropped.
         reason: DropReason,
     },
     /// Ask again at this time, even if nothing happens before.
@@ -227,7 +227,7 @@ pub struct Changes<'a> {
 /// that decided before this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adopted {
-    /// Which.
+    /// The job.
     pub job: JobId,
     /// How it runs.
     pub point: OperatingPoint,

@@ -19,7 +19,7 @@ pub const LONGEST: Span = Span::from_millis(1_000_000_000_000_000);
 /// How an application is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Configuration {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// Cores used in each node.
     pub cores: u32,
@@ -37,7 +37,7 @@ pub enum Origin {
 }
 
 /// What is known of one configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Row {
     /// How the application is run.
     pub configuration: Configuration,
@@ -50,7 +50,7 @@ pub struct Row {
 }
 
 /// All that is known of one application.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// What it is called.
     pub application: String,

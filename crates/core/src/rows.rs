@@ -1,6 +1,7 @@
 //! Small CSV files, as people and spreadsheets write them: one reader and one error for all of them.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::text;
@@ -23,7 +24,7 @@ pub enum TableError {
         source: std::io::Error,
     },
     /// A row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}; {form}", path.display())]
+    #[error("{}, line {line}, field '{field}': {why}", path.display())]
     Row {
         /// The file.
         path: PathBuf,
@@ -31,10 +32,16 @@ pub enum TableError {
         line: usize,
         /// The column.
         field: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with it, and what to write instead.
         why: String,
-        /// How rows are written.
-        form: &'static str,
+    },
+    /// The rows are fine one by one, but not together: some are missing, or there are none.
+    #[error("{}: {why}", path.display())]
+    Whole {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        why: String,
     },
 }
 
@@ -59,6 +66,16 @@ pub struct Cells<'a> {
 }
 
 impl Form {
+    /// The heading of a file of this form.
+    pub fn heading(&self) -> String {
+        self.columns.join(",")
+    }
+
+    /// The error that the rows of a file do not make up a table.
+    pub fn incomplete(path: &Path, why: impl ToString) -> TableError {
+        TableError::Whole { path: path.to_owned(), why: why.to_string() }
+    }
+
     /// The text of a file of this form.
     pub fn read(&self, path: &Path) -> Result<String, TableError> {
         let unreadable =
@@ -76,8 +93,8 @@ impl Form {
         lines(text).filter_map(move |(line, text)| {
             let wrong = |place: usize, why| {
                 let field = self.columns[place.min(self.columns.len() - 1)];
-                let (path, form) = (path.to_owned(), self.form);
-                Some(Err(TableError::Row { path, line, field, why, form }))
+                let why = format!("{why}; {}", self.form);
+                Some(Err(TableError::Row { path: path.to_owned(), line, field, why }))
             };
             let fields = match quoting::split(text, ',') {
                 Ok(fields) => fields,
@@ -108,10 +125,15 @@ impl Cells<'_> {
         self.line
     }
 
-    /// That one of them is wrong.
+    /// The error that a field cannot be read; how rows are written is added.
+    pub fn unreadable(&self, field: &'static str, why: impl Display) -> TableError {
+        self.wrong(field, format!("{why}; {}", self.form.form))
+    }
+
+    /// The error that a field cannot be used, for a reason that says what to do.
     pub fn wrong(&self, field: &'static str, why: impl ToString) -> TableError {
-        let (path, line, form) = (self.path.to_owned(), self.line, self.form.form);
-        TableError::Row { path, line, field, why: why.to_string(), form }
+        let (path, line) = (self.path.to_owned(), self.line);
+        TableError::Row { path, line, field, why: why.to_string() }
     }
 }
 
@@ -131,30 +153,23 @@ pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The rows of a file with these columns, each with its line number from 1 and its fields without
-/// the blanks around them. A heading is passed over, as is all that is no row.
-pub fn rows<'a>(text: &'a str, columns: &'a [&str]) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
-    let mut heading_may_come = true;
-    lines(text).filter_map(move |(number, line)| {
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        let same = |(field, column): (&&str, &&str)| field.eq_ignore_ascii_case(column);
-        let is_heading = std::mem::take(&mut heading_may_come)
-            && fields.len() == columns.len()
-            && fields.iter().zip(columns).all(same);
-        (!is_heading).then_some((number, fields))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_rows_are_rows() {
+        let form =
+            Form { what: "the feed", columns: &["time", "budget"], form: "write time,budget" };
         let text = "\u{feff}# feed\nTime, Budget\r\n\n 0 , 80% \n1\n";
-        let found: Vec<_> = rows(text, &["time", "budget"]).collect();
-        assert_eq!(found, [(4, vec!["0", "80%"]), (5, vec!["1"])]);
+        let mut found = form.rows(text, Path::new("f.csv"));
+        let first = found.next().unwrap().unwrap();
+        assert_eq!((first.line(), first.all()), (4, ["0", "80%"]));
+        assert_eq!(
+            found.next().unwrap().unwrap_err().to_string(),
+            "f.csv, line 5, field 'budget': '1' is not 2 fields; write time,budget"
+        );
         // A heading comes first or not at all.
-        assert_eq!(rows("1,2\na,b", &["a", "b"]).count(), 2);
+        assert_eq!(form.rows("1,2\ntime,budget", Path::new("f.csv")).count(), 2);
     }
 }

@@ -9,9 +9,9 @@ use crate::budget::{Budget, EnergyBudget};
 use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
-use crate::metrics::{BSLD_THRESHOLD, Subject, Summary, TaskFigures};
+use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
-use crate::policy::{PolicySpec, Setting, plain};
+use crate::policy::{BuildContext, PolicySpec, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::units::{Share, Span};
 use crate::workload::Workload;
@@ -69,7 +69,7 @@ pub struct Simulated {
 pub struct Trial {
     /// The run itself.
     pub run: Run,
-    /// Its figures.
+    /// The figures of the run.
     pub summary: Summary,
     /// The mean bounded slowdown under plain EASY without a power limit, if the policy wanted it.
     pub plain_bsld: Option<f64>,
@@ -117,7 +117,7 @@ impl<'a> Scenario<'a> {
             measured.set(Some(bsld));
             bsld
         };
-        let setting = Setting {
+        let setting = BuildContext {
             bsld_threshold: self.bsld_threshold,
             plain_bsld: &plain_bsld,
             site: self.site,
@@ -141,7 +141,7 @@ impl<'a> Scenario<'a> {
 
     /// The figures of a run.
     pub fn summary(&self, run: &Run) -> Summary {
-        let summary = Summary::of(&self.subject(&self.policy.to_string()), run);
+        let summary = Summary::of(&self.context(&self.policy.to_string()), run);
         let tasks = self
             .site
             .zip(self.energy)
@@ -150,13 +150,13 @@ impl<'a> Scenario<'a> {
     }
 
     /// What figures and reports are about; `name` is the policy's.
-    pub fn subject<'b>(&'b self, name: &'b str) -> Subject<'b> {
+    pub fn context<'b>(&'b self, name: &'b str) -> RunContext<'b> {
         // Jobs may take nodes and times of their own choosing: then there is no telling what they would have
         // drawn as they were asked for.
         let wants = self.policy.wants();
         let reshapes =
             [Freedom::Sizes, Freedom::Nodes, Freedom::Drops].iter().any(|one| wants.has(*one));
-        Subject {
+        RunContext {
             policy: name,
             machine: self.machine,
             workload: self.workload,
@@ -184,7 +184,7 @@ impl<'a> Scenario<'a> {
         let machine = self.plain_machine;
         let run = self.simulation_on(machine).run(plain().as_mut());
         let unlimited = Budget::unlimited();
-        let subject = Subject { machine, budget: &unlimited, ..self.subject("easy") };
+        let subject = RunContext { machine, budget: &unlimited, ..self.context("easy") };
         Summary::of(&subject, &run).mean_bsld.unwrap_or(1.0)
     }
 }

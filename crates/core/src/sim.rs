@@ -40,7 +40,7 @@ use meter::Meter;
 use truth::Truth;
 
 /// When the policy is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Events {
     /// Once per instant, after all that happened at it.
     #[default]
@@ -147,7 +147,7 @@ impl<'a> Simulation<'a> {
         self
     }
 
-    /// Runs it.
+    /// Simulates the workload under a policy.
     pub fn run(&self, policy: &mut dyn Policy) -> Run {
         self.run_with_progress(policy, &mut |_| {})
     }

@@ -17,7 +17,6 @@ mod fading;
 mod list;
 
 pub use amount::Utility;
-pub use csv::{COLUMNS, UtilityError};
 pub use decay::Decay;
 pub use fading::Fading;
 pub use list::{Utilities, UtilityId};
@@ -56,7 +55,7 @@ pub enum NotAUtility {
     /// A piece does not start after the one before it.
     #[error("an interval starts at {from}, not after the one before it, which starts at {before}")]
     OutOfOrder {
-        /// Its start.
+        /// Where the piece starts.
         from: Span,
         /// The start of the one before it.
         before: Span,
@@ -69,9 +68,9 @@ pub enum NotAUtility {
     Rises {
         /// At which age.
         at: Span,
-        /// From what.
+        /// The utility before.
         before: Utility,
-        /// To what.
+        /// The utility after.
         after: Utility,
     },
 }

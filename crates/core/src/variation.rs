@@ -16,7 +16,7 @@ use crate::spelling::hint;
 use crate::units::Watts;
 
 /// The processors of a machine, with a curve for each application on each of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Processors {
     names: Vec<String>,
     floor: Watts,
@@ -24,7 +24,7 @@ pub struct Processors {
 }
 
 /// An application, as it runs on each processor.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Application {
     /// What it is called.
     pub name: String,

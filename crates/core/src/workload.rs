@@ -20,7 +20,7 @@ pub mod tasks;
 mod terms;
 
 pub use places::{PlacesError, parse_places};
-pub use source::{Given, Loaded, Source, SourceError};
+pub use source::{Loaded, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug, Default)]

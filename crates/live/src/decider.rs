@@ -5,7 +5,7 @@ use std::sync::Arc;
 use busbar_core::freedom::Freedoms;
 use busbar_core::machine::Machine;
 use busbar_core::model::Model;
-use busbar_core::policy::{Believe, Contender, Field, Policy, PolicySpec, Setting, Unfit};
+use busbar_core::policy::{Believe, BuildContext, Contender, Field, Policy, PolicySpec, Unfit};
 use busbar_core::world::{Repertoire, Unsuited};
 
 /// A policy on a machine. What it believes of applications was worked out once.
@@ -74,7 +74,7 @@ impl Decider {
 
     /// The policy, ready to decide.
     pub fn policy(&self) -> Box<dyn Policy> {
-        self.spec.build(&Setting::default())
+        self.spec.build(&BuildContext::default())
     }
 
     /// What is believed of jobs; none is known yet.

@@ -39,11 +39,8 @@ impl FromStr for ScheduleSpec {
     type Err = BudgetError;
 
     fn from_str(text: &str) -> Result<Self, BudgetError> {
-        if text.trim() == "none" {
-            return Ok(ScheduleSpec::Always(Allowance::Unlimited));
-        }
         Ok(match text.parse()? {
-            BudgetSpec::Limit(limit) => ScheduleSpec::Always(Allowance::Limited(limit)),
+            BudgetSpec::Constant(allowance) => ScheduleSpec::Always(allowance),
             BudgetSpec::File(path) => ScheduleSpec::File(path),
         })
     }

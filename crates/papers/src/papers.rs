@@ -6,7 +6,7 @@
 use busbar_core::job::Job;
 use busbar_core::machine::Machine;
 use busbar_core::model::pass::Application;
-use busbar_core::model::{Dvfs, Elastic, Feed, Knowledge, Model, Oversized, Rigid, Varied};
+use busbar_core::model::{Dvfs, Elastic, Knowledge, Model, NodeCaps, Oversized, Rigid, Varied};
 use busbar_core::policy::PolicySpec;
 use busbar_core::policy::parm::Flexibility;
 
@@ -30,7 +30,7 @@ pub fn model(
             Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
         }
         PolicySpec::Parm(spec) => {
-            let feed = Feed::of(machine, spec.levels);
+            let feed = NodeCaps::of(machine, spec.levels);
             let model = Elastic::new(machine, feed, &Application::ALL, jobs, seed);
             match spec.flexibility {
                 Flexibility::None => Box::new(model.as_asked()),

@@ -44,9 +44,9 @@ pub enum ReproduceError {
     /// The folder of logs cannot be read.
     #[error("cannot read the folder {}", path.display())]
     Folder {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: std::io::Error,
     },
     /// The log cannot be read.
@@ -55,7 +55,7 @@ pub enum ReproduceError {
     /// The log has too few jobs.
     #[error("{} has {found} usable jobs; three sets of {wanted} are needed (--jobs)", path.display())]
     Short {
-        /// Which log.
+        /// The log.
         path: PathBuf,
         /// Usable jobs.
         found: usize,

@@ -163,9 +163,9 @@ pub enum ReproduceError {
     /// The folder cannot be read.
     #[error("cannot read the folder of logs {}", path.display())]
     Folder {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: std::io::Error,
     },
     /// The folder has none of the logs.
@@ -174,7 +174,7 @@ pub enum ReproduceError {
          --traces to use generated workloads", path.display()
     )]
     NoLogs {
-        /// Which folder.
+        /// The folder.
         path: PathBuf,
         /// What is looked for.
         names: String,
@@ -188,7 +188,7 @@ pub enum ReproduceError {
         path.display()
     )]
     TooShort {
-        /// Which log.
+        /// The log.
         path: PathBuf,
         /// How many of the jobs it has.
         found: usize,

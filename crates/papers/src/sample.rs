@@ -54,7 +54,7 @@ impl Sample {
 /// What the paper says of a figure, and so when a draw agrees with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Published {
-    /// Nothing.
+    /// The paper says nothing about it.
     Nothing,
     /// A number that no single draw is held against.
     Number(f64),

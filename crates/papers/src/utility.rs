@@ -24,7 +24,7 @@ mod trial;
 pub use interval::Interval;
 pub use statements::{Part, Statement, Verdict};
 pub use text::describe;
-use trial::Outcome;
+use trial::TrialFigures;
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,7 +160,7 @@ pub fn reproduce(
     let energy = Joules::from_microjoules(mean * 7 / 10);
     let then = |done, _| progress(all + 49 * done, 50 * all);
     let outcomes = in_parallel(&seeds, |seed| trial::run(&essc(*seed), energy, clock), &then);
-    let outcomes: Vec<Vec<Outcome>> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    let outcomes: Vec<Vec<TrialFigures>> = outcomes.into_iter().collect::<Result<_, _>>()?;
     let results = Results { outcomes: &outcomes };
     Ok(Report {
         trials: all,
@@ -174,7 +174,7 @@ pub fn reproduce(
 
 /// The outcomes by trial and cell.
 struct Results<'a> {
-    outcomes: &'a [Vec<Outcome>],
+    outcomes: &'a [Vec<TrialFigures>],
 }
 
 impl Results<'_> {
@@ -182,14 +182,15 @@ impl Results<'_> {
     fn each<'b>(
         &'b self,
         cell: Cell,
-        figure: impl Fn(&Outcome) -> f64 + 'b,
+        figure: impl Fn(&TrialFigures) -> f64 + 'b,
     ) -> impl Iterator<Item = f64> + 'b {
         let place = cell.place();
         self.outcomes.iter().map(move |trial| figure(&trial[place]))
     }
 
     fn figures(&self, cell: Cell, energy: Joules) -> Figures {
-        let mean = |figure: &dyn Fn(&Outcome) -> f64| self.each(cell, figure).collect::<Interval>();
+        let mean =
+            |figure: &dyn Fn(&TrialFigures) -> f64| self.each(cell, figure).collect::<Interval>();
         let place = cell.place();
         let hours = self.outcomes.first().map_or(0, |trial| trial[place].utility_by_hour.len());
         let gone: Vec<f64> =

@@ -16,19 +16,19 @@ pub enum StoreError {
         path.display()
     )]
     Missing {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file is something else.
     #[error("{} is not a profile database; name another file with --profiles", path.display())]
     NotAStore {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file is a folder.
     #[error("{} is a folder; name a file in it with --profiles", path.display())]
     Folder {
-        /// Which folder.
+        /// The folder.
         path: PathBuf,
     },
     /// A later version of the program made it.
@@ -38,7 +38,7 @@ pub enum StoreError {
         path.display()
     )]
     TooNew {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The form it has.
         version: i32,
@@ -48,7 +48,7 @@ pub enum StoreError {
     /// Nothing is known of an application.
     #[error("{} has no profile of '{application}'{} {}", path.display(), hint(application, known.iter().map(String::as_str)), there_are(known))]
     UnknownApplication {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Who was asked for.
         application: String,
@@ -58,7 +58,7 @@ pub enum StoreError {
     /// The configuration was measured before.
     #[error("{application} on {configuration} is already measured")]
     AlreadyMeasured {
-        /// Which application.
+        /// The application, by its name.
         application: String,
         /// In which configuration.
         configuration: Configuration,
@@ -72,27 +72,27 @@ pub enum StoreError {
     /// A row says what cannot be.
     #[error("{application} on {configuration}: the {field} must be above zero, and not absurd")]
     BadRow {
-        /// Which application.
+        /// The application, by its name.
         application: String,
         /// In which configuration.
         configuration: Configuration,
-        /// Which field.
+        /// The field, by its name.
         field: &'static str,
     },
     /// The file cannot be read.
     #[error("cannot read the profile database {}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: io::Error,
     },
     /// The file cannot be made or written to.
     #[error("cannot write to the profile database {}", path.display())]
     Unwritable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: io::Error,
     },
     /// The file may be read and not written.
@@ -102,7 +102,7 @@ pub enum StoreError {
         path.display()
     )]
     ReadOnly {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What SQLite says.
         source: rusqlite::Error,
@@ -110,7 +110,7 @@ pub enum StoreError {
     /// Another program holds the file.
     #[error("somebody else is writing to the profile database {}; try again", path.display())]
     Busy {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What SQLite says.
         source: rusqlite::Error,
@@ -118,9 +118,9 @@ pub enum StoreError {
     /// What is in the file cannot be read or changed.
     #[error("cannot use the profile database {}", path.display())]
     Database {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: rusqlite::Error,
     },
 }

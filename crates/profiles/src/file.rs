@@ -22,7 +22,7 @@ enum Kind {
     Fresh,
     /// Profiles, in this form.
     Profiles { version: i32 },
-    /// Something else.
+    /// A file that is no profile database.
     Foreign,
 }
 

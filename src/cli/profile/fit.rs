@@ -126,7 +126,7 @@ fn parse_share(text: &str) -> anyhow::Result<Share> {
 }
 
 /// What came of it.
-struct Outcome<'a> {
+struct FitReport<'a> {
     arguments: &'a Arguments,
     profile: &'a Profile,
     /// Of some rows.
@@ -139,7 +139,7 @@ struct Outcome<'a> {
     saved: Option<Imported>,
 }
 
-impl Outcome<'_> {
+impl FitReport<'_> {
     /// How many rows there are to train on and to compare with.
     fn measured(&self) -> usize {
         measured(self.profile).count()
@@ -173,7 +173,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         })?,
         None => train_on_enough(&profile, &training)?,
     };
-    let outcome = Outcome {
+    let outcome = FitReport {
         arguments,
         profile: &profile,
         errors: errors(&model, &profile.rows),

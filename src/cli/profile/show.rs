@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Database, counted, written};
 use crate::cli::print;
 use crate::profile::{Configuration, Origin, Profile, Row, Store};
-use crate::report::{Point, Side, columns, plot};
+use crate::report::{Facts, Point, Side, columns, plot};
 
 /// Show what an application takes and draws
 ///
@@ -116,15 +116,15 @@ fn describe(
     best: &[Row],
     curve: &[&Row],
 ) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+    let mut facts = Facts::default();
     let of = |origin: Origin| profile.rows.iter().filter(|row| row.origin == origin).count();
-    line("application", format!("{} (number {number})", profile.application));
+    facts.add("application", format!("{} (number {number})", profile.application));
     let (measured, predicted) = (of(Origin::Measured), of(Origin::Predicted));
-    line("rows", format!("{measured} measured, {predicted} predicted"));
-    line("nodes", span(profile, |configuration| configuration.nodes));
-    line("cores", span(profile, |configuration| configuration.cores) + " in a node");
-    line("caps", span(profile, |configuration| configuration.cap) + " a socket");
+    facts.add("rows", format!("{measured} measured, {predicted} predicted"));
+    facts.add("nodes", span(profile, |configuration| configuration.nodes));
+    facts.add("cores", span(profile, |configuration| configuration.cores) + " in a node");
+    facts.add("caps", span(profile, |configuration| configuration.cap) + " a socket");
+    let mut text = facts.text();
     text.push('\n');
     if arguments.all {
         text += &table(&profile.rows);

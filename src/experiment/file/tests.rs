@@ -1,4 +1,5 @@
 use super::*;
+use crate::budget::Allowance;
 use crate::experiment::Figure;
 
 fn read_text(text: &str) -> Result<Experiment, String> {
@@ -41,7 +42,7 @@ rank_by = \"energy\"
 ";
     let experiment = read_text(text).unwrap();
     assert_eq!(experiment.policies[1].to_string(), "pb-guided(lower=50%, beta=known)");
-    assert_eq!(experiment.budgets[1].value, Feed::Unlimited);
+    assert_eq!(experiment.budgets[1].value, BudgetSpec::Constant(Allowance::Unlimited));
     let place = Place::Line { file: "exp.toml".into(), line: 5 };
     assert_eq!(experiment.budgets[1].place, place);
     assert_eq!(experiment.seeds, [7, 9]);
@@ -97,5 +98,5 @@ fn paths_are_seen_from_the_folder_of_the_file() {
     std::fs::write(folder.path().join("exp.toml"), "budgets = ['feed.csv']").unwrap();
     let experiment = read(&folder.path().join("exp.toml")).unwrap();
     let path = folder.path().join("feed.csv");
-    assert_eq!(experiment.budgets[0].value, Feed::Limited(BudgetSpec::File(path)));
+    assert_eq!(experiment.budgets[0].value, BudgetSpec::File(path));
 }

@@ -24,13 +24,13 @@ impl Column {
     fn packed(&self) -> Vec<u8> {
         let divisor = self.0.iter().copied().fold(0, greatest_common_divisor).max(1);
         let parts = || self.0.iter().map(|value| value / divisor);
-        let begin = |way: Way| {
+        let begin = |way: Encoding| {
             let mut bytes = vec![way as u8];
             put(&mut bytes, divisor);
             put(&mut bytes, self.0.len() as u64);
             bytes
         };
-        let (mut plain, mut differences) = (begin(Way::Plain), begin(Way::Differences));
+        let (mut plain, mut differences) = (begin(Encoding::Plain), begin(Encoding::Differences));
         let mut before = 0;
         for part in parts() {
             put(&mut plain, part);
@@ -43,7 +43,9 @@ impl Column {
     /// What was packed; `None` if the bytes are not of this form.
     fn unpacked(bytes: &[u8]) -> Option<Self> {
         let (&way, mut rest) = bytes.split_first()?;
-        let way = [Way::Plain, Way::Differences].into_iter().find(|known| *known as u8 == way)?;
+        let way = [Encoding::Plain, Encoding::Differences]
+            .into_iter()
+            .find(|known| *known as u8 == way)?;
         let divisor = take(&mut rest)?;
         let count = usize::try_from(take(&mut rest)?).ok()?;
         // Each number takes a byte at least: a wrong count asks for no more room than that.
@@ -52,8 +54,8 @@ impl Column {
         for _ in 0..count {
             let number = take(&mut rest)?;
             let part = match way {
-                Way::Plain => number,
-                Way::Differences => before.wrapping_add(unfolded(number) as u64),
+                Encoding::Plain => number,
+                Encoding::Differences => before.wrapping_add(unfolded(number) as u64),
             };
             before = part;
             values.push(part.checked_mul(divisor)?);
@@ -69,7 +71,7 @@ impl Column {
 
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Encoding {
     Plain = 0,
     Differences = 1,
 }

@@ -20,7 +20,7 @@ pub struct Envelope {
     pub from: Column,
     /// The lowest value in it.
     pub low: Column,
-    /// The highest.
+    /// The highest value of each interval.
     pub high: Column,
     /// The mean, to the nearest whole number.
     pub mean: Column,

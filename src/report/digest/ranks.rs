@@ -20,7 +20,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Condenses values.
+    /// The ranks of some values.
     pub fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
         let count = values.len();

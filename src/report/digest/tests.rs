@@ -26,7 +26,7 @@ fn a_small_run_by_hand() {
     let budget = Budget::constant(Watts::from_watts(250));
     let simulation = Simulation::new(&machine, &workload).budget(budget.clone()).keep_power(true);
     let run = simulation.run(&mut Easy::default());
-    let subject = Subject {
+    let subject = RunContext {
         policy: "easy",
         machine: &machine,
         workload: &workload,
@@ -72,7 +72,7 @@ fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     let scenario = Scenario { budget, keep_power: true, ..new };
     let run = scenario.simulate(&mut |_| {}).run;
     let name = policy.to_string();
-    (Digest::of(&scenario.subject(&name), &run, &scenario.summary(&run)), run)
+    (Digest::of(&scenario.context(&name), &run, &scenario.summary(&run)), run)
 }
 
 /// What is written down is what is read, to the last digit of the figures.

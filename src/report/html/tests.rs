@@ -18,7 +18,7 @@ fn digests(workload: &Workload, policies: &[&str], budget: &str) -> Vec<Digest> 
         let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
         let run = scenario.simulate(&mut |_| {}).run;
-        let digest = Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run));
+        let digest = Digest::of(&scenario.context(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };
     policies.iter().map(digest).collect()

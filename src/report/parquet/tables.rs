@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::job::Job;
-use crate::metrics::{Subject, bounded_slowdown, wait};
+use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::report::changes::event;
 use crate::report::jobs::{reason, thousandths_of_joules};
 use crate::report::parquet::Cells;
@@ -36,7 +36,7 @@ fn watts(power: Watts) -> f64 {
 }
 
 /// The columns of `jobs.csv`.
-pub fn jobs_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
+pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let rows: Vec<(JobId, &Job, &Record)> = (0..)
         .map(JobId)
         .zip(subject.workload.jobs().iter().zip(&run.records))
@@ -114,7 +114,7 @@ pub fn power_table(run: &Run) -> Table<'static> {
 }
 
 /// The columns of `changes.csv`.
-pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
+pub fn changes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
     let number = |job: JobId| subject.workload.jobs()[job.index()].number;
     let changes = || run.steps().map(|(_, change)| change);
     let word = |is_start| Some(Cow::from(event(is_start)));
@@ -131,7 +131,7 @@ pub fn changes_table(subject: &Subject<'_>, run: &Run) -> Table<'static> {
 }
 
 /// The columns of `caps.csv`.
-pub fn caps_table<'a>(subject: &Subject<'a>, run: &Run) -> Table<'a> {
+pub fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
     let names = subject.machine.variation.as_ref().map(|processors| processors.names());
     let name = |node: u32| match names.and_then(|names| names.get(node as usize)) {
         Some(name) => Cow::from(name.as_str()),

@@ -60,7 +60,7 @@ fn caps_are_the_same_too() {
     let scenario = Scenario { budget, keep_power: true, ..new };
     let run = scenario.simulate(&mut |_| {}).run;
     assert!(!run.cappings.is_empty());
-    let subject = scenario.subject("ppartition");
+    let subject = scenario.context("ppartition");
     let mut csv = Vec::new();
     write_caps(&mut csv, &subject, &run).unwrap();
     assert_same(&caps_table(&subject, &run), &csv);
@@ -79,7 +79,7 @@ fn parquet_has_what_csv_has() {
         let new = Scenario::new(&machine, &workload, spec, model.as_ref());
         let scenario = Scenario { budget: budget.clone(), keep_power: true, ..new };
         let run = scenario.simulate(&mut |_| {}).run;
-        let subject = scenario.subject(policy);
+        let subject = scenario.context(policy);
         let mut csv = [const { Vec::new() }; 3];
         write_jobs(&mut csv[0], &subject, &run).unwrap();
         write_power(&mut csv[1], &run).unwrap();

@@ -16,7 +16,7 @@ fn digest(workload: &Workload, policy: &str, keep_power: bool) -> Digest {
     let new = Scenario::new(&machine, workload, spec, model.as_ref());
     let scenario = Scenario { budget, keep_power, ..new };
     let run = scenario.simulate(&mut |_| {}).run;
-    Digest::of(&scenario.subject(policy), &run, &scenario.summary(&run))
+    Digest::of(&scenario.context(policy), &run, &scenario.summary(&run))
 }
 
 /// Every tag that opens closes, in order.

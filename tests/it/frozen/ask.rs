@@ -13,7 +13,7 @@ use busbar::model::elastic::Kind;
 use busbar::model::pass::{Application, Resizing};
 use busbar::model::{
     Beliefs, Beta, Caps, Dvfs, Elastic, Heterogeneous, Knowledge, Model, NodeCap, OperatingPoint,
-    Outcome, Oversized, Profiled, Rigid, Rung, Varied, Way,
+    Outcome, Oversized, Profiled, Rigid, Rung, TimedPoint, Varied,
 };
 use busbar::policy::{DropReason, PolicySpec};
 use busbar::reproduce::papers;
@@ -21,7 +21,7 @@ use busbar::scenario::Scenario;
 use busbar::sim::State;
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 
-use super::runs::{Ground, Setup};
+use super::runs::{Setup, SharedWorld};
 use super::worlds::{Asked, Betas, Feed, Kinds, Named, Pass, Sample, World};
 
 /// A way to run a job.
@@ -45,8 +45,8 @@ pub(super) struct Truth {
     pub(super) power_mw: u64,
 }
 
-impl From<Way> for Point {
-    fn from(way: Way) -> Self {
+impl From<TimedPoint> for Point {
+    fn from(way: TimedPoint) -> Self {
         let OperatingPoint { nodes, cores, cap, time, power } = way.point;
         Point {
             nodes,
@@ -102,7 +102,7 @@ impl Answers {
         let answer = |point: &OperatingPoint| {
             assert!(self.believed.offers(id, job, point));
             let way = ways.iter().find(|way| way.point == *point);
-            let way = way.copied().unwrap_or(Way { point: *point, believed: point.time });
+            let way = way.copied().unwrap_or(TimedPoint { point: *point, believed: point.time });
             (way.into(), self.truth().outcome(id, job, self.jobs[place].run, point).into())
         };
         menu.iter().map(answer).collect()
@@ -118,7 +118,7 @@ impl Answers {
         let point = self.believed.on(id, job, &caps)?;
         let run = self.jobs[place].run;
         let truth = self.truth().outcome_on(id, job, run, &point, &caps);
-        Some((Way { point, believed: point.time }.into(), truth.into()))
+        Some((TimedPoint { point, believed: point.time }.into(), truth.into()))
     }
 
     /// The fastest way on at most so many nodes within so much power.
@@ -226,11 +226,11 @@ fn models(
 
 fn elastic(machine: &Machine, pass: &Pass, jobs: &[Job]) -> Elastic {
     let feed = match &pass.feed {
-        Feed::Levels(levels) => busbar::model::Feed::of(machine, *levels),
+        Feed::Levels(levels) => busbar::model::NodeCaps::of(machine, *levels),
         Feed::Watts { rest, caps, full } => {
             let watts = |watts: &u32| Watts::from_watts(*watts);
             let caps = caps.iter().map(watts).collect();
-            busbar::model::Feed::new(watts(rest), caps, watts(full)).unwrap()
+            busbar::model::NodeCaps::new(watts(rest), caps, watts(full)).unwrap()
         }
     };
     let application = |number: &usize| Application::ALL[number - 1];
@@ -331,13 +331,15 @@ pub(super) fn ask_run(setup: &Setup) -> Ran {
     let policy: PolicySpec = setup.policy.parse().unwrap();
     let jobs = setup.workload.jobs();
     let (model, truth) = match &setup.ground {
-        Ground::Given(world) => models(&setup.machine, world, jobs),
-        Ground::Own => (papers::model(&policy, &setup.machine, jobs, setup.seed).unwrap(), None),
-        Ground::Site(site) => (policy.on_site(site).unwrap(), None),
+        SharedWorld::SourceDefaults(world) => models(&setup.machine, world, jobs),
+        SharedWorld::Own => {
+            (papers::model(&policy, &setup.machine, jobs, setup.seed).unwrap(), None)
+        }
+        SharedWorld::Site(site) => (policy.on_site(site).unwrap(), None),
     };
     let site = match &setup.ground {
-        Ground::Site(site) => Some(site),
-        Ground::Own | Ground::Given(_) => None,
+        SharedWorld::Site(site) => Some(site),
+        SharedWorld::Own | SharedWorld::SourceDefaults(_) => None,
     };
     let scenario = Scenario {
         plain_machine: setup.plain_machine.as_ref().unwrap_or(&setup.machine),

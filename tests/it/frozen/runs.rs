@@ -22,11 +22,11 @@ use super::worlds::{parm_machine, random_rows, regressed, testbed_feed};
 
 /// How jobs run in a run.
 #[derive(Clone, Debug)]
-pub(super) enum Ground {
+pub(super) enum SharedWorld {
     /// As the policy's name says, with what is random drawn from the run's seed.
     Own,
     /// As given, whatever the policy.
-    Given(World),
+    SourceDefaults(World),
     /// Tasks on machines of several types.
     Site(Site),
 }
@@ -37,7 +37,7 @@ pub(super) struct Setup {
     pub(super) name: String,
     /// As on the command line.
     pub(super) policy: String,
-    pub(super) ground: Ground,
+    pub(super) ground: SharedWorld,
     pub(super) machine: Machine,
     /// The machine on which plain EASY is measured, if it is another one.
     pub(super) plain_machine: Option<Machine>,
@@ -58,7 +58,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(name: &'static str, machine: Machine, workload: Workload, ground: Ground) -> Self {
+    fn new(name: &'static str, machine: Machine, workload: Workload, ground: SharedWorld) -> Self {
         let first = Setup {
             name: String::new(),
             policy: String::new(),
@@ -144,7 +144,7 @@ pub(super) fn plain() -> Vec<Setup> {
             job.requested = Span::from_millis(job.requested.millis() / 3);
         }
     });
-    let mut series = Series::new("plain", machine, workload, Ground::Own);
+    let mut series = Series::new("plain", machine, workload, SharedWorld::Own);
     for budget in [&budget, &falling] {
         series.add_each(&["fcfs", "easy", "conservative"], budget);
     }
@@ -167,7 +167,7 @@ pub(super) fn gears() -> Vec<Setup> {
     let budget = share(60, &machine);
     let limit = share(80, &machine);
     let larger = [20, 75].map(|percent| machine.enlarged(Share::percent(percent)).unwrap());
-    let mut series = Series::new("gears", machine.clone(), workload, Ground::Own);
+    let mut series = Series::new("gears", machine.clone(), workload, SharedWorld::Own);
     series.add_each(
         &[
             "easy-power",
@@ -199,7 +199,7 @@ pub(super) fn pass() -> Vec<Setup> {
             job.terms.nodes = NodeRange::new(job.nodes.div_ceil(3), job.nodes + 5);
         }
     });
-    let mut series = Series::new("pass", machine, workload, Ground::Own);
+    let mut series = Series::new("pass", machine, workload, SharedWorld::Own);
     series.add_each(
         &[
             "parm",
@@ -218,7 +218,12 @@ pub(super) fn pass() -> Vec<Setup> {
     // As in the paper's testbed: 38 nodes with caps, or 28 without, on the same watts.
     let testbed = |feed: Feed, is_as_asked| {
         let kinds = Kinds::Drawn { mix: vec![1, 3, 4, 4, 2, 5], seed: 4 };
-        Ground::Given(World::Pass(Pass { feed, kinds, is_as_asked, links: Some(117.0) }))
+        SharedWorld::SourceDefaults(World::Pass(Pass {
+            feed,
+            kinds,
+            is_as_asked,
+            links: Some(117.0),
+        }))
     };
     let jobs = lublin(36, 28, 3.0, 6);
     let uncapped = Feed::Watts { rest: 61, caps: vec![55], full: 60 };
@@ -255,7 +260,7 @@ pub(super) fn tables() -> Vec<Setup> {
     });
     let ground = |believed: &[Profile], per_node| {
         let (believed, truth) = (believed.to_vec(), measured.clone());
-        Ground::Given(World::Tables { believed, truth, per_node })
+        SharedWorld::SourceDefaults(World::Tables { believed, truth, per_node })
     };
     let exact = ground(&measured, None);
     let fitted = ground(&predicted, None);
@@ -293,7 +298,7 @@ pub(super) fn tables() -> Vec<Setup> {
         setup.workload = large.draw(&usual, 1).unwrap();
         let believed = regressed(&contended, random_rows(48));
         let world = World::Tables { believed, truth: contended, per_node: None };
-        setup.ground = Ground::Given(world);
+        setup.ground = SharedWorld::SourceDefaults(world);
     });
     series.add("rmap-adaptive", &watts(8000), |setup| {
         setup.workload = terms;
@@ -310,7 +315,7 @@ pub(super) fn curves() -> Vec<Setup> {
     });
     let falling = stepped([60, 20, 40], &machine, &workload);
     let budget = share(50, &machine);
-    let mut series = Series::new("curves", machine, workload, Ground::Own);
+    let mut series = Series::new("curves", machine, workload, SharedWorld::Own);
     series.add_each(
         &[
             "ppartition",
@@ -345,7 +350,7 @@ pub(super) fn states() -> Vec<Setup> {
     let energy = |kilojoules: u64| {
         Some(EnergyBudget { energy: Joules::from_joules(1000 * kilojoules), begin, end })
     };
-    let mut series = Series::new("states", machine, workload, Ground::Site(site));
+    let mut series = Series::new("states", machine, workload, SharedWorld::Site(site));
     series.first.energy = energy(2000);
     let unlimited = Budget::unlimited();
     let heuristics = [

@@ -11,7 +11,7 @@ use busbar::job::Job;
 use busbar::ledger::Holding;
 use busbar::machine::Machine;
 use busbar::model::{Caps, Model, OperatingPoint, Outcome, Work};
-use busbar::policy::{Adopted, Policy, PolicySpec, Setting};
+use busbar::policy::{Adopted, BuildContext, Policy, PolicySpec};
 use busbar::units::{Instant, JobId, NodeId, Span};
 
 /// How the model of a list of jobs is made.
@@ -136,7 +136,7 @@ impl<'a> World<'a> {
             dispatch: Dispatch::new(machine, budget.clone(), Nodes::Named, model.as_ref(), &[]),
             budget,
             model,
-            policy: spec.build(&Setting::default()),
+            policy: spec.build(&BuildContext::default()),
             wake: None,
         }
     }
@@ -279,7 +279,7 @@ impl<'a> World<'a> {
         let (machine, budget) = (self.machine, self.budget.clone());
         self.dispatch =
             Dispatch::new(machine, budget, Nodes::Named, self.model.as_ref(), &self.jobs);
-        self.policy = self.policy_spec.build(&Setting::default());
+        self.policy = self.policy_spec.build(&BuildContext::default());
         self.wake = None;
         self.dispatch.advance(self.now);
         for place in 0..self.jobs.len() {

@@ -14,7 +14,7 @@ fn steps(jobs: u32, window: Window, alpha: f64) -> u64 {
         (Job::new(u64::from(number) + 1, Instant::ZERO, 16 + number * 11 % 31, time), time)
     });
     let workload = Workload::new("all at once", jobs);
-    let feed = Feed::of(&machine, 6);
+    let feed = NodeCaps::of(&machine, 6);
     let model = Elastic::new(&machine, feed, &Application::ALL, workload.jobs(), 1);
     let mut policy = Parm::with(ParmSpec { window, alpha, ..ParmSpec::default() });
     let run = Simulation::new(&machine, &workload)
@@ -72,7 +72,7 @@ fn a_program_that_is_the_same_is_not_solved_again() {
     let workload = Workload::new("full", jobs);
     let kind = Kind { application: Application::JACOBI2D, parallelism: 3.0, variation: 0.0 };
     let kinds = vec![kind; workload.jobs().len()];
-    let model = Elastic::of_kinds(&machine, Feed::of(&machine, 2), &kinds, workload.jobs());
+    let model = Elastic::of_kinds(&machine, NodeCaps::of(&machine, 2), &kinds, workload.jobs());
     let spec = ParmSpec { flexibility: Flexibility::Moldable, ..ParmSpec::default() };
     let mut policy = Counted { inner: Parm::with(spec), steps: Vec::new() };
     Simulation::new(&machine, &workload).model(&model).events(Events::Each).run(&mut policy);

@@ -29,7 +29,7 @@ fn run(
 ) -> Run {
     let machine = Machine { node_power: watts(116), ..Machine::of_processors(nodes).unwrap() };
     let caps = caps.iter().map(|cap| watts(*cap)).collect();
-    let feed = Feed::new(watts(56), caps, watts(60)).unwrap();
+    let feed = NodeCaps::new(watts(56), caps, watts(60)).unwrap();
     let jobs = jobs.iter().zip(1..).map(|(&(submit, nodes, seconds), number)| {
         let time = Span::from_secs(seconds);
         (Job::new(number, second(submit), nodes, time), time)
@@ -158,7 +158,7 @@ fn nobody_moves_who_would_end_later_for_it() {
 #[test]
 fn a_limit_that_nobody_foresaw() {
     let machine = Machine { node_power: watts(116), ..Machine::of_processors(8).unwrap() };
-    let feed = Feed::new(watts(56), vec![watts(32), watts(60)], watts(60)).unwrap();
+    let feed = NodeCaps::new(watts(56), vec![watts(32), watts(60)], watts(60)).unwrap();
     let job = |number, submit| Job::new(number, second(submit), 4, Span::from_secs(920));
     let jobs = [job(1, 0), job(2, 92)];
     let model = Elastic::of_kinds(&machine, feed, &[SUBLINEAR; 2], &jobs);

@@ -6,7 +6,7 @@
 //! and so find room.
 
 use busbar::model::Caps;
-use busbar::policy::{Changes, Decision, Policy, PolicySpec, Setting, View};
+use busbar::policy::{BuildContext, Changes, Decision, Policy, PolicySpec, View};
 use busbar::units::JobId;
 
 use super::*;
@@ -46,7 +46,7 @@ impl Story {
             .outages(self.outages())
             .events(self.events)
             .keep_power(true)
-            .run(&mut Deaf { inner: policy.build(&Setting::default()), to: job })
+            .run(&mut Deaf { inner: policy.build(&BuildContext::default()), to: job })
     }
 
     /// Whether nobody else asks for as many nodes for the same application. Who does is refused with

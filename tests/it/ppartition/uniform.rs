@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use busbar::model::{Caps, NodeCap};
-use busbar::policy::{Decision, DropReason, Policy, PolicySpec, Setting, View};
+use busbar::policy::{BuildContext, Decision, DropReason, Policy, PolicySpec, View};
 use busbar::units::JobId;
 use busbar::variation::Curve;
 
@@ -69,7 +69,7 @@ fn policy(cap: Cap, rules: &Rules, seed: u64) -> Box<dyn Policy> {
     let text = rules.text();
     let queueing = text.strip_prefix("ppartition(").unwrap().split(", first").next().unwrap();
     let text = format!("uniform(cap={}, {queueing}, seed={seed})", cap.text());
-    text.parse::<PolicySpec>().unwrap().build(&Setting::default())
+    text.parse::<PolicySpec>().unwrap().build(&BuildContext::default())
 }
 
 /// The order in which processors are picked.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use busbar::budget::Budget;
 use busbar::machine::Machine;
 use busbar::model::{Caps, NodeCap};
-use busbar::policy::{Decision, DropReason, Policy, PolicySpec, Setting, View};
+use busbar::policy::{BuildContext, Decision, DropReason, Policy, PolicySpec, View};
 use busbar::units::{Instant, JobId, NodeId, Span, Watts};
 use busbar::variation::Curve;
 
@@ -86,7 +86,7 @@ pub(super) fn reliable(machine: &Machine, budget: &Budget, now: Instant) -> u64 
 impl<'a> Watched<'a> {
     pub(super) fn new(rules: Rules, machine: &'a Machine, budget: &'a Budget) -> Self {
         let spec: PolicySpec = rules.text().parse().unwrap();
-        let inner = spec.build(&Setting::default());
+        let inner = spec.build(&BuildContext::default());
         let (running, refused) = (BTreeMap::new(), Refused::default());
         let tally = Tally::default();
         Watched { inner, rules, machine, budget, curves: curves(machine), running, refused, tally }

@@ -119,7 +119,7 @@ impl Sheet {
         Sheet { nominal, packed, fronts, entries }
     }
 
-    /// All ways.
+    /// All entries of the sheet, in their order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::machine::{Gearbox, Machine};
-use crate::model::elastic::{Feed, Kind};
+use crate::model::elastic::{Kind, NodeCaps};
 use crate::model::pass::Application;
 use crate::model::{Beta, Dvfs, Elastic, Knowledge as OfBeta, Oversized};
 use crate::units::Instant;
@@ -41,7 +41,7 @@ proptest! {
         caps_alone in any::<bool>(),
     ) {
         let machine = Machine::of_processors(256).unwrap();
-        let feed = Feed::of(&machine, levels);
+        let feed = NodeCaps::of(&machine, levels);
         let mut job = job(asked, millis);
         job.terms.nodes = range.and_then(|(fewest, more)| NodeRange::new(fewest, fewest + more));
         let kind = Kind { application, parallelism, variation };

@@ -7,98 +7,38 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{MachineType, NotTables, PState, Purpose, Tables, TaskType};
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::units::{Span, Watts, parse_decimal};
 
-/// The columns of the file of machine types, in their order.
-pub const MACHINE_COLUMNS: [&str; 3] = ["machine", "machines", "purpose"];
-/// The columns of the file of entries, in their order.
-pub const TABLE_COLUMNS: [&str; 5] = ["task", "machine", "pstate", "time_s", "power_w"];
+const MACHINES: Form = Form {
+    what: "the machine types",
+    columns: &["machine", "machines", "purpose"],
+    form: "write machine,machines,purpose",
+};
+const ENTRIES: Form = Form {
+    what: "the tables",
+    columns: &["task", "machine", "pstate", "time_s", "power_w"],
+    form: "write task,machine,pstate,time_s,power_w",
+};
 
 /// The most P-states that a machine may have.
 const MOST_STATES: u8 = 64;
 
-/// Why tables could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum TablesError {
-    /// A file cannot be read.
-    #[error("cannot read the tables {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A field of a row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}", path.display())]
-    Field {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong and what to do.
-        why: String,
-    },
-    /// An entry is missing.
-    #[error(
-        "{}: no row for task type '{task}' on machine type '{machine}' in P-state {state}; a \
-         table may not have holes{}", path.display(),
-        if *.special { ", but a special machine type may lack a task type altogether" } else { "" }
-    )]
-    Hole {
-        /// Which file.
-        path: PathBuf,
-        /// Which task type.
-        task: String,
-        /// Which machine type.
-        machine: String,
-        /// Which P-state.
-        state: u8,
-        /// Whether the machine type is a special-purpose one.
-        special: bool,
-    },
-    /// The whole makes no sense.
-    #[error("{}: {source}", path.display())]
-    Whole {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: NotTables,
-    },
-}
-
-fn read(path: &Path) -> Result<String, TablesError> {
-    text::read(path).map_err(|source| TablesError::Unreadable { path: path.to_owned(), source })
-}
-
-/// A row of so many fields, or what is wrong with it.
-fn fields<'a, const N: usize>(
-    fields: &[&'a str],
-    columns: &[&'static str; N],
-) -> Result<[&'a str; N], (&'static str, String)> {
-    fields.try_into().map_err(|_| {
-        let field = columns[fields.len().min(N - 1)];
-        (field, format!("{} fields; write {}", fields.len(), columns.join(",")))
-    })
-}
-
 impl Tables {
     /// Reads the file of machine types and the file of entries.
-    pub fn read(machines: &Path, entries: &Path) -> Result<Self, TablesError> {
-        Tables::parse((&read(machines)?, machines), (&read(entries)?, entries))
+    pub fn read(machines: &Path, entries: &Path) -> Result<Self, TableError> {
+        let texts = (MACHINES.read(machines)?, ENTRIES.read(entries)?);
+        Tables::parse((&texts.0, machines), (&texts.1, entries))
     }
 
     /// Reads the texts of both files, which the paths name in errors.
     pub fn parse(
         (machines, machines_path): (&str, &Path),
         (entries, entries_path): (&str, &Path),
-    ) -> Result<Self, TablesError> {
+    ) -> Result<Self, TableError> {
         let machine_types = parse_machines(machines, machines_path)?;
         let places: HashMap<&str, usize> =
             machine_types.iter().enumerate().map(|(place, kind)| (&*kind.name, place)).collect();
@@ -107,15 +47,10 @@ impl Tables {
         let mut found: HashMap<(usize, usize, u8), (usize, PState)> = HashMap::new();
         // How many P-states each machine type has.
         let mut states = vec![0u8; machine_types.len()];
-        for (line, row) in rows(entries, &TABLE_COLUMNS) {
-            let wrong = |field, why: String| TablesError::Field {
-                path: entries_path.to_owned(),
-                line,
-                field,
-                why,
-            };
-            let [task, machine, state, time, power] =
-                fields(&row, &TABLE_COLUMNS).map_err(|(field, why)| wrong(field, why))?;
+        for cells in ENTRIES.rows(entries, entries_path) {
+            let cells = cells?;
+            let [task, machine, state, time, power] = cells.all();
+            let wrong = |field, why: String| cells.wrong(field, why);
             if task.is_empty() {
                 return Err(wrong("task", "the name is missing".to_owned()));
             }
@@ -146,7 +81,7 @@ impl Tables {
                 tasks.len() - 1
             });
             let entry = PState { number, time, power };
-            if let Some((earlier, _)) = found.insert((task, kind, number), (line, entry)) {
+            if let Some((earlier, _)) = found.insert((task, kind, number), (cells.line(), entry)) {
                 return Err(wrong("pstate", format!("line {earlier} has this entry already")));
             }
             states[kind] = states[kind].max(number + 1);
@@ -164,24 +99,22 @@ impl Tables {
                 }
                 let mut row = Vec::new();
                 for number in numbers {
-                    row.push(entry(number).ok_or_else(|| TablesError::Hole {
-                        path: entries_path.to_owned(),
-                        task: name.clone(),
-                        machine: kind.name.clone(),
-                        state: number,
-                        special,
-                    })?);
+                    row.push(
+                        entry(number).ok_or_else(|| {
+                            Form::incomplete(entries_path, hole(name, kind, number))
+                        })?,
+                    );
                 }
                 all.push(row);
             }
         }
         Tables::new(machine_types, tasks, all)
-            .map_err(|source| TablesError::Whole { path: entries_path.to_owned(), source })
+            .map_err(|error| Form::incomplete(entries_path, error))
     }
 
     /// Writes the machine types in the form [`Tables::parse`] reads.
     pub fn write_machines(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", MACHINE_COLUMNS.join(","))?;
+        writeln!(out, "{}", MACHINES.heading())?;
         for kind in self.machine_types() {
             let purpose = match kind.purpose {
                 Purpose::Special => "special",
@@ -196,7 +129,7 @@ impl Tables {
     /// that remain are numbered anew, from the fastest on; the last is written again for machine
     /// types that have more of them for other task types.
     pub fn write_entries(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", TABLE_COLUMNS.join(","))?;
+        writeln!(out, "{}", ENTRIES.heading())?;
         let tasks = || (0..self.task_types.len() as u32).map(TaskType);
         let most = |place| tasks().map(|task| self.states(task, place).len()).max().unwrap_or(0);
         let most: Vec<usize> = (0..self.machine_types.len()).map(most).collect();
@@ -215,13 +148,12 @@ impl Tables {
     }
 }
 
-fn parse_machines(text: &str, path: &Path) -> Result<Vec<MachineType>, TablesError> {
+fn parse_machines(text: &str, path: &Path) -> Result<Vec<MachineType>, TableError> {
     let mut machine_types: Vec<MachineType> = Vec::new();
-    for (line, row) in rows(text, &MACHINE_COLUMNS) {
-        let wrong =
-            |field, why: String| TablesError::Field { path: path.to_owned(), line, field, why };
-        let [name, machines, purpose] =
-            fields(&row, &MACHINE_COLUMNS).map_err(|(field, why)| wrong(field, why))?;
+    for cells in MACHINES.rows(text, path) {
+        let cells = cells?;
+        let [name, machines, purpose] = cells.all();
+        let wrong = |field, why: String| cells.wrong(field, why);
         if name.is_empty() {
             return Err(wrong("machine", "the name is missing".to_owned()));
         }
@@ -245,15 +177,28 @@ fn parse_machines(text: &str, path: &Path) -> Result<Vec<MachineType>, TablesErr
     }
     match machine_types.is_empty() {
         false => Ok(machine_types),
-        true => Err(TablesError::Whole { path: path.to_owned(), source: NotTables::NoMachines }),
+        true => Err(Form::incomplete(path, NotTables::NoMachines)),
     }
+}
+
+/// What to say of an entry that is missing.
+fn hole(task: &str, machine: &MachineType, state: u8) -> String {
+    let exception = match machine.purpose {
+        Purpose::Special => ", but a special machine type may lack a task type altogether",
+        Purpose::General => "",
+    };
+    let machine = &machine.name;
+    format!(
+        "no row for task type '{task}' on machine type '{machine}' in P-state {state}; a table may \
+         not have holes{exception}"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MACHINES: &str = "machine,machines,purpose\ngpu,1,special\ncpu,2,general\n";
+    const TYPES: &str = "machine,machines,purpose\ngpu,1,special\ncpu,2,general\n";
 
     fn tables(machines: &str, entries: &str) -> Result<Tables, String> {
         Tables::parse((machines, Path::new("m.csv")), (entries, Path::new("t.csv")))
@@ -264,7 +209,7 @@ mod tests {
     fn what_is_written_is_read() {
         let entries = "a,cpu,0,600.5,196\na,cpu,1,700,150\nb,cpu,0,500,100\nb,cpu,1,400,90\n\
                        b,gpu,0,60,250\n";
-        let read = tables(MACHINES, entries).unwrap();
+        let read = tables(TYPES, entries).unwrap();
         assert_eq!(read.dominated(), 1, "b is faster and draws less in P-state 1");
         assert!(read.states(TaskType(0), 0).is_empty());
         let (mut machines, mut entries) = (Vec::new(), Vec::new());
@@ -283,7 +228,7 @@ mod tests {
 
     #[test]
     fn mistakes_say_where() {
-        let error = |entries: &str| tables(MACHINES, entries).unwrap_err();
+        let error = |entries: &str| tables(TYPES, entries).unwrap_err();
         let hole = error("a,cpu,0,6,1\na,cpu,1,7,1\nb,cpu,0,5,1\n");
         assert!(
             hole.contains("no row for task type 'b' on machine type 'cpu' in P-state 1"),
@@ -299,7 +244,7 @@ mod tests {
         assert!(error("a,cpu,0,5,-1").contains("field 'power_w': -1 is below zero"));
         assert!(error("a,tpu,0,5,1").contains("unknown machine type 'tpu'; valid: gpu, cpu"));
         assert!(error("a,cpu,64,5,1").contains("write 0 to 63"));
-        assert!(error("a,cpu,0,5").contains("4 fields"));
+        assert!(error("a,cpu,0,5").contains("is not 5 fields"));
         assert!(error("a,cpu,0,5,1\na,cpu,0,6,1").contains("line 1 has this entry already"));
         assert!(error("a,cpu,0,99999999999,1").contains("at most 115 days"));
         assert!(error("").contains("there is no task type"));

@@ -54,7 +54,7 @@ pub struct Running {
 /// The instant at which enough is expected to be free, and what is free then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vacancy {
-    /// When.
+    /// When it happens.
     pub at: Instant,
     /// Nodes free then.
     pub nodes: u32,

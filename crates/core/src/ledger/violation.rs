@@ -9,19 +9,19 @@ pub enum Violation {
     /// The job does not wait: it is unknown, runs already, or has ended.
     #[error("{job} was to start, but it is not waiting")]
     NotWaiting {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// The job holds something already.
     #[error("{job} was to start, but it runs already")]
     AlreadyRunning {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// The model does not offer this operating point to the job.
     #[error("{job} was to run on {nodes} nodes drawing {power}, which is not on its menu")]
     NotOnMenu {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// The nodes claimed.
         nodes: u32,
@@ -33,7 +33,7 @@ pub enum Violation {
         "{job} was decided about in a way that is not allowed: it takes the freedom '{needed}'"
     )]
     NotAllowed {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// What it would take.
         needed: Freedom,
@@ -41,7 +41,7 @@ pub enum Violation {
     /// There are not enough free nodes.
     #[error("{job} was to get {asked} nodes, but {free} are free")]
     Nodes {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// Nodes claimed.
         asked: u32,
@@ -51,43 +51,43 @@ pub enum Violation {
     /// There is not enough free power, now or later in the job's life.
     #[error("{job} was to get {asked}, but at {at} only {free} are free")]
     Power {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// Power claimed.
         asked: Watts,
         /// Power free.
         free: Watts,
-        /// When.
+        /// When it happens.
         at: Instant,
     },
     /// The job holds nothing.
     #[error("{job} was to give back or change what it holds, but it holds nothing")]
     HoldsNothing {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// The job is suspended.
     #[error("{job} was to change or be suspended, but it is suspended already")]
     Suspended {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// The job is not suspended.
     #[error("{job} was to be resumed, but it is not suspended")]
     NotSuspended {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// A policy changed a job that runs without having said that it does such things.
     #[error("{job} was to change, but the policy is not one that changes jobs while they run")]
     Unannounced {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// The job names nodes, but some of them are not free.
     #[error("{job} was to get {node}, which is not free")]
     NodeTaken {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// Which node; the first of several.
         node: NodeId,
@@ -95,25 +95,25 @@ pub enum Violation {
     /// The job does not run on the nodes that were named, or not under such caps.
     #[error("{job} was to run on named nodes under caps of their own, which the model refuses")]
     NotOffered {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// Nodes were named that are not those the job holds.
     #[error("{job} was to get new caps or be taken over, but not for the nodes it holds")]
     OtherNodes {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// A policy named nodes without having said that it does such things.
     #[error("{job} was to get named nodes, but the policy is not one that names nodes")]
     NodesUnannounced {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// There is not enough energy left in the period.
     #[error("{job} was to be promised {asked}, but {left} are left in the period")]
     Energy {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
         /// Energy claimed.
         asked: Joules,
@@ -123,7 +123,7 @@ pub enum Violation {
     /// Energy was promised where none is counted.
     #[error("{job} was to be promised energy, but there is no energy account")]
     NoAccount {
-        /// Which job.
+        /// The job that is refused.
         job: JobId,
     },
     /// A policy asked to be woken at a time that has passed.

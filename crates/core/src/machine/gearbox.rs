@@ -5,6 +5,8 @@
 //! `β·(f_top/f − 1) + 1` times as long in gear `f` as in the top gear: β = 0 does not notice, β = 1
 //! slows down as much as the processor does.
 
+use std::hash::{Hash, Hasher};
+
 use serde::Deserialize;
 
 use crate::units::Watts;
@@ -44,6 +46,20 @@ pub struct Gearbox {
     is_assumed: bool,
 }
 
+/// By the bits of its numbers: gearboxes that are equal hash alike, as none of them can be a zero with a sign.
+impl Hash for Gearbox {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Gearbox { gears, static_share, sensitivity, is_assumed } = self;
+        for Gear { ghz, volts } in gears {
+            [ghz, volts].map(|number| number.to_bits()).hash(state);
+        }
+        for Sensitivity { up_to, mean, variance } in sensitivity {
+            (up_to, mean.to_bits(), variance.to_bits()).hash(state);
+        }
+        (gears.len(), static_share.to_bits(), is_assumed).hash(state);
+    }
+}
+
 /// The `[dvfs]` table of a machine file, as written. What it leaves out is as in the default.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +75,7 @@ pub enum GearboxError {
     /// There is nothing in the list.
     #[error("dvfs.{list} is empty; give at least one entry, such as {example}")]
     Empty {
-        /// Which list.
+        /// The list, by its name in the file.
         list: &'static str,
         /// What an entry looks like.
         example: &'static str,

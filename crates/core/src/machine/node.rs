@@ -42,7 +42,7 @@ const LOWEST_SHARE: Share = Share::percent(30);
 /// What somebody says of the nodes, beyond what a busy one draws at most. Papers leave all of it out: there
 /// an idle node draws nothing, and all nodes are alike. Before jobs run in a world, what is left out is
 /// [assumed](Details::filled_in).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Details {
     /// What a node draws that runs nothing.
     pub idle: Option<Watts>,

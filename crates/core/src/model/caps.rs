@@ -7,7 +7,7 @@ use crate::units::{NodeId, Watts};
 /// What a node may draw at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeCap {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
     /// The most it may draw.
     pub cap: Watts,

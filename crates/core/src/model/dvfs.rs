@@ -126,10 +126,10 @@ impl Step {
 /// Jobs on a machine with gears.
 #[derive(Clone, Debug)]
 pub struct Dvfs {
-    /// Fastest first.
+    /// The gears, the fastest first.
     steps: Vec<Step>,
     rungs: Vec<Rung>,
-    /// By job.
+    /// The β of each job, by its identity.
     betas: Vec<Beta>,
     knowledge: Knowledge,
     oversized: Oversized,

@@ -20,17 +20,17 @@ use rand_pcg::Pcg64Dxsm;
 use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
 use crate::model::pass::{Application, Resizing};
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint};
 use crate::units::{JobId, Span};
 
-mod feed;
 mod grid;
+mod node_caps;
 #[cfg(test)]
 mod tests;
 
-pub use feed::Feed;
 use grid::Grid;
 pub use grid::Kind;
+pub use node_caps::NodeCaps;
 
 /// The numbers of nodes a job may run on, as multiples of what it asks for, in quarters: from half
 /// to twice of it.
@@ -43,7 +43,7 @@ const VARIATIONS: [f64; 3] = [0.0, 0.5, 1.0];
 /// Jobs that run on several numbers of nodes under several caps.
 #[derive(Clone, Debug)]
 pub struct Elastic {
-    feed: Feed,
+    feed: NodeCaps,
     cores: u32,
     /// Nodes of the machine: nobody runs on more.
     most: u32,
@@ -58,7 +58,7 @@ pub struct Elastic {
     rungs: [Rung; 1],
 }
 
-/// No grid.
+/// A job without a grid.
 const UNKNOWN: u32 = u32::MAX;
 
 /// What jobs have in common that have the same grid: application, parallelism, variation, the nodes asked
@@ -75,7 +75,7 @@ impl Elastic {
     /// all of them equally likely, and how they scale is drawn, too.
     pub fn new(
         machine: &Machine,
-        feed: Feed,
+        feed: NodeCaps,
         mix: &[Application],
         jobs: &[Job],
         seed: u64,
@@ -91,7 +91,7 @@ impl Elastic {
     }
 
     /// Jobs of these kinds.
-    pub fn of_kinds(machine: &Machine, feed: Feed, kinds: &[Kind], jobs: &[Job]) -> Self {
+    pub fn of_kinds(machine: &Machine, feed: NodeCaps, kinds: &[Kind], jobs: &[Job]) -> Self {
         let mut model = Elastic {
             cores: machine.processors_per_node,
             most: machine.nodes,
@@ -245,8 +245,8 @@ impl Model for Elastic {
         is_fed(&self.thriftiest(id, job).point)
     }
 
-    fn thriftiest(&self, id: JobId, job: &Job) -> Way {
-        Way::at(self.point(&self.grid(id, job), job.requested, (0, 0)))
+    fn thriftiest(&self, id: JobId, job: &Job) -> TimedPoint {
+        TimedPoint::at(self.point(&self.grid(id, job), job.requested, (0, 0)))
     }
 
     fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {

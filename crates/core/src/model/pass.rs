@@ -36,7 +36,7 @@ use crate::units::Watts;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}; it must be {must}")]
 pub struct OutOfRange {
-    /// Which parameter.
+    /// The parameter, by its name.
     pub what: &'static str,
     /// What it is.
     pub value: f64,
@@ -70,7 +70,7 @@ pub struct Pass {
 /// What an application takes in one combination of nodes and cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// The cap of each processor.
     pub cap: Watts,

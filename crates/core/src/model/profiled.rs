@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, Way};
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint};
 use crate::profile::{Configuration, Profile, Row};
 use crate::units::{JobId, Share, Span, Watts};
 
@@ -141,7 +141,7 @@ impl Profiled {
     /// A row as a job takes it: its limit is what its user asked for, or longer if it is believed
     /// to take longer.
     #[inline]
-    fn way(&self, job: &Job, row: &Row) -> Way {
+    fn way(&self, job: &Job, row: &Row) -> TimedPoint {
         let Configuration { nodes, cores, cap } = row.configuration;
         // One margin for the whole table: what is faster must not have the longer limit.
         let limit = match self.table(job).is_predicted {
@@ -155,7 +155,7 @@ impl Profiled {
             time: limit.max(job.requested).max(OperatingPoint::SHORTEST),
             power: row.power,
         };
-        Way { point, believed: row.time }
+        TimedPoint { point, believed: row.time }
     }
 
     #[inline]
@@ -210,7 +210,7 @@ impl Model for Profiled {
         is_fed(&self.thriftiest(id, job).point)
     }
 
-    fn fastest(&self, _id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<Way> {
+    fn fastest(&self, _id: JobId, job: &Job, nodes: u32, power: Watts) -> Option<TimedPoint> {
         self.table(job).fastest(nodes, power).map(|row| self.way(job, row))
     }
 
@@ -218,20 +218,20 @@ impl Model for Profiled {
         &self,
         _id: JobId,
         job: &Job,
-        accepts: &dyn Fn(&Way) -> bool,
+        accepts: &dyn Fn(&TimedPoint) -> bool,
     ) -> Option<OperatingPoint> {
         let ways = self.table(job).rows.iter().map(|row| self.way(job, row));
         let accepted = ways.filter(accepts);
         accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 
-    fn thriftiest(&self, _id: JobId, job: &Job) -> Way {
+    fn thriftiest(&self, _id: JobId, job: &Job) -> TimedPoint {
         let table = self.table(job);
         let first = table.fronts.last().and_then(|front| front.first());
         self.way(job, first.unwrap_or(&table.rows[0]))
     }
 
-    fn unthrottled(&self, _id: JobId, job: &Job, power: Watts) -> Option<Way> {
+    fn unthrottled(&self, _id: JobId, job: &Job, power: Watts) -> Option<TimedPoint> {
         let table = self.table(job);
         let asked = &table.packed[..=table.place_of(job.nodes)];
         asked.iter().rev().find(|row| row.power <= power).map(|row| self.way(job, row))

@@ -36,7 +36,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::freedom::Freedoms;
-use crate::policy::{Policy, PolicySpec, Published, Setting};
+use crate::policy::{BuildContext, Policy, PolicySpec, Published};
 
 /// A policy from outside the crate.
 pub struct Own {
@@ -49,7 +49,7 @@ pub struct Own {
     /// What it believes of jobs where nobody says.
     pub believes: Published,
     /// Makes one that is ready to decide.
-    pub build: fn(&Setting<'_>) -> Box<dyn Policy>,
+    pub build: fn(&BuildContext<'_>) -> Box<dyn Policy>,
 }
 
 /// By its name: where a function lies in memory is nobody's business.

@@ -27,7 +27,7 @@ use alike::{Alike, Answer, Requests, Wanted};
 
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
-use crate::model::{OperatingPoint, Way};
+use crate::model::{OperatingPoint, TimedPoint};
 use crate::policy::{Ahead, Backfill, Chooser, Room, View};
 use crate::units::{JobId, Span, Watts};
 
@@ -72,7 +72,7 @@ fn fair_share(view: &View<'_>, job: JobId) -> Watts {
 
 impl Configurator {
     /// The configuration a job waits for that has this fair share.
-    fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> Way {
+    fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> TimedPoint {
         let found = match self.rule {
             Rule::Traditional => view.model.unthrottled(id, job, bound(view, id)),
             Rule::Naive | Rule::Adaptive(_) => {
@@ -96,7 +96,7 @@ impl Configurator {
         job: &Job,
         room: &Room,
         share: Watts,
-    ) -> [Option<Way>; 2] {
+    ) -> [Option<TimedPoint>; 2] {
         let free = (room.nodes(), room.power());
         let left_over = room.unreserved();
         let within =
@@ -114,8 +114,9 @@ impl Configurator {
             return Some(wanted);
         }
         let tolerance = self.tolerance(job)?;
-        let may_start =
-            |way: &Way| tolerance.accepts(way.believed, job.requested) && room.admits(&way.point);
+        let may_start = |way: &TimedPoint| {
+            tolerance.accepts(way.believed, job.requested) && room.admits(&way.point)
+        };
         let possible = Self::possible(view, id, job, room, share).into_iter().flatten();
         let found = possible.into_iter().find(may_start);
         if found.is_none() && room.is_changing() {
@@ -149,7 +150,7 @@ impl Configurator {
             }
         };
         let mut requests = Requests::default();
-        let accept = |requests: &mut Requests, way: &Way, least: Span| {
+        let accept = |requests: &mut Requests, way: &TimedPoint, least: Span| {
             let limit = room.longest(way.point.nodes, way.point.power);
             let longest = limit.and_then(|limit| view.model.longest_request(id, job, way, limit));
             if let Some(longest) = longest {

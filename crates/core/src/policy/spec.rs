@@ -57,7 +57,7 @@ pub fn plain() -> Box<dyn Policy> {
 
 /// What a policy takes from the run it is built for.
 #[derive(Clone, Copy)]
-pub struct Setting<'a> {
+pub struct BuildContext<'a> {
     /// The threshold of the bounded slowdown.
     pub bsld_threshold: Span,
     /// Works out the mean bounded slowdown of the workload under plain EASY without a power limit.
@@ -68,9 +68,9 @@ pub struct Setting<'a> {
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
-impl Default for Setting<'_> {
+impl Default for BuildContext<'_> {
     fn default() -> Self {
-        Setting { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0, site: None }
+        BuildContext { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0, site: None }
     }
 }
 
@@ -136,7 +136,7 @@ impl PolicySpec {
     }
 
     /// A policy ready to decide.
-    pub fn build(&self, setting: &Setting<'_>) -> Box<dyn Policy> {
+    pub fn build(&self, setting: &BuildContext<'_>) -> Box<dyn Policy> {
         match self {
             PolicySpec::Fcfs => Box::new(Fcfs),
             PolicySpec::Own(own) => (own.build)(setting),

@@ -20,7 +20,7 @@ use crate::units::JobId;
 pub enum Class {
     /// Up to the smaller of two sizes.
     Small,
-    /// Between them.
+    /// The queue of jobs between the two.
     Medium,
     /// From the larger one on.
     Large,

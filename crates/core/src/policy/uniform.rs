@@ -32,7 +32,7 @@ pub enum UniformCap {
     Share,
     /// What a processor is rated at.
     Tdp,
-    /// So much.
+    /// A limit in watts.
     Power(Watts),
 }
 

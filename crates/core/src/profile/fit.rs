@@ -61,9 +61,9 @@ pub enum FitError {
     Zero {
         /// Whose row it is.
         application: String,
-        /// Which row.
+        /// The configuration that the row describes.
         configuration: Configuration,
-        /// Which figure.
+        /// The figure, by its name.
         what: &'static str,
     },
     /// The rows vary in too few ways to tell the effects apart.

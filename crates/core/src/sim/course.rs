@@ -11,9 +11,9 @@ use crate::units::{Instant, JobId, Joules, Span, Watts};
 /// A job's operating point changed while it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// When it happens.
     pub at: Instant,
-    /// Whose.
+    /// The job that draws it.
     pub job: JobId,
     /// Nodes it has from then on.
     pub nodes: u32,

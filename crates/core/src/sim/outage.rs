@@ -6,9 +6,9 @@ use crate::rows::{Form, TableError};
 use crate::units::{Instant, NodeId, parse_decimal};
 
 /// One node out of service for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outage {
-    /// Which node.
+    /// The node.
     pub node: NodeId,
     /// From when; a job on the node is thrown out and waits again in its old place.
     pub down: Instant,
@@ -17,7 +17,7 @@ pub struct Outage {
 }
 
 /// All outages of a simulation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Outages(Vec<Outage>);
 
 const OUTAGES: Form = Form {
@@ -95,7 +95,7 @@ impl Outages {
         for cells in OUTAGES.rows(text, path) {
             let cells = cells?;
             let [node, down, up] = cells.all();
-            let wrong = |field, why: String| cells.wrong(field, why);
+            let wrong = |field, why: String| cells.unreadable(field, why);
             let node: u32 =
                 node.parse().ok().filter(|node| *node < nodes).ok_or_else(|| {
                     wrong("node", format!("'{node}' is not a node of 0..{nodes}"))

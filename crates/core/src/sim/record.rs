@@ -35,7 +35,7 @@ pub struct Record {
 pub enum State {
     /// It waits, or never got to run.
     Waiting,
-    /// It runs.
+    /// The job runs.
     Running,
     /// It ran to its end.
     Completed,

@@ -93,9 +93,9 @@ impl Run {
 /// The caps of a job's nodes from an instant on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capping {
-    /// From when.
+    /// The instant from which it holds.
     pub at: Instant,
-    /// Whose.
+    /// The job that draws it.
     pub job: JobId,
     /// Which nodes, and the most each may draw.
     pub caps: Caps,
@@ -104,9 +104,9 @@ pub struct Capping {
 /// The power drawn from an instant on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerSample {
-    /// From when.
+    /// The instant from which it holds.
     pub at: Instant,
-    /// Power drawn.
+    /// What all nodes draw from then on.
     pub power: Watts,
     /// The limit in force.
     pub limit: Watts,

@@ -83,7 +83,7 @@ pub enum ProgramError {
         name: String,
         /// Which configuration, from 1.
         configuration: usize,
-        /// Which field.
+        /// The field, by its name.
         field: &'static str,
         /// What is wrong with it.
         why: String,

@@ -39,7 +39,7 @@ use filling::{Division, Filling};
 pub struct Grant {
     /// Which, by its place among those on offer.
     pub candidate: usize,
-    /// Its cap.
+    /// The cap of the processor.
     pub cap: Watts,
 }
 

@@ -88,7 +88,7 @@ pub enum RandomError {
     /// A value cannot be used.
     #[error("{key}={value} cannot be used; valid: {valid}")]
     Value {
-        /// Which parameter.
+        /// The parameter, by its name.
         key: &'static str,
         /// What was written.
         value: String,

@@ -14,7 +14,7 @@ use crate::units::{QuantityError, parse_decimal};
 pub struct Utility(pub(super) u64);
 
 impl Utility {
-    /// Nothing.
+    /// A utility of zero.
     pub const ZERO: Utility = Utility(0);
     /// The most a task may be worth: sums of it stay far from overflow.
     pub const LARGEST: Utility = Utility(1_000_000_000_000);
@@ -29,7 +29,7 @@ impl Utility {
         Utility(units as u64 * 1_000_000)
     }
 
-    /// In millionths.
+    /// The value in millionths.
     #[inline]
     pub const fn millionths(self) -> u64 {
         self.0

@@ -4,88 +4,48 @@
 //! then anyway), falling by a share of what is left in a minute.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{NotAUtility, Piece, Utilities, Utility, UtilityFunction};
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::units::{Span, parse_decimal};
 
-/// The columns, in their order.
-pub const COLUMNS: [&str; 4] = ["utility", "from_s", "value", "decay"];
-
-/// Why utility functions could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum UtilityError {
-    /// The file cannot be read.
-    #[error("cannot read the utility functions {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A field of a row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}", path.display())]
-    Field {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong and what to do.
-        why: String,
-    },
-    /// There is nothing in it.
-    #[error("{}: no utility function; write utility,from_s,value,decay rows", path.display())]
-    Empty {
-        /// Which file.
-        path: PathBuf,
-    },
-}
+const FORM: Form = Form {
+    what: "the utility functions",
+    columns: &["utility", "from_s", "value", "decay"],
+    form: "write utility,from_s,value,decay, such as gold,600,8,0.05",
+};
 
 impl Utilities {
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, UtilityError> {
-        let text = text::read(path)
-            .map_err(|source| UtilityError::Unreadable { path: path.to_owned(), source })?;
-        Utilities::parse(&text, path)
+    pub fn read(path: &Path) -> Result<Self, TableError> {
+        Utilities::parse(&FORM.read(path)?, path)
     }
 
     /// Reads the text of a file, which the path names in errors.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, UtilityError> {
+    pub fn parse(text: &str, path: &Path) -> Result<Self, TableError> {
         let mut found: Vec<(String, Vec<Piece>)> = Vec::new();
-        for (line, fields) in rows(text, &COLUMNS) {
-            let wrong = |field, why: String| UtilityError::Field {
-                path: path.to_owned(),
-                line,
-                field,
-                why,
-            };
-            let [name, from, value, decay] = fields[..] else {
-                let field = COLUMNS[fields.len().min(COLUMNS.len() - 1)];
-                let example = "write utility,from_s,value,decay, such as gold,600,8,0.05";
-                return Err(wrong(field, format!("{} fields; {example}", fields.len())));
-            };
+        for cells in FORM.rows(text, path) {
+            let cells = cells?;
+            let [name, from, value, decay] = cells.all();
             if name.is_empty() {
-                return Err(wrong("utility", "the name is missing".to_owned()));
+                return Err(cells.wrong("utility", "the name is missing"));
             }
-            let from = parse_decimal(from, 1000).map_err(|why| wrong("from_s", why.to_string()))?;
+            let from = parse_decimal(from, 1000).map_err(|why| cells.wrong("from_s", why))?;
             let from = Span::from_millis(from);
             if decay.starts_with('-') {
-                return Err(wrong("decay", format!("{decay} would rise; write 0 or more")));
+                return Err(cells.wrong("decay", format!("{decay} would rise; write 0 or more")));
             }
-            let decay = decay.parse().map_err(|why| wrong("decay", format!("{why}")))?;
+            let decay = decay.parse().map_err(|why| cells.wrong("decay", why))?;
             let given: Option<Utility> = match value {
                 "" => None,
-                text => Some(text.parse().map_err(|why| wrong("value", format!("{why}")))?),
+                text => Some(text.parse().map_err(|why| cells.wrong("value", why))?),
             };
             let is_next = found.last().is_some_and(|(last, _)| last == name);
             if !is_next {
                 if found.iter().any(|(known, _)| known == name) {
                     let why = format!("the rows of '{name}' do not stand together");
-                    return Err(wrong("utility", why));
+                    return Err(cells.wrong("utility", why));
                 }
                 found.push((name.to_owned(), Vec::new()));
             }
@@ -95,7 +55,7 @@ impl Utilities {
                 (None, Some(before)) => before.at(from),
                 (None, None) => {
                     let why = "the first interval needs a value: what the task is worth at first";
-                    return Err(wrong("value", why.to_owned()));
+                    return Err(cells.wrong("value", why));
                 }
             };
             pieces.push(Piece { from, level, decay });
@@ -105,7 +65,7 @@ impl Utilities {
                     NotAUtility::Rises { .. } => "value",
                     _ => "from_s",
                 };
-                wrong(field, error.to_string())
+                cells.wrong(field, error)
             })?;
         }
         let mut utilities = Utilities::default();
@@ -115,14 +75,14 @@ impl Utilities {
             }
         }
         match utilities.is_empty() {
-            true => Err(UtilityError::Empty { path: path.to_owned() }),
+            true => Err(Form::incomplete(path, format!("no utility function; {}", FORM.form))),
             false => Ok(utilities),
         }
     }
 
     /// Writes them in the form [`Utilities::parse`] reads.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", COLUMNS.join(","))?;
+        writeln!(out, "{}", FORM.heading())?;
         for (name, function) in self.iter() {
             for piece in function.pieces() {
                 let from = piece.from.secs_f64();
@@ -167,7 +127,7 @@ mod tests {
         assert!(error("gold,5,8,0").contains("it has to start at 0"));
         assert!(error("gold,0,8,0\ngold,0,8,0").contains("not after the one before it"));
         assert!(error("gold,0,,0").contains("the first interval needs a value"));
-        assert!(error("gold,0,8").contains("3 fields"));
+        assert!(error("gold,0,8").contains("is not 4 fields"));
         assert!(error("a,0,8,0\nb,0,8,0\na,9,1,0").contains("do not stand together"));
         assert!(error(",0,8,0").contains("the name is missing"));
         assert!(error("gold,x,8,0").contains("field 'from_s'"));

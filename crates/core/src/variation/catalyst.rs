@@ -103,7 +103,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Which machine.
+/// The machine that is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Catalyst {
     /// How many processors it has; no more than [`MOST_PROCESSORS`] are made.

@@ -7,54 +7,23 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Application, Curve, Ips, Knot, Processors};
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Cells, Form, TableError};
 use crate::units::{QuantityError, Watts, parse_decimal};
 
 #[cfg(test)]
 mod tests;
 
-/// The columns, in their order.
-pub const COLUMNS: [&str; 5] = ["processor", "application", "cap_w", "gips", "power_w"];
+const FORM: Form = Form {
+    what: "the curves",
+    columns: &["processor", "application", "cap_w", "gips", "power_w"],
+    form: "write processor,application,cap_w,gips,power_w",
+};
 
 /// By how much a speed may be below one with less power, in thousandths, and pass as noise.
 pub const NOISE_THOUSANDTHS: u64 = 20;
-
-/// Why a table could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// The file cannot be read.
-    #[error("cannot read the curves {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A field of a row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}", path.display())]
-    Field {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong and what to do.
-        why: String,
-    },
-    /// Rows are missing.
-    #[error("{}: {why}", path.display())]
-    Missing {
-        /// Which file.
-        path: PathBuf,
-        /// Which, and what to do.
-        why: String,
-    },
-}
 
 /// A table that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,17 +47,19 @@ struct Row {
 
 /// Names with their places, in the order in which they first occur.
 #[derive(Default)]
-struct Names<'a> {
-    places: HashMap<&'a str, usize>,
-    names: Vec<&'a str>,
+struct Names {
+    places: HashMap<String, usize>,
+    names: Vec<String>,
 }
 
-impl<'a> Names<'a> {
-    fn place(&mut self, name: &'a str) -> usize {
-        *self.places.entry(name).or_insert_with(|| {
-            self.names.push(name);
-            self.names.len() - 1
-        })
+impl Names {
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        self.names.push(name.to_owned());
+        self.places.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
     }
 }
 
@@ -102,15 +73,13 @@ struct Wrong {
 impl Table {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
-        let text = text::read(path)
-            .map_err(|source| TableError::Unreadable { path: path.to_owned(), source })?;
-        Table::parse(&text, path)
+        Table::parse(&FORM.read(path)?, path)
     }
 
     /// Reads the text of a file, which the path names in errors.
     pub fn parse(text: &str, path: &Path) -> Result<Self, TableError> {
-        let missing = |why: String| TableError::Missing { path: path.to_owned(), why };
-        let at = |Wrong { line, field, why }: Wrong| TableError::Field {
+        let missing = |why: String| Form::incomplete(path, why);
+        let at = |Wrong { line, field, why }: Wrong| TableError::Row {
             path: path.to_owned(),
             line,
             field,
@@ -118,24 +87,26 @@ impl Table {
         };
         let (mut processors, mut applications) = (Names::default(), Names::default());
         let mut found: HashMap<(usize, usize), Vec<Row>> = HashMap::new();
-        for (line, fields) in rows(text, &COLUMNS) {
+        for cells in FORM.rows(text, path) {
+            let cells = cells?;
             if found.is_empty() {
-                check_heading(line, &fields).map_err(at)?;
+                check_heading(&cells)?;
             }
-            let (names, row) = read_row(line, &fields).map_err(at)?;
-            let place = (applications.place(names[1]), processors.place(names[0]));
+            let [processor, application, ..] = cells.all::<5>();
+            let row = read_row(&cells)?;
+            let place = (applications.place(application), processors.place(processor));
             found.entry(place).or_default().push(row);
         }
         let caps: BTreeSet<Watts> = found.values().flatten().map(|row| row.cap).collect();
         let Some(floor) = caps.first().copied() else {
-            let heading = COLUMNS.join(",");
+            let heading = FORM.heading();
             return Err(missing(format!(
                 "there are no rows; write a heading, {heading}, and rows"
             )));
         };
         let (mut above_cap, mut noise) = (Count::default(), Count::default());
-        let mut curves_of = |(place, application): (usize, &&str)| {
-            let curve = |(processor, name): (usize, &&str)| {
+        let mut curves_of = |(place, application): (usize, &String)| {
+            let curve = |(processor, name): (usize, &String)| {
                 let mut rows = found.remove(&(place, processor)).ok_or_else(|| {
                     missing(format!(
                         "processor '{name}' has no rows for {application}, which others have; \
@@ -158,12 +129,11 @@ impl Table {
             };
             let curves = processors.names.iter().enumerate().map(curve);
             let curves = curves.collect::<Result<Vec<Curve>, TableError>>()?;
-            Ok(Application { name: (*application).to_owned(), curves })
+            Ok(Application { name: application.clone(), curves })
         };
         let applications = applications.names.iter().enumerate().map(&mut curves_of);
         let applications = applications.collect::<Result<Vec<_>, TableError>>()?;
-        let names = processors.names.into_iter().map(str::to_owned).collect();
-        let processors = Processors::new(names, floor, applications)
+        let processors = Processors::new(processors.names, floor, applications)
             .ok_or_else(|| missing("there are no processors".to_owned()))?;
         Ok(Table { processors, above_cap: above_cap.0, noise: noise.0 })
     }
@@ -202,27 +172,23 @@ impl Count {
 }
 
 /// A first row without a number in it is a heading with other columns.
-fn check_heading(line: usize, fields: &[&str]) -> Result<(), Wrong> {
+fn check_heading(cells: &Cells<'_>) -> Result<(), TableError> {
+    let fields = cells.all::<5>();
     let is_number = |field: &&str| field.starts_with(|first: char| first.is_ascii_digit());
-    if fields.len() != COLUMNS.len() || fields[2..].iter().any(is_number) {
+    if fields[2..].iter().any(is_number) {
         return Ok(());
     }
-    let (found, heading) = (fields.join(","), COLUMNS.join(","));
-    let named =
-        |(_, (field, column)): &(usize, (&&str, &&str))| !field.eq_ignore_ascii_case(column);
-    let other = fields.iter().zip(&COLUMNS).enumerate().find(named);
-    let field = COLUMNS[other.map_or(0, |(place, _)| place)];
-    Err(Wrong { line, field, why: format!("the heading is {found}; write {heading}") })
+    let (found, heading) = (fields.join(","), FORM.heading());
+    let differs = |(field, column): &(&&str, &&str)| !field.eq_ignore_ascii_case(column);
+    let column = fields.iter().zip(FORM.columns).find(differs);
+    let field = column.map_or(FORM.columns[0], |(_, column)| *column);
+    Err(cells.wrong(field, format!("the heading is {found}; write {heading}")))
 }
 
-/// The names of a row, processor and application, and the rest.
-fn read_row<'a>(line: usize, fields: &[&'a str]) -> Result<([&'a str; 2], Row), Wrong> {
-    let wrong = |field, why| Wrong { line, field, why };
-    let [processor, application, cap, gips, power] = fields[..] else {
-        let field = COLUMNS[fields.len().min(COLUMNS.len() - 1)];
-        let (found, heading) = (fields.len(), COLUMNS.join(","));
-        return Err(wrong(field, format!("a row has five fields, {heading}; this has {found}")));
-    };
+/// A row but for its names, which are checked, too.
+fn read_row(cells: &Cells<'_>) -> Result<Row, TableError> {
+    let wrong = |field, why: String| cells.wrong(field, why);
+    let [processor, application, cap, gips, power] = cells.all();
     for (field, name) in [("processor", processor), ("application", application)] {
         if name.is_empty() || name.contains(char::is_control) {
             return Err(wrong(field, format!("{name:?} is no name; write one, such as p17 or EP")));
@@ -245,7 +211,7 @@ fn read_row<'a>(line: usize, fields: &[&'a str]) -> Result<([&'a str; 2], Row), 
         return Err(wrong("gips", why));
     }
     let knot = Knot { power, ips: Ips::from_ips(ips) };
-    Ok(([processor, application], Row { line, cap, knot }))
+    Ok(Row { line: cells.line(), cap, knot })
 }
 
 /// A number above zero in billionths.
@@ -326,9 +292,9 @@ fn check_rise(rows: &mut [Row], noise: &mut Count) -> Result<(), Wrong> {
 /// One row of a table, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement<'a> {
-    /// Which processor.
+    /// The processor, by its name.
     pub processor: &'a str,
-    /// Which application.
+    /// The application, by its name.
     pub application: &'a str,
     /// Under which cap.
     pub cap: Watts,
@@ -341,7 +307,7 @@ pub fn write<'a>(
     out: &mut dyn Write,
     measurements: impl Iterator<Item = Measurement<'a>>,
 ) -> io::Result<()> {
-    writeln!(out, "{}", COLUMNS.join(","))?;
+    writeln!(out, "{}", FORM.heading())?;
     for Measurement { processor, application, cap, knot } in measurements {
         let (cap, power) = (decimal(cap.milliwatts(), 3), decimal(knot.power.milliwatts(), 3));
         let gips = decimal(knot.ips.ips(), 9);

@@ -10,6 +10,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::units::Watts;
 
@@ -47,7 +48,7 @@ impl fmt::Display for Ips {
 }
 
 /// A point of a curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Knot {
     /// What the processor draws.
     pub power: Watts,
@@ -99,6 +100,13 @@ pub struct Curve {
     hull: Vec<Segment>,
     /// The knot at which it does most for each watt.
     most_efficient: Knot,
+}
+
+/// By the knots alone: all else follows from them.
+impl Hash for Curve {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.knots.hash(state);
+    }
 }
 
 /// Why points are no curve.

@@ -73,7 +73,7 @@ pub enum EsscError {
     /// A parameter is wrong.
     #[error("parameter '{key}': {why}")]
     Parameter {
-        /// Which.
+        /// The parameter.
         key: &'static str,
         /// What is wrong.
         why: String,

@@ -91,9 +91,9 @@ impl FromStr for Kind {
 /// A trace to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trace {
-    /// Which jobs.
+    /// The kind of jobs that are drawn.
     pub kind: Kind,
-    /// How many.
+    /// The number of jobs.
     pub jobs: u32,
     /// By how much the gaps between arrivals are stretched.
     pub gaps: f64,

@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::heterogeneity::Site;
+use crate::rows::TableError;
 use crate::spelling::hint;
 use crate::units::Instant;
 use crate::workload::essc::{Essc, EsscError, Tasks};
 use crate::workload::lublin::{Lublin, LublinError};
 use crate::workload::rmap::{Trace, TraceError, UsualTimes};
 use crate::workload::swf::{self, BadRecords, Intake, SwfError};
-use crate::workload::tasks::TasksError;
 use crate::workload::{Workload, demo};
 
 /// A workload's source: a log, a generator or the built-in demo.
@@ -47,7 +47,7 @@ pub struct EsscCall {
 
 /// What a run knows that a source may use, where its call does not say.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct SourceDefaults<'a> {
     /// The machine's processors.
     pub processors: Option<u32>,
     /// How many of them a node has.
@@ -61,10 +61,10 @@ pub struct Given<'a> {
 }
 
 /// Nothing is known, and a bad record stops the reading.
-impl Default for Given<'_> {
+impl Default for SourceDefaults<'_> {
     fn default() -> Self {
         let bad = BadRecords::Stop;
-        Given { processors: None, processors_per_node: 1, seed: None, usual: None, bad }
+        SourceDefaults { processors: None, processors_per_node: 1, seed: None, usual: None, bad }
     }
 }
 
@@ -120,7 +120,7 @@ pub enum SourceError {
     Essc(EsscError),
     /// The folder of tasks cannot be used.
     #[error(transparent)]
-    Tasks(#[from] TasksError),
+    Tasks(#[from] TableError),
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] SwfError),
@@ -232,7 +232,7 @@ impl TraceCall {
         Ok(TraceCall { given, has_seed })
     }
 
-    fn draw(&self, given: &Given<'_>) -> Result<Workload, SourceError> {
+    fn draw(&self, given: &SourceDefaults<'_>) -> Result<Workload, SourceError> {
         let usual = given.usual.ok_or(SourceError::NoApplications)?;
         let mut trace = self.given;
         if let Some(seed) = given.seed.filter(|_| !self.has_seed) {
@@ -295,7 +295,7 @@ impl Source {
     }
 
     /// Reads or makes the workload.
-    pub fn load(&self, given: &Given<'_>) -> Result<Loaded, SourceError> {
+    pub fn load(&self, given: &SourceDefaults<'_>) -> Result<Loaded, SourceError> {
         let made = |workload| Loaded { workload, intake: None, site: None, period: None };
         let with_site = |Tasks { workload, site, period }| Loaded {
             site: Some(site),

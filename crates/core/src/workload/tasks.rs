@@ -6,98 +6,57 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::essc::Tasks;
-use crate::heterogeneity::{Site, Tables, TablesError, TaskType};
+use crate::heterogeneity::{Site, Tables, TaskType};
 use crate::job::{ApplicationId, Job};
-use crate::rows::rows;
-use crate::text;
+use crate::rows::{Form, TableError};
 use crate::units::{Instant, parse_decimal};
-use crate::utility::{Utilities, UtilityError, UtilityId};
+use crate::utility::{Utilities, UtilityId};
 use crate::workload::Workload;
 
-/// The columns of the file of tasks, in their order.
-pub const COLUMNS: [&str; 4] = ["task", "arrival_s", "type", "utility"];
+const FORM: Form = Form {
+    what: "the tasks",
+    columns: &["task", "arrival_s", "type", "utility"],
+    form: "write task,arrival_s,type,utility",
+};
 /// The files of the folder: machine types, entries, utility functions, tasks.
 pub const FILES: [&str; 4] = ["machines.csv", "tables.csv", "utilities.csv", "tasks.csv"];
 
-/// Why a folder of tasks cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TasksError {
-    /// The machines or what they can do.
-    #[error(transparent)]
-    Tables(#[from] TablesError),
-    /// The utility functions.
-    #[error(transparent)]
-    Utilities(#[from] UtilityError),
-    /// The tasks cannot be read.
-    #[error("cannot read the tasks {}", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A field of a row is wrong.
-    #[error("{}, line {line}, field '{field}': {why}", path.display())]
-    Field {
-        /// Which file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// Which column.
-        field: &'static str,
-        /// What is wrong and what to do.
-        why: String,
-    },
-    /// There is nothing in it.
-    #[error("{}: no tasks; write task,arrival_s,type,utility rows", path.display())]
-    Empty {
-        /// Which file.
-        path: PathBuf,
-    },
-}
-
 impl Tasks {
     /// Reads a folder.
-    pub fn read(folder: &Path) -> Result<Self, TasksError> {
+    pub fn read(folder: &Path) -> Result<Self, TableError> {
         let [machines, tables, utilities, tasks] = FILES.map(|name| folder.join(name));
         let tables = Tables::read(&machines, &tables)?;
         let utilities = Utilities::read(&utilities)?;
         let site = Site { tables: Arc::new(tables), utilities: Arc::new(utilities) };
-        let text = text::read(&tasks)
-            .map_err(|source| TasksError::Unreadable { path: tasks.clone(), source })?;
+        let text = FORM.read(&tasks)?;
         let name = folder.file_name().map_or("tasks".into(), |name| name.to_string_lossy());
         Tasks::parse(&text, &tasks, &name, site)
     }
 
     /// Reads the text of a file of tasks, which the path names in errors, for a site.
-    pub fn parse(text: &str, path: &Path, name: &str, site: Site) -> Result<Self, TasksError> {
+    pub fn parse(text: &str, path: &Path, name: &str, site: Site) -> Result<Self, TableError> {
         let types: HashMap<&str, TaskType> =
             site.tables.task_types().iter().map(String::as_str).zip((0..).map(TaskType)).collect();
         let known: HashMap<&str, UtilityId> =
             site.utilities.iter().map(|(name, _)| name).zip((0..).map(UtilityId::at)).collect();
         let mut jobs = Vec::new();
-        for (line, fields) in rows(text, &COLUMNS) {
-            let wrong =
-                |field, why: String| TasksError::Field { path: path.to_owned(), line, field, why };
-            let [task, arrival, kind, utility] = fields[..] else {
-                let field = COLUMNS[fields.len().min(COLUMNS.len() - 1)];
-                let example = "write task,arrival_s,type,utility";
-                return Err(wrong(field, format!("{} fields; {example}", fields.len())));
-            };
+        for cells in FORM.rows(text, path) {
+            let cells = cells?;
+            let [task, arrival, kind, utility] = cells.all();
             let number =
-                task.parse().map_err(|_| wrong("task", format!("'{task}' is no number")))?;
-            let arrival = parse_decimal(arrival, 1000);
-            let arrival = arrival.map_err(|why| wrong("arrival_s", why.to_string()))?;
+                task.parse().map_err(|_| cells.wrong("task", format!("'{task}' is no number")))?;
+            let arrival =
+                parse_decimal(arrival, 1000).map_err(|why| cells.wrong("arrival_s", why))?;
             let kind = *types.get(kind).ok_or_else(|| {
                 let why = format!("'{kind}' is not in the tables: no machine can run it");
-                wrong("type", why)
+                cells.wrong("type", why)
             })?;
             let utility = *known.get(utility).ok_or_else(|| {
-                wrong("utility", format!("there is no utility function '{utility}'"))
+                cells.wrong("utility", format!("there is no utility function '{utility}'"))
             })?;
             let time = site.tables.longest_at_full_speed(kind).unwrap_or_default();
             let mut job = Job::new(number, Instant::from_millis(arrival), 1, time);
@@ -106,7 +65,7 @@ impl Tasks {
             jobs.push((job, time));
         }
         if jobs.is_empty() {
-            return Err(TasksError::Empty { path: path.to_owned() });
+            return Err(Form::incomplete(path, format!("no tasks; {} rows", FORM.form)));
         }
         let machines = site.tables.machines();
         let workload = Workload::new(name, jobs).on_processors(Some(machines));
@@ -115,7 +74,7 @@ impl Tasks {
 
     /// Writes the tasks in the form [`Tasks::parse`] reads.
     pub fn write_tasks(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", COLUMNS.join(","))?;
+        writeln!(out, "{}", FORM.heading())?;
         for job in self.workload.jobs() {
             let kind = job.application.map_or(0, |application| application.0.get() as usize - 1);
             let kind = self.site.tables.task_types().get(kind).map_or("?", String::as_str);
@@ -161,7 +120,7 @@ mod tests {
         assert!(error("1,0,a,lead").contains("there is no utility function 'lead'"));
         assert!(error("x,0,a,gold").contains("field 'task': 'x' is no number"));
         assert!(error("1,-5,a,gold").contains("field 'arrival_s'"));
-        assert!(error("1,0,a").contains("3 fields"));
+        assert!(error("1,0,a").contains("is not 4 fields"));
         assert!(error("").contains("no tasks"));
     }
 }

@@ -29,7 +29,7 @@ impl Workload {
         for cells in TERMS.rows(text, path) {
             let cells = cells?;
             let [job, weight, slowdown] = cells.all();
-            let wrong = |field, why: String| cells.wrong(field, why);
+            let wrong = |field, why: String| cells.unreadable(field, why);
             let number: u64 =
                 job.parse().map_err(|_| wrong("job", format!("'{job}' is not a job's number")))?;
             let places = places

@@ -23,7 +23,7 @@ pub enum NotAMix {
     /// There is no such application.
     #[error("a mix has application {number}, but there are {count}")]
     Unknown {
-        /// Which.
+        /// The number of the job that has no application.
         number: usize,
         /// How many there are.
         count: usize,

@@ -17,7 +17,7 @@ const NAMES: Form = Form {
 };
 
 /// Applications by the numbers of executables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names(BTreeMap<u32, u16>);
 
 impl Names {
@@ -31,7 +31,7 @@ impl Names {
         for cells in NAMES.rows(text, path) {
             let cells = cells?;
             let [executable, application] = cells.all();
-            let wrong = |field, why: String| cells.wrong(field, why);
+            let wrong = |field, why: String| cells.unreadable(field, why);
             let number: u32 =
                 executable.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
                     wrong("executable", format!("'{executable}' is not a number above 0"))

@@ -14,7 +14,7 @@ use crate::world::{Ask, Assignment, CLASSES, Conditions, Names, Parts, World, ca
 
 /// Which applications there are. On a machine whose processors were measured one by one it is always
 /// those that they were measured with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub enum Repertoire {
     /// Those that are built in.
     #[default]
@@ -24,7 +24,7 @@ pub enum Repertoire {
 }
 
 /// Profiles of applications, each with its number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Profiles {
     profiles: Vec<Profile>,
     /// By which number a log calls each of them.
@@ -58,7 +58,7 @@ pub enum Unsuited {
          machine has {processors}; is it another machine (--machine)?"
     )]
     Cores {
-        /// Which profile.
+        /// The application whose profile it is.
         application: String,
         /// Cores of one of its rows.
         cores: u32,
@@ -71,7 +71,7 @@ pub enum Unsuited {
          has {sockets} and draws {most} at most that a cap reaches; is it another machine (--machine)?"
     )]
     Cap {
-        /// Which profile.
+        /// The application whose profile it is.
         application: String,
         /// The cap of one of its rows.
         cap: Watts,
@@ -86,9 +86,9 @@ pub enum Unsuited {
          of {sockets} a node allow; correct the row, or give the cap that was in force"
     )]
     AboveCap {
-        /// Which profile.
+        /// The application whose profile it is.
         application: String,
-        /// Which row.
+        /// The configuration that the row describes.
         configuration: Configuration,
         /// What it draws.
         power: Watts,
@@ -100,9 +100,9 @@ pub enum Unsuited {
         "nobody knows what '{application}' does under a cap of {cap}: give the machine higher 'caps.levels'"
     )]
     OutOfRange {
-        /// Which application.
+        /// The application, by its name.
         application: String,
-        /// Which cap.
+        /// The power cap.
         cap: Watts,
     },
     /// What comes out is no machine.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use busbar_core::budget::BudgetSpec;
 use busbar_core::machine::Machine;
 use busbar_core::model::pass::Application;
-use busbar_core::model::{Elastic, Feed, Menu, Outcome, Rigid, Rung};
+use busbar_core::model::{Elastic, Menu, NodeCaps, Outcome, Rigid, Rung};
 use busbar_core::policy::{Decision, Easy, Parm, ParmSpec, Policy, View};
 use busbar_core::sim::{Simulation, State as SimState};
 use busbar_core::units::Watts;
@@ -246,7 +246,7 @@ fn jobs_end_as_in_the_simulation() {
     let rigid = Arc::new(Rigid::on(&machine));
     assert_eq!(replayed(&machine, &workload, rigid, &mut Easy::default()), 0);
 
-    let feed = Feed::of(&machine, 4);
+    let feed = NodeCaps::of(&machine, 4);
     let mix = [Application::LEAN_MD, Application::JACOBI2D];
     let elastic = Arc::new(Elastic::new(&machine, feed, &mix, workload.jobs(), 7));
     let changes = replayed(&machine, &workload, elastic, &mut Parm::with(ParmSpec::default()));

@@ -34,7 +34,7 @@ pub(super) fn parse(
     for cells in LIMITS.rows(text, path) {
         let cells = cells?;
         let [time, limit] = cells.all();
-        let wrong = |field, why: String| BudgetError::Table(cells.wrong(field, why));
+        let wrong = |field, why: String| BudgetError::Table(cells.unreadable(field, why));
         let when = parse_when(time, zone).map_err(|why| wrong("time", why))?;
         let limit = limit
             .parse::<Allowance>()

@@ -4,11 +4,11 @@ use super::Options;
 use super::jobs::{self, INTREPID_NODES, TESTBED_NODES};
 use busbar_core::budget::Budget;
 use busbar_core::machine::Machine;
-use busbar_core::model::elastic::Feed;
+use busbar_core::model::elastic::NodeCaps;
 use busbar_core::model::pass::{Application, Resizing};
 use busbar_core::model::{Elastic, Model};
 use busbar_core::policy::parm::{Flexibility, ParmSpec, Window};
-use busbar_core::policy::{Parm, Policy, PolicySpec, Setting};
+use busbar_core::policy::{BuildContext, Parm, Policy, PolicySpec};
 use busbar_core::sim::{Run, Simulation};
 use busbar_core::units::{Instant, JobId, Span, Watts};
 use busbar_core::workload::Workload;
@@ -72,7 +72,7 @@ impl Mix {
     }
 }
 
-/// Who schedules.
+/// The scheduler of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scheduler {
     /// EASY on the nodes the budget feeds without caps.
@@ -85,7 +85,7 @@ pub(super) enum Scheduler {
     Parm(ParmSpec),
 }
 
-/// One run.
+/// One run of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Task {
     Testbed { seed: u64, mix: Mix, scheduler: Scheduler },
@@ -94,7 +94,7 @@ pub(super) enum Task {
 
 /// What a run came to; times in minutes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct RunFigures {
     pub(super) response: f64,
     pub(super) execution: f64,
     pub(super) completion: f64,
@@ -154,7 +154,7 @@ impl Task {
         tasks
     }
 
-    pub(super) fn run(&self, sets: &[Workload; 3], options: &Options) -> Outcome {
+    pub(super) fn run(&self, sets: &[Workload; 3], options: &Options) -> RunFigures {
         match *self {
             Task::Testbed { seed, mix, scheduler } => {
                 let workload = jobs::testbed(seed);
@@ -216,7 +216,7 @@ impl Place {
         scheduler: Scheduler,
         mix: &[Application],
         seed: u64,
-    ) -> Outcome {
+    ) -> RunFigures {
         let highest = self.caps.last().copied().unwrap_or(FULL);
         let (nodes, caps) = match scheduler {
             Scheduler::Baseline => (self.conventional, vec![highest]),
@@ -234,7 +234,7 @@ impl Place {
         };
         let caps = caps.into_iter().map(Watts::from_watts).collect();
         // Caps are constants that rise.
-        let feed = Feed::new(Watts::from_watts(self.base), caps, Watts::from_watts(FULL));
+        let feed = NodeCaps::new(Watts::from_watts(self.base), caps, Watts::from_watts(FULL));
         let feed = feed.expect("caps that rise");
         let model = Elastic::new(&machine, feed, mix, workload.jobs(), seed);
         let model = match self.resizing {
@@ -248,17 +248,17 @@ impl Place {
         let model = if is_rigid { model.as_asked() } else { model };
         let mut policy: Box<dyn Policy> = match scheduler {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
-            _ => PolicySpec::Easy.build(&Setting::default()),
+            _ => PolicySpec::Easy.build(&BuildContext::default()),
         };
         let run = Simulation::new(&machine, workload)
             .budget(Budget::constant(Watts::from_watts(self.budget)))
             .model(&model as &dyn Model)
             .run(policy.as_mut());
-        Outcome::of(workload, &run)
+        RunFigures::of(workload, &run)
     }
 }
 
-impl Outcome {
+impl RunFigures {
     fn of(workload: &Workload, run: &Run) -> Self {
         let jobs = (0..).map(JobId).zip(workload.jobs()).zip(&run.records);
         let ran: Vec<_> = jobs.filter(|(_, record)| record.state.has_run()).collect();
@@ -272,7 +272,7 @@ impl Outcome {
             let total = run.total(ran[at].0.0).node_millis as f64;
             total / (execution(at) * 60_000.0).max(1.0)
         };
-        Outcome {
+        RunFigures {
             response: mean(&|at| completion(at) - execution(at)),
             execution: mean(&execution),
             completion: mean(&completion),

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::runs::{
-    ALPHAS, GAMMAS, GUARDS, LEVELS, Mix, Outcome, Scheduler, Task, UNIFORM, parm, usual,
+    ALPHAS, GAMMAS, GUARDS, LEVELS, Mix, RunFigures, Scheduler, Task, UNIFORM, parm, usual,
 };
 use crate::Finding;
 use crate::sample::{Published, Rows, Sample};
@@ -69,22 +69,22 @@ const TABLE_SIX: [f64; 4] = [4.32, 1.86, 2.33, 5.25];
 /// The runs and what they came to.
 struct Results<'a> {
     tasks: &'a [Task],
-    outcomes: &'a [Outcome],
+    outcomes: &'a [RunFigures],
 }
 
 impl Results<'_> {
     /// What a run came to. Every run that is asked for is among the tasks.
-    fn of(&self, task: Task) -> Outcome {
+    fn of(&self, task: Task) -> RunFigures {
         let place = self.tasks.iter().position(|other| *other == task);
         self.outcomes[place.expect("a run that was made")]
     }
 
-    fn projection(&self, set: usize, gamma: f64, scheduler: Scheduler) -> Outcome {
+    fn projection(&self, set: usize, gamma: f64, scheduler: Scheduler) -> RunFigures {
         self.of(Task::Projection { set, gamma, scheduler })
     }
 }
 
-pub(super) fn findings(tasks: &[Task], outcomes: &[Outcome], options: &Options) -> Vec<Finding> {
+pub(super) fn findings(tasks: &[Task], outcomes: &[RunFigures], options: &Options) -> Vec<Finding> {
     let results = Results { tasks, outcomes };
     let mut findings = testbed(&results, options);
     findings.extend(table_five(&results));
@@ -136,13 +136,14 @@ fn testbed(results: &Results<'_>, options: &Options) -> Vec<Finding> {
         let seeds = || (0..options.seeds).map(|draw| options.first_seed.wrapping_add(draw));
         let outcome =
             |seed: u64, scheduler: Scheduler| results.of(Task::Testbed { seed, mix, scheduler });
-        let baseline: Vec<Outcome> =
+        let baseline: Vec<RunFigures> =
             seeds().map(|seed| outcome(seed, Scheduler::Baseline)).collect();
         let completion: Sample = baseline.iter().map(|run| run.completion).collect();
         rows.add("baseline: completion", Published::Nothing, &completion, "min");
         let mut before: Vec<f64> = vec![1.0; baseline.len()];
         for (version, flexibility) in versions {
-            let runs: Vec<Outcome> = seeds().map(|seed| outcome(seed, parm(flexibility))).collect();
+            let runs: Vec<RunFigures> =
+                seeds().map(|seed| outcome(seed, parm(flexibility))).collect();
             let both = || baseline.iter().zip(&runs);
             let speed_ups: Vec<f64> =
                 both().map(|(before, now)| before.completion / now.completion).collect();
@@ -192,7 +193,7 @@ fn table_five(results: &Results<'_>) -> Vec<Finding> {
         let place = format!("set {}, γ = {}", row.set + 1, row.gamma);
         let runs = schedulers
             .map(|(name, scheduler)| (name, results.projection(row.set, row.gamma, scheduler)));
-        let mut add = |what: &str, published: [f64; 3], figure: fn(&Outcome) -> f64, unit| {
+        let mut add = |what: &str, published: [f64; 3], figure: fn(&RunFigures) -> f64, unit| {
             for ((name, run), published) in runs.iter().zip(published) {
                 let metric = format!("{what}, {name}");
                 findings.push(single(

@@ -45,7 +45,7 @@ pub(super) enum Scheme {
     Uniform(UniformCap),
 }
 
-/// Ours first.
+/// The schemes that are compared, PPartition first.
 pub(super) const SCHEMES: [Scheme; 8] = [
     Scheme::Ppartition(First::Share),
     Scheme::Ppartition(First::Uncapped),
@@ -91,7 +91,7 @@ impl Scheme {
 
 /// What came of one scheme.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct SchemeFigures {
     pub(super) scheme: Scheme,
     pub(super) rule: Rule,
     pub(super) kilowatts: u32,
@@ -106,7 +106,7 @@ pub(super) struct Outcome {
     pub(super) makespan: f64,
 }
 
-impl Outcome {
+impl SchemeFigures {
     pub(super) fn jobs(&self) -> f64 {
         self.speeds.len() as f64
     }
@@ -121,12 +121,12 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub(super) shape: Shape,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<SchemeFigures>,
 }
 
 impl Field {
-    pub(super) fn of(&self, scheme: Scheme, rule: Rule, kilowatts: u32) -> Option<&Outcome> {
-        let is_it = |outcome: &&Outcome| {
+    pub(super) fn of(&self, scheme: Scheme, rule: Rule, kilowatts: u32) -> Option<&SchemeFigures> {
+        let is_it = |outcome: &&SchemeFigures| {
             (outcome.scheme, outcome.rule, outcome.kilowatts) == (scheme, rule, kilowatts)
         };
         self.outcomes.iter().find(is_it)
@@ -184,7 +184,7 @@ pub(super) fn field(
                 let speed = |(job, caps): (&JobId, &&Caps)| (*job, speed(&varied, *job, caps));
                 let speeds = standing.iter().map(speed).collect();
                 let makespan = run.end.since(run.begin).secs_f64();
-                outcomes.push(Outcome {
+                outcomes.push(SchemeFigures {
                     scheme,
                     rule,
                     kilowatts,

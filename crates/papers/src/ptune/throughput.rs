@@ -1,6 +1,6 @@
 //! What the paper says of many jobs, and ours beside it.
 
-use super::many_jobs::{Field, KILOWATTS, Outcome, PROCESSORS, RULES, SCHEMES, Scheme};
+use super::many_jobs::{Field, KILOWATTS, PROCESSORS, RULES, SCHEMES, Scheme, SchemeFigures};
 use crate::Finding;
 use crate::sample::{Published, Rows, Sample};
 use busbar_core::policy::three_queues::Rule;
@@ -34,7 +34,7 @@ impl Place<'_> {
         &self,
         schemes: [Scheme; 2],
         kilowatts: u32,
-        figure: impl Fn(&Outcome, &Outcome) -> f64,
+        figure: impl Fn(&SchemeFigures, &SchemeFigures) -> f64,
     ) -> Sample {
         let of = |field: &&Field| {
             let [one, other] = schemes.map(|scheme| field.of(scheme, self.rule, kilowatts));
@@ -43,7 +43,12 @@ impl Place<'_> {
         self.fields.iter().filter_map(of).collect()
     }
 
-    fn sample(&self, scheme: Scheme, kilowatts: u32, figure: impl Fn(&Outcome) -> f64) -> Sample {
+    fn sample(
+        &self,
+        scheme: Scheme,
+        kilowatts: u32,
+        figure: impl Fn(&SchemeFigures) -> f64,
+    ) -> Sample {
         self.compared([scheme; 2], kilowatts, |outcome, _| figure(outcome))
     }
 }
@@ -70,11 +75,11 @@ fn counts(place: &Place<'_>) -> Vec<Rows> {
                 IN_EQUAL_PARTS if kilowatts == COUNTED_KILOWATTS => Published::Number(COUNTED[1]),
                 _ => Published::Nothing,
             };
-            let jobs = place.sample(scheme, kilowatts, Outcome::jobs);
+            let jobs = place.sample(scheme, kilowatts, SchemeFigures::jobs);
             rows.add(scheme.name(), published, &jobs, "jobs");
         }
         for scheme in SCHEMES.iter().filter(|scheme| !matches!(scheme, Scheme::Uniform(_))) {
-            let share = |outcome: &Outcome| {
+            let share = |outcome: &SchemeFigures| {
                 100.0 * f64::from(outcome.granted) / f64::from(outcome.asked.max(1))
             };
             let granted = place.sample(*scheme, kilowatts, share);
@@ -95,13 +100,13 @@ fn stops(place: &Place<'_>) -> Vec<Rows> {
         let title = "Not in the paper: the job that stops the queue";
         let mut rows = place.rows(title, kilowatts);
         for scheme in [OURS, Scheme::Busbar] {
-            let free = |outcome: &Outcome| PROCESSORS - outcome.granted;
-            let lacks_power = |outcome: &Outcome| {
+            let free = |outcome: &SchemeFigures| PROCESSORS - outcome.granted;
+            let lacks_power = |outcome: &SchemeFigures| {
                 let is_it = outcome.refused.is_some_and(|asked| asked <= free(outcome));
                 if is_it { 100.0 } else { 0.0 }
             };
             let name = scheme.name();
-            let mut add = |what: &str, unit, figure: &dyn Fn(&Outcome) -> f64| {
+            let mut add = |what: &str, unit, figure: &dyn Fn(&SchemeFigures) -> f64| {
                 let sample = place.sample(scheme, kilowatts, figure);
                 rows.add(format!("{name}: {what}"), Published::Nothing, &sample, unit);
             };
@@ -169,10 +174,11 @@ fn single_jobs(place: &Place<'_>) -> Vec<Rows> {
     let under = |kilowatts: u32| {
         let title = "Figures 16 and 18: single jobs under PPartition and in equal parts";
         let mut rows = place.rows(title, kilowatts);
-        let both = |ours: &Outcome, theirs: &Outcome, figure: &dyn Fn(f64) -> f64| -> f64 {
-            let ratio = |(job, speed): (_, &f64)| Some(figure(ours.speeds.get(job)? / speed));
-            theirs.speeds.iter().filter_map(ratio).collect::<Sample>().mean()
-        };
+        let both =
+            |ours: &SchemeFigures, theirs: &SchemeFigures, figure: &dyn Fn(f64) -> f64| -> f64 {
+                let ratio = |(job, speed): (_, &f64)| Some(figure(ours.speeds.get(job)? / speed));
+                theirs.speeds.iter().filter_map(ratio).collect::<Sample>().mean()
+            };
         let schemes = [OURS, IN_EQUAL_PARTS];
         let as_fast = place.compared(schemes, kilowatts, |ours, theirs| {
             both(ours, theirs, &|ratio| if ratio >= 1.0 { 100.0 } else { 0.0 })

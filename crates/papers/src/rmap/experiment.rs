@@ -100,7 +100,7 @@ impl Contender {
 
 /// What one run came to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
+pub(super) struct RunFigures {
     /// From submission to end, mean over the jobs, in seconds.
     pub(super) turnaround: f64,
     /// Jobs killed at their limit, in per cent of all.
@@ -122,12 +122,12 @@ pub(super) struct Draw {
     /// By the place of the stretch.
     pub(super) stretch: usize,
     /// By bound and contender.
-    outcomes: [[Outcome; Contender::COUNT]; BOUNDS.len()],
+    outcomes: [[RunFigures; Contender::COUNT]; BOUNDS.len()],
 }
 
 impl Draw {
     /// What a contender came to under the bound at this place.
-    pub(super) fn outcome(&self, bound: usize, contender: Contender) -> &Outcome {
+    pub(super) fn outcome(&self, bound: usize, contender: Contender) -> &RunFigures {
         &self.outcomes[bound][contender as usize]
     }
 
@@ -135,7 +135,7 @@ impl Draw {
     pub(super) fn each(
         &self,
         contender: Contender,
-        figure: impl Fn(&Outcome) -> f64,
+        figure: impl Fn(&RunFigures) -> f64,
     ) -> [f64; BOUNDS.len()] {
         std::array::from_fn(|bound| figure(self.outcome(bound, contender)))
     }
@@ -194,7 +194,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// What each contender comes to.
-    fn outcomes(&self, bound: u32) -> [Outcome; Contender::COUNT] {
+    fn outcomes(&self, bound: u32) -> [RunFigures; Contender::COUNT] {
         let runs = Contender::ALL.map(|contender| self.run(contender, bound));
         let [traditional, ..] = runs.each_ref().map(|run| self.turnarounds(run));
         runs.map(|run| self.outcome(&run, &traditional))
@@ -225,14 +225,14 @@ impl Trial<'_> {
         jobs.map(|(job, record)| record.end.since(job.submit)).collect()
     }
 
-    fn outcome(&self, run: &Run, traditional: &[Span]) -> Outcome {
+    fn outcome(&self, run: &Run, traditional: &[Span]) -> RunFigures {
         let turnarounds = self.turnarounds(run);
         let jobs = self.workload.jobs().iter().zip(&run.records);
         let killed = run.records.iter().filter(|record| record.state == State::Killed).count();
         let bettered = turnarounds.iter().zip(traditional).filter(|(now, then)| now < then);
         let unhindered = jobs.filter(|(job, record)| wait(job, record) == Span::ZERO);
         let count = turnarounds.len().max(1) as f64;
-        Outcome {
+        RunFigures {
             turnaround: turnarounds.iter().map(|span| span.secs_f64()).sum::<f64>() / count,
             killed: 100.0 * killed as f64 / count,
             bettered: bettered.count() as f64,

@@ -1,7 +1,7 @@
 //! What was published of the policies, and beside it what the draws came to.
 
 use crate::Finding;
-use crate::rmap::experiment::{BOUNDS, Contender, Draw, HIGHEST, Outcome, STRETCHES};
+use crate::rmap::experiment::{BOUNDS, Contender, Draw, HIGHEST, RunFigures, STRETCHES};
 use crate::sample::{Published, Rows, Sample};
 use busbar_core::profile::cab::Preset;
 use busbar_core::workload::rmap::Kind;
@@ -266,7 +266,7 @@ fn statements(place: &Place<'_>) -> Rows {
     };
     random_two(what, Published::Rise, &raised, "%");
     for contender in [Contender::Adaptive0, Contender::Guarded] {
-        let passed = |outcome: &Outcome| if outcome.has_excursions { 100.0 } else { 0.0 };
+        let passed = |outcome: &RunFigures| if outcome.has_excursions { 100.0 } else { 0.0 };
         let sample = place.sample(&Kind::ALL, |draw| mean(&draw.each(contender, passed)));
         let what = format!("runs in which true power passes the bound: {}", contender.name());
         rows.add(what, Published::Nothing, &sample, "%");

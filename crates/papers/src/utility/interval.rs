@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// interval by Student's t. Of one draw there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// The mean.
+    /// The mean of the values.
     pub mean: f64,
     /// Half the width of the interval; null for a single draw.
     pub half_width: Option<f64>,

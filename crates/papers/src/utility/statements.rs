@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::trial::Outcome;
+use super::trial::TrialFigures;
 use super::{Cell, Interval, Results};
 use busbar_core::policy::utility::Environment;
 use busbar_core::policy::utility::spec::{Heuristic, Measure, Order, States};
@@ -15,7 +15,7 @@ use busbar_core::policy::utility::spec::{Heuristic, Measure, Order, States};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It does.
+    /// Our figures confirm the statement.
     Confirmed,
     /// The opposite does.
     Contradicted,
@@ -118,7 +118,7 @@ fn judged(what: String, difference: Interval, unit: &'static str, expected: Expe
 impl Results<'_> {
     /// By how much one cell earns more than another, in per cent of the latter, trial by trial.
     fn gain(&self, of: Cell, over: Cell) -> Interval {
-        let utility = |outcome: &Outcome| outcome.utility;
+        let utility = |outcome: &TrialFigures| outcome.utility;
         let pairs = self.each(of, utility).zip(self.each(over, utility));
         pairs.map(|(of, over)| 100.0 * (of / over.max(1e-9) - 1.0)).collect()
     }
@@ -241,7 +241,7 @@ fn high_priorities_gain(results: &Results<'_>) -> Statement {
     let mut parts = Vec::new();
     for heuristic in Heuristic::ALL {
         let cell = |environment| Cell { heuristic, environment, filter: true };
-        let portion = |outcome: &Outcome| 100.0 * outcome.portions[0];
+        let portion = |outcome: &TrialFigures| 100.0 * outcome.portions[0];
         let polled = results.each(cell(Environment::Polled), portion);
         let queued = results.each(cell(Environment::Queued), portion);
         let difference = polled.zip(queued).map(|(polled, queued)| polled - queued).collect();
@@ -314,7 +314,7 @@ fn fastest_against_all(results: &Results<'_>, prioritized: bool, fastest: bool) 
         for environment in ENVIRONMENTS {
             let gains = |states| {
                 let [with, without] = filtered(ordered(order, prioritized, states), environment);
-                let utility = |outcome: &Outcome| outcome.utility;
+                let utility = |outcome: &TrialFigures| outcome.utility;
                 let pairs = results.each(with, utility).zip(results.each(without, utility));
                 pairs.map(|(with, without)| 100.0 * (with / without.max(1e-9) - 1.0)).collect()
             };

@@ -13,7 +13,7 @@ use busbar_core::workload::essc::{Essc, EsscError, Tasks};
 
 /// What one run came to.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct TrialFigures {
     pub(super) utility: f64,
     /// By starting utility, the largest first.
     pub(super) portions: [f64; 4],
@@ -83,7 +83,7 @@ pub(super) fn run(
     essc: &Essc,
     energy: Joules,
     clock: &dyn Fn() -> u64,
-) -> Result<Vec<Outcome>, EsscError> {
+) -> Result<Vec<TrialFigures>, EsscError> {
     let tasks = essc.draw()?;
     Ok(Cell::all().map(|cell| outcome(&tasks, cell, energy, clock)).collect())
 }
@@ -113,7 +113,7 @@ fn simulate<'a>(
     (run, budget, timed)
 }
 
-fn outcome(tasks: &Tasks, cell: Cell, energy: Joules, clock: &dyn Fn() -> u64) -> Outcome {
+fn outcome(tasks: &Tasks, cell: Cell, energy: Joules, clock: &dyn Fn() -> u64) -> TrialFigures {
     let (run, budget, timed) = simulate(tasks, cell, energy, clock);
     let figures = TaskFigures::of(&tasks.workload, &tasks.site.utilities, &budget, &run);
     let mut portions = [0.0; 4];
@@ -126,7 +126,7 @@ fn outcome(tasks: &Tasks, cell: Cell, energy: Joules, clock: &dyn Fn() -> u64) -
     let dropped = summed(|it| it.dropped_utility + it.dropped_machine + it.dropped_energy);
     let completed = run.records.iter().filter(|record| record.state == State::Completed).count();
     debug_assert_eq!(completed as u64 + dropped + left, run.records.len() as u64);
-    Outcome {
+    TrialFigures {
         utility: figures.utility,
         portions,
         consumed: figures.energy_consumed_j,

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Outcome, measured};
+use super::{FitReport, measured};
 use crate::cli::profile::counted;
 use crate::profile::fit::{Silence, Spread as Sizes};
-use crate::report::{Side, Spread, boxes, columns};
+use crate::report::{Facts, Side, Spread, boxes, columns};
 
 /// What came of it, in JSON. Errors are shares of what was measured.
 #[derive(Serialize)]
@@ -63,7 +63,7 @@ impl From<&Sizes> for Quartiles {
     }
 }
 
-impl Outcome<'_> {
+impl FitReport<'_> {
     pub(super) fn json(&self) -> anyhow::Result<String> {
         let errors = self.errors.as_ref();
         let answer = Answer {
@@ -88,42 +88,41 @@ impl Outcome<'_> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut text = String::new();
-        let mut row = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+        let mut facts = Facts::default();
         let (trained_on, measured) = (self.model.trained_on().len(), self.measured());
         let chosen = self.arguments.chosen();
         let coefficients = counted(self.model.coefficients(), "coefficient");
-        row("application", self.profile.application.clone());
-        row(
+        facts.add("application", self.profile.application.clone());
+        facts.add(
             "trained on",
             format!("{trained_on} of {measured} measured rows ({chosen}); {coefficients}"),
         );
         if self.arguments.train.is_none() && trained_on > self.asked() {
-            row("", format!("{} of them would be too few", self.arguments.train()));
+            facts.add("", format!("{} of them would be too few", self.arguments.train()));
         }
         let compared = match &self.errors {
             Some(errors) => format!("with {}", counted(errors.points, "other row")),
             None if trained_on == measured => "with nothing: there is no other row".to_owned(),
             None => "with nothing".to_owned(),
         };
-        row("compared", compared);
+        facts.add("compared", compared);
         let Silence { uncovered, beyond_measure } = self.silence;
         for (count, why) in [
             (uncovered, "unlike all training rows; see --train"),
             (beyond_measure, "beyond all measure"),
         ] {
             if count > 0 {
-                row("", format!("no prediction: {} ({why})", counted(count, "row")));
+                facts.add("", format!("no prediction: {} ({why})", counted(count, "row")));
             }
         }
         if let Some(errors) = &self.errors {
             let [often, worst] =
                 [errors.power_far_too_low, errors.worst_power_too_low].map(percent);
             let low = format!("over 10 % too low on {often} % of them, at worst {worst} %");
-            row("power", format!("predicted {low}"));
+            facts.add("power", format!("predicted {low}"));
         }
         if let Some(saved) = self.saved {
-            row(
+            facts.add(
                 "saved",
                 match (saved.added + saved.replaced, saved.replaced) {
                     (0, _) => "nothing: no combination is left to predict".to_owned(),
@@ -135,6 +134,7 @@ impl Outcome<'_> {
                 },
             );
         }
+        let mut text = facts.text();
         if let Some(errors) = &self.errors {
             let what = "predicted less (below 0) or more than measured (%)";
             let table = table("error (%)", &[("time", &errors.time), ("power", &errors.power)]);

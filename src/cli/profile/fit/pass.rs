@@ -14,10 +14,10 @@ use crate::cli::profile::counted;
 use crate::model::pass::{Certainty, Estimate, Estimates, PassFit, Sample, fit};
 use crate::profile::fit::{Spread, choose};
 use crate::profile::{Profile, Row};
-use crate::report::{Side, boxes, columns};
+use crate::report::{Facts, Side, boxes, columns};
 
 /// What came of it.
-struct Outcome<'a> {
+struct PassReport<'a> {
     arguments: &'a Arguments,
     application: &'a str,
     cores: u32,
@@ -56,7 +56,8 @@ pub(super) fn run(arguments: &Arguments, profile: &Profile) -> anyhow::Result<()
     };
     let deviations = others.filter_map(deviation).collect();
     let application = &profile.application;
-    let outcome = Outcome { arguments, application, cores, measured: rows.len(), fit, deviations };
+    let outcome =
+        PassReport { arguments, application, cores, measured: rows.len(), fit, deviations };
     print(&if arguments.json { outcome.json()? } else { outcome.text() })
 }
 
@@ -148,7 +149,7 @@ impl From<Estimates> for Parameters {
     }
 }
 
-impl Outcome<'_> {
+impl PassReport<'_> {
     fn json(&self) -> anyhow::Result<String> {
         let quartiles = |shares: &[f64]| Spread::of(shares).as_ref().map(Quartiles::from);
         let answer = Answer {
@@ -170,19 +171,19 @@ impl Outcome<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
-        let mut row = |name: &str, value: String| text += &format!("{name:>12}  {value}\n");
+        let mut facts = Facts::default();
         let (trained_on, cores) = (self.fit.residuals.len(), counted(self.cores as usize, "core"));
         let chosen = match trained_on < self.measured {
             true => format!(" ({})", self.arguments.chosen()),
             false => String::new(),
         };
-        row("application", self.application.to_owned());
-        row("model", "PASS, of time alone".to_owned());
+        facts.add("application", self.application.to_owned());
+        facts.add("model", "PASS, of time alone".to_owned());
         let rows = format!("{trained_on} of {} measured rows with {cores}{chosen}", self.measured);
-        row("trained on", rows);
+        facts.add("trained on", rows);
         let lowest = self.fit.pass.throttling.lowest_watts();
-        row("lowest cap", format!("{lowest} W; nothing is said about lower ones"));
+        facts.add("lowest cap", format!("{lowest} W; nothing is said about lower ones"));
+        let mut text = facts.text();
         text += &format!("\n{}\n", parameters(&self.fit.estimates));
 
         let sets = [("trained on", &self.fit.residuals), ("others", &self.deviations)];

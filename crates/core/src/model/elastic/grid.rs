@@ -1,6 +1,6 @@
 //! The times of jobs of one kind, on every number of nodes under every cap.
 
-use super::Feed;
+use super::NodeCaps;
 use crate::job::Job;
 use crate::model::pass::{Application, Scaling};
 use crate::units::Span;
@@ -44,7 +44,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Jobs of a kind that ask for so many nodes and may have any of these numbers of them.
-    pub(super) fn new(kind: &Kind, feed: &Feed, asked: u32, nodes: &[u32]) -> Self {
+    pub(super) fn new(kind: &Kind, feed: &NodeCaps, asked: u32, nodes: &[u32]) -> Self {
         let parallelism = (kind.parallelism * f64::from(asked)).max(1.0);
         let scaling = Scaling::new(1.0, parallelism, kind.variation).ok();
         let scaled = |count: u32| scaling.as_ref().and_then(|scaling| scaling.seconds(count));
@@ -62,7 +62,7 @@ impl Grid {
     }
 
     /// The same jobs, on the nodes they ask for alone.
-    pub(super) fn as_asked(&self, feed: &Feed) -> Self {
+    pub(super) fn as_asked(&self, feed: &NodeCaps) -> Self {
         Grid::new(&self.kind, feed, self.asked, &[self.asked])
     }
 

@@ -11,9 +11,9 @@ fn job(nodes: u32, seconds: u32) -> Job {
     Job::new(1, Instant::ZERO, nodes, Span::from_secs(seconds))
 }
 
-fn testbed() -> Feed {
+fn testbed() -> NodeCaps {
     let caps = [30, 32, 34, 39, 45, 55].map(Watts::from_watts);
-    Feed::new(Watts::from_watts(56), caps.to_vec(), Watts::from_watts(60)).unwrap()
+    NodeCaps::new(Watts::from_watts(56), caps.to_vec(), Watts::from_watts(60)).unwrap()
 }
 
 fn model(nodes: u32, kind: Kind, jobs: &[Job]) -> Elastic {

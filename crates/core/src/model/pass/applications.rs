@@ -33,7 +33,7 @@ impl Application {
     /// Jacobi iteration, a stencil.
     pub const JACOBI2D: Application = Application::new("Jacobi2D", 1.54, 10.13, 32.0, 37.0, 0.08);
 
-    /// All five.
+    /// The five applications of the paper.
     pub const ALL: [Application; 5] = [
         Application::LEAN_MD,
         Application::WAVE2D,

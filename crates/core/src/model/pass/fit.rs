@@ -34,7 +34,7 @@ use problem::{Parameters, Problem};
 /// One measured run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: u32,
     /// The cap of each processor, in watts.
     pub cap_watts: f64,

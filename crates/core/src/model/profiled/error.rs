@@ -18,7 +18,7 @@ pub enum ProfiledError {
          machine has {processors}; is it another machine (--machine)?"
     )]
     Cores {
-        /// Which profile.
+        /// The application whose profile it is.
         application: String,
         /// Cores of one of its rows.
         cores: u32,
@@ -31,7 +31,7 @@ pub enum ProfiledError {
          has {sockets} and draws {node_power} at most; is it another machine (--machine)?"
     )]
     Cap {
-        /// Which profile.
+        /// The application whose profile it is.
         application: String,
         /// The cap of one of its rows.
         cap: Watts,

@@ -10,7 +10,7 @@ use crate::units::Watts;
 /// The configurations of one application.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// By configuration.
+    /// The rows, in the order of their configurations.
     pub(super) rows: Vec<Row>,
     /// Every number of nodes there is a row for, ascending.
     pub(super) nodes: Vec<u32>,

@@ -12,7 +12,7 @@ use crate::units::{Instant, Span, Watts};
 /// A place in the list of steps, or of those who begin at one.
 pub(super) type Place = u32;
 
-/// No place.
+/// The mark of a link that leads nowhere.
 pub(super) const NONE: Place = Place::MAX;
 
 /// A stretch of time in which what is free stays the same.
@@ -20,7 +20,7 @@ pub(super) const NONE: Place = Place::MAX;
 pub(super) struct Step {
     pub(super) from: Instant,
     pub(super) nodes: i64,
-    /// In milliwatts.
+    /// The power of the step, in milliwatts; it may be below zero for a while.
     pub(super) power: i64,
     pub(super) before: Place,
     pub(super) after: Place,

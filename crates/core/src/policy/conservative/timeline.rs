@@ -84,7 +84,7 @@ impl Timeline {
         timeline
     }
 
-    /// Time passes.
+    /// Forgets what lies before `now`.
     pub(super) fn advance(&mut self, now: Instant) {
         self.steps.advance(now);
     }

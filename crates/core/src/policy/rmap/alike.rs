@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::job::Terms;
-use crate::model::Way;
+use crate::model::TimedPoint;
 use crate::policy::rmap::size;
 use crate::policy::{Room, View};
 use crate::units::{JobId, Span, Watts};
@@ -56,7 +56,7 @@ pub(super) struct Wanted {
     /// The fair share of each.
     pub(super) share: Watts,
     /// The configuration, with the limit of a job that asks for no time.
-    pub(super) way: Way,
+    pub(super) way: TimedPoint,
 }
 
 /// What becomes of a job, as far as others of its group may learn from it.

@@ -3,7 +3,7 @@
 
 use super::filter::Limit;
 use super::plan::{Plan, Purse, Rules, Scene};
-use super::ready::Ready;
+use super::ready::ReadyMachines;
 use super::{Environment, UtilityMapper, rules};
 use crate::heterogeneity::TaskType;
 use crate::policy::{Decision, DropReason, View};
@@ -22,7 +22,7 @@ impl UtilityMapper {
         if now >= purse.budget.end {
             return;
         }
-        let mut ready = Ready::new(self.tables.machine_types().len(), queued);
+        let mut ready = ReadyMachines::new(self.tables.machine_types().len(), queued);
         let mut slots = vec![0u8; self.machines.all.len()];
         let mut remaining = 0u128;
         for (place, slots) in slots.iter_mut().enumerate() {
@@ -95,7 +95,7 @@ impl UtilityMapper {
     }
 
     /// Machines of a type that no task may be mapped to are not waited for.
-    fn close_unservable(&self, slots: &mut [u8], ready: &Ready, purse: &Purse) {
+    fn close_unservable(&self, slots: &mut [u8], ready: &ReadyMachines, purse: &Purse) {
         let kinds = self.tables.machine_types().len();
         let mut wanted = vec![false; kinds];
         for (place, slots) in slots.iter().enumerate().filter(|(_, slots)| **slots > 0) {
@@ -127,7 +127,7 @@ impl UtilityMapper {
 
     /// Drops tasks that could not earn enough on any available machine, and forgets those that are
     /// committed.
-    fn drop_hopeless(&mut self, ready: &Ready, decisions: &mut Vec<Decision>) {
+    fn drop_hopeless(&mut self, ready: &ReadyMachines, decisions: &mut Vec<Decision>) {
         // By task type: the earliest completion on any machine that is available.
         let earliest: Vec<Instant> = (0..self.choices.types() as u32)
             .map(|kind| {

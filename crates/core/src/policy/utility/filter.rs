@@ -26,7 +26,7 @@ pub enum Limit {
     Nothing,
     /// Only choices that consume no more than this.
     AtMost(Joules),
-    /// Every choice.
+    /// No choice is filtered out.
     Unlimited,
 }
 

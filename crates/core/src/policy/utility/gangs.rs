@@ -55,7 +55,7 @@ use waiting::Waiting;
 use super::spec::UtilitySpec;
 use crate::freedom::Freedom;
 use crate::ledger::Holding;
-use crate::model::{OperatingPoint, Ways};
+use crate::model::{OperatingPoint, TimedPoints};
 use crate::policy::slowable::is_steady;
 use crate::policy::{Ahead, Decision, DropReason, Policy, Room, View};
 use crate::units::{Instant, JobId};
@@ -86,7 +86,7 @@ pub struct Gangs {
 }
 
 impl Gangs {
-    /// The policy.
+    /// A policy with these parameters.
     pub fn new(spec: UtilitySpec) -> Self {
         Gangs {
             spec,
@@ -254,7 +254,7 @@ struct Turn<'a, 'b> {
 
 impl Turn<'_, '_> {
     /// Whether the pace of energy allows a job to start now.
-    fn allows(&mut self, ways: &Ways, place: usize) -> bool {
+    fn allows(&mut self, ways: &TimedPoints, place: usize) -> bool {
         self.pace.as_mut().is_none_or(|pace| pace.allows(ways, place))
     }
 }

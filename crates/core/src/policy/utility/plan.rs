@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Dxsm;
 
 use super::choices::{Choice, Choices};
 use super::greedy::Greedy;
-use super::ready::Ready;
+use super::ready::ReadyMachines;
 use super::spec::{Heuristic, Order, States};
 use crate::budget::EnergyBudget;
 use crate::heterogeneity::TaskType;
@@ -103,7 +103,7 @@ pub(super) struct Rules<'a> {
 /// Everything that a mapping event may look at.
 pub(super) struct Scene {
     pub(super) tasks: Vec<Task>,
-    pub(super) ready: Ready,
+    pub(super) ready: ReadyMachines,
     pub(super) purse: Purse,
     /// Task types of which no task can be mapped any more in this event.
     pub(super) closed: Vec<bool>,

@@ -7,7 +7,7 @@ use crate::units::{Instant, NodeId, Span};
 
 /// The machines that a plan may use.
 #[derive(Clone, Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyMachines {
     kinds: Vec<Kind>,
     /// Whether machines stay in the plan, ready again when their task is complete.
     queues: bool,
@@ -28,7 +28,7 @@ struct Kind {
     members: Vec<(u32, Instant)>,
 }
 
-impl Ready {
+impl ReadyMachines {
     /// No machines of so many types.
     pub(super) fn new(kinds: usize, queues: bool) -> Self {
         let none = Kind {
@@ -38,7 +38,7 @@ impl Ready {
             version: 0,
             members: Vec::new(),
         };
-        Ready { kinds: vec![none; kinds], queues, left: 0 }
+        ReadyMachines { kinds: vec![none; kinds], queues, left: 0 }
     }
 
     /// Adds a machine; they come in the order of their numbers.

@@ -72,7 +72,7 @@ pub enum States {
 /// What is to be as large as possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
-    /// Utility.
+    /// The utility that a choice earns.
     Utility,
     /// Utility for each second of execution.
     PerTime,
@@ -102,7 +102,7 @@ impl Heuristic {
         ]
     };
 
-    /// Its name.
+    /// The name by which it is written.
     pub fn name(self) -> &'static str {
         use {Order::*, States::*};
         match self {

@@ -12,9 +12,9 @@ pub enum CsvError {
     /// The file cannot be read.
     #[error("cannot read the profile {}", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason that the system or the library gives.
         source: io::Error,
     },
     /// The file is not text, or not in the encoding that is read.
@@ -24,7 +24,7 @@ pub enum CsvError {
         path.display()
     )]
     NotUtf8 {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The first line that is not, from 1.
         line: usize,
@@ -36,7 +36,7 @@ pub enum CsvError {
         path.display(), Field::ALL.map(Field::column).join(",")
     )]
     NoHeading {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
@@ -49,17 +49,17 @@ pub enum CsvError {
         path.display(), Field::ALL.map(Field::column).join(",")
     )]
     NoRows {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The heading does not have what it should.
     #[error("{}, line {line}, column '{column}': {why}", path.display())]
     Heading {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// Which column.
+        /// The column, as the file names it.
         column: String,
         /// What is wrong and what to do.
         why: String,
@@ -67,7 +67,7 @@ pub enum CsvError {
     /// A line is not made of fields.
     #[error("{}, line {line}: {why}", path.display())]
     Line {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
@@ -77,7 +77,7 @@ pub enum CsvError {
     /// A field of a row is wrong.
     #[error("{}, line {line}, field '{field}': {why}", path.display())]
     Row {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
@@ -92,13 +92,13 @@ pub enum CsvError {
         path.display()
     )]
     Duplicate {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The later line, from 1.
         line: usize,
         /// The earlier one.
         before: usize,
-        /// Which application.
+        /// The application, by its name.
         application: String,
         /// In which configuration.
         configuration: Configuration,

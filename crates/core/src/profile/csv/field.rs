@@ -17,7 +17,7 @@ pub struct UnknownField(String);
 pub enum Field {
     /// What the application is called.
     Application,
-    /// Nodes.
+    /// The number of nodes.
     Nodes,
     /// Cores used in each node.
     Cores,

@@ -18,7 +18,7 @@ pub enum LayoutError {
     /// The constant cannot be read.
     #[error("field '{field}': {why}")]
     Constant {
-        /// Which field.
+        /// The field, by its name.
         field: Field,
         /// What is wrong and what to write.
         why: String,

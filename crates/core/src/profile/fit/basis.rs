@@ -20,7 +20,7 @@ pub(super) struct Basis {
 enum Variable {
     /// The same in all rows.
     Fixed { value: u64 },
-    /// Different.
+    /// The values differ among rows, so that a term can be fitted.
     Varying {
         /// The middle between the least and the largest logarithm.
         middle: f64,

@@ -13,9 +13,9 @@ pub struct Spread {
     pub median: f64,
     /// Three quarters of them.
     pub upper_quartile: f64,
-    /// The mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// The farthest.
+    /// The largest distance from the measured value.
     pub maximum: f64,
 }
 
@@ -24,9 +24,9 @@ pub struct Spread {
 pub struct Errors {
     /// How many rows were compared.
     pub points: usize,
-    /// Times.
+    /// Errors of predicted times.
     pub time: Spread,
-    /// Powers.
+    /// Errors of predicted power.
     pub power: Spread,
     /// The share of points at which more than 10 % of the power drawn was not foreseen.
     pub power_far_too_low: f64,

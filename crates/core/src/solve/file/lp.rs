@@ -25,7 +25,7 @@ pub fn write(out: &mut dyn Write, program: &Program) -> io::Result<()> {
     for (job, place, way) in terms() {
         writeln!(out, " + {} x_{job}_{place}", way.value)?;
     }
-    writeln!(out, "Subject To\n nodes:")?;
+    writeln!(out, "RunContext To\n nodes:")?;
     for (job, place, way) in terms() {
         writeln!(out, " + {} x_{job}_{place}", way.nodes)?;
     }
@@ -74,7 +74,7 @@ Maximize
  value:
  + 1.5 x_0_0
  + 0.25 x_1_0
-Subject To
+RunContext To
  nodes:
  + 4 x_0_0
  + 2 x_1_0

@@ -30,7 +30,7 @@ pub enum InstanceError {
     /// A value is negative, not a number, or beyond what sums can hold.
     #[error("entry {entry}, option {option}: the value {value} is not a number from 0 to 1e200")]
     Value {
-        /// Which entry.
+        /// The place of the entry in the program.
         entry: usize,
         /// Which of its options.
         option: usize,
@@ -40,7 +40,7 @@ pub enum InstanceError {
     /// An option takes more power than can be counted with.
     #[error("entry {entry}, option {option}: {power} is more than the {largest} that is counted with", largest = Watts::LARGEST)]
     Power {
-        /// Which entry.
+        /// The place of the entry in the program.
         entry: usize,
         /// Which of its options.
         option: usize,
@@ -50,7 +50,7 @@ pub enum InstanceError {
     /// A required entry has nothing to choose from.
     #[error("entry {entry} is required but has no options; give it at least one")]
     NoOptions {
-        /// Which entry.
+        /// The place of the entry in the program.
         entry: usize,
     },
     /// There is more to share than can be counted with.
@@ -96,9 +96,9 @@ impl Default for Instance {
 pub(super) struct Columns {
     /// The value, or minus infinity where the option alone is more than there is to share.
     pub(super) value: Vec<f64>,
-    /// Nodes.
+    /// The nodes that each option takes.
     pub(super) nodes: Vec<f64>,
-    /// Milliwatts.
+    /// The milliwatts that each option takes.
     pub(super) power: Vec<f64>,
 }
 

@@ -51,10 +51,10 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         error("a,EP,51,30"),
-        "c.csv, line 1, field 'power_w': a row has five fields, \
-         processor,application,cap_w,gips,power_w; this has 4"
+        "c.csv, line 1, field 'power_w': 'a,EP,51,30' is not 5 fields; write \
+         processor,application,cap_w,gips,power_w"
     );
-    assert!(error("a,EP,51,30,1,2").contains("this has 6"));
+    assert!(error("a,EP,51,30,1,2").contains("is not 5 fields"));
     assert_eq!(
         error("processor,application,cap_w,speed,power_w\na,EP,51,30,51"),
         "c.csv, line 1, field 'gips': the heading is processor,application,cap_w,speed,power_w; write \

@@ -45,9 +45,9 @@ pub(super) struct Parameters {
 /// The samples, with each number of nodes and each cap once.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
-    /// Ascending.
+    /// The numbers of nodes that occur, ascending.
     node_counts: Vec<f64>,
-    /// Ascending.
+    /// The caps to choose from, ascending.
     caps: Vec<f64>,
     rows: Vec<Measured>,
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::UtilitySpec;
 use crate::job::Job;
 use crate::mixing::mixed;
-use crate::model::{OperatingPoint, Way, Ways};
+use crate::model::{OperatingPoint, TimedPoint, TimedPoints};
 use crate::policy::View;
 use crate::policy::easy_power::is_fed;
 use crate::policy::utility::spec::{Heuristic, Measure, Order, States};
@@ -103,7 +103,12 @@ impl Rule {
     }
 
     /// The bids of a job for all points that it may have.
-    pub(super) fn bids(&self, view: &View<'_>, id: JobId, ways: &Ways) -> SmallVec<[Bid; 8]> {
+    pub(super) fn bids(
+        &self,
+        view: &View<'_>,
+        id: JobId,
+        ways: &TimedPoints,
+    ) -> SmallVec<[Bid; 8]> {
         let places = match self.heeds_limits() {
             true => {
                 let place = fed(view, ways);
@@ -115,7 +120,7 @@ impl Rule {
         places.map(|place| self.bid(view.now, id, job, place, &ways[place])).collect()
     }
 
-    fn bid(&self, now: Instant, id: JobId, job: &Job, place: usize, way: &Way) -> Bid {
+    fn bid(&self, now: Instant, id: JobId, job: &Job, place: usize, way: &TimedPoint) -> Bid {
         let place = u16::try_from(place).unwrap_or(u16::MAX);
         let believed = way.believed.max(OperatingPoint::SHORTEST);
         let order = u64::from(id.0);
@@ -153,7 +158,7 @@ impl Rule {
 }
 
 /// What starts are compared by that are to be worth much.
-fn cost(measure: Measure, way: &Way, believed: Span) -> u64 {
+fn cost(measure: Measure, way: &TimedPoint, believed: Span) -> u64 {
     let cost = match measure {
         Measure::Utility => 1,
         Measure::PerTime => u128::from(way.point.nodes) * u128::from(believed.millis()),
@@ -170,7 +175,7 @@ fn level(job: &Job, prioritized: bool) -> u64 {
 
 /// The place of the point that a job has if it is not slowed without need: the nominal one, or the fastest
 /// that some limit can feed.
-pub(super) fn fed(view: &View<'_>, ways: &Ways) -> usize {
+pub(super) fn fed(view: &View<'_>, ways: &TimedPoints) -> usize {
     let fed = ways.iter().enumerate().filter(|(_, way)| is_fed(view, &way.point));
     let best = fed.min_by_key(|(place, way)| (*place > 0, way.believed, way.point.power, *place));
     best.map_or(0, |(place, _)| place)

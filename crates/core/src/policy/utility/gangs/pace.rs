@@ -7,7 +7,7 @@
 
 use crate::budget::EnergyBudget;
 use crate::ledger::EnergyAccount;
-use crate::model::{OperatingPoint, Ways};
+use crate::model::{OperatingPoint, TimedPoints};
 use crate::policy::View;
 use crate::policy::utility::filter::{Filter, Limit};
 use crate::units::{Instant, Joules, Span};
@@ -55,7 +55,7 @@ impl Pace {
     }
 
     /// Whether a job may start now at a place of its menu.
-    pub(super) fn allows(&mut self, ways: &Ways, place: usize) -> bool {
+    pub(super) fn allows(&mut self, ways: &TimedPoints, place: usize) -> bool {
         let allowed = self.can_pay(&ways[place].point) && self.passes(ways, place);
         self.has_refused |= !allowed;
         allowed
@@ -69,7 +69,7 @@ impl Pace {
         self.charge(point) <= self.left
     }
 
-    fn passes(&self, ways: &Ways, place: usize) -> bool {
+    fn passes(&self, ways: &TimedPoints, place: usize) -> bool {
         if !self.filters {
             return true;
         }

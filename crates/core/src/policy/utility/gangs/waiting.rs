@@ -12,7 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 use smallvec::SmallVec;
 
 use super::bid::{Bid, Rule};
-use crate::model::Ways;
+use crate::model::TimedPoints;
 use crate::policy::{Room, View};
 use crate::units::{JobId, Watts};
 
@@ -45,7 +45,7 @@ struct Group {
     shape: Shape,
     /// None of them holds fewer nodes or less power.
     least: (u32, Watts),
-    /// By place.
+    /// The bids for each place of the queue.
     bids: Vec<BinaryHeap<Bid>>,
     waiting: usize,
     /// Where it is among those that are live.
@@ -65,7 +65,12 @@ impl Waiting {
     }
 
     /// A job that did not wait does now, with these bids for places of its menu.
-    pub(super) fn insert(&mut self, job: JobId, ways: &Ways, bids: impl IntoIterator<Item = Bid>) {
+    pub(super) fn insert(
+        &mut self,
+        job: JobId,
+        ways: &TimedPoints,
+        bids: impl IntoIterator<Item = Bid>,
+    ) {
         let shape: Shape = ways.iter().map(|way| (way.point.nodes, way.point.power)).collect();
         let place = match self.places.get(&shape) {
             Some(place) => *place,

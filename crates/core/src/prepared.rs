@@ -1,8 +1,8 @@
 //! A workload on the machine it is to run on, made ready for a policy.
 //!
-//! A [`Scenario`] takes machine, workload and world as they are. A stage puts them together from
+//! A [`Scenario`] takes machine, workload and world as they are. A prepared puts them together from
 //! what a user named: the machine that a log comes from where none was given, requests packed onto
-//! its nodes, estimates raised to run times, and the [ground](Ground) that all policies share.
+//! its nodes, estimates raised to run times, and the [ground](SharedWorld) that all policies share.
 
 use crate::budget::Budget;
 use crate::heterogeneity::Site;
@@ -12,15 +12,15 @@ use crate::policy::PolicySpec;
 use crate::scenario::Scenario;
 use crate::workload::Workload;
 
-mod ground;
 mod sanity;
+mod shared_world;
 
-pub use ground::{Ground, Rules, assumed, leaves_nothing};
 pub use sanity::Demand;
+pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing};
 
 /// A workload and its machine.
 #[derive(Clone, Debug)]
-pub struct Stage {
+pub struct PreparedWorkload {
     /// The machine that jobs run on.
     pub machine: Machine,
     /// The same machine without nodes that were added to it, on which plain EASY is measured.
@@ -48,19 +48,19 @@ pub fn machine_of(workload: &Workload) -> Result<Machine, MachineError> {
     }
 }
 
-impl Stage {
+impl PreparedWorkload {
     /// Puts a workload on a machine. With `raises`, estimates below the run time are raised to it;
     /// otherwise such jobs are ended at the time they asked for.
     pub fn new(machine: Machine, mut workload: Workload, raises: bool) -> Self {
         workload.pack_processors(machine.processors_per_node);
         let estimates_raised = if raises { workload.raise_estimates() } else { 0 };
         let plain_machine = machine.clone();
-        Stage { plain_machine, machine, workload, estimates_raised, site: None }
+        PreparedWorkload { plain_machine, machine, workload, estimates_raised, site: None }
     }
 
     /// The same jobs on another number of the same nodes.
     pub fn on(self, machine: Machine) -> Self {
-        Stage { machine, ..self }
+        PreparedWorkload { machine, ..self }
     }
 
     /// A policy on the machines that tasks come with.
@@ -78,20 +78,20 @@ impl Stage {
         }
     }
 
-    /// A policy on this stage, in the world that all policies share.
-    pub fn on_ground<'a>(
+    /// A policy on this prepared, in the world that all policies share.
+    pub fn in_shared_world<'a>(
         &'a self,
         policy: PolicySpec,
         budget: Budget,
-        ground: &'a Ground,
+        shared: &'a SharedWorld,
         belief: &'a dyn Model,
     ) -> Scenario<'a> {
         Scenario {
-            world: Some(ground.world()),
-            freedoms: Some(policy.wants() & ground.allowed()),
+            world: Some(shared.world()),
+            freedoms: Some(policy.wants() & shared.allowed()),
             plain_machine: &self.plain_machine,
             budget,
-            guard: ground.guard(),
+            guard: shared.guard(),
             ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }
     }
@@ -119,12 +119,15 @@ mod tests {
     #[test]
     fn requests_become_whole_nodes_and_estimates_run_times() {
         let machine = Machine { processors_per_node: 4, ..Machine::of_processors(8).unwrap() };
-        let stage = Stage::new(machine.clone(), workload(6), true);
-        let job = stage.workload.jobs()[0];
-        assert_eq!((job.nodes, job.requested, stage.estimates_raised), (2, Span::from_secs(8), 1));
-        let enforced = Stage::new(machine.clone(), workload(6), false);
+        let prepared = PreparedWorkload::new(machine.clone(), workload(6), true);
+        let job = prepared.workload.jobs()[0];
+        assert_eq!(
+            (job.nodes, job.requested, prepared.estimates_raised),
+            (2, Span::from_secs(8), 1)
+        );
+        let enforced = PreparedWorkload::new(machine.clone(), workload(6), false);
         assert_eq!(enforced.workload.jobs()[0].requested, Span::from_secs(5));
-        let larger = stage.on(Machine { nodes: 16, ..machine });
+        let larger = prepared.on(Machine { nodes: 16, ..machine });
         assert_eq!((larger.machine.nodes, larger.plain_machine.nodes), (16, 8));
     }
 }

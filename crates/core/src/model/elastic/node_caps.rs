@@ -12,9 +12,9 @@ const LAW_WATTS: f64 = 60.0;
 
 /// The caps a processor may have, and what its node draws besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Feed {
+pub struct NodeCaps {
     base: Watts,
-    /// Ascending.
+    /// The caps to choose from, ascending.
     caps: Vec<Watts>,
     /// What the processor draws at most, which stands for [`LAW_WATTS`].
     full: Watts,
@@ -25,13 +25,13 @@ pub struct Feed {
 #[error("caps must rise and be above zero, and there must be one")]
 pub struct BadCaps;
 
-impl Feed {
+impl NodeCaps {
     /// A node that draws `base` beside its processor, which has one of these caps and draws `full`
     /// without one.
     pub fn new(base: Watts, caps: Vec<Watts>, full: Watts) -> Result<Self, BadCaps> {
         let is_sorted = caps.is_sorted_by(|one, other| one < other);
         let is_fed = caps.first().is_some_and(|cap| *cap > Watts::ZERO) && full > Watts::ZERO;
-        if is_sorted && is_fed { Ok(Feed { base, caps, full }) } else { Err(BadCaps) }
+        if is_sorted && is_fed { Ok(NodeCaps { base, caps, full }) } else { Err(BadCaps) }
     }
 
     /// The nodes of a machine, of which nobody said how they are fed: divided as in the PARM paper,
@@ -47,7 +47,7 @@ impl Feed {
         };
         let mut caps: Vec<Watts> = (0..steps).map(cap).map(Watts::from_milliwatts).collect();
         caps.dedup();
-        Feed { base: Watts::from_milliwatts(base), caps, full: Watts::from_milliwatts(full) }
+        NodeCaps { base: Watts::from_milliwatts(base), caps, full: Watts::from_milliwatts(full) }
     }
 
     /// The caps of the processor, ascending.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_machine_is_divided_as_in_the_paper() {
         let machine = Machine { node_power: Watts::from_watts(116), ..Machine::cab() };
-        let feed = Feed::of(&machine, 6);
+        let feed = NodeCaps::of(&machine, 6);
         assert_eq!(feed.base, Watts::from_milliwatts(56_028));
         let watts: Vec<f64> = feed.caps.iter().map(|cap| cap.as_f64().round()).collect();
         assert_eq!(watts, [30.0, 36.0, 42.0, 48.0, 54.0, 60.0]);
@@ -88,14 +88,14 @@ mod tests {
         assert_eq!(feed.place(Watts::from_watts(115)), None);
         assert_eq!(feed.place(Watts::from_watts(1)), None);
         assert!((feed.law_watts(feed.caps[5]) - 60.0).abs() < 1e-9);
-        assert_eq!(Feed::of(&machine, 1).caps.len(), 1);
+        assert_eq!(NodeCaps::of(&machine, 1).caps.len(), 1);
     }
 
     #[test]
     fn caps_must_rise() {
         let new = |caps: &[u32]| {
             let caps = caps.iter().map(|watts| Watts::from_watts(*watts)).collect();
-            Feed::new(Watts::from_watts(56), caps, Watts::from_watts(60))
+            NodeCaps::new(Watts::from_watts(56), caps, Watts::from_watts(60))
         };
         assert!(new(&[30, 60]).is_ok());
         for wrong in [&[][..], &[0, 30], &[60, 30], &[30, 30]] {

@@ -7,21 +7,21 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetSpec};
 use crate::experiment::ranking::{Ranking, rankings};
-use crate::experiment::{Cell, Experiment, ExperimentError, Feed, Named, Place, Tried};
+use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place, Tried};
 use crate::freedom::Freedoms;
 use crate::machine::Machine;
+use crate::prepared::{Demand, PreparedWorkload, Rules, leaves_nothing, machine_of};
 use crate::profile::Profile;
 use crate::sim::Outages;
-use crate::stage::{Demand, Rules, Stage, leaves_nothing, machine_of};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
-use crate::workload::{Given, Workload};
+use crate::workload::{SourceDefaults, Workload};
 use crate::world::{Names, Repertoire};
 
 /// An experiment in which nothing is wrong.
-pub struct Ready<'a> {
+pub struct CheckedExperiment<'a> {
     /// What was asked for.
     pub experiment: &'a Experiment,
     /// The applications that have profiles.
@@ -66,7 +66,7 @@ pub(super) struct Jobs {
 }
 
 pub(super) struct Loaded {
-    pub(super) stage: Stage,
+    pub(super) prepared: PreparedWorkload,
     /// Of the jobs, the machine and the applications, which may be long, and are the same for many cells.
     pub(super) hash: String,
 }
@@ -77,7 +77,7 @@ pub(super) fn repeated<T: PartialEq>(items: &[T]) -> Option<&T> {
     items.iter().enumerate().find(has_come).map(|(_, item)| item)
 }
 
-impl<'a> Ready<'a> {
+impl<'a> CheckedExperiment<'a> {
     /// Checks an experiment: reads every workload once, and works out what each budget means.
     /// `profiles` are by the number of the application.
     pub fn new(
@@ -101,7 +101,7 @@ impl<'a> Ready<'a> {
             let why = format!("'{policy}' is given twice; keep one");
             return Err(Place::Option("--policy").error(why));
         }
-        let mut ready = Ready {
+        let mut checked = CheckedExperiment {
             experiment,
             profiled: Repertoire::of(profiles),
             usual: UsualTimes(profiles.iter().map(Profile::usual_times).collect()),
@@ -110,14 +110,14 @@ impl<'a> Ready<'a> {
             shelves: HashMap::new(),
         };
         for place in 0..experiment.workloads.len() {
-            let platform = ready.platform(place)?;
-            ready.platforms.push(platform);
+            let platform = checked.platform(place)?;
+            checked.platforms.push(platform);
         }
-        for cell in &ready.cells {
-            let shelf = ready.shelf(cell);
-            *ready.shelves.entry(shelf).or_default().wanted.get_mut() += 1;
+        for cell in &checked.cells {
+            let shelf = checked.shelf(cell);
+            *checked.shelves.entry(shelf).or_default().wanted.get_mut() += 1;
         }
-        Ok(ready)
+        Ok(checked)
     }
 
     /// All runs, in the order of their results.
@@ -210,8 +210,9 @@ impl<'a> Ready<'a> {
             [] => vec![machine.clone()],
             nodes => nodes.iter().map(sized).collect::<Result<_, _>>()?,
         };
-        let resolved =
-            |feed: &Named<Feed>| feed.value.resolve(&machine).map_err(|why| feed.place.error(why));
+        let resolved = |budget: &Named<BudgetSpec>| {
+            budget.value.resolve(&machine).map_err(|why| budget.place.error(why))
+        };
         let budgets: Vec<Budget> =
             experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
         let guard = experiment.rules.guard;
@@ -260,12 +261,12 @@ impl<'a> Ready<'a> {
         seed: u64,
     ) -> Result<Workload, Box<dyn std::error::Error + Send + Sync>> {
         let machine = self.named_machine(workload);
-        let given = Given {
+        let given = SourceDefaults {
             processors: machine.as_ref().map(Machine::processors),
             processors_per_node: machine.as_ref().map_or(1, |machine| machine.processors_per_node),
             seed: Some(seed),
             usual: Some(&self.usual),
-            ..Given::default()
+            ..SourceDefaults::default()
         };
         let mut jobs = self.experiment.workloads[workload].value.source.load(&given)?.workload;
         if let Some(wanted) = &self.experiment.jobs {

@@ -1,7 +1,7 @@
-//! The ground that all policies share: the world of a stage's jobs.
+//! The shared that all policies share: the world of a prepared's jobs.
 //!
 //! Which application a job runs, what its user puts up with, and how nodes differ is mostly not known. What
-//! nobody says is assumed, once, for all policies alike, and [said](Ground::assumed).
+//! nobody says is assumed, once, for all policies alike, and [said](SharedWorld::assumed).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::workload::Workload;
 use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 
 /// What the site says about policies and jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// What policies may do to jobs.
     pub allow: Freedoms,
@@ -59,14 +59,14 @@ pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
 
 /// A world, and what policies may do and believe in it.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct SharedWorld {
     world: Arc<World>,
     rules: Rules,
     seed: u64,
 }
 
-impl Ground {
-    /// The ground of these jobs on a machine of which all is [said](Repertoire::filled_in).
+impl SharedWorld {
+    /// The shared of these jobs on a machine of which all is [said](Repertoire::filled_in).
     pub fn new(
         machine: &Machine,
         workload: &Workload,
@@ -77,7 +77,7 @@ impl Ground {
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
         let world = Arc::new(repertoire.world(machine, assigned)?);
-        Ok(Ground { world, rules: rules.clone(), seed })
+        Ok(SharedWorld { world, rules: rules.clone(), seed })
     }
 
     /// How jobs really run.

@@ -1,0 +1,180 @@
+//! A run's summary as people read it: one line for each kind of figure.
+
+use super::facts::Facts;
+use super::units::{human_energy, human_power, human_time};
+use crate::machine::Machine;
+use crate::metrics::{Summary, TaskFigures};
+use crate::policy::DropReason;
+
+/// The summary in a few lines.
+pub fn summary_facts(summary: &Summary) -> Facts {
+    let mut facts = Facts::default();
+    add_subject(summary, &mut facts);
+    facts.add("jobs", endings(summary));
+    if let Some(tasks) = &summary.tasks {
+        add_tasks(tasks, &mut facts);
+    }
+    add_times(summary, &mut facts);
+    add_power(summary, &mut facts);
+    add_incidents(summary, &mut facts);
+    facts
+}
+
+fn share(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
+}
+
+fn or_unknown(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Which policy ran which jobs on which machine.
+fn add_subject(s: &Summary, facts: &mut Facts) {
+    facts.add("policy", &s.policy);
+    facts.add("workload", format_args!("{}, {} jobs", s.workload, s.jobs));
+    match s.machine.starts_with(&format!("{} processors", s.nodes)) {
+        true => facts.add("machine", &s.machine),
+        false => facts.add("machine", format_args!("{}, {} nodes", s.machine, s.nodes)),
+    }
+}
+
+/// How many jobs completed, and what became of the others.
+fn endings(s: &Summary) -> String {
+    let [low_utility, no_machine, no_energy] = s.tasks.as_ref().map_or([0; 3], |tasks| {
+        [tasks.dropped_utility, tasks.dropped_machine, tasks.dropped_energy]
+    });
+    let (running, waiting) =
+        s.tasks.as_ref().map_or((0, 0), |tasks| (tasks.left_running, tasks.left_waiting));
+    let known_drops = s.dropped_power + low_utility + no_machine + no_energy;
+    let others = [
+        (s.killed, "killed at their limit"),
+        (s.rejected_nodes, "rejected: larger than the machine"),
+        (s.rejected_power, "rejected: more power than the budget allows"),
+        (s.dropped - known_drops, DropReason::Unsaid.reason()),
+        (s.dropped_power, DropReason::NeverFed.reason()),
+        (low_utility, DropReason::LowUtility.reason()),
+        (no_machine, DropReason::NoMachine.reason()),
+        (no_energy, DropReason::NoEnergy.reason()),
+        (if s.tasks.is_none() { s.unfinished } else { 0 }, "never started"),
+        (running, "left running"),
+        (waiting, "left waiting"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, what)| format!(", {count} {what}"));
+    format!("{} completed{}", s.completed, others.collect::<String>())
+}
+
+/// What tasks with utility functions earned and consumed.
+fn add_tasks(tasks: &TaskFigures, facts: &mut Facts) {
+    let (begin, end) = (human_time(tasks.period_begin_s), human_time(tasks.period_end_s));
+    let offered = tasks.utility_offered.max(f64::MIN_POSITIVE);
+    facts.add(
+        "utility",
+        format_args!(
+            "{:.1} earned by {} tasks from {begin} to {end}, {} of what was offered",
+            tasks.utility,
+            tasks.completed_in_period,
+            share(tasks.utility / offered)
+        ),
+    );
+    let portions = tasks.portions.iter().filter(|portion| portion.offered > 0.0);
+    let portions: Vec<String> = portions
+        .map(|portion| format!("{} of tasks worth {}", share(portion.share()), portion.start))
+        .collect();
+    if portions.len() > 1 && portions.len() <= 8 {
+        facts.go_on(portions.join(", "));
+    }
+    let limit = match tasks.energy_budget_j {
+        Some(limit) => format!(" of {} in the period", human_energy(limit)),
+        None => " in the period, without a limit".to_owned(),
+    };
+    facts.add("consumed", human_energy(tasks.energy_consumed_j) + &limit);
+}
+
+/// How long everything took, and how full the machine was.
+fn add_times(s: &Summary, facts: &mut Facts) {
+    if s.oversized > 0 {
+        let count = s.oversized;
+        facts.add(
+            "oversized",
+            format_args!("{count} slowed: the budget never feeds them at nominal speed"),
+        );
+    }
+    facts.add("makespan", human_time(s.makespan_s));
+    let wait = s.mean_wait_s.zip(s.median_wait_s).zip(s.max_wait_s);
+    let wait = wait.map(|((mean, median), longest)| {
+        let [mean, median, longest] = [mean, median, longest].map(human_time);
+        format!("mean {mean}, median {median}, longest {longest}")
+    });
+    facts.add("wait", or_unknown(wait));
+    let turnaround = s.mean_turnaround_s.map(|mean| format!("mean {}", human_time(mean)));
+    facts.add("turnaround", or_unknown(turnaround));
+    let slowdown = s.mean_bsld.zip(s.max_bsld).map(|(mean, worst)| {
+        let nominal = s.mean_bsld_nominal.filter(|nominal| *nominal != mean);
+        let nominal = nominal.map(|bsld| format!(", {bsld:.2} against nominal run times"));
+        let threshold = human_time(s.bsld_threshold_s);
+        let nominal = nominal.unwrap_or_default();
+        format!("mean {mean:.2}, worst {worst:.2} (bounded, threshold {threshold}){nominal}")
+    });
+    facts.add("slowdown", or_unknown(slowdown));
+    facts.add("utilisation", or_unknown(s.utilisation.map(share)));
+    let part = share(s.backfilled as f64 / s.jobs.max(1) as f64);
+    facts.add("backfilled", format_args!("{} of {} jobs ({part})", s.backfilled, s.jobs));
+}
+
+/// What was drawn, of what was allowed.
+fn add_power(s: &Summary, facts: &mut Facts) {
+    let mut power = format!("peak {}", human_power(s.peak_power_w));
+    if let Some(mean) = s.mean_power_w {
+        power += &format!(", mean {}", human_power(mean));
+    }
+    if let Some(budget) = s.budget_w {
+        power += &format!(", budget {}", human_power(budget));
+    }
+    if let Some(used) = s.budget_used {
+        power += &format!(" ({} of it used)", share(used));
+    }
+    facts.add("power", power);
+    if s.power_is_assumed {
+        let watts = Machine::ASSUMED_NODE_POWER.as_f64();
+        facts.go_on(format_args!(
+            "assuming {watts} W a busy node; a machine file says what yours draws"
+        ));
+    }
+    let mut energy = human_energy(s.energy_j);
+    if let Some(part) = s.energy_vs_nominal.filter(|part| *part != 1.0) {
+        energy += &format!(" (jobs drew {} of what they would at nominal speed)", share(part));
+    }
+    facts.add("energy", energy);
+    if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {
+        facts.add("frequency", format_args!("mean {ghz:.2} GHz"));
+        if s.gears_are_assumed {
+            facts.go_on("assuming the built-in gears; a machine file says what yours are");
+        }
+    }
+}
+
+/// What happened to running jobs, and what went wrong.
+fn add_incidents(s: &Summary, facts: &mut Facts) {
+    if s.changes > 0 {
+        let (changes, moves) = (s.changes, s.moves);
+        facts.add(
+            "changes",
+            format_args!(
+                "{changes} of nodes or caps of running jobs, {moves} of them with a pause for other nodes"
+            ),
+        );
+    }
+    if s.restarts > 0 {
+        facts.add("restarts", format_args!("{} after failing nodes", s.restarts));
+    }
+    if s.over_budget_s > 0.0 {
+        let (times, worst) = (s.excursions, human_power(s.worst_excursion_w));
+        let long = human_time(s.over_budget_s);
+        facts.add("over budget", format_args!("{long} in {times} excursions, by {worst} at most"));
+    }
+    if s.violations > 0 {
+        let (refused, all) = (s.violations, s.decisions);
+        facts.add("violations", format_args!("{refused} of {all} decisions refused"));
+    }
+}
