@@ -173,7 +173,7 @@ fn a_report_fits_a_phone() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// How long a large report takes to open; `docs/report.md` says what was measured. It has no place among
+/// How long a large report takes to open; `docs/reference/report.md` says what was measured. It has no place among
 /// tests that must pass on a machine that does other things meanwhile.
 #[test]
 #[ignore = "it measures; run it alone, with --nocapture"]
