@@ -42,7 +42,7 @@ use crate::workload::parse_places;
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
 profiles, allow, believe, guard, applications, outages, jobs, enforce_limits, bsld_threshold, rank_by,
-title. An option takes the place of the key of the file. docs/experiments.md has more.")]
+title. An option takes the place of the key of the file. docs/reference/experiments.md has more.")]
 pub(super) struct Arguments {
     /// A .toml file that says what is to be compared
     #[arg(value_name = "EXPERIMENT")]

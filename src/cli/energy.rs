@@ -63,7 +63,7 @@ impl Arguments {
             if self.were_given() {
                 bail!(
                     "--energy and --period are for tasks that a policy maps to the machines they come with: \
-                     use essc or a folder of tasks, and --policy utility (docs/utility.md)"
+                     use essc or a folder of tasks, and --policy utility (docs/reference/utility.md)"
                 );
             }
             return Ok(None);

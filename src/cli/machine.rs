@@ -30,7 +30,7 @@ enum MadeUp {
 /// Write the curves of a machine that is made up
 ///
 /// The measurements of the PTune paper were never published. These curves meet what is known of
-/// them: docs/variation.md says what that is, and what was chosen.
+/// them: docs/reference/variation.md says what that is, and what was chosen.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar machine generate catalyst --out catalyst.csv

@@ -29,7 +29,7 @@ Examples:
   busbar solve --random jobs=500,configs=60,family=tight,alpha=0,running=50,seed=1
   busbar solve --random jobs=50,family=free --write-instance jobs.json --write-lp jobs.lp")]
 pub(super) struct Arguments {
-    /// A .json file; docs/solve.md describes it
+    /// A .json file; docs/reference/solve.md describes it
     #[arg(value_name = "INSTANCE", conflicts_with = "random")]
     instance: Option<PathBuf>,
 

@@ -23,7 +23,7 @@ use crate::variation::{Curve, Ips, Processors};
   busbar tune --machine curves.csv --app CoMD --processors 64 --power 3300W --json
   busbar tune --machine curves.csv --power 3300W --greedy plain --delta 1W")]
 pub(super) struct Arguments {
-    /// Curves in a .csv file; docs/variation.md describes it [default: catalyst, made up with seed
+    /// Curves in a .csv file; docs/reference/variation.md describes it [default: catalyst, made up with seed
     /// 1]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,

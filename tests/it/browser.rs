@@ -2,7 +2,8 @@
 //! Where there is no browser nothing is tested, and that is said.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use busbar::budget::BudgetSpec;
 use busbar::machine::Machine;
@@ -173,7 +174,40 @@ fn a_report_fits_a_phone() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// How long a large report takes to open; `docs/report.md` says what was measured. It has no place among
+/// Makes the picture in the README, from the report of a comparison.
+#[test]
+#[ignore = "it writes docs/images/report.png; run it after the report has changed"]
+fn the_picture_of_the_readme() {
+    let folder = tempfile::tempdir().unwrap();
+    let compared = Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .args(["compare", "--budget", "60%", "--policy", "easy,easy-power,pb-guided,parm"])
+        .args(["--allow", "caps,sizes,recaps", "--seeds", "1", "--brief", "--no-cache", "--out"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stderr));
+    let Some(mut browser) = browser() else { return };
+    browser.open(&folder.path().join("report.html"), Looks::DESK);
+    // An eighth of the time, so that single changes can be seen.
+    let whole = browser.evaluate(WINDOW).as_f64().unwrap();
+    for step in 1..=3 {
+        browser.click("[data-zoom=in]");
+        let wanted = whole / f64::from(1 << step);
+        browser.wait_until(&format!("Math.abs({WINDOW} / {wanted} - 1) < 1e-6"));
+    }
+    let picture = browser.part(
+        "[document.getElementById('ranking').getBoundingClientRect().top + scrollY - 16, \
+         document.getElementById('power').closest('section').getBoundingClientRect().bottom \
+         + scrollY + 12]",
+    );
+    assert!(picture.len() < 150_000, "{} bytes", picture.len());
+    let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images");
+    fs::create_dir_all(&images).unwrap();
+    fs::write(images.join("report.png"), picture).unwrap();
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// How long a large report takes to open; `docs/reference/report.md` says what was measured. It has no place among
 /// tests that must pass on a machine that does other things meanwhile.
 #[test]
 #[ignore = "it measures; run it alone, with --nocapture"]

@@ -11,7 +11,7 @@
 //! - `<!-- file: NAME -->`: the block is the content of a file; with `added to file`, more of it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A fenced block, with the line it begins on.
@@ -114,7 +114,7 @@ impl Daemon {
         Daemon(folder)
     }
 
-    fn configuration(&self) -> std::path::PathBuf {
+    fn configuration(&self) -> PathBuf {
         self.0.path().join("busbar.toml")
     }
 }
@@ -131,7 +131,8 @@ impl Drop for Daemon {
 /// Runs the commands of a page, and returns how many there were and what is wrong.
 fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
     let text = fs::read_to_string(page).unwrap();
-    let name = page.file_name().unwrap().to_string_lossy().into_owned();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let name = page.strip_prefix(root).unwrap().display().to_string();
     let folder = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_busbar")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
@@ -186,8 +187,8 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
     count
 }
 
-#[test]
-fn every_command_in_the_documentation_runs() {
+/// The README and all pages below `docs/`.
+fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = vec![root.join("README.md")];
     let mut folders = vec![root.join("docs")];
@@ -202,8 +203,80 @@ fn every_command_in_the_documentation_runs() {
         }
     }
     pages.sort();
+    pages
+}
+
+/// The lines of a page that are not in a fenced block, with their numbers.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut inside = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.starts_with("```");
+        inside ^= is_fence;
+        !inside && !is_fence
+    })
+}
+
+/// The anchors of a page, made from its headings as GitHub makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    for (_, line) in prose(text) {
+        let title = line.trim_start_matches('#');
+        if title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let plain = title.trim().to_lowercase();
+        let kept = plain.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let before = anchors.iter().filter(|other| **other == anchor).count();
+        anchors.push(if before > 0 { format!("{anchor}-{before}") } else { anchor });
+    }
+    anchors
+}
+
+/// The targets of a line's links and images.
+fn targets(line: &str) -> impl Iterator<Item = &str> {
+    let ends = line.split("](").skip(1);
+    ends.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+#[test]
+fn every_link_in_the_documentation_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = pages();
+    for other in ["ARCHITECTURE.md", "CHANGELOG.md", "benches/README.md", "tests/frozen/README.md"]
+    {
+        pages.push(root.join(other));
+    }
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        for (number, line) in prose(&text) {
+            for target in targets(line).filter(|target| !target.contains("://")) {
+                count += 1;
+                let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+                let file = match path {
+                    "" => page.clone(),
+                    path => page.parent().unwrap().join(path),
+                };
+                let leads = file.exists()
+                    && (anchor.is_empty()
+                        || anchors(&fs::read_to_string(&file).unwrap())
+                            .iter()
+                            .any(|a| a == anchor));
+                if !leads {
+                    wrong.push(format!("{}, line {number}: {target}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 100, "only {count} links were found");
+}
+
+#[test]
+fn every_command_in_the_documentation_runs() {
     let mut wrong = Vec::new();
-    let count: usize = pages.iter().map(|page| run_page(page, &mut wrong)).sum();
+    let count: usize = pages().iter().map(|page| run_page(page, &mut wrong)).sum();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 30, "only {count} commands were found");
 }

@@ -8,7 +8,7 @@
 //! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
 //! All of it is short. `BUSBAR_FAULTS=N` asks for the long form: N kills under each policy, and 25 times as
-//! many jobs in one daemon's life. The figures in `docs/live-faults.md` are what it prints with
+//! many jobs in one daemon's life. The figures in `docs/reference/live-faults.md` are what it prints with
 //! `--nocapture`. With `BUSBAR_KEEP=1` the folder of a test that fails is kept, to look for the cause of what
 //! is rare.
 

@@ -1,4 +1,4 @@
-//! What a run amounts to. The definitions stand in `docs/metrics.md`.
+//! What a run amounts to. The definitions stand in `docs/reference/metrics.md`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! What a client and a daemon say to each other: a line of JSON for each request, and one for each
-//! answer. [`docs/live.md`](https://docs.rs/busbar) lists them.
+//! answer. [`docs/reference/live.md`](https://docs.rs/busbar) lists them.
 
 use std::path::PathBuf;
 

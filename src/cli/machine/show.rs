@@ -16,7 +16,7 @@ use crate::variation::{Application, Curve, Processors};
 /// most efficient, the one in the middle and the least efficient, each by its best point.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Curves in a .csv file; docs/variation.md describes it [default: catalyst, made up]
+    /// Curves in a .csv file; docs/reference/variation.md describes it [default: catalyst, made up]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 

@@ -207,15 +207,22 @@ impl Browser {
     /// The page as a picture, into the folder that `BUSBAR_SCREENSHOTS` names, if it does.
     pub(super) fn picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("BUSBAR_SCREENSHOTS") else { return };
-        let size = self.evaluate("[innerWidth, document.documentElement.scrollHeight]");
-        let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1 });
+        let whole = self.part("[0, document.documentElement.scrollHeight]");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(Path::new(&folder).join(name), whole).unwrap();
+    }
+
+    /// A part of the page as a PNG, as wide as the page. The expression gives its top and its bottom.
+    pub(super) fn part(&mut self, rows: &str) -> Vec<u8> {
+        let width = self.evaluate("innerWidth");
+        let rows = self.evaluate(rows);
+        let [top, bottom] = [0, 1].map(|end| rows[end].as_f64().unwrap());
+        let clip = json!({ "x": 0, "y": top, "width": width, "height": bottom - top, "scale": 1 });
         let answer = self.call(
             "Page.captureScreenshot",
             json!({ "format": "png", "captureBeyondViewport": true, "clip": clip }),
         );
-        let bytes = STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(Path::new(&folder).join(name), bytes).unwrap();
+        STANDARD.decode(answer["data"].as_str().unwrap()).unwrap()
     }
 }
 

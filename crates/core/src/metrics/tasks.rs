@@ -1,4 +1,4 @@
-//! What tasks earned in a period, within which energy. The definitions stand in `docs/metrics.md`.
+//! What tasks earned in a period, within which energy. The definitions stand in `docs/reference/metrics.md`.
 
 use serde::{Deserialize, Serialize};
 

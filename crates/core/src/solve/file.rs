@@ -1,7 +1,7 @@
 //! The program that PARM solves, as a file: jobs with the configurations they could run in, and the
 //! nodes and watts they share.
 //!
-//! It is JSON, described in `docs/solve.md`. Power is text with a unit or a number of watts.
+//! It is JSON, described in `docs/reference/solve.md`. Power is text with a unit or a number of watts.
 //! [`lp`] writes the same program for other solvers.
 
 use std::fmt;
@@ -67,7 +67,7 @@ pub struct Configuration {
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The text is not JSON, or not of this form.
-    #[error("{}{error}; docs/solve.md describes the format", said(path))]
+    #[error("{}{error}; docs/reference/solve.md describes the format", said(path))]
     Form {
         /// Where, such as `jobs[0].configurations[2].nodes`; a dot for the whole.
         path: String,

@@ -119,7 +119,7 @@ impl Config {
         let mut remarks = machine.remarks.clone();
         if said.power_is_assumed {
             remarks.push(format!(
-                "what nodes draw is assumed, {} each; a machine file says it (docs/files.md)",
+                "what nodes draw is assumed, {} each; a machine file says it (docs/reference/files.md)",
                 machine.node_power
             ));
         }

@@ -94,13 +94,19 @@ fn the_template_has_every_key_and_what_is_behind_a_hash_can_be_read_too() {
 
 #[test]
 fn the_page_has_every_key() {
-    let page = include_str!("../../../../docs/configuration.md");
+    let page = include_str!("../../../../docs/reference/configuration.md");
     for (table, key) in all_keys() {
         let whole = table.map_or(key.clone(), |table| format!("{table}.{key}"));
-        assert!(page.contains(&format!("| `{whole}` |")), "docs/configuration.md lacks `{whole}`");
+        assert!(
+            page.contains(&format!("| `{whole}` |")),
+            "docs/reference/configuration.md lacks `{whole}`"
+        );
     }
     // The template is there as it is.
-    assert!(page.contains(Config::template()), "docs/configuration.md has another template");
+    assert!(
+        page.contains(Config::template()),
+        "docs/reference/configuration.md has another template"
+    );
 }
 
 #[test]
