@@ -92,7 +92,7 @@ fn easy(bench: &Bench) {
             let (times, plain) = if worth_it {
                 bench.time_beside_plain(&workload)
             } else {
-                (bench.time(PolicySpec::Easy, &workload), None)
+                (bench.time(PolicySpec::EASY, &workload), None)
             };
             let mut row = vec![sizes.to_string(), grouped(jobs.into())];
             row.extend(times.cells(jobs));
@@ -122,7 +122,7 @@ fn overload(bench: &Bench) {
         Table::new("sizes | jobs | longest queue | ns/job, best | median | jobs/s | goal | met");
     for (sizes, goal) in ALL_SIZES.into_iter().zip([300_000.0, 1_000_000.0, 300_000.0]) {
         let workload = generate(1_000_000, 1.5, sizes);
-        let times = bench.time(PolicySpec::Easy, &workload);
+        let times = bench.time(PolicySpec::EASY, &workload);
         let mut longest = LongestQueue::default();
         Simulation::new(&machine_of(&workload), &workload).run(&mut longest);
         let mut row = vec![sizes.to_string(), grouped(1_000_000), grouped(longest.length as u64)];
@@ -162,9 +162,9 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
         workload
     });
     let machine = machine_of(&workload);
-    let (simulate, run) = timed(|| simulate(PolicySpec::Easy, &machine, &workload));
+    let (simulate, run) = timed(|| simulate(PolicySpec::EASY, &machine, &workload));
     let subject = RunContext {
-        policy: PolicySpec::Easy.name(),
+        policy: PolicySpec::EASY.name(),
         machine: &machine,
         workload: &workload,
         budget: &Budget::unlimited(),
@@ -195,7 +195,7 @@ fn logs(bench: &Bench) {
         let (mut workload, intake) = (log.workload, log.intake);
         let raised = workload.raise_estimates();
         let machine = machine_of(&workload);
-        let run = simulate(PolicySpec::Easy, &machine, &workload);
+        let run = simulate(PolicySpec::EASY, &machine, &workload);
         let rejected = run.records.iter().filter(|job| matches!(job.state, State::Rejected(_)));
         let mut row = vec![workload.name().to_owned()];
         row.extend(
@@ -214,7 +214,7 @@ fn logs(bench: &Bench) {
         intakes.row(row);
 
         let jobs = workload.jobs().len() as u32;
-        let times = bench.time(PolicySpec::Easy, &workload);
+        let times = bench.time(PolicySpec::EASY, &workload);
         let mut row = vec![workload.name().to_owned(), grouped(jobs.into())];
         row.extend(times.cells(jobs));
         row.extend(speed_goal(times.speed(jobs), 1_500_000.0));
@@ -250,7 +250,7 @@ fn growth(bench: &Bench) {
     for _ in 0..if bench.quick { 3 } else { 9 } {
         for (workload, seconds) in workloads.iter().zip(&mut seconds) {
             let machine = machine_of(workload);
-            seconds.push(timed(|| simulate(PolicySpec::Easy, &machine, workload)).0);
+            seconds.push(timed(|| simulate(PolicySpec::EASY, &machine, workload)).0);
         }
     }
     let mut first = None;
@@ -281,7 +281,7 @@ fn memory(_: &Bench) {
             let workload = generate(jobs, load, sizes);
             let machine = machine_of(&workload);
             let before = Counting::restart_peak();
-            let run = simulate(PolicySpec::Easy, &machine, &workload);
+            let run = simulate(PolicySpec::EASY, &machine, &workload);
             let bytes = (Counting::peak() - before) as f64 / f64::from(jobs);
             drop(run);
             table.row(vec![
@@ -538,7 +538,7 @@ impl Bench {
     /// computer does; and they have to come to the same mean wait, or are not to be compared.
     fn time_beside_plain(&self, workload: &Workload) -> (Times, Option<f64>) {
         if self.python.is_none() {
-            return (self.time(PolicySpec::Easy, workload), None);
+            return (self.time(PolicySpec::EASY, workload), None);
         }
         let log = self.write_log(workload);
         let machine = machine_of(workload);
@@ -546,7 +546,7 @@ impl Bench {
         for _ in 0..if self.quick { 1 } else { 5 } {
             let mut wait = 0.0;
             for _ in 0..5 {
-                let (seconds, run) = timed(|| simulate(PolicySpec::Easy, &machine, workload));
+                let (seconds, run) = timed(|| simulate(PolicySpec::EASY, &machine, workload));
                 ours.push(seconds);
                 wait = mean_wait(workload, &run);
             }

@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use crate::cli::print;
-use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, utility};
+use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, share, utility};
 use crate::workload::swf::BadRecords;
 
 /// Run a paper's experiments again, with its numbers beside ours
@@ -20,6 +20,38 @@ pub(super) enum Command {
     Rmap(Rmap),
     Parm(Parm),
     Utility(Utility),
+    Share(Share),
+}
+
+/// Share, Busbar's own policy, against PB-guided and one fixed frequency
+///
+/// Every log in a folder is cut into consecutive windows. All of them count but the first fifth of each log, on
+/// which the halving times of the orders were chosen.
+#[derive(Debug, Args)]
+pub(super) struct Share {
+    /// A folder with logs (.swf or .swf.gz); without it generated workloads stand in
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+
+    /// Jobs in a window
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
+    window: u32,
+
+    /// Take the first fifth of each log instead, and compare halving times on it
+    #[arg(long, requires = "traces")]
+    choosing: bool,
+
+    /// Leave out lines of a log that are not records, instead of stopping at the first
+    #[arg(long, requires = "traces")]
+    skip_bad_records: bool,
+
+    /// Where random numbers start
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// One JSON object on standard output: {paper, findings, notes}
+    #[arg(long)]
+    json: bool,
 }
 
 /// Utility under an energy budget, by twelve heuristics (Khemka and others, 2015)
@@ -143,6 +175,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Rmap(arguments) => rmap(arguments),
         Command::Parm(arguments) => parm(arguments),
         Command::Utility(arguments) => utility(arguments),
+        Command::Share(arguments) => share(arguments),
     }
 }
 
@@ -215,6 +248,21 @@ fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
     watched("ptune", arguments.json, |progress| ptune::reproduce(&options, progress))
 }
 
+fn share(arguments: &Share) -> anyhow::Result<()> {
+    let options = share::Options {
+        traces: arguments.traces.clone(),
+        bad_records: bad_records(arguments.skip_bad_records),
+        window: arguments.window as usize,
+        part: if arguments.choosing { share::Part::Choosing } else { share::Part::Judging },
+        seed: arguments.seed,
+    };
+    watched("share", arguments.json, |progress| share::reproduce(&options, progress))
+}
+
+fn bad_records(skips: bool) -> BadRecords {
+    if skips { BadRecords::Skip } else { BadRecords::Stop }
+}
+
 fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
     let options = pb_guided::Options {
         traces: arguments.traces.clone(),
@@ -222,10 +270,7 @@ fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
             None | Some(Slice::Position) => pb_guided::Slice::Position,
             Some(Slice::Number) => pb_guided::Slice::Number,
         },
-        bad_records: match arguments.skip_bad_records {
-            true => BadRecords::Skip,
-            false => BadRecords::Stop,
-        },
+        bad_records: bad_records(arguments.skip_bad_records),
         seed: arguments.seed,
     };
     let is_watched = io::stderr().is_terminal();

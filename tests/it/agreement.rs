@@ -103,7 +103,7 @@ pub(crate) fn assert_within_bounds(plain: &PlainMachine, run: &Run) {
 fn assert_agreement(plain: &PlainMachine, watts: u32, jobs: &[PlainJob]) {
     for (policy, rule) in [
         (PolicySpec::Fcfs, Rule::Fcfs),
-        (PolicySpec::Easy, Rule::Easy),
+        (PolicySpec::EASY, Rule::Easy),
         (PolicySpec::Conservative, Rule::Conservative),
     ] {
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {

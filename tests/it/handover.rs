@@ -130,8 +130,8 @@ fn repertoire(policy: &PolicySpec) -> Repertoire {
 fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model> {
     let betas = || jobs.iter().map(|job| Beta::new((job.number % 5) as f64 / 4.0)).collect();
     match policy {
-        PolicySpec::EasyPower(oversized) => {
-            Box::new(Dvfs::with_betas(machine, betas(), Knowledge::Unknown, *oversized))
+        PolicySpec::EasyPower(spec) => {
+            Box::new(Dvfs::with_betas(machine, betas(), Knowledge::Unknown, spec.oversized))
         }
         PolicySpec::PbGuided(spec) => {
             Box::new(Dvfs::with_betas(machine, betas(), spec.beta, Oversized::Slow))

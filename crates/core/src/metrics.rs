@@ -106,6 +106,9 @@ pub struct Summary {
     pub median_wait_s: Option<f64>,
     /// The longest wait.
     pub max_wait_s: Option<f64>,
+    /// How long 99 of 100 jobs that ran waited at most, in seconds.
+    #[serde(default)]
+    pub p99_wait_s: Option<f64>,
     /// Mean time from submission to end.
     pub mean_turnaround_s: Option<f64>,
     /// Mean bounded slowdown.
@@ -217,6 +220,7 @@ impl Summary {
             mean_wait_s: ran.mean_wait(),
             median_wait_s: ran.median_wait(),
             max_wait_s: ran.longest_wait(),
+            p99_wait_s: ran.p99_wait(),
             mean_turnaround_s: ran.mean_turnaround(),
             mean_bsld: ran.mean_bsld(),
             max_bsld: ran.worst_bsld(),

@@ -22,10 +22,12 @@ use crate::units::{JobId, Span};
 mod classes;
 mod code;
 mod index;
+mod ordered;
 
 pub use classes::SizeClasses;
 use code::code;
 use index::{BLOCK, Block, Bounds, FAN_OUT, IndexFit, Node, Shortest};
+pub use ordered::{Ordered, Place};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
 /// nodes, and either ends within the `window` or asks for at most `extra` nodes.

@@ -121,6 +121,7 @@ impl<'a> Scenario<'a> {
             bsld_threshold: self.bsld_threshold,
             plain_bsld: &plain_bsld,
             site: self.site,
+            machine: Some(self.machine),
         };
         let mut policy = self.policy.build(&setting);
         let guard = self.policy.guard().max(self.guard);
@@ -203,7 +204,7 @@ mod tests {
         let machine = Machine::of_processors(256).unwrap();
         let workload = demo();
         let rigid = Rigid::on(&machine);
-        let plain = Scenario::new(&machine, &workload, PolicySpec::Easy, &rigid).run();
+        let plain = Scenario::new(&machine, &workload, PolicySpec::EASY, &rigid).run();
         assert_eq!(plain.plain_bsld, None);
         let policy = PolicySpec::PbGuided(PbGuidedSpec::default());
         let budget = Budget::constant(Share::percent(50).of(machine.max_power()));

@@ -18,8 +18,7 @@ mod share;
 
 pub use energy::Joules;
 #[doc(hidden)]
-pub use length::UNITS as TIME_UNITS;
-pub use length::{LengthError, parse_length, parse_micros};
+pub use length::{Length, LengthError, parse_length, parse_micros};
 pub use share::Share;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.

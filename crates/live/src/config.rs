@@ -20,7 +20,6 @@ use busbar_core::text;
 use busbar_core::units::Span;
 
 mod file;
-mod length;
 mod lines;
 mod places;
 mod prepare;
@@ -29,8 +28,8 @@ mod show;
 mod tests;
 mod words;
 
+pub use busbar_core::units::Length;
 pub use busbar_core::units::LengthError;
-pub use length::Length;
 pub use places::Surroundings;
 pub use prepare::Prepared;
 

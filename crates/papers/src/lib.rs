@@ -15,6 +15,7 @@ pub mod pb_guided;
 pub mod ptune;
 pub mod rmap;
 mod sample;
+pub mod share;
 pub mod utility;
 
 /// One number of a paper, and ours.

@@ -20,11 +20,11 @@ pub fn model(
 ) -> Option<Box<dyn Model>> {
     Some(match *policy {
         PolicySpec::Rmap(_) | PolicySpec::Utility(_) => return None,
-        PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => {
+        PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => {
             Box::new(Rigid::on(machine))
         }
-        PolicySpec::EasyPower(oversized) => {
-            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, oversized, seed))
+        PolicySpec::EasyPower(spec) => {
+            Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, spec.oversized, seed))
         }
         PolicySpec::PbGuided(spec) => {
             Box::new(Dvfs::new(machine, jobs, spec.beta, spec.oversized, seed))
@@ -41,7 +41,7 @@ pub fn model(
             Box::new(Varied::on(machine, jobs, seed))
         }
         PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
-        PolicySpec::Own(_) => {
+        PolicySpec::Share(_) | PolicySpec::Own(_) => {
             Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
         }
     })

@@ -14,8 +14,8 @@ use busbar_core::budget::Budget;
 use busbar_core::machine::{Machine, MachineError};
 use busbar_core::metrics::Summary;
 use busbar_core::model::{Dvfs, Knowledge, Oversized, Rigid};
-use busbar_core::policy::PolicySpec;
 use busbar_core::policy::pb_guided::{BsldLower, PbGuidedSpec};
+use busbar_core::policy::{EasyPowerSpec, PolicySpec};
 use busbar_core::scenario::Scenario;
 use busbar_core::sim::Run;
 use busbar_core::units::{Share, Span, Watts};
@@ -364,7 +364,7 @@ impl<'p> Experiments<'p> {
         let limit = BUDGET.of(machine.max_power());
         let jobs = workload.jobs();
         let rigid = Rigid::on(&machine);
-        let plain = Scenario::new(&machine, workload, PolicySpec::Easy, &rigid);
+        let plain = Scenario::new(&machine, workload, PolicySpec::EASY, &rigid);
         let easy = Scenario { keep_power: true, ..plain.clone() }.run();
         let over_budget = 100.0 * share_of_time_above(limit, &easy.run);
         let limited = |machine, policy, beta| {
@@ -372,7 +372,7 @@ impl<'p> Experiments<'p> {
             let model = &Dvfs::new(machine, jobs, beta, Oversized::Slow, seed);
             Scenario { machine, budget, policy, model, ..plain.clone() }.run().summary
         };
-        let baseline = PolicySpec::EasyPower(Oversized::Slow);
+        let baseline = PolicySpec::EasyPower(EasyPowerSpec::default());
         let baseline = limited(&machine, baseline, Knowledge::Unknown);
         let mut guided = Vec::new();
         for (percent, machine) in ENLARGEMENTS.into_iter().zip(&larger) {

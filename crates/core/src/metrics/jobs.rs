@@ -76,6 +76,13 @@ impl<'a> JobsThatRan<'a> {
         median(&mut self.waits).map(|millis| millis / 1000.0)
     }
 
+    /// The shortest wait that no more than one job of a hundred exceeds.
+    pub(super) fn p99_wait(&mut self) -> Option<f64> {
+        let place = (self.waits.len() * 99).div_ceil(100).checked_sub(1)?;
+        let (_, &mut wait, _) = self.waits.select_nth_unstable(place);
+        Some(wait as f64 / 1000.0)
+    }
+
     pub(super) fn longest_wait(&self) -> Option<f64> {
         self.waits.iter().max().map(|wait| *wait as f64 / 1000.0)
     }

@@ -1,16 +1,21 @@
 //! The backfilling engine: EASY's loop, written once for every policy that has one reservation.
 //!
-//! What differs between such policies is how a job's operating point is chosen; that is a
-//! [`Chooser`]. The engine owns the order: heads start while they fit, the first that does not
-//! gets the reservation, later jobs may pass without delaying it, by nodes or by watts.
+//! What differs between such policies is how a job's operating point is chosen, which is a
+//! [`Chooser`], and in which order jobs are looked at, which is an [`Order`]. The engine owns the rest:
+//! heads start while they fit, the first that does not gets the reservation, later jobs may pass without
+//! delaying it, by nodes or by watts.
 //!
 //! Candidates come from the queue's index, so that a pass costs what it tries, not what waits. How
 //! much it tries in vain depends on how well a chooser's candidates match its choices.
 
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
 use crate::availability::{Availability, Claim};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::{Decision, Policy, View};
+use crate::policy::{Decision, Order, Policy, Submission, View};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -248,19 +253,27 @@ pub(super) struct Reservation {
 
 /// EASY backfilling with a plugged-in choice of operating points.
 #[derive(Clone, Debug, Default)]
-pub struct Backfill<C> {
+pub struct Backfill<C, O = Submission> {
     chooser: C,
-    /// The promise to the present head of the queue, if it is blocked and whatever was refused
-    /// beside it is still refused.
-    reservation: Option<Reservation>,
+    order: O,
+    /// The blocked head of the queue and the promise to it, if whatever was refused beside it is still
+    /// refused.
+    promised: Option<(JobId, Reservation)>,
     /// What jobs started in this pass will hold, soonest back first.
     started: Vec<Holding>,
 }
 
 impl<C: Chooser> Backfill<C> {
-    /// The engine with this choice.
+    /// The engine with this choice, first come, first served.
     pub fn new(chooser: C) -> Self {
-        Backfill { chooser, reservation: None, started: Vec::new() }
+        Backfill::ordered(chooser, Submission)
+    }
+}
+
+impl<C: Chooser, O: Order> Backfill<C, O> {
+    /// The engine with this choice and this order.
+    pub fn ordered(chooser: C, order: O) -> Self {
+        Backfill { chooser, order, promised: None, started: Vec::new() }
     }
 
     /// Tests only the jobs that just arrived; all others were refused and still are.
@@ -272,7 +285,12 @@ impl<C: Chooser> Backfill<C> {
         decisions: &mut Vec<Decision>,
     ) {
         room.respect(reservation);
-        for &job in view.changes.arrived {
+        let mut arrived: SmallVec<[JobId; 8]> = view.changes.arrived.iter().copied().collect();
+        arrived.sort_by(|one, other| match self.order.is_before(*one, *other) {
+            true => Ordering::Less,
+            false => self.order.is_before(*other, *one).cmp(&false),
+        });
+        for job in arrived {
             self.consider(view, job, room, decisions);
         }
     }
@@ -290,6 +308,7 @@ impl<C: Chooser> Backfill<C> {
         room.take(&point);
         decisions.push(Decision::Start { job, point });
         self.chooser.left(job);
+        self.order.started(view, job, &point);
         Some(point)
     }
 
@@ -301,12 +320,12 @@ impl<C: Chooser> Backfill<C> {
         decisions: &mut Vec<Decision>,
     ) -> Option<JobId> {
         self.started.clear();
-        let mut head = view.queue.head();
+        let mut head = self.order.first(view);
         while let Some(job) = head {
             let Some(point) = self.consider(view, job, room, decisions) else { break };
             let until = view.now + point.time;
             self.started.push(Holding { until, job, nodes: point.nodes, power: point.power });
-            head = view.queue.at_or_after(JobId(job.0 + 1));
+            head = self.order.next(view, job);
         }
         self.started.sort_unstable_by_key(|holding| (holding.until, holding.job));
         head
@@ -329,50 +348,63 @@ impl<C: Chooser> Backfill<C> {
         decisions: &mut Vec<Decision>,
     ) {
         let mut from = head;
-        while let Some(job) = self.chooser.candidate(view, JobId(from.0 + 1), room) {
+        while let Some(job) = self.order.candidate(&mut self.chooser, view, from, room) {
             self.consider(view, job, room, decisions);
             from = job;
         }
     }
 
-    /// The promise to a blocked head, if this turn leaves one.
+    /// A blocked head and the promise to it, if this turn leaves one.
     fn turn(
         &mut self,
         view: &View<'_>,
         room: &mut Room,
         decisions: &mut Vec<Decision>,
-    ) -> Option<Reservation> {
+    ) -> Option<(JobId, Reservation)> {
         let only_arrivals = view.changes.nothing_freed() && room.outlook.is_none();
-        if let Some(reservation) = self.reservation.filter(|_| only_arrivals) {
+        let (order, arrived) = (&self.order, view.changes.arrived);
+        let is_head = |head: JobId| !arrived.iter().any(|job| order.is_before(*job, head));
+        let promised = self.promised.filter(|(head, _)| only_arrivals && is_head(*head));
+        if let Some((head, reservation)) = promised {
             self.admit_arrivals(view, room, &reservation, decisions);
-            return Some(reservation);
+            return Some((head, reservation));
         }
         let head = self.start_heads(view, room, decisions)?;
         let reservation = self.reserve(view, room, head);
         self.backfill(view, room, head, decisions);
-        Some(reservation)
+        Some((head, reservation))
     }
 }
 
-impl<C: Chooser + Clone + Send + 'static> Policy for Backfill<C> {
+impl<C, O> Policy for Backfill<C, O>
+where
+    C: Chooser + Clone + Send + 'static,
+    O: Order + Clone + Send + 'static,
+{
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.chooser.begin(view);
+        self.order.begin(view);
         let mut room = Room::of(view);
         let held = room.held;
-        let reservation = self.turn(view, &mut room, decisions);
+        let promised = self.turn(view, &mut room, decisions);
+        // Not earlier: those that follow in the order are found by their places.
+        for decision in decisions.iter() {
+            if let Decision::Start { job, .. } = decision {
+                self.order.left(*job);
+            }
+        }
         let (extra_nodes, extra_power) = (room.extra_nodes, room.extra_power);
         let holds = decisions.is_empty() || self.chooser.refusals_outlive_starts(view, held);
-        self.reservation = reservation.filter(|_| holds).map(|promise| Reservation {
-            extra_nodes,
-            extra_power,
-            ..promise
-        });
+        self.promised = promised
+            .filter(|_| holds)
+            .map(|(head, promise)| (head, Reservation { extra_nodes, extra_power, ..promise }));
     }
 
     fn forget(&mut self, job: JobId) -> bool {
         self.chooser.left(job);
+        self.order.left(job);
         // It may have been the head's.
-        self.reservation = None;
+        self.promised = None;
         true
     }
 

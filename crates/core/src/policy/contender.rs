@@ -18,7 +18,7 @@ use crate::policy::parm::Flexibility;
 use crate::policy::rmap::Rule;
 use crate::policy::uniform::UniformCap;
 use crate::policy::utility::Environment;
-use crate::policy::{PolicySpec, UniformSpec};
+use crate::policy::{EasyPowerSpec, PolicySpec, UniformSpec};
 use crate::units::{JobId, Share, Watts};
 use crate::variation::{CurveError, Processors};
 use crate::world::{Law, World};
@@ -126,6 +126,14 @@ pub enum Unfit {
         /// The lowest cap.
         lowest: Watts,
     },
+    /// No node runs so slowly.
+    #[error(
+        "the slowest frequency of this machine is {slowest} GHz; write gear={slowest}GHz or more"
+    )]
+    GearTooSlow {
+        /// In gigahertz.
+        slowest: f64,
+    },
     /// No curves can be made.
     #[error("the curves of nodes: {0}")]
     NoCurves(CurveError),
@@ -212,8 +220,8 @@ impl PolicySpec {
         use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
         Freedoms::of(match self {
             PolicySpec::Own(own) => return own.wants,
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => &[],
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
+            PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => &[],
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) | PolicySpec::Share(_) => &[Caps],
             PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
             PolicySpec::Rmap(_) => &[Caps, Sizes],
             PolicySpec::Parm(spec) => match spec.flexibility {
@@ -259,6 +267,12 @@ impl PolicySpec {
         {
             return Err(Unfit::CapTooLow { lowest });
         }
+        if let PolicySpec::EasyPower(EasyPowerSpec { gear: Some(gear), .. }) = self
+            && let Some(slowest) = field.gearbox.gears().first()
+            && !gear.reaches(slowest.ghz)
+        {
+            return Err(Unfit::GearTooSlow { slowest: slowest.ghz });
+        }
         let freedoms = field.choices.freedoms & self.wants();
         let choices = Choices { freedoms, ..field.choices.clone() };
         let world = field.world.clone();
@@ -289,9 +303,11 @@ impl PolicySpec {
     /// What it was published with.
     fn published(&self) -> Published {
         match self {
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => Published::Rated,
+            PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => Published::Rated,
             PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => Published::FittedClock,
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => Published::Clock,
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) | PolicySpec::Share(_) => {
+                Published::Clock
+            }
             PolicySpec::Rmap(spec) if matches!(spec.rule, Rule::Adaptive(_)) => {
                 Published::Regression
             }
@@ -306,7 +322,7 @@ impl PolicySpec {
     /// Who is let in.
     fn admission(&self) -> Admission {
         let oversized = match self {
-            PolicySpec::EasyPower(oversized) => *oversized,
+            PolicySpec::EasyPower(spec) => spec.oversized,
             PolicySpec::PbGuided(spec) => spec.oversized,
             _ => Oversized::Slow,
         };

@@ -6,14 +6,21 @@
 //! that can be fed, instead of waiting for ever (or is turned away at the door:
 //! `oversized=reject`).
 //!
-//! What it deliberately does not do: lower the speed of a job that could run at nominal speed.
+//! With `gear=1.7GHz` every job runs at that frequency at most, from first to last: one fixed setting for all,
+//! which is a strong rival where it is chosen well for the budget.
+//!
+//! What it deliberately does not do: lower the speed of a job that could run at that speed.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::call::{Call, CallError};
 use crate::ledger::Vacancy;
-use crate::model::OperatingPoint;
+use crate::model::{OperatingPoint, Oversized};
 use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
-use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::policy::{Ahead, Backfill, BuildContext, Chooser, OrderSpec, Policy, Room, View};
 use crate::queue::Fit;
-use crate::units::{JobId, Span};
+use crate::units::{JobId, Span, Watts, parse_decimal};
 
 /// EASY backfilling with every job at the fastest point that can be fed.
 pub type EasyPower = Backfill<Fastest>;
@@ -22,6 +29,121 @@ pub type EasyPower = Backfill<Fastest>;
 #[derive(Clone, Default)]
 pub struct Fastest {
     oversized: Slowable,
+}
+
+/// The parameters of the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EasyPowerSpec {
+    /// What becomes of jobs that no limit could ever feed at nominal speed.
+    pub oversized: Oversized,
+    /// The frequency that no job may exceed, if there is one.
+    pub gear: Option<Frequency>,
+    /// In which order jobs are looked at.
+    pub order: OrderSpec,
+}
+
+/// A frequency in megahertz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency(u32);
+
+impl Frequency {
+    /// Whether a frequency in gigahertz is no higher. They are compared in megahertz, as they are written.
+    pub(super) fn reaches(self, ghz: f64) -> bool {
+        (ghz * 1000.0).round() as u32 <= self.0
+    }
+}
+
+impl FromStr for Frequency {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number =
+            text.strip_suffix("GHz").and_then(|number| parse_decimal(number.trim(), 1000).ok());
+        let megahertz = number.and_then(|number| u32::try_from(number).ok());
+        megahertz
+            .filter(|number| *number > 0)
+            .map(Frequency)
+            .ok_or("write a frequency, such as 1.7GHz")
+    }
+}
+
+impl fmt::Display for Frequency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}GHz", f64::from(self.0) / 1000.0)
+    }
+}
+
+impl EasyPowerSpec {
+    pub(super) fn from_call(call: &Call) -> Result<Self, CallError> {
+        let mut spec = EasyPowerSpec::default();
+        for (key, value) in call.parameters(&["oversized", "gear", "order", "halving"])? {
+            match key.as_str() {
+                "oversized" => spec.oversized = call.value(key, value)?,
+                "gear" => spec.gear = Some(call.value(key, value)?),
+                _ => spec.order.set(call, key, value)?,
+            }
+        }
+        Ok(spec)
+    }
+
+    pub(super) fn unusual(&self) -> Vec<String> {
+        let oversized = (self.oversized != Oversized::default())
+            .then(|| format!("oversized={}", self.oversized));
+        let gear = self.gear.map(|gear| format!("gear={gear}"));
+        oversized.into_iter().chain(gear).chain(self.order.unusual()).collect()
+    }
+
+    pub(super) fn build(&self, context: &BuildContext<'_>) -> Box<dyn Policy> {
+        let most = self.gear.and_then(|gear| {
+            let machine = context.machine?;
+            let powers = machine.gearbox.node_powers(machine.added_power());
+            let allowed = powers.into_iter().filter(|(each, _)| gear.reaches(each.ghz));
+            allowed.map(|(_, power)| power).max()
+        });
+        match most {
+            Some(most) => self.order.backfill(Throttled { most }),
+            None => self.order.backfill(Fastest::default()),
+        }
+    }
+}
+
+/// Every job at the fastest point that draws at most so much a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Throttled {
+    most: Watts,
+}
+
+impl Throttled {
+    fn point(self, view: &View<'_>, job: JobId) -> Option<OperatingPoint> {
+        let menu = view.menu(job);
+        let is_slow = |point: &&OperatingPoint| point.power <= self.most * point.nodes;
+        let slow = menu.iter().filter(is_slow).filter(|point| is_fed(view, point));
+        let fed = menu.iter().filter(|point| is_fed(view, point));
+        // Where nothing is so slow, the slowest has to do.
+        slow.min_by_key(|point| (point.time, point.power))
+            .or_else(|| fed.min_by_key(|point| point.power))
+            .copied()
+    }
+}
+
+impl Chooser for Throttled {
+    fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
+        self.point(view, job).filter(|point| room.admits(point))
+    }
+
+    fn reserve(
+        &mut self,
+        view: &View<'_>,
+        job: JobId,
+        ahead: &Ahead<'_>,
+    ) -> Option<(OperatingPoint, Vacancy)> {
+        let point = self.point(view, job)?;
+        Some((point, ahead.vacancy(&point)?))
+    }
+
+    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+        every_candidate(view, from, room)
+    }
 }
 
 /// Whether a point can be fed for its whole time, now or under the limits to come, if nobody else

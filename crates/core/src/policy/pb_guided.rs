@@ -90,11 +90,14 @@ pub struct Guide {
 impl PbGuided {
     /// The policy with these bounds.
     pub fn with(bounds: Bounds) -> Self {
-        Backfill::new(Guide {
-            bounds,
-            slowable: Slowable::default(),
-            oversized: Slowable::default(),
-        })
+        Backfill::new(Guide::new(bounds))
+    }
+}
+
+impl Guide {
+    /// The choice with these bounds.
+    pub fn new(bounds: Bounds) -> Self {
+        Guide { bounds, slowable: Slowable::default(), oversized: Slowable::default() }
     }
 }
 

@@ -5,13 +5,14 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::heterogeneity::Site;
-use crate::model::{Heterogeneous, Model, Oversized};
+use crate::machine::Machine;
+use crate::model::{Heterogeneous, Model};
 use crate::policy::own;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
-    Conservative, Easy, EasyPower, Fcfs, Gangs, Own, Parm, ParmSpec, PbGuided, PbGuidedSpec,
-    Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, Uniform, UniformSpec, UtilityMapper,
-    UtilitySpec,
+    ByShare, Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm,
+    ParmSpec, PbGuidedSpec, Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, ShareSpec, Uniform,
+    UniformSpec, UtilityMapper, UtilitySpec,
 };
 use crate::spelling::hint;
 use crate::units::{Share, Span};
@@ -22,11 +23,11 @@ pub enum PolicySpec {
     /// First come, first served.
     Fcfs,
     /// EASY backfilling.
-    Easy,
+    Easy(OrderSpec),
     /// Conservative backfilling.
     Conservative,
     /// EASY backfilling in which a job too large for the budget runs slower.
-    EasyPower(Oversized),
+    EasyPower(EasyPowerSpec),
     /// DVFS scheduling guided by a power budget.
     PbGuided(PbGuidedSpec),
     /// Power-aware backfilling of moldable jobs.
@@ -39,6 +40,8 @@ pub enum PolicySpec {
     Uniform(UniformSpec),
     /// The most utility within an energy budget.
     Utility(UtilitySpec),
+    /// Busbar's own: free watts shared among free nodes.
+    Share(ShareSpec),
     /// A policy from outside the crate.
     Own(&'static Own),
 }
@@ -46,7 +49,7 @@ pub enum PolicySpec {
 /// Who decides where nobody says.
 impl Default for PolicySpec {
     fn default() -> Self {
-        PolicySpec::Easy
+        PolicySpec::EASY
     }
 }
 
@@ -65,12 +68,19 @@ pub struct BuildContext<'a> {
     /// The machines and what tasks are worth, for policies that map tasks to machines. Without it, they
     /// take all nodes for one type and all jobs for gangs.
     pub site: Option<&'a Site>,
+    /// The machine, where a parameter is about it.
+    pub machine: Option<&'a Machine>,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
 impl Default for BuildContext<'_> {
     fn default() -> Self {
-        BuildContext { bsld_threshold: Span::from_secs(600), plain_bsld: &|| 1.0, site: None }
+        BuildContext {
+            bsld_threshold: Span::from_secs(600),
+            plain_bsld: &|| 1.0,
+            site: None,
+            machine: None,
+        }
     }
 }
 
@@ -93,14 +103,17 @@ pub enum PolicyError {
 }
 
 impl PolicySpec {
+    /// Plain EASY backfilling.
+    pub const EASY: PolicySpec = PolicySpec::Easy(OrderSpec::FCFS);
+
     /// Every policy there is, with its usual parameters.
-    pub fn all() -> [PolicySpec; 12] {
+    pub fn all() -> [PolicySpec; 13] {
         let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
             PolicySpec::Fcfs,
-            PolicySpec::Easy,
+            PolicySpec::EASY,
             PolicySpec::Conservative,
-            PolicySpec::EasyPower(Oversized::default()),
+            PolicySpec::EasyPower(EasyPowerSpec::default()),
             PolicySpec::PbGuided(PbGuidedSpec::default()),
             traditional,
             naive,
@@ -109,6 +122,7 @@ impl PolicySpec {
             PolicySpec::Ppartition(PpartitionSpec::default()),
             PolicySpec::Uniform(UniformSpec::default()),
             PolicySpec::Utility(UtilitySpec::default()),
+            PolicySpec::Share(ShareSpec::default()),
         ]
     }
 
@@ -122,7 +136,7 @@ impl PolicySpec {
     pub fn name(&self) -> &'static str {
         match self {
             PolicySpec::Fcfs => "fcfs",
-            PolicySpec::Easy => "easy",
+            PolicySpec::Easy(_) => "easy",
             PolicySpec::Conservative => "conservative",
             PolicySpec::EasyPower(_) => "easy-power",
             PolicySpec::PbGuided(_) => "pb-guided",
@@ -131,6 +145,7 @@ impl PolicySpec {
             PolicySpec::Ppartition(_) => "ppartition",
             PolicySpec::Uniform(_) => "uniform",
             PolicySpec::Utility(_) => "utility",
+            PolicySpec::Share(_) => "share",
             PolicySpec::Own(own) => own.name,
         }
     }
@@ -140,16 +155,18 @@ impl PolicySpec {
         match self {
             PolicySpec::Fcfs => Box::new(Fcfs),
             PolicySpec::Own(own) => (own.build)(setting),
-            PolicySpec::Easy => Box::new(Easy::default()),
+            PolicySpec::Easy(order) => order.backfill(Nominal),
             PolicySpec::Conservative => Box::new(Conservative::default()),
-            PolicySpec::EasyPower(_) => Box::new(EasyPower::default()),
+            PolicySpec::EasyPower(spec) => spec.build(setting),
             PolicySpec::PbGuided(spec) => {
-                Box::new(PbGuided::with(spec.bounds(setting.plain_bsld, setting.bsld_threshold)))
+                let bounds = spec.bounds(setting.plain_bsld, setting.bsld_threshold);
+                spec.order.backfill(Guide::new(bounds))
             }
             PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec.rule)),
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
             PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
             PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
+            PolicySpec::Share(spec) => spec.order.backfill(ByShare),
             PolicySpec::Utility(spec) => match setting.site {
                 Some(site) => Box::new(UtilityMapper::new(*spec, site)),
                 None => Box::new(Gangs::new(*spec)),
@@ -186,16 +203,16 @@ impl PolicySpec {
 impl fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parameters = match self {
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative => Vec::new(),
-            PolicySpec::Own(_) => Vec::new(),
-            PolicySpec::EasyPower(Oversized::Slow) => Vec::new(),
-            PolicySpec::EasyPower(oversized) => vec![format!("oversized={oversized}")],
+            PolicySpec::Fcfs | PolicySpec::Conservative | PolicySpec::Own(_) => Vec::new(),
+            PolicySpec::Easy(order) => order.unusual(),
+            PolicySpec::EasyPower(spec) => spec.unusual(),
             PolicySpec::PbGuided(spec) => spec.unusual(),
             PolicySpec::Rmap(spec) => spec.unusual(),
             PolicySpec::Parm(spec) => spec.unusual(),
             PolicySpec::Ppartition(spec) => spec.unusual(),
             PolicySpec::Uniform(spec) => spec.unusual(),
             PolicySpec::Utility(spec) => spec.unusual(),
+            PolicySpec::Share(spec) => spec.unusual(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -224,16 +241,17 @@ impl FromStr for PolicySpec {
 impl PolicySpec {
     fn with_parameters(self, call: &Call) -> Result<Self, CallError> {
         match self {
-            PolicySpec::Fcfs | PolicySpec::Easy | PolicySpec::Conservative | PolicySpec::Own(_) => {
+            PolicySpec::Fcfs | PolicySpec::Conservative | PolicySpec::Own(_) => {
                 call.parameters(&[])?;
                 Ok(self)
             }
-            PolicySpec::EasyPower(mut oversized) => {
-                for (key, value) in call.parameters(&["oversized"])? {
-                    oversized = call.value(key, value)?;
+            PolicySpec::Easy(mut order) => {
+                for (key, value) in call.parameters(&OrderSpec::PARAMETERS)? {
+                    order.set(call, key, value)?;
                 }
-                Ok(PolicySpec::EasyPower(oversized))
+                Ok(PolicySpec::Easy(order))
             }
+            PolicySpec::EasyPower(_) => EasyPowerSpec::from_call(call).map(PolicySpec::EasyPower),
             PolicySpec::PbGuided(_) => PbGuidedSpec::from_call(call).map(PolicySpec::PbGuided),
             PolicySpec::Rmap(spec) => spec.with_parameters(call).map(PolicySpec::Rmap),
             PolicySpec::Parm(_) => ParmSpec::from_call(call).map(PolicySpec::Parm),
@@ -242,6 +260,7 @@ impl PolicySpec {
             }
             PolicySpec::Uniform(_) => UniformSpec::from_call(call).map(PolicySpec::Uniform),
             PolicySpec::Utility(_) => UtilitySpec::from_call(call).map(PolicySpec::Utility),
+            PolicySpec::Share(_) => ShareSpec::from_call(call).map(PolicySpec::Share),
         }
     }
 }
@@ -256,9 +275,15 @@ mod tests {
             assert_eq!(policy.to_string(), policy.name());
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
-        assert_eq!(" easy() ".parse(), Ok(PolicySpec::Easy));
+        assert_eq!(" easy() ".parse(), Ok(PolicySpec::EASY));
         for text in [
+            "easy(order=aged)",
+            "easy(order=history, halving=12h)",
             "easy-power(oversized=reject)",
+            "easy-power(gear=1.7GHz, order=aged)",
+            "pb-guided(beta=known, order=history)",
+            "share(order=aged)",
+            "share(order=history, halving=90min)",
             "pb-guided(beta=known)",
             "pb-guided(lower=12.5%, upper=100%, bsld_lower=3.5, bsld_upper=1.5x, oversized=reject)",
             "pb-guided(bsld_lower=4, bsld_upper=9)",
@@ -283,13 +308,15 @@ mod tests {
             error("eazy"),
             "unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs, easy, conservative, easy-power, \
              pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform, \
-             utility"
+             utility, share"
         );
         assert!(error("backfill").starts_with("unknown policy 'backfill'; valid policies: fcfs"));
         assert!(
             error("pb-guided(uper=90%)").contains("did you mean 'upper'? it takes lower, upper")
         );
-        assert_eq!(error("easy(depth=3)"), "policy 'easy' has no parameter 'depth'; it takes none");
+        assert_eq!(error("fcfs(depth=3)"), "policy 'fcfs' has no parameter 'depth'; it takes none");
+        assert!(error("share(order=best)").contains("'best': write fcfs, aged or history"));
+        assert!(error("easy-power(gear=2)").contains("such as 1.7GHz"));
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
         for (wrong, why) in [
             ("heuristic=best", "valid: random, fcfs-p0, fcfs-all, prioritized-fcfs-p0"),
@@ -319,7 +346,10 @@ mod tests {
             ("bsld_lower=9, bsld_upper=4", "9 is above 'bsld_upper', which is 4"),
             ("beta=1", "'1': write known or unknown"),
             ("oversized=drop", "'drop': write slow or reject"),
-            ("gamma=1", "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized"),
+            (
+                "gamma=1",
+                "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized, order, halving",
+            ),
         ] {
             let error = error(&format!("pb-guided({wrong})"));
             assert!(error.contains(why), "{error}");

@@ -248,7 +248,7 @@ impl Place {
         let model = if is_rigid { model.as_asked() } else { model };
         let mut policy: Box<dyn Policy> = match scheduler {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
-            _ => PolicySpec::Easy.build(&BuildContext::default()),
+            _ => PolicySpec::EASY.build(&BuildContext::default()),
         };
         let run = Simulation::new(&machine, workload)
             .budget(Budget::constant(Watts::from_watts(self.budget)))

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::model::{Knowledge, Oversized};
+use crate::policy::OrderSpec;
 use crate::policy::pb_guided::Bounds;
 use crate::units::{Share, Span};
 
@@ -23,6 +24,8 @@ pub struct PbGuidedSpec {
     pub beta: Knowledge,
     /// What becomes of jobs that could never be fed at nominal speed.
     pub oversized: Oversized,
+    /// In which order jobs are looked at.
+    pub order: OrderSpec,
 }
 
 impl Default for PbGuidedSpec {
@@ -34,6 +37,7 @@ impl Default for PbGuidedSpec {
             bsld_upper: BsldUpper::Times(2.0),
             beta: Knowledge::default(),
             oversized: Oversized::default(),
+            order: OrderSpec::FCFS,
         }
     }
 }
@@ -109,8 +113,8 @@ impl fmt::Display for BsldUpper {
 }
 
 impl PbGuidedSpec {
-    pub(in crate::policy) const PARAMETERS: [&str; 6] =
-        ["lower", "upper", "bsld_lower", "bsld_upper", "beta", "oversized"];
+    pub(in crate::policy) const PARAMETERS: [&str; 8] =
+        ["lower", "upper", "bsld_lower", "bsld_upper", "beta", "oversized", "order", "halving"];
 
     pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
         let mut spec = PbGuidedSpec::default();
@@ -121,7 +125,8 @@ impl PbGuidedSpec {
                 "bsld_lower" => spec.bsld_lower = call.value(key, value)?,
                 "bsld_upper" => spec.bsld_upper = call.value(key, value)?,
                 "beta" => spec.beta = call.value(key, value)?,
-                _ => spec.oversized = call.value(key, value)?,
+                "oversized" => spec.oversized = call.value(key, value)?,
+                _ => spec.order.set(call, key, value)?,
             }
         }
         let wrong = |key: &str, why: String| {
@@ -154,7 +159,7 @@ impl PbGuidedSpec {
 
     /// Parameters that are not as usual, each as `key=value`.
     pub(in crate::policy) fn unusual(&self) -> Vec<String> {
-        let PbGuidedSpec { lower, upper, bsld_lower, bsld_upper, beta, oversized } = self;
+        let PbGuidedSpec { lower, upper, bsld_lower, bsld_upper, beta, oversized, order } = self;
         let usual = PbGuidedSpec::default();
         [
             (*lower != usual.lower, format!("lower={lower}")),
@@ -166,6 +171,7 @@ impl PbGuidedSpec {
         ]
         .into_iter()
         .filter_map(|(is_unusual, text)| is_unusual.then_some(text))
+        .chain(order.unusual())
         .collect()
     }
 

@@ -1,0 +1,276 @@
+//! The order in which a backfilling policy goes through the queue.
+//!
+//! [`Submission`] is the order in which jobs were submitted. The others, [`Keyed`], give every job a key
+//! when it arrives: what the job costs, and when it came. Each [halving time](Ageing) of waiting makes a
+//! job count half as much as one that comes then. Since that holds for all waiting jobs alike, their order
+//! never changes while they wait: a place in the queue is found once, and nobody has to sort. And nobody
+//! waits for ever: after a few halving times even the cheapest newcomer stands behind.
+
+use std::fmt;
+use std::str::FromStr;
+
+use smallvec::SmallVec;
+
+use crate::call::{Call, CallError};
+use crate::model::OperatingPoint;
+use crate::policy::{Backfill, Chooser, Policy, Room, View};
+use crate::queue::{Fit, Ordered, Place};
+use crate::units::{JobId, Length, Span};
+
+mod aged;
+mod cost;
+mod history;
+
+pub use aged::Aged;
+pub use cost::{Ageing, Cost};
+pub use history::History;
+
+/// The order in which jobs are looked at.
+pub trait Order {
+    /// A turn begins: jobs arrived, others ended.
+    fn begin(&mut self, _view: &View<'_>) {}
+
+    /// The first waiting job.
+    fn first(&self, view: &View<'_>) -> Option<JobId>;
+
+    /// The waiting job after this one, which may have left.
+    fn next(&self, view: &View<'_>, after: JobId) -> Option<JobId>;
+
+    /// The first waiting job after this one that may be worth asking the chooser about. It may name too
+    /// many, never too few.
+    fn candidate<C: Chooser>(
+        &self,
+        chooser: &mut C,
+        view: &View<'_>,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId>;
+
+    /// Whether a job comes before another.
+    fn is_before(&self, job: JobId, other: JobId) -> bool;
+
+    /// A waiting job is about to start.
+    fn started(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint) {}
+
+    /// A job does not wait any more.
+    fn left(&mut self, _job: JobId) {}
+}
+
+/// First come, first served.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Submission;
+
+impl Order for Submission {
+    #[inline]
+    fn first(&self, view: &View<'_>) -> Option<JobId> {
+        view.queue.head()
+    }
+
+    #[inline]
+    fn next(&self, view: &View<'_>, after: JobId) -> Option<JobId> {
+        view.queue.at_or_after(JobId(after.0 + 1))
+    }
+
+    #[inline]
+    fn candidate<C: Chooser>(
+        &self,
+        chooser: &mut C,
+        view: &View<'_>,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        chooser.candidate(view, JobId(after.0 + 1), room)
+    }
+
+    #[inline]
+    fn is_before(&self, job: JobId, other: JobId) -> bool {
+        job < other
+    }
+}
+
+/// Jobs by what they cost and how long they have waited.
+#[derive(Clone)]
+pub struct Keyed<C> {
+    cost: C,
+    ageing: Ageing,
+    /// Made when jobs first wait.
+    waiting: Option<Ordered>,
+    /// The key of each job that ever waited, by its identity.
+    keys: Vec<i64>,
+}
+
+impl<C: Cost> Keyed<C> {
+    /// Jobs in the order of this cost.
+    pub fn new(cost: C, ageing: Ageing) -> Self {
+        Keyed { cost, ageing, waiting: None, keys: Vec::new() }
+    }
+
+    fn insert(&mut self, view: &View<'_>, job: JobId) {
+        let key = self.ageing.key(self.cost.log(view, job), view.job(job).submit);
+        if self.keys.len() <= job.index() {
+            self.keys.resize(view.jobs.len().max(job.index() + 1), i64::MAX);
+        }
+        let waiting =
+            self.waiting.get_or_insert_with(|| Ordered::new(view.queue.classes().clone()));
+        // It may have waited before: a node it ran on has failed.
+        waiting.remove(Place { key: self.keys[job.index()], job });
+        self.keys[job.index()] = key;
+        waiting.insert(Place { key, job }, &view.model.footprint(job, view.job(job)));
+    }
+
+    #[inline]
+    fn place(&self, job: JobId) -> Place {
+        Place { key: self.keys.get(job.index()).copied().unwrap_or(i64::MAX), job }
+    }
+}
+
+impl<C: Cost> Order for Keyed<C> {
+    fn begin(&mut self, view: &View<'_>) {
+        self.cost.learn(view);
+        let is_new = self.waiting.is_none();
+        if is_new {
+            // Somebody else may have decided before.
+            view.queue.iter().for_each(|job| self.insert(view, job));
+            return;
+        }
+        for &job in view.changes.arrived {
+            // It may have come and gone within one turn.
+            if view.queue.contains(job) {
+                self.insert(view, job);
+            }
+        }
+    }
+
+    #[inline]
+    fn first(&self, _view: &View<'_>) -> Option<JobId> {
+        Some(self.waiting.as_ref()?.first()?.job)
+    }
+
+    #[inline]
+    fn next(&self, _view: &View<'_>, after: JobId) -> Option<JobId> {
+        Some(self.waiting.as_ref()?.after(self.place(after))?.job)
+    }
+
+    #[inline]
+    fn candidate<H: Chooser>(
+        &self,
+        _chooser: &mut H,
+        view: &View<'_>,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        let fits: SmallVec<[Fit; 8]> =
+            view.model.rungs().iter().map(|rung| room.fit(rung)).collect();
+        Some(self.waiting.as_ref()?.next_fit_of(self.place(after), &fits)?.job)
+    }
+
+    #[inline]
+    fn is_before(&self, job: JobId, other: JobId) -> bool {
+        self.place(job) < self.place(other)
+    }
+
+    fn started(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint) {
+        self.cost.started(view, job, point);
+    }
+
+    fn left(&mut self, job: JobId) {
+        let place = self.place(job);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.remove(place);
+        }
+    }
+}
+
+/// An order as it is written: `order=aged, halving=12h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderSpec {
+    /// What jobs are ordered by.
+    pub by: OrderedBy,
+    /// After how much waiting a job counts half as much; nothing for the usual time of the order.
+    pub halving: Option<Span>,
+}
+
+/// What jobs are ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OrderedBy {
+    /// When they were submitted.
+    #[default]
+    Fcfs,
+    /// What they ask for, and how long they have waited.
+    Aged,
+    /// What they are expected to take, by what their users' jobs took before, and how long they have
+    /// waited.
+    History,
+}
+
+impl OrderedBy {
+    /// All of them.
+    pub const ALL: [OrderedBy; 3] = [OrderedBy::Fcfs, OrderedBy::Aged, OrderedBy::History];
+}
+
+impl fmt::Display for OrderedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OrderedBy::Fcfs => "fcfs",
+            OrderedBy::Aged => "aged",
+            OrderedBy::History => "history",
+        })
+    }
+}
+
+impl FromStr for OrderedBy {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = OrderedBy::ALL.into_iter().find(|order| order.to_string() == text);
+        named.ok_or("write fcfs, aged or history")
+    }
+}
+
+impl OrderSpec {
+    /// First come, first served.
+    pub const FCFS: OrderSpec = OrderSpec { by: OrderedBy::Fcfs, halving: None };
+
+    /// The parameters by which an order is written.
+    pub const PARAMETERS: [&str; 2] = ["order", "halving"];
+
+    /// How the order ages jobs.
+    pub fn ageing(&self) -> Ageing {
+        let usual = match self.by {
+            OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
+            OrderedBy::History => History::HALVING,
+        };
+        Ageing::every(self.halving.unwrap_or(usual))
+    }
+
+    /// Takes one of these parameters.
+    pub fn set(&mut self, call: &Call, key: &str, value: &str) -> Result<(), CallError> {
+        match key {
+            "order" => self.by = call.value(key, value)?,
+            _ => self.halving = Some(call.value::<Length>(key, value)?.0),
+        }
+        Ok(())
+    }
+
+    /// Backfilling with this order.
+    pub(super) fn backfill<C>(&self, chooser: C) -> Box<dyn Policy>
+    where
+        C: Chooser + Clone + Send + 'static,
+    {
+        let ageing = self.ageing();
+        match self.by {
+            OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
+            OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
+            OrderedBy::History => {
+                Box::new(Backfill::ordered(chooser, Keyed::new(History::default(), ageing)))
+            }
+        }
+    }
+
+    /// What is not as usual, as it is written.
+    pub fn unusual(&self) -> Vec<String> {
+        let by = (self.by != OrderedBy::Fcfs).then(|| format!("order={}", self.by));
+        let halving = self.halving.map(|halving| format!("halving={}", Length(halving)));
+        by.into_iter().chain(halving).collect()
+    }
+}

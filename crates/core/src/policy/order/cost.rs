@@ -1,0 +1,83 @@
+//! What a job costs everybody who waits behind it, and how waiting makes up for it.
+
+use crate::model::OperatingPoint;
+use crate::policy::View;
+use crate::units::{Instant, JobId, Span};
+
+/// What a job costs.
+pub trait Cost {
+    /// The binary logarithm of the cost, in steps of 2⁻¹⁶; see [`log2`].
+    fn log(&self, view: &View<'_>, job: JobId) -> i64;
+
+    /// A turn begins: jobs may have ended from which something can be learned.
+    fn learn(&mut self, _view: &View<'_>) {}
+
+    /// A job is about to start.
+    fn started(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint) {}
+}
+
+/// How waiting makes a job count less: by half in each halving time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ageing {
+    halving: Span,
+}
+
+impl Ageing {
+    /// By half in each of these times, of at least a second.
+    pub fn every(halving: Span) -> Self {
+        Ageing { halving: halving.max(Span::from_secs(1)) }
+    }
+
+    /// The key of a job of this cost: it is compared with those of other jobs, at whatever time.
+    ///
+    /// The cost of a job that has waited for w counts as cost · 2^(−w/halving). Between two jobs that wait
+    /// now the present instant makes no difference, so the logarithm of this is as good without it.
+    pub fn key(&self, log_cost: i64, submit: Instant) -> i64 {
+        let halvings = (u128::from(submit.since(Instant::ZERO).millis()) << 16)
+            / u128::from(self.halving.millis());
+        log_cost.saturating_add(i64::try_from(halvings).unwrap_or(i64::MAX))
+    }
+}
+
+/// The binary logarithm of a number of at least one, rounded down to 2⁻¹⁶. Integers alone: it is the same
+/// on all machines.
+pub(super) fn log2(number: u64) -> i64 {
+    let number = number.max(1);
+    let whole = number.ilog2();
+    // The number as 1.f, with 31 bits after the point; its square doubles the logarithm.
+    let mut rest = (u128::from(number) << 31 >> whole) as u64;
+    let mut log = i64::from(whole);
+    for _ in 0..16 {
+        rest = ((u128::from(rest) * u128::from(rest)) >> 31) as u64;
+        log <<= 1;
+        if rest >= 1 << 32 {
+            rest >>= 1;
+            log |= 1;
+        }
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_those_of_the_library() {
+        for number in (1..5000).chain([1 << 20, (1 << 40) + 12345, u64::MAX]) {
+            let exact = (number as f64).log2() * 65536.0;
+            let ours = log2(number) as f64;
+            assert!((exact - ours).abs() < 2.0, "{number}: {ours} instead of {exact}");
+        }
+    }
+
+    /// A job that costs eight times as much comes first if it came three halving times earlier.
+    #[test]
+    fn waiting_makes_up_for_cost() {
+        let ageing = Ageing::every(Span::from_secs(3600));
+        let at = |hours: u64| Instant::from_millis(hours * 3_600_000);
+        let (dear, cheap) = (log2(800), log2(100));
+        assert!(ageing.key(dear, at(1)) < ageing.key(cheap, at(5)));
+        assert!(ageing.key(dear, at(1)) > ageing.key(cheap, at(3)));
+    }
+}
