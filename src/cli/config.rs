@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::print;
 use crate::live::clock::Clock;
-use crate::live::config::{Config, Length, Prepared};
+use crate::live::config::{Config, Length, Resolved};
 use crate::report::{human_power, write_whole};
 use crate::units::Watts;
 
@@ -114,16 +114,16 @@ struct Change {
 
 fn check(arguments: &Check) -> anyhow::Result<()> {
     let config = Config::find(arguments.path.as_deref())?;
-    let prepared = config.prepare()?;
-    let answer = answer(&config, prepared);
+    let resolved = config.resolve()?;
+    let answer = answer(&config, resolved);
     if arguments.json {
         return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
     }
     print(&describe(&config, &answer))
 }
 
-fn answer(config: &Config, prepared: Prepared) -> Answer {
-    let Prepared { setup, schedule, profiles, remarks, .. } = prepared;
+fn answer(config: &Config, resolved: Resolved) -> Answer {
+    let Resolved { setup, schedule, profiles, remarks, .. } = resolved;
     let machine = &setup.machine;
     let clock = Clock::begin(None);
     let (now, budget) = (clock.now(), schedule.map(&clock).budget);
@@ -133,7 +133,7 @@ fn answer(config: &Config, prepared: Prepared) -> Answer {
         Change { at: (clock.wall(at) + 500).div_euclid(1000), limit_w: watts(limit) }
     };
     Answer {
-        file: config.said.file.clone(),
+        file: config.source.file.clone(),
         state: config.state.clone(),
         socket: config.socket.clone(),
         nodes: machine.nodes,

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::print;
-use crate::live::config::{Config, Surroundings};
+use crate::live::config::{Config, Environment};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 
@@ -126,7 +126,7 @@ fn unexpected(reply: &Reply) -> anyhow::Error {
 /// The socket of the daemon that is meant if none is named: what `$BUSBAR_SOCKET` says, or the usual
 /// configuration; where nothing is, that of the whole system.
 fn default_socket() -> PathBuf {
-    let around = Surroundings::here();
+    let around = Environment::here();
     if let Some(named) = around.socket {
         return named;
     }

@@ -23,7 +23,7 @@ mod file;
 mod length;
 mod lines;
 mod places;
-mod prepare;
+mod resolve;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -31,8 +31,8 @@ mod words;
 
 pub use busbar_core::units::LengthError;
 pub use length::Length;
-pub use places::Surroundings;
-pub use prepare::Prepared;
+pub use places::Environment;
+pub use resolve::Resolved;
 
 /// How a daemon is to work.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,8 @@ pub struct Config {
     pub log: Log,
     /// The engine of this machine.
     pub local: Local,
-    /// Where all of this was said.
-    pub said: Said,
+    /// The file and the lines that set the values.
+    pub source: Source,
 }
 
 /// What is done if jobs cannot be made to draw as little as the budget says.
@@ -174,7 +174,7 @@ impl Default for Local {
 
 /// Where a configuration was said: the file, and the lines of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct Source {
     /// The file; none if all are defaults.
     pub file: Option<PathBuf>,
     lines: BTreeMap<String, usize>,
@@ -231,7 +231,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Said {
+impl Source {
     /// Where a field is said, or would be.
     pub fn place(&self, field: &str) -> Place {
         let line = self.lines.get(field).copied();
@@ -260,7 +260,7 @@ impl Config {
         Span::from_secs(60)..=Span::from_secs(3650 * 24 * 3600);
 
     /// What holds in these surroundings if nothing is said.
-    pub fn usual(around: &Surroundings) -> Self {
+    pub fn usual(around: &Environment) -> Self {
         let state = around.usual_state();
         Config {
             socket: around.usual_socket(&state),
@@ -279,7 +279,7 @@ impl Config {
             jobs: Jobs::default(),
             log: Log::default(),
             local: Local::default(),
-            said: Said::default(),
+            source: Source::default(),
         }
     }
 
@@ -287,12 +287,12 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         let text = text::read_whole(path).map_err(unreadable)?;
-        file::parse(&text, path, &Surroundings::here())
+        file::parse(&text, path, &Environment::here())
     }
 
     /// The file that was named, or else the usual one; if there is none, the defaults.
     pub fn find(path: Option<&Path>) -> Result<Self, ConfigError> {
-        match path.map(Path::to_owned).or_else(|| Surroundings::here().usual_file()) {
+        match path.map(Path::to_owned).or_else(|| Environment::here().usual_file()) {
             Some(path) => Config::load(&path),
             None => Ok(Config::default()),
         }
@@ -305,7 +305,7 @@ impl Config {
 
     /// Looks at all that this machine can tell, and returns what people should know.
     pub fn check(&self) -> Result<Vec<String>, ConfigError> {
-        self.prepare().map(|prepared| prepared.remarks)
+        self.resolve().map(|resolved| resolved.remarks)
     }
 
     /// Whether a user may touch anybody's jobs and the budget.
@@ -317,6 +317,6 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config::usual(&Surroundings::here())
+        Config::usual(&Environment::here())
     }
 }

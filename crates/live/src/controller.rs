@@ -12,8 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::engine::{Attempt, End, Signal};
-use super::job::{Because, Course, Ending, Entry, Happening, Outcome, Phase, Why};
-use super::roster::{Done, Roster};
+use super::job::{ChangeReason, EndReason, Ending, Entry, EventKind, JobOutcome, Phase, Run};
+use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
 use super::store::Saved;
 use busbar_core::budget::Budget;
@@ -27,7 +27,7 @@ mod memory;
 mod outcome;
 mod recovery;
 mod requests;
-mod squeeze;
+mod shortage;
 #[cfg(test)]
 mod tests;
 
@@ -47,7 +47,7 @@ pub struct Controller {
     setup: Setup,
     /// What the machine may draw, as it was set; the policy may be given less.
     budget: Budget,
-    budget_is_an_operators: bool,
+    is_budget_overridden: bool,
     /// Jobs that are not over.
     jobs: BTreeMap<u64, Entry>,
     /// Of those, the ones that run.
@@ -68,8 +68,8 @@ pub struct Controller {
     strangers: BTreeSet<u64>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
-    roster: Roster,
-    /// The roster does not fit the jobs any more.
+    scheduler: Scheduler,
+    /// The scheduler does not fit the jobs any more.
     must_rebuild: bool,
     /// Something happened that the policy has not been asked about.
     must_ask: bool,
@@ -113,15 +113,15 @@ impl Controller {
         saved: Saved,
         now: Instant,
     ) -> Result<Self, ControllerError> {
-        let roster = Roster::new(&setup, setup.handed_out(&budget), now);
+        let scheduler = Scheduler::new(&setup, setup.handed_out(&budget), now);
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
-        let bytes = kept.map(|(entry, program)| (entry.number, entry.wish.bytes() + program));
+        let bytes = kept.map(|(entry, program)| (entry.number, entry.request.bytes() + program));
         let mut controller = Controller {
             bytes: bytes.collect(),
             setup,
             budget,
-            budget_is_an_operators: saved.budget.is_some(),
+            is_budget_overridden: saved.budget.is_some(),
             jobs: saved.jobs.into_iter().map(|entry| (entry.number, entry)).collect(),
             running: BTreeSet::new(),
             of_user: HashMap::new(),
@@ -131,7 +131,7 @@ impl Controller {
             stuck: BTreeMap::new(),
             strangers: BTreeSet::new(),
             failures: BTreeMap::new(),
-            roster,
+            scheduler,
             must_rebuild: true,
             must_ask: true,
             put_off: None,
@@ -149,19 +149,19 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Makes the roster anew from the jobs.
+    /// Makes the scheduler anew from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
-        let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now);
+        let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         self.arrays = Arrays::of(self.jobs.values());
         self.followers.clear();
         self.stuck.clear();
         self.strangers.clear();
         for entry in self.jobs.values() {
             match self.setup.job(entry) {
-                Ok(job) => roster.add(job),
+                Ok(job) => scheduler.add(job),
                 // Under another policy it was fine. If it runs, it draws what it draws.
                 Err(_) if matches!(entry.phase, Phase::Running(_)) => {
-                    roster.add(self.setup.stand_in(entry));
+                    scheduler.add(self.setup.stand_in(entry));
                     self.strangers.insert(entry.number);
                 }
                 Err(_) => {
@@ -169,18 +169,17 @@ impl Controller {
                     continue;
                 }
             }
-            if let Phase::Running(course) = &entry.phase {
-                let until = course
-                    .ending
-                    .map_or(course.until, |ending| ending.asked + self.setup.kill_after);
+            if let Phase::Running(run) = &entry.phase {
+                let until =
+                    run.ending.map_or(run.until, |ending| ending.asked + self.setup.kill_after);
                 // Who is over his time is asked to end in this turn, and may take so long.
                 let until = if until <= now { now + self.setup.kill_after } else { until };
-                roster
-                    .restore(entry.number, course, until, now)
+                scheduler
+                    .restore(entry.number, run, until, now)
                     .map_err(|_| ControllerError::NoSuchNode { job: entry.number })?;
             }
         }
-        self.roster = roster;
+        self.scheduler = scheduler;
         let runs = |entry: &&Entry| matches!(entry.phase, Phase::Running(_));
         self.running = self.jobs.values().filter(runs).map(|entry| entry.number).collect();
         let waiting: Vec<u64> = self
@@ -200,18 +199,18 @@ impl Controller {
     /// A job that may start gets into the queue; others wait for whatever they wait for.
     fn line_up(&mut self, number: u64) {
         let Some(entry) = self.jobs.get(&number) else { return };
-        let mut is_free = !entry.wish.held && !self.stuck.contains_key(&number);
-        for after in &entry.wish.after {
+        let mut is_free = !entry.request.held && !self.stuck.contains_key(&number);
+        for after in &entry.request.after {
             if self.is_present(after.job) {
                 self.followers.entry(after.job).or_default().insert(number);
                 is_free = false;
             }
         }
         let element = entry.array;
-        if !is_free || self.roster.waits(number) || !self.arrays.place(element, number) {
+        if !is_free || self.scheduler.waits(number) || !self.arrays.place(element, number) {
             return;
         }
-        let why = match self.roster.arrive(number) {
+        let why = match self.scheduler.arrive(number) {
             Ok(()) => {
                 self.must_ask = true;
                 return;
@@ -232,20 +231,20 @@ impl Controller {
             self.unwritten.acts.push(Act::Forget { attempt });
             return;
         };
-        let Phase::Running(course) = &entry.phase else { return };
+        let Phase::Running(run) = &entry.phase else { return };
         if entry.attempts != attempt.number {
             return;
         }
-        let outcome = Outcome {
-            start: Some(course.start),
-            end: now.max(course.start),
+        let outcome = JobOutcome {
+            start: Some(run.start),
+            end: now.max(run.start),
             how: Some(end),
-            why: course.ending.map(|ending| ending.why),
-            energy: course.energy_at(now),
-            nodes: course.allotment.nodes.iter().map(|(node, _)| *node).collect(),
-            by: course.ending.and_then(|ending| ending.by),
+            reason: run.ending.map(|ending| ending.reason),
+            energy: run.energy_at(now),
+            nodes: run.allotment.nodes.iter().map(|(node, _)| *node).collect(),
+            by: run.ending.and_then(|ending| ending.by),
         };
-        self.roster.end(attempt.job);
+        self.scheduler.end(attempt.job);
         self.running.remove(&attempt.job);
         self.must_ask = true;
         self.finish(now, attempt.job, outcome);
@@ -253,7 +252,7 @@ impl Controller {
     }
 
     /// A job is over; whoever waits for it goes on or is dropped.
-    fn finish(&mut self, now: Instant, number: u64, outcome: Outcome) {
+    fn finish(&mut self, now: Instant, number: u64, outcome: JobOutcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
         let bytes = self.bytes.remove(&number).unwrap_or_default();
         if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
@@ -264,8 +263,8 @@ impl Controller {
         self.failures.remove(&number);
         self.stuck.remove(&number);
         self.strangers.remove(&number);
-        let is_good = outcome.is_good();
-        self.note(now, Happening::Ended { job: number, outcome: outcome.clone() });
+        let is_good = outcome.succeeded();
+        self.note(now, EventKind::Ended { job: number, outcome: outcome.clone() });
         entry.phase = Phase::Over(outcome);
         let element = entry.array;
         self.unwritten.over.push(entry);
@@ -288,9 +287,9 @@ impl Controller {
         };
         for follower in followers.unwrap_or_default() {
             let Some(entry) = self.jobs.get(&follower) else { continue };
-            let mut needs = entry.wish.after.iter().filter(|after| after.job == needed);
+            let mut needs = entry.request.after.iter().filter(|after| after.job == needed);
             if !is_good && !needs.all(|after| after.any) {
-                self.give_up(now, follower, Why::Dependency, None);
+                self.give_up(now, follower, EndReason::Dependency, None);
             } else if is_over {
                 self.line_up(follower);
             }
@@ -299,20 +298,20 @@ impl Controller {
 
     /// Takes a job out of the queue, if it is there.
     fn withdraw(&mut self, number: u64) {
-        self.must_rebuild |= !self.roster.withdraw(number);
+        self.must_rebuild |= !self.scheduler.withdraw(number);
         self.must_ask = true;
         self.leave_place(number);
     }
 
     /// A job that waits never runs, perhaps because somebody wants that.
-    fn give_up(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
+    fn give_up(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         self.withdraw(number);
-        self.roster.strike(number);
-        let outcome = Outcome {
+        self.scheduler.strike(number);
+        let outcome = JobOutcome {
             start: None,
             end: now,
             how: None,
-            why: Some(why),
+            reason: Some(why),
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by,
@@ -322,12 +321,12 @@ impl Controller {
 
     /// Another budget from now on. `by_operator` is what an operator wrote, if it was one.
     pub fn set_budget(&mut self, budget: Budget, by_operator: bool) {
-        if budget == self.budget && by_operator == self.budget_is_an_operators {
+        if budget == self.budget && by_operator == self.is_budget_overridden {
             return;
         }
         self.budget = budget;
-        self.budget_is_an_operators = by_operator;
-        self.roster.set_budget(self.setup.handed_out(&self.budget));
+        self.is_budget_overridden = by_operator;
+        self.scheduler.set_budget(self.setup.handed_out(&self.budget));
         self.must_ask = true;
         // Who could not be fed may be now.
         self.must_rebuild |= !self.stuck.is_empty();
@@ -355,20 +354,20 @@ impl Controller {
     /// When there will be something to do although nothing happens: a limit comes into force, the time
     /// of a job is over, what failed is tried again, or the policy wants to be asked.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let limit = self.roster.ledger().limits_to_come().first().map(|change| change.0);
+        let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
         let running =
             self.running.iter().filter_map(|number| match &self.jobs.get(number)?.phase {
-                Phase::Running(course) => Some(course),
+                Phase::Running(run) => Some(run),
                 _ => None,
             });
-        let over = running.map(|course| match course.ending {
-            None => course.until,
+        let over = running.map(|run| match run.ending {
+            None => run.until,
             Some(ending) => ending.asked + self.setup.kill_after,
         });
         // What the policy wants to be asked then is put off as well.
         let ask = match self.put_off {
             Some(since) => Some(since + SETTLING),
-            None => self.roster.wake(),
+            None => self.scheduler.wake(),
         };
         let again = self.failures.values().filter_map(|failure| failure.again);
         limit.into_iter().chain(over).chain(again).chain(ask).min()
@@ -376,31 +375,31 @@ impl Controller {
 
     /// It is so late. Whoever is submitted from now on meets the limits from now on.
     pub fn advance(&mut self, now: Instant) {
-        self.roster.advance(now);
+        self.scheduler.advance(now);
     }
 
     /// Does what is due, and lets the policy decide if anything has happened.
     pub fn turn(&mut self, now: Instant) -> Result<(), ControllerError> {
-        if self.must_rebuild || self.roster.is_stale() {
+        if self.must_rebuild || self.scheduler.is_stale() {
             self.rebuild(now)?;
         }
-        self.roster.advance(now);
+        self.scheduler.advance(now);
         self.note_limit(now);
         self.enforce_times(now);
-        self.must_ask |= self.roster.wake().is_some_and(|at| at <= now);
+        self.must_ask |= self.scheduler.wake().is_some_and(|at| at <= now);
         self.try_again(now);
         self.give_back(now);
         // It would decide once more what failed a moment ago.
-        let may_adjust = self.roster.adjusts() && !self.is_about_to_try_again();
+        let may_adjust = self.scheduler.adjusts() && !self.is_about_to_try_again();
         if self.is_short() && may_adjust {
             // It knows best where to save.
             self.ask(now);
         }
         self.squeeze(now);
         // While somebody stands still for lack of power, nobody else gets it.
-        let may_ask = match self.roster.adjusts() {
+        let may_ask = match self.scheduler.adjusts() {
             true => may_adjust,
-            false => !self.roster.ledger().has_suspended(),
+            false => !self.scheduler.ledger().has_suspended(),
         };
         if self.must_ask && may_ask && !self.settles(now) {
             self.ask(now);
@@ -414,8 +413,10 @@ impl Controller {
     /// for longer than that moment, however many such jobs there are.
     fn settles(&mut self, now: Instant) -> bool {
         let is_about_to_end = |number: &u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Course { ending: Some(ending), .. })) => {
-                ending.why == Why::TimeLimit && !ending.forced && now < ending.asked + SETTLING
+            Some(Phase::Running(Run { ending: Some(ending), .. })) => {
+                ending.reason == EndReason::TimeLimit
+                    && !ending.forced
+                    && now < ending.asked + SETTLING
             }
             _ => false,
         };
@@ -430,7 +431,7 @@ impl Controller {
 
     /// Whether jobs hold more than they may.
     pub(super) fn is_short(&self) -> bool {
-        self.roster.ledger().power() > self.roster.ledger().limit()
+        self.scheduler.ledger().power() > self.scheduler.ledger().limit()
     }
 
     /// Writes down which limit is in force, if that is another than before.
@@ -441,7 +442,7 @@ impl Controller {
             self.must_ask = true;
             let power = (limit != Watts::UNLIMITED).then(|| limit.milliwatts());
             let base = self.setup.machine.floor().milliwatts();
-            self.note(now, Happening::Limit { power, base });
+            self.note(now, EventKind::Limit { power, base });
         }
     }
 
@@ -449,46 +450,46 @@ impl Controller {
     fn enforce_times(&mut self, now: Instant) {
         let wait = self.setup.kill_after;
         let is_due = |number: &&u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Course { ending: None, until, .. })) => *until <= now,
-            Some(Phase::Running(Course { ending: Some(ending), .. })) => ending.asked + wait <= now,
+            Some(Phase::Running(Run { ending: None, until, .. })) => *until <= now,
+            Some(Phase::Running(Run { ending: Some(ending), .. })) => ending.asked + wait <= now,
             _ => false,
         };
         let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
         for number in due {
-            self.ask_to_end(now, number, Why::TimeLimit, None);
+            self.ask_to_end(now, number, EndReason::TimeLimit, None);
         }
     }
 
     /// Asks a running job to end; by force if it was asked before, long enough ago, or if it stands still:
     /// it would need power to hear it.
-    fn ask_to_end(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
+    fn ask_to_end(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return };
+        let Phase::Running(run) = &mut entry.phase else { return };
         let is_overdue = |before: Ending| before.asked + self.setup.kill_after <= now;
-        if course.ending.is_some_and(|before| !is_overdue(before)) {
+        if run.ending.is_some_and(|before| !is_overdue(before)) {
             return;
         }
-        let forced = course.ending.is_some() || course.suspended;
-        let (why, by) = course.ending.map_or((why, by), |ending| (ending.why, ending.by));
-        course.ending = Some(Ending { why, asked: now, forced, by });
+        let forced = run.ending.is_some() || run.suspended;
+        let (why, by) = run.ending.map_or((why, by), |ending| (ending.reason, ending.by));
+        run.ending = Some(Ending { reason: why, asked: now, forced, by });
         self.unwritten.changed.insert(number);
         self.must_ask = true;
         let signal = if forced { Signal::Kill } else { Signal::Terminate };
         self.unwritten.acts.push(Act::Signal { attempt, signal });
-        self.note(now, Happening::Ending { job: number, why, forced, by });
+        self.note(now, EventKind::Ending { job: number, reason: why, forced, by });
     }
 
     /// Policies take it that whoever runs will end later than now.
     fn extend_overdue(&mut self, now: Instant) {
-        for number in self.roster.overdue() {
+        for number in self.scheduler.overdue() {
             let ending = self.jobs.get(&number).and_then(|entry| match &entry.phase {
-                Phase::Running(course) => course.ending,
+                Phase::Running(run) => run.ending,
                 _ => None,
             });
             let asked = ending.map_or(now, |ending| ending.asked);
             let until = (asked + self.setup.kill_after).max(now + OperatingPoint::SHORTEST);
-            self.roster.extend(number, until);
+            self.scheduler.extend(number, until);
         }
     }
 
@@ -499,29 +500,31 @@ impl Controller {
         self.extend_overdue(now);
         let mut done = Vec::new();
         let mut refused = Vec::new();
-        self.roster.decide(|result| match result {
+        self.scheduler.decide(|result| match result {
             Ok(what) => done.push(what),
             Err(violation) => refused.push(violation),
         });
         for what in done {
             match what {
-                Done::Started { number, allotment } => self.start(now, number, allotment),
-                Done::Changed { number, allotment, pause } => {
-                    self.change(now, number, allotment, pause, Because::Policy);
+                Effect::Started { number, allotment } => self.start(now, number, allotment),
+                Effect::Changed { number, allotment, pause } => {
+                    self.change(now, number, allotment, pause, ChangeReason::Policy);
                 }
-                Done::Dropped { number, reason: DropReason::NeverFed } => {
+                Effect::Dropped { number, reason: DropReason::NeverFed } => {
                     self.stuck.insert(number, "needs more power than the budget allows");
                     self.leave_place(number);
                 }
-                Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped, None),
+                Effect::Dropped { number, .. } => {
+                    self.give_up(now, number, EndReason::Dropped, None)
+                }
             }
         }
-        let refusals: BTreeSet<String> = refused.iter().map(|no| self.roster.tell(no)).collect();
+        let refusals: BTreeSet<String> = refused.iter().map(|no| self.scheduler.tell(no)).collect();
         for refusal in &refusals {
             // Once is enough.
             if !self.refusals.contains(refusal) {
                 let text = format!("the policy decided what cannot be: {refusal}");
-                self.note(now, Happening::Notice { text });
+                self.note(now, EventKind::Notice { text });
             }
         }
         self.refusals = refusals;
@@ -537,8 +540,8 @@ impl Controller {
         &self.jobs
     }
 
-    pub(super) fn roster(&self) -> &Roster {
-        &self.roster
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
     }
 
     /// What the machine may draw.
@@ -547,8 +550,8 @@ impl Controller {
     }
 
     /// Whether an operator has set the budget.
-    pub fn budget_is_an_operators(&self) -> bool {
-        self.budget_is_an_operators
+    pub fn is_budget_overridden(&self) -> bool {
+        self.is_budget_overridden
     }
 
     /// That more is held than may be, and what is done about it.

@@ -8,12 +8,12 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Moment};
 
-use super::clerk::{Clerk, Errand};
+use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
 use super::engine::{Attempt, Engine, Found};
-use super::feed::Feed;
-use super::forecast::UnderWay;
+use super::forecast::RunningForecasts;
+use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
@@ -68,12 +68,12 @@ pub struct Daemon {
     /// What jobs run on, for people.
     engine_name: &'static str,
     clock: Clock,
-    feed: Feed,
-    rules: Rules,
+    feed: ActiveBudget,
+    rules: LoopOptions,
     /// Attempts of which the engine could not say what became of them.
     unsure: Vec<Attempt>,
-    clerk: Clerk,
-    forecasts: UnderWay,
+    lookups: LookupThread,
+    forecasts: RunningForecasts,
     pace: Pace,
     service: Service,
     is_stopping: bool,
@@ -93,7 +93,7 @@ pub enum Look {
 }
 
 /// What does not change while a daemon runs.
-pub struct Rules {
+pub struct LoopOptions {
     /// How long it sleeps at most.
     pub period: Span,
     /// For how long jobs are kept that are over.
@@ -118,17 +118,17 @@ impl Daemon {
     /// A daemon that goes on with what was written down.
     pub fn begin(
         setup: Setup,
-        mut feed: Feed,
+        mut feed: ActiveBudget,
         store: Store,
         engine: (&'static str, Box<dyn Engine>),
-        rules: Rules,
+        rules: LoopOptions,
         clock: Clock,
     ) -> Result<Self, DaemonError> {
         let saved = store.load()?;
         let now = clock.now();
-        feed.set_operators(saved.budget.as_deref(), &setup.machine);
+        feed.restore_override(saved.budget.as_deref(), &setup.machine);
         let budget = feed.budget(&clock);
-        let clerk = Clerk::begin(store.reader()?);
+        let lookups = LookupThread::begin(store.reader()?);
         let controller = Controller::new(setup, budget, saved, now)?;
         let mut daemon = Daemon {
             controller,
@@ -140,8 +140,8 @@ impl Daemon {
             feed,
             rules,
             unsure: Vec::new(),
-            clerk,
-            forecasts: UnderWay::default(),
+            lookups,
+            forecasts: RunningForecasts::default(),
             service: Service::nobody(),
             is_stopping: false,
             unwritten_since: None,
@@ -149,7 +149,7 @@ impl Daemon {
         };
         daemon.controller.began(now);
         daemon.find_jobs(now);
-        daemon.controller.say_again();
+        daemon.controller.resend_settings();
         Ok(daemon)
     }
 
@@ -264,7 +264,7 @@ impl Daemon {
         let begun = Moment::now();
         let now = self.clock.now();
         if let Some(budget) = self.feed.renewed(&self.clock) {
-            self.controller.set_budget(budget, self.feed.is_an_operators());
+            self.controller.set_budget(budget, self.feed.is_overridden());
         }
         self.controller.advance(now);
         self.find_unsure(now);
@@ -297,7 +297,7 @@ impl Daemon {
                     if !self.controller.jobs().contains_key(&job) =>
                 {
                     let present = self.present_elements(job, viewer);
-                    self.clerk.run(Errand::Show { job, viewer, present, reply });
+                    self.lookups.run(Lookup::Show { job, viewer, present, reply });
                     continue;
                 }
                 (Pending::WrittenAndSeen(request, viewer), Ok(()))
@@ -329,7 +329,7 @@ impl Daemon {
                         "state can be written again"
                     );
                     // Some were made to draw less than the file says.
-                    self.controller.say_again();
+                    self.controller.resend_settings();
                 }
                 Ok(Ok(()))
             }
@@ -353,7 +353,7 @@ impl Daemon {
     fn start_over(&mut self, now: Instant) -> Result<(), DaemonError> {
         let saved = self.store.load()?;
         let setup = self.controller.setup().clone();
-        self.feed.set_operators(saved.budget.as_deref(), &setup.machine);
+        self.feed.restore_override(saved.budget.as_deref(), &setup.machine);
         let budget = self.feed.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.find_jobs(now);
@@ -410,9 +410,9 @@ impl Daemon {
 
     /// Gives everything back in good order. Jobs run on.
     pub fn close(self) -> Result<(), DaemonError> {
-        let Daemon { store, clerk, forecasts, .. } = self;
+        let Daemon { store, lookups, forecasts, .. } = self;
         forecasts.give_up();
-        clerk.close();
+        lookups.close();
         Ok(store.close()?)
     }
 }

@@ -7,21 +7,21 @@
 
 use std::collections::BTreeMap;
 
+use super::active_budget;
 use super::controller::{Controller, ControllerError, Memory, SETTLING};
 use super::engine::{Attempt, End};
-use super::feed;
-use super::job::{Course, Entry, Happening, Owner, Phase};
+use super::job::{Entry, EventKind, Owner, Phase, Run};
 use super::setup::{Setup, Viewer};
 use super::store::Saved;
-use super::wire::{Forecast, ForecastLine, Question, Refusal, RefusalKind};
+use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Span, Watts};
 
-mod under_way;
+mod running;
 
-pub(super) use under_way::UnderWay;
-pub use under_way::Wanted;
+pub use running::Cancellation;
+pub(super) use running::RunningForecasts;
 
 /// Millionths: as fast as on the nodes asked for without a cap.
 const FULL_SPEED: u32 = 1_000_000;
@@ -57,7 +57,11 @@ impl Outlook {
     }
 
     /// What will become of everybody. It is given up when it is not wanted any more.
-    pub fn forecast(mut self, question: &Question, wanted: &Wanted) -> Result<Forecast, Refusal> {
+    pub fn forecast(
+        mut self,
+        question: &ForecastRequest,
+        wanted: &Cancellation,
+    ) -> Result<Forecast, Refusal> {
         let percent = question.percent.unwrap_or(100);
         if !(1..=100).contains(&percent) {
             return Err(malformed(format!("--percent {percent}: write 1 to 100")));
@@ -75,11 +79,11 @@ impl Outlook {
             let budget = self.assumed_budget(question, &mut assumptions)?;
             future.controller.set_budget(budget, false);
         }
-        if let Some(wish) = &question.job {
+        if let Some(request) = &question.job {
             let owner = Owner { user: 0, group: 0 };
-            let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
+            let (submit, request, phase) = (self.now, request.clone(), Phase::Waiting);
             let array = None;
-            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase, array };
+            let entry = Entry { number: next, owner, request, submit, attempts: 0, phase, array };
             // What could not be submitted is not foreseen either.
             future.controller.enter(entry.clone())?;
             self.entries.push(entry);
@@ -98,7 +102,7 @@ impl Outlook {
         let lines = self.entries.iter().map(|entry| ForecastLine {
             job: (entry.number != next).then_some(entry.number),
             name: (entry.number == next || self.viewer.sees(entry.owner))
-                .then(|| entry.wish.name.clone()),
+                .then(|| entry.request.name.clone()),
             ..self.line(entry, &future)
         });
         Ok(Forecast {
@@ -112,7 +116,7 @@ impl Outlook {
     /// The budget as it is asked about.
     fn assumed_budget(
         &self,
-        question: &Question,
+        question: &ForecastRequest,
         assumptions: &mut Vec<String>,
     ) -> Result<Budget, Refusal> {
         let mut steps = vec![(self.now, self.budget.at(self.now))];
@@ -120,7 +124,7 @@ impl Outlook {
         let mut asked = question.budget.clone();
         asked.sort_by_key(|(after, _)| *after);
         for (after, text) in asked {
-            let limit = feed::limit(&text, &self.setup.machine).map_err(malformed)?;
+            let limit = active_budget::limit(&text, &self.setup.machine).map_err(malformed)?;
             let from = self.now + after;
             steps.retain(|step| step.0 < from);
             steps.push((from, limit));
@@ -144,7 +148,7 @@ impl Outlook {
             name: None,
             start: fate.map(|fate| self.seconds(fate.start)),
             end: fate.and_then(|fate| fate.end).map(|end| self.seconds(end)),
-            nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
+            nodes: fate.map_or(entry.request.nodes, |fate| fate.nodes),
             power: fate.map(|fate| fate.power),
             reason: reason.or_else(|| fate.and_then(|fate| fate.reason.clone())),
             array: entry.array,
@@ -186,7 +190,7 @@ impl Future {
         let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
         let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
         let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
-            Phase::Running(course) => Some((entry.number, Fate::of(course))),
+            Phase::Running(run) => Some((entry.number, Fate::of(run))),
             _ => None,
         });
         let mut controller = Controller::new(setup, budget, saved, now)?;
@@ -204,15 +208,15 @@ impl Future {
     }
 
     /// Lets everything happen, until nothing does any more.
-    fn pass(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
+    fn pass(&mut self, wanted: &Cancellation) -> Result<(), Refusal> {
         let mut idle = 0;
         while idle < PATIENCE {
             wanted.check()?;
             self.controller.turn(self.now).map_err(|error| malformed(error.to_string()))?;
             let events = self.controller.take(self.now, 0).batch.events;
             idle = if events.is_empty() { idle + 1 } else { 0 };
-            events.into_iter().for_each(|event| self.note(event.what));
-            self.peak = self.peak.max(self.controller.roster().ledger().power());
+            events.into_iter().for_each(|event| self.note(event.kind));
+            self.peak = self.peak.max(self.controller.scheduler().ledger().power());
             let ends = self.ends();
             let end = ends.iter().map(|(_, end)| *end).min();
             let next = end.into_iter().chain(self.controller.next_deadline()).min();
@@ -230,50 +234,50 @@ impl Future {
     /// When those who run will end as they do now.
     fn ends(&self) -> Vec<(Attempt, Instant)> {
         let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
-            Phase::Running(course) => Some((attempt, self.end(course)?)),
+            Phase::Running(run) => Some((attempt, self.end(run)?)),
             _ => None,
         };
         self.controller.attempts().into_iter().filter_map(end).collect()
     }
 
-    fn end(&self, course: &Course) -> Option<Instant> {
-        if course.suspended {
+    fn end(&self, run: &Run) -> Option<Instant> {
+        if run.suspended {
             return None;
         }
-        if let Some(ending) = course.ending {
+        if let Some(ending) = run.ending {
             // Most end at once.
             let soon = Some(ending.asked + SETTLING).filter(|soon| *soon > self.now);
             return soon.or(Some(ending.asked + self.controller.setup().kill_after));
         }
         // Of the time that it may take, so much is not needed.
         let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
-        let left = Work::from_bits(course.work().to_bits().saturating_sub(spared))?;
-        let since = course.since.max(course.moves_until);
-        Some((since + left.time(course.allotment.time)).min(course.until))
+        let left = Work::from_bits(run.work().to_bits().saturating_sub(spared))?;
+        let since = run.since.max(run.moves_until);
+        Some((since + left.time(run.allotment.time)).min(run.until))
     }
 
-    fn note(&mut self, what: Happening) {
+    fn note(&mut self, what: EventKind) {
         match what {
-            Happening::Started { job, allotment, .. } => {
-                self.fates.insert(job, Fate::of(&Course::new(self.now, allotment)));
+            EventKind::Started { job, allotment, .. } => {
+                self.fates.insert(job, Fate::of(&Run::new(self.now, allotment)));
             }
-            Happening::Changed { job, allotment, .. } => {
+            EventKind::Changed { job, allotment, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.nodes = allotment.nodes.len() as u32;
                     fate.is_slowed |= allotment.speed < FULL_SPEED;
                 }
             }
-            Happening::Suspended { job } => {
+            EventKind::Suspended { job } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.reason = Some("suspended for a while: power is short".to_owned());
                 }
             }
-            Happening::Ending { job, .. } => {
+            EventKind::Ending { job, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.reason = Some("made to end: power is short".to_owned());
                 }
             }
-            Happening::Ended { job, outcome } => {
+            EventKind::Ended { job, outcome } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.end = Some(outcome.end);
                     self.last_end = self.last_end.max(outcome.end);
@@ -285,13 +289,13 @@ impl Future {
 }
 
 impl Fate {
-    fn of(course: &Course) -> Self {
+    fn of(run: &Run) -> Self {
         Fate {
-            start: course.start,
+            start: run.start,
             end: None,
-            nodes: course.allotment.nodes.len() as u32,
-            power: course.allotment.power,
-            is_slowed: course.allotment.speed < FULL_SPEED,
+            nodes: run.allotment.nodes.len() as u32,
+            power: run.allotment.power,
+            is_slowed: run.allotment.speed < FULL_SPEED,
             reason: None,
         }
     }

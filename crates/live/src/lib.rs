@@ -10,29 +10,29 @@
 //! that, [`schedule`] what may be drawn by the clock on the wall, [`feed`] what may be drawn now;
 //! [`clock`] is the daemon's own, and [`log`] what it says. [`custody`] is which folders it relies on. [`serve`] puts it all together.
 
+pub mod active_budget;
 pub mod answers;
 pub mod array;
-mod clerk;
 pub mod clock;
 pub mod config;
 pub mod controller;
-pub mod custody;
 pub mod daemon;
 pub mod decider;
 pub mod engine;
-pub mod feed;
 pub mod forecast;
 pub mod job;
 pub mod local;
 pub mod log;
+mod lookups;
 pub mod replay;
-mod roster;
 pub mod schedule;
+mod scheduler;
 pub mod serve;
 pub mod service;
 pub mod setup;
 pub mod socket;
 pub mod store;
+pub mod trusted_folder;
 pub mod users;
 pub mod wire;
 

@@ -10,13 +10,13 @@
 //! ([speed]), and an emulated application is just as fast as that.
 
 mod cpus;
+pub mod exec;
 mod folder;
 pub mod group;
 pub mod inheritance;
 pub mod process;
 mod removal;
 pub mod speed;
-pub mod stage;
 mod tree;
 pub mod warden;
 mod watched;
@@ -39,7 +39,7 @@ use inheritance::Inheritance;
 use process::Process;
 use removal::Removal;
 use tree::Processes;
-use watched::{Stand, Watched};
+use watched::{AttemptState, Watched};
 
 /// How often wardens are seen to.
 const BETWEEN_TENDING: Duration = Duration::from_secs(1);
@@ -180,13 +180,13 @@ impl Local {
         is_tending: bool,
     ) -> io::Result<Vec<(Attempt, End)>> {
         let must_look =
-            |watched: &Watched| watched.has_errand() || (is_tending && watched.is_ungrouped());
+            |watched: &Watched| watched.has_follow_up() || (is_tending && watched.is_ungrouped());
         let must_look = !alone.is_empty() || self.running.values().any(must_look);
         let present = must_look.then(Processes::now).transpose()?;
         for watched in self.running.values_mut() {
             // Whoever could not be reached is tried again when somebody asks again.
-            if let Some(present) = present.as_ref().filter(|_| watched.has_errand()) {
-                let _ = watched.go_on_errand(present);
+            if let Some(present) = present.as_ref().filter(|_| watched.has_follow_up()) {
+                let _ = watched.follow_up(present);
             }
             if is_tending && let Err(error) = watched.tend(present.as_ref()) {
                 tracing::debug!(%error, "a warden could not be seen to");
@@ -294,12 +294,12 @@ impl Engine for Local {
     fn ended(&mut self) -> Vec<(Attempt, End)> {
         let mut ended = Vec::new();
         let mut alone = Vec::new();
-        let mut has_errands = false;
+        let mut has_follow_ups = false;
         for (attempt, watched) in &mut self.running {
             match watched.look() {
-                Ok(Stand::Over(end)) => ended.push((*attempt, end)),
-                Ok(Stand::Alone) => alone.push(*attempt),
-                Ok(Stand::Watched) => has_errands |= watched.has_errand(),
+                Ok(AttemptState::Over(end)) => ended.push((*attempt, end)),
+                Ok(AttemptState::Alone) => alone.push(*attempt),
+                Ok(AttemptState::Watched) => has_follow_ups |= watched.has_follow_up(),
                 // What cannot be read now may be readable later.
                 Err(_) => {}
             }
@@ -309,7 +309,7 @@ impl Engine for Local {
         if is_tending {
             self.tended = Some(Instant::now());
         }
-        if has_errands || is_tending || !alone.is_empty() {
+        if has_follow_ups || is_tending || !alone.is_empty() {
             ended.extend(self.look_around(&alone, is_tending).unwrap_or_default());
         }
         for (attempt, _) in &ended {
@@ -325,7 +325,7 @@ impl Engine for Local {
         let folder = Folder::at(&self.folder_of(attempt));
         let path = folder.path.clone();
         let failed = |source| EngineError::File { attempt, what: "look at", path, source };
-        let look = || -> io::Result<Option<(Watched, Stand)>> {
+        let look = || -> io::Result<Option<(Watched, AttemptState)>> {
             if folder.rename(TICKET, REVOKED)? || !folder.has(CLAIMED)? {
                 return Ok(None);
             }
@@ -336,9 +336,9 @@ impl Engine for Local {
         match look() {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
-            Ok(Some((_, Stand::Over(end)))) => Ok(Found::Ended(end)),
+            Ok(Some((_, AttemptState::Over(end)))) => Ok(Found::Ended(end)),
             // Whoever is alone has ended when nobody is left, and not before.
-            Ok(Some((found, Stand::Watched | Stand::Alone))) => {
+            Ok(Some((found, AttemptState::Watched | AttemptState::Alone))) => {
                 self.running.insert(attempt, found);
                 Ok(Found::Running)
             }

@@ -9,18 +9,18 @@ use std::thread;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use super::active_budget::ActiveBudget;
 use super::clock::Clock;
-use super::config::{Config, ConfigError, Prepared};
-use super::custody::{Custody, CustodyError};
-use super::daemon::{Daemon, DaemonError, Look, Rules, Wake};
+use super::config::{Config, ConfigError, Resolved};
+use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::engine::Attempt;
-use super::feed::Feed;
 use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::{BindError, Limits, Operators, Server};
 use super::store::{Store, StoreError};
+use super::trusted_folder::{TrustError, TrustedFolder};
 
 /// Why a daemon cannot begin, or go on.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ServeError {
     Config(#[from] ConfigError),
     /// A folder that somebody else could change.
     #[error(transparent)]
-    Custody(#[from] CustodyError),
+    Untrusted(#[from] TrustError),
     /// A folder.
     #[error("cannot use the folder {}", path.display())]
     Folder {
@@ -73,11 +73,11 @@ pub enum ServeError {
 const ATTEMPTS: &str = "jobs";
 
 /// The rules of the house, as configured.
-fn setup(config: &Config, prepared: &Prepared) -> Setup {
+fn setup(config: &Config, resolved: &Resolved) -> Setup {
     let mut operators = config.operators.clone();
     let own = rustix::process::geteuid().as_raw();
     operators.extend([0, own]);
-    let Setup { machine, decider, .. } = prepared.setup.clone();
+    let Setup { machine, decider, .. } = resolved.setup.clone();
     Setup {
         machine,
         decider,
@@ -95,10 +95,10 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
 }
 
 /// The folder in which state is kept; it is made, with those above it, if it is not there.
-pub fn state_folder(path: &Path) -> Result<Custody, ServeError> {
+pub fn state_folder(path: &Path) -> Result<TrustedFolder, ServeError> {
     // Users' jobs find the file with their speed below root's; what is in it they may not read.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    Ok(Custody::of(path, mode)?)
+    Ok(TrustedFolder::of(path, mode)?)
 }
 
 /// Runs a daemon until it is told to stop. `again` reads the configuration again.
@@ -106,8 +106,8 @@ pub fn serve(
     config: &Config,
     again: impl Fn() -> Result<Config, String> + 'static,
 ) -> Result<(), ServeError> {
-    let prepared = config.prepare()?;
-    for remark in &prepared.remarks {
+    let resolved = config.resolve()?;
+    for remark in &resolved.remarks {
         tracing::warn!("{remark}");
     }
     let state = state_folder(&config.state)?;
@@ -120,7 +120,7 @@ pub fn serve(
     let attempts = state.folder(ATTEMPTS, 0o711)?;
     attempts.check_all()?;
     let attempts = attempts.path().to_owned();
-    let cpus = prepared.cpus.clone().unwrap_or_default();
+    let cpus = resolved.cpus.clone().unwrap_or_default();
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
     let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
     engine.hand_down(config.jobs.inheritance());
@@ -144,23 +144,23 @@ pub fn serve(
         return Err(ServeError::Strays { strays, path: attempts });
     }
     let operators = Operators::default();
-    let rules = Rules {
+    let rules = LoopOptions {
         period: config.period,
         retention: config.retention,
         reload: Box::new({
             let operators = operators.clone();
             move || {
                 let config = again()?;
-                let prepared = config.prepare().map_err(|error| error.to_string())?;
-                let setup = setup(&config, &prepared);
+                let resolved = config.resolve().map_err(|error| error.to_string())?;
+                let setup = setup(&config, &resolved);
                 operators.set(setup.operators.clone());
-                Ok((setup, prepared.schedule))
+                Ok((setup, resolved.schedule))
             }
         }),
     };
-    let feed = Feed::new(prepared.schedule.clone());
+    let feed = ActiveBudget::new(resolved.schedule.clone());
     let engine = ("local, with emulated watts", Box::new(engine) as _);
-    let setup = setup(config, &prepared);
+    let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
     let mut daemon = Daemon::begin(setup, feed, store, engine, rules, clock)?;
     let (sender, inbox) = channel();
@@ -174,7 +174,7 @@ pub fn serve(
     let mut server = Server::bind(&config.socket, limits, sender)?;
     tracing::info!(
         socket = %config.socket.display(),
-        machine = %prepared.setup.machine.name,
+        machine = %resolved.setup.machine.name,
         policy = %config.policy,
         "busbar is at work"
     );

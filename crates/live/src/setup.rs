@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
-use super::job::{Entry, Owner, Wish};
+use super::job::{Entry, JobRequest, Owner};
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
@@ -101,7 +101,7 @@ impl Setup {
 
     /// What the policy sees of a job.
     pub fn job(&self, entry: &Entry) -> Result<Job, Refusal> {
-        let Wish { nodes, moldable, time, application, slowdown, .. } = &entry.wish;
+        let JobRequest { nodes, moldable, time, application, slowdown, .. } = &entry.request;
         let malformed = |message: String| Refusal { kind: RefusalKind::Malformed, message };
         // Who does not say that it can do with other numbers of nodes cannot.
         let (fewest, most) = moldable.unwrap_or((*nodes, *nodes));
@@ -126,18 +126,18 @@ impl Setup {
 
     /// A job that runs and cannot be known any more: it keeps what it has until it ends.
     pub fn stand_in(&self, entry: &Entry) -> Job {
-        Job::new(entry.number, entry.submit, entry.wish.nodes, entry.wish.time)
+        Job::new(entry.number, entry.submit, entry.request.nodes, entry.request.time)
     }
 
     /// Whether the application that a job names is one of those of which something is known. Where a site has
     /// described its applications, another name is a slip of the pen.
-    pub fn check_application(&self, wish: &Wish) -> Result<(), Refusal> {
-        self.application(wish.application.as_deref()).map(|_| ())
+    pub fn check_application(&self, request: &JobRequest) -> Result<(), Refusal> {
+        self.application(request.application.as_deref()).map(|_| ())
     }
 
     /// That it makes no difference which application a job names, if that is so.
-    pub fn ignores_application(&self, wish: &Wish) -> Option<String> {
-        let name = wish.application.as_deref()?;
+    pub fn ignores_application(&self, request: &JobRequest) -> Option<String> {
+        let name = request.application.as_deref()?;
         let is_known = self.decider.applications().iter().any(|known| known == name);
         (!is_known).then(|| {
             format!(

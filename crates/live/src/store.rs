@@ -22,8 +22,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::custody::Custody;
-use super::job::{Entry, Event, Outcome, Program};
+use super::job::{Entry, Event, JobOutcome, Program};
+use super::trusted_folder::TrustedFolder;
 use super::wire::HistoryLine;
 use busbar_core::units::Instant;
 
@@ -32,7 +32,7 @@ mod file;
 mod inspection;
 mod lock;
 mod log;
-mod presence;
+mod opened_files;
 mod prune;
 mod read;
 mod schema;
@@ -54,7 +54,7 @@ const DATABASE: &str = "busbar.db";
 pub struct Store {
     /// Closed before the lock is given up: fields are dropped in order.
     file: Reader,
-    presence: presence::Presence,
+    presence: opened_files::OpenedFiles,
     _lock: lock::Lock,
 }
 
@@ -84,7 +84,7 @@ pub struct Saved {
     /// The jobs that are not over, by their numbers.
     pub jobs: Vec<Entry>,
     /// The times of each of them by the clock on the wall, in the same order.
-    pub walls: Vec<Walls>,
+    pub walls: Vec<WallTimes>,
     /// How many bytes the program of each of them has, in the same order.
     pub program_bytes: Vec<u64>,
     /// The number of the next job.
@@ -120,7 +120,7 @@ pub struct Stamp {
 /// The times of a job by the clock on the wall, in milliseconds since 1970. They are kept as they were
 /// when they were written, since that clock may be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Walls {
+pub struct WallTimes {
     /// When it was submitted.
     pub submit: i64,
     /// When it started, if it did.
@@ -131,13 +131,13 @@ pub struct Walls {
 
 /// All that is kept of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredJob {
     /// The job.
     pub entry: Entry,
     /// What it is to do.
     pub program: Program,
     /// Its times by the clock on the wall.
-    pub walls: Walls,
+    pub walls: WallTimes,
 }
 
 /// What is asked of the history.
@@ -158,11 +158,11 @@ impl Store {
     /// Opens the state in a folder, or makes an empty one if there is none. Until it is dropped nobody
     /// else can open it.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Store::open_in(&Custody::of(folder, 0o700)?)
+        Store::open_in(&TrustedFolder::of(folder, 0o700)?)
     }
 
     /// The same in a folder that is known to be the daemon's.
-    pub fn open_in(folder: &Custody) -> Result<Self, StoreError> {
+    pub fn open_in(folder: &TrustedFolder) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());
         for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
             folder.check(format!("{DATABASE}{ending}"))?;
@@ -172,7 +172,7 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path)?,
             _ => file::open(&path)?,
         };
-        let presence = presence::Presence::now(folder.path(), &path);
+        let presence = opened_files::OpenedFiles::now(folder.path(), &path);
         Ok(Store { file: Reader { path, connection }, presence, _lock: lock })
     }
 
@@ -225,7 +225,7 @@ impl Store {
     }
 
     /// All that is kept of a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
+    pub fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
         self.file.job(number)
     }
 
@@ -235,7 +235,7 @@ impl Store {
     }
 
     /// How a job ended; nothing if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
+    pub fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
         self.file.outcome(number)
     }
 

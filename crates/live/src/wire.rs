@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::array::Element;
 use super::engine::End;
-use super::job::{Event, Owner, Submission, Why, Wish};
+use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// What a client asks for.
@@ -60,7 +60,7 @@ pub enum Request {
         limit: Option<u32>,
     },
     /// When will everybody start?
-    Forecast(Box<Question>),
+    Forecast(Box<ForecastRequest>),
     /// How is the daemon?
     Status,
     /// Stop. Jobs run on. For operators.
@@ -94,11 +94,11 @@ impl Request {
 /// What a forecast is to assume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Question {
+pub struct ForecastRequest {
     /// The budget changes: so long from now, to this, as it is written on the command line.
     pub budget: Vec<(Span, String)>,
     /// A job that would be submitted now.
-    pub job: Option<Wish>,
+    pub job: Option<JobRequest>,
     /// Jobs take so many percent of the time they asked for; all of it if that is not said.
     pub percent: Option<u32>,
 }
@@ -281,8 +281,8 @@ pub struct JobDetails {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub end: Option<End>,
     /// Why, if it did not end by itself.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub why: Option<Why>,
+    #[serde(rename = "why", skip_serializing_if = "Option::is_none", default)]
+    pub end_reason: Option<EndReason>,
     /// The user who cancelled it, if somebody did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<u32>,
@@ -297,8 +297,9 @@ pub struct JobDetails {
 /// What only the owner of a job and operators are told, unless the configuration says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Private {
-    /// What it is to have.
-    pub wish: Wish,
+    /// The resources and conditions the job asks for.
+    #[serde(rename = "wish")]
+    pub request: JobRequest,
     /// What it does.
     pub command: Vec<String>,
     /// Where.

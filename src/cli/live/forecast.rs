@@ -5,7 +5,7 @@ use clap::Args;
 use super::options::JobOptions;
 use super::table::{fitted, terminal_width};
 use super::{Daemon, budget, span, unexpected, words};
-use crate::live::wire::{Forecast, ForecastLine, Question, Reply, Request};
+use crate::live::wire::{Forecast, ForecastLine, ForecastRequest, Reply, Request};
 use crate::report::{Side, human_power};
 use crate::units::Span;
 
@@ -50,10 +50,12 @@ fn parse_change(text: &str) -> Result<(Span, String), String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let question = Question {
+    let question = ForecastRequest {
         budget: arguments.budget.clone(),
         job: match arguments.job.were_given() {
-            true => Some(arguments.job.wish("this job", |name| arguments.daemon.number_of(name))?),
+            true => {
+                Some(arguments.job.request("this job", |name| arguments.daemon.number_of(name))?)
+            }
             false => None,
         },
         percent: arguments.percent,

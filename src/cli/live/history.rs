@@ -11,7 +11,7 @@ use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
 use crate::live::Allotment;
-use crate::live::job::{Because, Happening};
+use crate::live::job::{ChangeReason, EventKind};
 use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::human_power;
 use crate::units::Watts;
@@ -106,69 +106,69 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn describe(line: &HistoryLine, users: &Users) -> String {
     let time = words::local_time(line.wall.div_euclid(1000));
-    format!("{time}  {}\n", happening(&line.event.what, users))
+    format!("{time}  {}\n", describe_event(&line.event.kind, users))
 }
 
 /// What happened, in a sentence.
-fn happening(what: &Happening, users: &Users) -> String {
+fn describe_event(kind: &EventKind, users: &Users) -> String {
     let by_whom =
         |by: Option<u32>| by.map(|user| format!(" by {}", users.name(user))).unwrap_or_default();
     let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
-    match what {
-        Happening::Began { version, policy } => {
+    match kind {
+        EventKind::Began { version, policy } => {
             format!("the daemon began, version {version}, policy {policy}")
         }
-        Happening::Stopped => "the daemon stopped; jobs run on".to_owned(),
-        Happening::Limit { power: None, .. } => "there is no limit".to_owned(),
-        Happening::Limit { power: Some(limit), base } => {
+        EventKind::Stopped => "the daemon stopped; jobs run on".to_owned(),
+        EventKind::Limit { power: None, .. } => "there is no limit".to_owned(),
+        EventKind::Limit { power: Some(limit), base } => {
             format!(
                 "the limit is {}, of which the machine itself draws {}",
                 power(*limit),
                 power(*base)
             )
         }
-        Happening::Submitted { job, element: None } => format!("job {job} was submitted"),
-        Happening::Submitted { job, element: Some((array, index)) } => {
+        EventKind::Submitted { job, element: None } => format!("job {job} was submitted"),
+        EventKind::Submitted { job, element: Some((array, index)) } => {
             format!("job {job} was submitted, which is {array}_{index}")
         }
-        Happening::Held { job, held, by } => {
+        EventKind::Held { job, held, by } => {
             let what = if *held { "held" } else { "released" };
             format!("job {job} is {what}{}", by_whom(*by))
         }
-        Happening::Started { job, attempt, allotment } => {
+        EventKind::Started { job, attempt, allotment } => {
             let again = match attempt {
                 0 | 1 => String::new(),
                 number => format!(", attempt {number}"),
             };
             format!("job {job} starts{again} {}", has(allotment))
         }
-        Happening::Withdrawn { job, reason } => {
+        EventKind::Withdrawn { job, reason } => {
             format!("job {job} did not start and waits again: {}", words::visible(reason))
         }
-        Happening::Changed { job, allotment, because } => {
-            let because = match because {
-                Because::Policy => "the policy",
-                Because::Squeezed => "a lower budget",
-                Because::Restored => "a higher budget",
+        EventKind::Changed { job, allotment, reason } => {
+            let reason = match reason {
+                ChangeReason::Policy => "the policy",
+                ChangeReason::Squeezed => "a lower budget",
+                ChangeReason::Restored => "a higher budget",
             };
-            format!("job {job} now runs {} ({because})", has(allotment))
+            format!("job {job} now runs {} ({reason})", has(allotment))
         }
-        Happening::Suspended { job } => format!("job {job} is suspended"),
-        Happening::Resumed { job } => format!("job {job} goes on as before"),
-        Happening::Ending { job, why, forced, by } => {
+        EventKind::Suspended { job } => format!("job {job} is suspended"),
+        EventKind::Resumed { job } => format!("job {job} goes on as before"),
+        EventKind::Ending { job, reason, forced, by } => {
             let how = if *forced { "is ended by force" } else { "is asked to end" };
-            format!("job {job} {how}: {}{}", words::why(*why), by_whom(*by))
+            format!("job {job} {how}: {reason}{}", by_whom(*by))
         }
-        Happening::Ended { job, outcome } => {
-            let why = outcome.why.map(|why| words::why(why).to_owned() + &by_whom(outcome.by));
+        EventKind::Ended { job, outcome } => {
+            let reason = outcome.reason.map(|reason| reason.to_string() + &by_whom(outcome.by));
             let how = outcome.how.as_ref().map(words::end);
-            let reasons: Vec<String> = why.into_iter().chain(how).collect();
+            let reasons: Vec<String> = reason.into_iter().chain(how).collect();
             match reasons.is_empty() {
                 true => format!("job {job} is over"),
                 false => format!("job {job} is over: {}", reasons.join(", ")),
             }
         }
-        Happening::Notice { text } => format!("notice: {}", words::visible(text)),
+        EventKind::Notice { text } => format!("notice: {}", words::visible(text)),
     }
 }
 

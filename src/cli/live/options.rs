@@ -8,7 +8,7 @@ use clap::Args;
 use super::names::JobName;
 use super::span;
 use crate::job::Tolerance;
-use crate::live::job::{After, Wish};
+use crate::live::job::{After, JobRequest};
 use crate::units::Span;
 
 /// How long a job may run that does not say.
@@ -109,15 +109,15 @@ impl JobOptions {
 
     /// What the job is to have, with what is usual where nothing was said. `number` is that of a job that
     /// was named.
-    pub(super) fn wish(
+    pub(super) fn request(
         &self,
         usual_name: &str,
         number: impl Fn(JobName) -> anyhow::Result<u64>,
-    ) -> anyhow::Result<Wish> {
+    ) -> anyhow::Result<JobRequest> {
         let after = self.after.iter().map(|job| (job, false));
         let after = after.chain(self.after_any.iter().map(|job| (job, true)));
         let after = after.map(|(job, any)| Ok(After { job: number(*job)?, any }));
-        Ok(Wish {
+        Ok(JobRequest {
             name: self.name.clone().unwrap_or_else(|| usual_name.to_owned()),
             nodes: self.nodes.or(self.moldable.map(|range| range.0)).unwrap_or(1),
             moldable: self.moldable,
@@ -156,17 +156,17 @@ mod tests {
 
     #[test]
     fn a_wish_has_what_was_said_and_else_what_is_usual() {
-        let wish = |options: &JobOptions, name| options.wish(name, |_| Ok(9)).unwrap();
-        let usual = wish(&JobOptions::default(), "sleep");
+        let request = |options: &JobOptions, name| options.request(name, |_| Ok(9)).unwrap();
+        let usual = request(&JobOptions::default(), "sleep");
         assert_eq!((usual.name.as_str(), usual.nodes, usual.time), ("sleep", 1, USUAL_TIME));
         let moldable = JobOptions { moldable: Some((2, 8)), ..JobOptions::default() };
-        assert_eq!(wish(&moldable, "x").nodes, 2);
+        assert_eq!(request(&moldable, "x").nodes, 2);
         let both = JobOptions { nodes: Some(4), ..moldable };
-        assert_eq!((wish(&both, "x").nodes, wish(&both, "x").moldable), (4, Some((2, 8))));
+        assert_eq!((request(&both, "x").nodes, request(&both, "x").moldable), (4, Some((2, 8))));
         let (after, after_any) = (vec![3.into()], vec![1.into()]);
         let options = JobOptions { after, after_any, ..JobOptions::default() };
         let expected = [After { job: 9, any: false }, After { job: 9, any: true }];
-        assert_eq!(wish(&options, "x").after, expected);
-        assert!(options.wish("x", |job| anyhow::bail!("there is no {job}")).is_err());
+        assert_eq!(request(&options, "x").after, expected);
+        assert!(options.request("x", |job| anyhow::bail!("there is no {job}")).is_err());
     }
 }

@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// Starts the same daemon in the background and waits until it answers.
 fn in_background(config: &Config) -> anyhow::Result<()> {
     // What is wrong with the configuration is said here rather than in a file.
-    config.prepare()?;
+    config.resolve()?;
     if Client::connect(&config.socket).is_ok() {
         bail!("a daemon listens on {} already", config.socket.display());
     }

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn describe(details: &JobDetails, users: &Users) -> String {
     let JobDetails { line, private, .. } = details;
-    let wish = private.as_ref().map(|private| &private.wish);
+    let request = private.as_ref().map(|private| &private.request);
     let (number, element) = (line.job.to_string(), line.array);
     let mut rows = vec![
         ("job", element.map_or(number.clone(), |element| format!("{number}, which is {element}"))),
@@ -60,7 +60,7 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     if !line.on.is_empty() {
         nodes += &format!(": {}", words::node_list(&line.on));
     }
-    let range = wish.and_then(|wish| Some((wish.nodes, wish.moldable?)));
+    let range = request.and_then(|request| Some((request.nodes, request.moldable?)));
     if let Some((asked, (fewest, most))) = range {
         nodes += &format!(" (asks for {asked}; {fewest} to {most} would do)");
     }
@@ -72,16 +72,16 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     }
     let energy = details.energy.map(|energy| human_energy(energy.as_f64()));
     rows.extend(energy.map(|energy| ("energy", energy + ", as far as is believed")));
-    let application = wish.and_then(|wish| wish.application.as_deref());
+    let application = request.and_then(|request| request.application.as_deref());
     rows.extend(application.map(|name| ("application", words::visible(name))));
-    let slowdown = wish.and_then(|wish| wish.slowdown.as_deref());
+    let slowdown = request.and_then(|request| request.slowdown.as_deref());
     rows.extend(slowdown.map(|text| ("slowdown", words::visible(text))));
-    if let Some(wish) = wish.filter(|wish| !wish.after.is_empty()) {
+    if let Some(request) = request.filter(|request| !request.after.is_empty()) {
         let after = |after: &After| match after.any {
             true => format!("{} (however it ends)", after.job),
             false => after.job.to_string(),
         };
-        rows.push(("after", wish.after.iter().map(after).collect::<Vec<_>>().join(", ")));
+        rows.push(("after", request.after.iter().map(after).collect::<Vec<_>>().join(", ")));
     }
     if details.attempts > 1 {
         rows.push(("attempts", details.attempts.to_string()));

@@ -130,8 +130,9 @@ fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
         errors: places.errors.map(|errors| folder.join(errors)),
         folder,
     };
-    let wish = job.wish(&script::base_name(first), |name| arguments.daemon.number_of(name))?;
-    Ok(Submission { wish, program, array })
+    let request =
+        job.request(&script::base_name(first), |name| arguments.daemon.number_of(name))?;
+    Ok(Submission { request, program, array })
 }
 
 /// Whether the name of a file is another for each element of an array.

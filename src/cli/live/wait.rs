@@ -48,7 +48,7 @@ pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<Ended> {
 pub(super) fn outcome(details: &JobDetails) -> String {
     let state = words::state(details.line.state);
     let end = details.end.as_ref().filter(|end| **end != End::Exited(0)).map(words::end);
-    let why = details.why.map(|why| words::why(why).to_owned()).filter(|why| why != state);
+    let why = details.end_reason.map(|reason| reason.to_string()).filter(|why| why != state);
     let by = details.by.map(|user| format!("by {}", Users::default().name(user)));
     let reasons: Vec<String> = why.into_iter().chain(by).chain(end).collect();
     let job = details.line.job;
@@ -77,5 +77,5 @@ pub(super) fn exit_code(details: &JobDetails) -> u8 {
         Some(End::Failed(_)) => 127,
         Some(End::Lost) | None => 1,
     };
-    if details.why.is_some() { code.max(1) } else { code }
+    if details.end_reason.is_some() { code.max(1) } else { code }
 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::live::End;
-use crate::live::job::Why;
 use crate::live::wire::{JobLine, State};
 use crate::units::Span;
 
@@ -90,17 +89,6 @@ pub(super) fn end(end: &End) -> String {
         End::Signalled(signal) => format!("ended by signal {signal}"),
         End::Failed(reason) => format!("could not be run: {}", visible(reason)),
         End::Lost => "nobody knows how it ended".to_owned(),
-    }
-}
-
-/// Why a job ended that did not end by itself.
-pub(super) fn why(why: Why) -> &'static str {
-    match why {
-        Why::Cancelled => "cancelled",
-        Why::TimeLimit => "its time was over",
-        Why::Budget => "no power for it any more",
-        Why::Dependency => "a job before it did not end well",
-        Why::Dropped => "given up by the policy",
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
-    Config, ConfigError, Jobs, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings,
+    Config, ConfigError, Environment, Jobs, LastResort, Length, Limits, Local, Log, Place, Source,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -87,12 +87,12 @@ struct LocalTable {
 }
 
 /// Reads a configuration; `path` is where it is from.
-pub(super) fn parse(text: &str, path: &Path, around: &Surroundings) -> Result<Config, ConfigError> {
-    let said = Said { file: Some(path.to_owned()), lines: lines(text) };
+pub(super) fn parse(text: &str, path: &Path, around: &Environment) -> Result<Config, ConfigError> {
+    let source = Source { file: Some(path.to_owned()), lines: lines(text) };
     let wrong = |error: toml::de::Error, field: String| {
         let begin = error.span().map_or(0, |span| span.start);
         let field = (field != ".").then_some(field);
-        let place = Place { file: said.file.clone(), line: Some(line(text, begin)), field };
+        let place = Place { file: source.file.clone(), line: Some(line(text, begin)), field };
         ConfigError::Wrong { place, why: error.message().into() }
     };
     let deserializer =
@@ -103,14 +103,14 @@ pub(super) fn parse(text: &str, path: &Path, around: &Surroundings) -> Result<Co
     })?;
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = whole.parent().unwrap_or(Path::new("")).to_owned();
-    Reader { said, folder, around }.config(file)
+    Reader { source, folder, around }.config(file)
 }
 
 /// Gives values their meaning.
 struct Reader<'a> {
-    said: Said,
+    source: Source,
     folder: PathBuf,
-    around: &'a Surroundings,
+    around: &'a Environment,
 }
 
 impl Reader<'_> {
@@ -154,7 +154,7 @@ impl Reader<'_> {
                 format: file.log.format.unwrap_or(usual.log.format),
             },
             local: self.local(file.local)?,
-            said: self.said,
+            source: self.source,
         })
     }
 
@@ -163,11 +163,11 @@ impl Reader<'_> {
         let Some(path) = path else { return Ok(None) };
         if path.as_os_str().is_empty() {
             let why = "the path is empty; write one, or leave the key out";
-            return Err(self.said.error(field, why));
+            return Err(self.source.error(field, why));
         }
         if path.starts_with("~") {
             let why = format!("'{}': write the whole path; ~ means nothing here", path.display());
-            return Err(self.said.error(field, why));
+            return Err(self.source.error(field, why));
         }
         Ok(Some(self.folder.join(path)))
     }
@@ -191,16 +191,16 @@ impl Reader<'_> {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => {
                 let why = "there is a 'budget', too; keep one of them";
-                Err(self.said.error("daily", why))
+                Err(self.source.error("daily", why))
             }
             (Some(Text(text)), None) => {
                 let spec = self.beside(&text, &[".csv"]).parse();
-                spec.map(Some).map_err(|why| self.said.error("budget", why))
+                spec.map(Some).map_err(|why| self.source.error("budget", why))
             }
             (None, Some(steps)) => {
                 if steps.is_empty() {
                     let why = "the list is empty; give at least one, or leave the key out";
-                    return Err(self.said.error("daily", why));
+                    return Err(self.source.error("daily", why));
                 }
                 let steps = steps.into_iter().map(|step| (step.from.0.0, step.budget.0));
                 Ok(Some(ScheduleSpec::Daily(steps.collect())))
@@ -219,7 +219,7 @@ impl Reader<'_> {
         if !range.contains(&span) {
             let (least, most) = (Length(*range.start()), Length(*range.end()));
             let why = format!("{} is out of range; write {least} to {most}", Length(span));
-            return Err(self.said.error(field, why));
+            return Err(self.source.error(field, why));
         }
         Ok(span)
     }
@@ -230,7 +230,7 @@ impl Reader<'_> {
             number.ok_or_else(|| {
                 let why =
                     format!("there is no user '{name}' on this machine; write names or numbers");
-                self.said.error(&format!("operators[{place}]"), why)
+                self.source.error(&format!("operators[{place}]"), why)
             })
         };
         names.into_iter().enumerate().map(number).collect()
@@ -244,7 +244,7 @@ impl Reader<'_> {
                 number if (least..=most).contains(&number) => Ok(number),
                 number => {
                     let why = format!("{number} is out of range; write {least} to {most}");
-                    Err(self.said.error(&format!("limits.{field}"), why))
+                    Err(self.source.error(&format!("limits.{field}"), why))
                 }
             };
         let usual = Limits::default();
@@ -287,7 +287,7 @@ impl Reader<'_> {
     fn jobs(&self, written: JobsTable) -> Result<Jobs, ConfigError> {
         let bounds = |(ulimit, Name(text)): (Ulimit, Name)| match text.parse() {
             Ok(bounds) => Ok((ulimit, bounds)),
-            Err(why) => Err(self.said.error(&format!("jobs.ulimits.{ulimit}"), why)),
+            Err(why) => Err(self.source.error(&format!("jobs.ulimits.{ulimit}"), why)),
         };
         Ok(Jobs {
             umask: written.umask.map_or(Umask::default(), |umask| umask.0),
@@ -301,7 +301,7 @@ impl Reader<'_> {
             written.cpus.unwrap_or_default().into_iter().map(|list| list.0.0).collect();
         if !pin && !cpus.is_empty() {
             let why = "'local.pin' is false, so that no job is kept on these; keep one of them";
-            return Err(self.said.error("local.cpus", why));
+            return Err(self.source.error("local.cpus", why));
         }
         let cgroups = written.cgroups.unwrap_or(Local::default().cgroups);
         Ok(Local { pin, cpus, cgroups })

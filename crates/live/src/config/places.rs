@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// What the usual configuration depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct Environment {
     /// Who runs the program.
     pub user: u32,
     /// How many processors it may use.
@@ -23,7 +23,7 @@ pub struct Surroundings {
     pub config: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl Environment {
     /// Those of this process.
     pub fn here() -> Self {
         let given = |name: &str| {
@@ -32,7 +32,7 @@ impl Surroundings {
         // The XDG Base Directory Specification takes a relative path for none.
         let absolute = |name: &str| given(name).filter(|path| path.is_absolute());
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Surroundings {
+        Environment {
             user: rustix::process::geteuid().as_raw(),
             processors: u32::try_from(processors).unwrap_or(1),
             home: absolute("HOME"),
@@ -88,17 +88,17 @@ mod tests {
 
     #[test]
     fn places_are_where_one_would_look_for_them() {
-        let root = Surroundings { home: Some("/root".into()), ..Surroundings::default() };
+        let root = Environment { home: Some("/root".into()), ..Environment::default() };
         assert_eq!(root.usual_state(), Path::new("/var/lib/busbar"));
         assert_eq!(root.usual_socket(Path::new("/st")), Path::new("/run/busbar/socket"));
         assert_eq!(root.own_file().unwrap(), Path::new("/etc/busbar.toml"));
 
-        let user = Surroundings { user: 1000, home: Some("/home/u".into()), ..root };
+        let user = Environment { user: 1000, home: Some("/home/u".into()), ..root };
         assert_eq!(user.usual_state(), Path::new("/home/u/.local/state/busbar"));
         assert_eq!(user.usual_socket(Path::new("/st")), Path::new("/st/socket"));
         assert_eq!(user.own_file().unwrap(), Path::new("/home/u/.config/busbar/busbar.toml"));
 
-        let told = Surroundings {
+        let told = Environment {
             state_home: Some("/s".into()),
             config_home: Some("/c".into()),
             runtime: Some("/r".into()),
@@ -109,12 +109,12 @@ mod tests {
         assert_eq!(told.own_file().unwrap(), Path::new("/c/busbar/busbar.toml"));
 
         let named =
-            Surroundings { socket: Some("here".into()), config: Some("gone.toml".into()), ..told };
+            Environment { socket: Some("here".into()), config: Some("gone.toml".into()), ..told };
         assert_eq!(named.usual_socket(Path::new("/st")), Path::new("here"));
         // What was named is read, or it is an error.
         assert_eq!(named.usual_file(), Some("gone.toml".into()));
 
-        let nobody = Surroundings { user: 65534, ..Surroundings::default() };
+        let nobody = Environment { user: 65534, ..Environment::default() };
         assert_eq!(nobody.usual_state(), Path::new("busbar"));
         assert_eq!(nobody.usual_file(), None);
     }

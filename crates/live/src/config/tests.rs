@@ -7,12 +7,12 @@ use super::*;
 use busbar_core::budget::Limit;
 use busbar_core::units::{Share, Watts};
 
-fn around() -> Surroundings {
-    Surroundings {
+fn around() -> Environment {
+    Environment {
         user: 1000,
         processors: 6,
         home: Some("/home/u".into()),
-        ..Surroundings::default()
+        ..Environment::default()
     }
 }
 
@@ -26,7 +26,7 @@ fn read(text: &str) -> Result<Config, String> {
 
 /// A configuration as if it had been read from nowhere.
 fn unsaid(config: Config) -> Config {
-    Config { said: Said::default(), ..config }
+    Config { source: Source::default(), ..config }
 }
 
 /// The keys of a table, as the complaint about an unknown one lists them.
@@ -169,7 +169,7 @@ cgroups = false
     assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
-    assert_eq!(config.said.place("limits.jobs").line, Some(14));
+    assert_eq!(config.source.place("limits.jobs").line, Some(14));
     assert_eq!(unsaid(read(&config.to_toml()).unwrap()), unsaid(config));
     for text in [
         "",
@@ -285,7 +285,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
     );
     assert_eq!(config.profiles.as_deref(), inside("p.db").to_str());
     let config = Config { profiles: None, ..config };
-    assert_eq!(config.prepare().unwrap().setup.machine.nodes, 2);
+    assert_eq!(config.resolve().unwrap().setup.machine.nodes, 2);
     // Who has no folder for sockets has it beside the state.
     assert_eq!(read("state = '/s'").unwrap().socket, Path::new("/s/socket"));
     let missing = Config::load(&inside("gone.toml")).unwrap_err();
@@ -296,7 +296,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
 fn what_this_machine_does_not_have_is_named() {
     let prepare = |text: &str| {
         let config = file::parse(text, Path::new("busbar.toml"), &around()).unwrap();
-        config.prepare().map_err(|error| match error.source() {
+        config.resolve().map_err(|error| match error.source() {
             Some(why) => format!("{error}: {why}"),
             None => error.to_string(),
         })

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controller;
 use crate::job::Entry;
-use crate::roster::{Draft, Roster};
+use crate::scheduler::{Scheduler, Snapshot};
 use crate::wire::Refusal;
 use busbar_core::units::{Instant, Watts};
 
 /// What a controller has in mind beside the jobs.
 pub(crate) struct Memory {
-    roster: Draft,
+    scheduler: Snapshot,
     stuck: BTreeMap<u64, &'static str>,
     strangers: BTreeSet<u64>,
     must_ask: bool,
@@ -26,7 +26,7 @@ impl Controller {
             return None;
         }
         Some(Memory {
-            roster: self.roster.draft()?,
+            scheduler: self.scheduler.draft()?,
             stuck: self.stuck.clone(),
             strangers: self.strangers.clone(),
             must_ask: self.must_ask,
@@ -37,8 +37,8 @@ impl Controller {
 
     /// Goes on as the one would whose memory this is and who has the same jobs.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        let Memory { roster, stuck, strangers, must_ask, put_off, limit } = memory;
-        self.roster = Roster::from_draft(&self.setup, roster);
+        let Memory { scheduler, stuck, strangers, must_ask, put_off, limit } = memory;
+        self.scheduler = Scheduler::from_draft(&self.setup, scheduler);
         (self.stuck, self.strangers) = (stuck, strangers);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
         self.must_rebuild = false;
@@ -47,7 +47,7 @@ impl Controller {
     /// Takes in a job as if it had just been submitted.
     pub(crate) fn enter(&mut self, entry: Entry) -> Result<(), Refusal> {
         let number = entry.number;
-        self.roster.add(self.setup.job(&entry)?);
+        self.scheduler.add(self.setup.job(&entry)?);
         self.jobs.insert(number, entry);
         self.line_up(number);
         Ok(())

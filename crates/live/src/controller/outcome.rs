@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Controller;
 use crate::engine::{Allotment, Attempt, Signal};
-use crate::job::{Because, Before, Course, Entry, Event, Happening, Phase, Program};
+use crate::job::{ChangeReason, Entry, Event, EventKind, Phase, Previous, Program, Run};
 use crate::store::Batch;
 use busbar_core::units::{Instant, Span};
 
@@ -40,7 +40,7 @@ pub enum Act {
         /// What it has from now on.
         allotment: Allotment,
         /// What it had.
-        before: Before,
+        before: Previous,
         /// For how long it stands still, because it has to move.
         pause: Span,
         /// Whether it may have that already: nobody knows whether this was done before a restart.
@@ -73,11 +73,11 @@ impl Controller {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         entry.attempts += 1;
         let attempt = Attempt { job: number, number: entry.attempts };
-        entry.phase = Phase::Running(Course::new(now, allotment.clone()));
+        entry.phase = Phase::Running(Run::new(now, allotment.clone()));
         self.running.insert(number);
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Start { attempt, allotment: allotment.clone() });
-        self.note(now, Happening::Started { job: number, attempt: attempt.number, allotment });
+        self.note(now, EventKind::Started { job: number, attempt: attempt.number, allotment });
     }
 
     pub(super) fn change(
@@ -86,45 +86,45 @@ impl Controller {
         number: u64,
         allotment: Allotment,
         pause: Span,
-        because: Because,
+        because: ChangeReason,
     ) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        let before = course.present();
-        course.change(now, allotment.clone(), pause);
+        let Phase::Running(run) = &mut entry.phase else { return };
+        let before = run.present();
+        run.change(now, allotment.clone(), pause);
         match because {
-            Because::Squeezed if course.squeezed_from.is_none() => {
-                course.squeezed_from = Some(before.allotment.clone());
+            ChangeReason::Squeezed if run.squeezed_from.is_none() => {
+                run.squeezed_from = Some(before.allotment.clone());
             }
-            Because::Squeezed => (),
-            Because::Policy | Because::Restored => course.squeezed_from = None,
+            ChangeReason::Squeezed => (),
+            ChangeReason::Policy | ChangeReason::Restored => run.squeezed_from = None,
         }
         self.unwritten.changed.insert(number);
         let set = Act::Set { attempt, allotment: allotment.clone(), before, pause, again: false };
         self.unwritten.acts.push(set);
-        self.note(now, Happening::Changed { job: number, allotment, because });
+        self.note(now, EventKind::Changed { job: number, allotment, reason: because });
     }
 
-    pub(super) fn note(&mut self, at: Instant, what: Happening) {
-        self.unwritten.events.push(Event { at, what });
+    pub(super) fn note(&mut self, at: Instant, kind: EventKind) {
+        self.unwritten.events.push(Event { at, kind });
     }
 
     /// Writes down something an operator should know.
     pub fn notice(&mut self, now: Instant, text: String) {
-        self.note(now, Happening::Notice { text });
+        self.note(now, EventKind::Notice { text });
     }
 
     /// Writes down that a daemon begins its work.
     pub fn began(&mut self, now: Instant) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let policy = self.setup.decider.spec().to_string();
-        self.note(now, Happening::Began { version, policy });
+        self.note(now, EventKind::Began { version, policy });
     }
 
     /// Writes down that it ends its work.
     pub fn stopped(&mut self, now: Instant) {
-        self.note(now, Happening::Stopped);
+        self.note(now, EventKind::Stopped);
     }
 
     /// What is to be written down and then done.

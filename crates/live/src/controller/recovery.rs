@@ -2,7 +2,7 @@
 
 use super::{Act, Controller};
 use crate::engine::{Allotment, Attempt, End, Found, Signal};
-use crate::job::{Because, Before, Course, Happening, Outcome, Phase};
+use crate::job::{ChangeReason, EventKind, JobOutcome, Phase, Previous, Run};
 use busbar_core::units::{Instant, Joules, Span};
 
 /// How long one waits before what failed is tried again,
@@ -43,27 +43,27 @@ impl Controller {
 
     /// Tells the engine again what every running job has: a daemon may have died between writing that
     /// down and doing it. What becomes less comes first, then what was confirmed.
-    pub fn say_again(&mut self) {
+    pub fn resend_settings(&mut self) {
         let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
-            let Phase::Running(course) = &entry.phase else { continue };
+            let Phase::Running(run) = &entry.phase else { continue };
             let attempt = Attempt { job: *number, number: entry.attempts };
-            match course.suspended {
+            match run.suspended {
                 true => stops.push(Act::Signal { attempt, signal: Signal::Suspend }),
                 false => goes_on.push(Act::Signal { attempt, signal: Signal::Resume }),
             }
-            if let Some(ending) = course.ending {
+            if let Some(ending) = run.ending {
                 let signal = if ending.forced { Signal::Kill } else { Signal::Terminate };
                 asked.push(Act::Signal { attempt, signal });
             }
-            let order = match &course.before {
+            let order = match &run.before {
                 None => &mut same,
-                Some(before) if course.allotment.power > before.allotment.power => &mut more,
+                Some(before) if run.allotment.power > before.allotment.power => &mut more,
                 Some(_) => &mut less,
             };
-            order.push(set_again(attempt, course));
+            order.push(set_again(attempt, run));
         }
         self.unwritten.acts.extend([stops, less, same, asked, more, goes_on].into_iter().flatten());
     }
@@ -71,12 +71,12 @@ impl Controller {
     /// An engine has done what was last asked of it, or the attempt is over.
     pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        if entry.attempts != attempt.number || course.allotment != *allotment {
+        let Phase::Running(run) = &mut entry.phase else { return };
+        if entry.attempts != attempt.number || run.allotment != *allotment {
             return;
         }
         self.failures.remove(&attempt.job);
-        if course.before.take().is_some() {
+        if run.before.take().is_some() {
             self.unwritten.confirmed.insert(attempt.job);
         }
     }
@@ -114,11 +114,11 @@ impl Controller {
             failure.again = None;
             self.must_ask = true;
             let Some(entry) = self.jobs.get(number) else { continue };
-            if let Phase::Running(course) = &entry.phase
-                && course.before.is_some()
+            if let Phase::Running(run) = &entry.phase
+                && run.before.is_some()
             {
                 let attempt = Attempt { job: *number, number: entry.attempts };
-                self.unwritten.acts.push(set_again(attempt, course));
+                self.unwritten.acts.push(set_again(attempt, run));
             }
         }
     }
@@ -127,19 +127,19 @@ impl Controller {
     /// first.
     pub fn never_started(&mut self, now: Instant, attempt: Attempt, reason: &str, hold: bool) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(Course { ending, start, .. }) = &entry.phase else { return };
+        let Phase::Running(Run { ending, start, .. }) = &entry.phase else { return };
         if entry.attempts != attempt.number {
             return;
         }
         let (ending, start) = (*ending, *start);
         self.must_rebuild = true;
         if let Some(ending) = ending {
-            self.roster.end(attempt.job);
-            let outcome = Outcome {
+            self.scheduler.end(attempt.job);
+            let outcome = JobOutcome {
                 start: Some(start),
                 end: now,
                 how: Some(End::Failed(reason.to_owned())),
-                why: Some(ending.why),
+                reason: Some(ending.reason),
                 energy: Joules::ZERO,
                 nodes: Vec::new(),
                 by: ending.by,
@@ -152,7 +152,7 @@ impl Controller {
         self.running.remove(&attempt.job);
         self.unwritten.changed.insert(attempt.job);
         let reason = reason.to_owned();
-        self.note(now, Happening::Withdrawn { job: attempt.job, reason });
+        self.note(now, EventKind::Withdrawn { job: attempt.job, reason });
         if hold {
             self.set_held(now, attempt.job, true, None);
         }
@@ -174,24 +174,24 @@ impl Controller {
         self.must_rebuild = true;
     }
 
-    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Before) {
+    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Previous) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        let Before { allotment, squeezed_from } = before.clone();
-        if course.allotment == allotment {
+        let Phase::Running(run) = &mut entry.phase else { return };
+        let Previous { allotment, squeezed_from } = before.clone();
+        if run.allotment == allotment {
             return;
         }
-        course.change(now, allotment.clone(), Span::ZERO);
-        (course.squeezed_from, course.before) = (squeezed_from, None);
+        run.change(now, allotment.clone(), Span::ZERO);
+        (run.squeezed_from, run.before) = (squeezed_from, None);
         self.unwritten.changed.insert(attempt.job);
-        let because = Because::Policy;
-        self.note(now, Happening::Changed { job: attempt.job, allotment, because });
+        let because = ChangeReason::Policy;
+        self.note(now, EventKind::Changed { job: attempt.job, allotment, reason: because });
     }
 }
 
 /// Tells an engine what a job has, once more.
-fn set_again(attempt: Attempt, course: &Course) -> Act {
-    let before = course.before.as_deref().cloned().unwrap_or_else(|| course.present());
-    let allotment = course.allotment.clone();
+fn set_again(attempt: Attempt, run: &Run) -> Act {
+    let before = run.before.as_deref().cloned().unwrap_or_else(|| run.present());
+    let allotment = run.allotment.clone();
     Act::Set { attempt, allotment, before, pause: Span::ZERO, again: true }
 }

@@ -2,7 +2,7 @@
 
 use super::Controller;
 use crate::array::{ArraySpec, Element};
-use crate::job::{Entry, Happening, Owner, Phase, Program, Submission, Why, Wish};
+use crate::job::{EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Submission};
 use crate::wire::{Refusal, RefusalKind};
 use busbar_core::units::{Instant, Span};
 
@@ -37,21 +37,21 @@ impl Controller {
         over: &dyn Fn(u64) -> Option<WasGood>,
     ) -> Result<u64, Refusal> {
         let bytes = submission.bytes();
-        let Submission { wish, program, array } = submission;
+        let Submission { request, program, array } = submission;
         if self.setup.only_user.is_some_and(|user| user != owner.user) {
             let message =
                 "this daemon does not run as root, and runs nobody's jobs but its own user's";
             return refuse(RefusalKind::Forbidden, message);
         }
-        self.check_wish(&wish)?;
+        self.check_request(&request)?;
         check_program(&program)?;
-        self.check_after(&wish, over)?;
+        self.check_after(&request, over)?;
         let (number, elements) = self.numbered(array.as_ref())?;
         self.check_quotas(owner, elements.len(), bytes)?;
         let (submit, phase) = (now, Phase::Waiting);
         let entry = |(number, array)| {
-            let (wish, phase) = (wish.clone(), phase.clone());
-            Entry { number, owner, wish, submit, attempts: 0, phase, array }
+            let (request, phase) = (request.clone(), phase.clone());
+            Entry { number, owner, request, submit, attempts: 0, phase, array }
         };
         let entries: Vec<Entry> = elements.into_iter().map(entry).collect();
         let jobs = entries.iter().map(|entry| self.setup.job(entry));
@@ -59,7 +59,7 @@ impl Controller {
         let mut program = Some(program);
         for (entry, job) in entries.iter().zip(jobs) {
             self.next = entry.number + 1;
-            self.roster.add(job);
+            self.scheduler.add(job);
             self.jobs.insert(entry.number, entry.clone());
             self.bytes.insert(entry.number, bytes);
             self.arrays.add(entry);
@@ -69,7 +69,7 @@ impl Controller {
                 None => self.unwritten.elements.push(entry.clone()),
             }
             let element = entry.array.map(|element| (element.array, element.index));
-            self.note(now, Happening::Submitted { job: entry.number, element });
+            self.note(now, EventKind::Submitted { job: entry.number, element });
         }
         let own = self.of_user.entry(owner.user).or_default();
         own.jobs += entries.len();
@@ -138,51 +138,51 @@ impl Controller {
         let waits = self.remark(number);
         let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
         let entry = self.jobs.get(&number);
-        waits.or_else(|| self.setup.ignores_application(&entry?.wish))
+        waits.or_else(|| self.setup.ignores_application(&entry?.request))
     }
 
     /// Whether a job may ask for this.
-    pub fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
+    pub fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
-        if wish.name.len() > LONGEST_NAME || wish.name.chars().any(char::is_control) {
+        if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
             return malformed(
                 "a job's name has at most 200 bytes, and nothing that cannot be seen",
             );
         }
-        let texts = [wish.application.as_deref(), wish.slowdown.as_deref()];
+        let texts = [request.application.as_deref(), request.slowdown.as_deref()];
         if texts.into_iter().flatten().any(|text| text.len() > LONGEST_NAME) {
             return malformed("the application and the slowdown of a job have at most 200 bytes");
         }
-        if wish.after.len() > MOST_BEFORE {
+        if request.after.len() > MOST_BEFORE {
             return malformed("a job may wait for at most 1000 others (--after)");
         }
-        if wish.nodes == 0 {
+        if request.nodes == 0 {
             return malformed("a job needs at least one node (-N)");
         }
-        if wish.time == Span::ZERO || wish.time > LONGEST_TIME {
+        if request.time == Span::ZERO || request.time > LONGEST_TIME {
             return malformed("a job's time (-t) is more than nothing and at most 366 days");
         }
-        if let Some((fewest, most)) = wish.moldable
-            && !(fewest..=most).contains(&wish.nodes)
+        if let Some((fewest, most)) = request.moldable
+            && !(fewest..=most).contains(&request.nodes)
         {
-            let nodes = wish.nodes;
+            let nodes = request.nodes;
             return malformed(&format!("-N {nodes} is not within --moldable {fewest}-{most}"));
         }
         let all = self.setup.machine.nodes;
-        if wish.nodes > all {
-            let message = format!("-N {}: the machine has {all} nodes", wish.nodes);
+        if request.nodes > all {
+            let message = format!("-N {}: the machine has {all} nodes", request.nodes);
             return refuse(RefusalKind::Impossible, message);
         }
-        self.setup.check_application(wish)
+        self.setup.check_application(request)
     }
 
     /// Whether everybody exists that a job waits for, and may still end well.
     fn check_after(
         &self,
-        wish: &Wish,
+        request: &JobRequest,
         over: &dyn Fn(u64) -> Option<WasGood>,
     ) -> Result<(), Refusal> {
-        for after in &wish.after {
+        for after in &request.after {
             let job = after.job;
             if self.jobs.contains_key(&job) {
                 continue;
@@ -191,7 +191,7 @@ impl Controller {
                 entry.number == job || entry.array.is_some_and(|element| element.array == job)
             };
             let just_ended = self.unwritten.over.iter().filter(is_meant).map(|entry| {
-                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.is_good()))
+                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.succeeded()))
             });
             // Of an array, all that is over counts.
             let ended = just_ended.chain(over(job)).reduce(|one, other| WasGood(one.0 && other.0));
@@ -253,8 +253,8 @@ impl Controller {
         self.each_of(number, |controller, number| {
             let by = Some(who.user);
             match controller.touched(who, number)?.phase {
-                Phase::Running(_) => controller.ask_to_end(now, number, Why::Cancelled, by),
-                Phase::Waiting => controller.give_up(now, number, Why::Cancelled, by),
+                Phase::Running(_) => controller.ask_to_end(now, number, EndReason::Cancelled, by),
+                Phase::Waiting => controller.give_up(now, number, EndReason::Cancelled, by),
                 Phase::Over(_) => (),
             }
             Ok(())
@@ -276,7 +276,7 @@ impl Controller {
     /// Lets a job start that was held; of an array, all who are.
     pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            if !controller.touched(who, number)?.wish.held {
+            if !controller.touched(who, number)?.request.held {
                 let message = format!("job {number} is not held");
                 return refuse(RefusalKind::Impossible, message);
             }
@@ -288,12 +288,12 @@ impl Controller {
     /// Holds or releases a job, perhaps because somebody wants that.
     pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        if entry.wish.held == held {
+        if entry.request.held == held {
             return;
         }
-        entry.wish.held = held;
+        entry.request.held = held;
         self.unwritten.changed.insert(number);
-        self.note(now, Happening::Held { job: number, held, by });
+        self.note(now, EventKind::Held { job: number, held, by });
         match held {
             true => self.withdraw(number),
             false => self.line_up(number),

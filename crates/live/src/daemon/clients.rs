@@ -4,12 +4,12 @@ use std::sync::mpsc::Sender;
 
 use super::Daemon;
 use crate::answers;
-use crate::clerk::Errand;
 use crate::controller::WasGood;
 use crate::forecast::Outlook;
 use crate::job::Owner;
+use crate::lookups::Lookup;
 use crate::setup::Viewer;
-use crate::socket::Gone;
+use crate::socket::ClientGone;
 use crate::store::Query;
 use crate::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
 use busbar_core::units::Instant;
@@ -35,7 +35,7 @@ impl Daemon {
         request: Request,
         peer: Owner,
         reply: &Sender<Reply>,
-        gone: &Gone,
+        gone: &ClientGone,
     ) -> Option<Pending> {
         let controller = &mut self.controller;
         let viewer = controller.setup().viewer(peer);
@@ -74,18 +74,18 @@ impl Daemon {
             }),
             Request::Show { job } if !controller.is_present(job) => {
                 let present = Vec::new();
-                self.clerk.run(Errand::Show { job, viewer, present, reply: reply.clone() });
+                self.lookups.run(Lookup::Show { job, viewer, present, reply: reply.clone() });
                 None
             }
             Request::History { job, after, limit } => {
                 let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
                 let query = Query { job, after, limit };
-                self.clerk.run(Errand::History { query, viewer, reply: reply.clone() });
+                self.lookups.run(Lookup::History { query, viewer, reply: reply.clone() });
                 None
             }
             Request::Forecast(question) => {
-                let wish = question.job.as_ref();
-                let asked = wish.map_or(Ok(()), |job| controller.check_wish(job));
+                let request = question.job.as_ref();
+                let asked = request.map_or(Ok(()), |job| controller.check_request(job));
                 if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user)) {
                     return Some(Pending::Written(Reply::Error(refusal)));
                 }
@@ -176,7 +176,7 @@ impl Daemon {
             notices
                 .push(format!("nobody knows what became of job {attempt}; it counts as running"));
         }
-        let ledger = self.controller.roster().ledger();
+        let ledger = self.controller.scheduler().ledger();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             process: std::process::id(),

@@ -72,7 +72,7 @@ fn run(folder: &Folder) -> io::Result<End> {
     if let Some(cpus) = folder.read::<Vec<u32>>(CPUS)? {
         cpus::pin(this, &cpus)?;
     }
-    let mut child = stage(folder)?;
+    let mut child = spawn_exec(folder)?;
     let began = begin(folder, &ticket, this, &mut child);
     if began.is_err() {
         // It may have begun all the same, and must not run on where nobody knows of it.
@@ -89,10 +89,10 @@ fn run(folder: &Folder) -> io::Result<End> {
 }
 
 /// The process that will become the command, when it is told which.
-fn stage(folder: &Folder) -> io::Result<Child> {
+fn spawn_exec(folder: &Folder) -> io::Result<Child> {
     // By this name it is found whoever the process is, and though another version was installed since.
     Command::new("/proc/self/exe")
-        .arg("job-stage")
+        .arg("job-exec")
         .env_clear()
         .env(speed::VARIABLE, speed::file_of(&folder.path))
         .stdin(Stdio::piped())

@@ -44,28 +44,28 @@ pub(super) struct Watched {
     /// What it is known to have.
     cpus: Option<Vec<u32>>,
     speed: Option<u32>,
-    errand: Errand,
+    follow_up: FollowUp,
     /// Whether its warden is gone without a word, and nobody was left at the last look.
     is_quiet: bool,
 }
 
 /// What is still to be done to processes that have left the group.
 #[derive(Default)]
-struct Errand {
+struct FollowUp {
     signals: Vec<Signal>,
     is_to_pin: bool,
     /// Who was met already.
     met: BTreeSet<Process>,
 }
 
-impl Errand {
+impl FollowUp {
     fn is_done(&self) -> bool {
         self.signals.is_empty() && !self.is_to_pin
     }
 }
 
 /// How an attempt stands.
-pub(super) enum Stand {
+pub(super) enum AttemptState {
     /// Its warden is there.
     Watched,
     /// It is over.
@@ -108,7 +108,7 @@ impl Watched {
             revoked: None,
             cpus: None,
             speed: None,
-            errand: Errand::default(),
+            follow_up: FollowUp::default(),
             is_quiet: false,
         }
     }
@@ -138,7 +138,7 @@ impl Watched {
                 cpus::pin(process, &cpus)?;
             }
             self.cpus = Some(cpus);
-            (self.errand.is_to_pin, self.errand.met) = (true, BTreeSet::new());
+            (self.follow_up.is_to_pin, self.follow_up.met) = (true, BTreeSet::new());
         }
         if self.speed != Some(speed) {
             speed::write(&speed::file_of(&self.folder.path), speed)?;
@@ -163,13 +163,13 @@ impl Watched {
             },
             Signal::Resume => {
                 self.folder.remove(SUSPENDED)?;
-                self.errand.signals.retain(|signal| *signal != Signal::Suspend);
+                self.follow_up.signals.retain(|signal| *signal != Signal::Suspend);
             }
         }
         self.meet()?;
-        self.errand.signals.retain(|earlier| *earlier != signal);
-        self.errand.signals.push(signal);
-        self.errand.met.clear();
+        self.follow_up.signals.retain(|earlier| *earlier != signal);
+        self.follow_up.signals.push(signal);
+        self.follow_up.met.clear();
         let mut sent = self.command.map_or(Ok(()), |command| command.signal_group(signal));
         if signal == Signal::Kill {
             self.is_to_die.get_or_insert_with(Instant::now);
@@ -229,8 +229,8 @@ impl Watched {
     }
 
     /// Whether something is still to be done to processes that have left the group.
-    pub(super) fn has_errand(&self) -> bool {
-        !self.errand.is_done()
+    pub(super) fn has_follow_up(&self) -> bool {
+        !self.follow_up.is_done()
     }
 
     /// Does it to those that are there. When nobody new is met, it is done.
@@ -238,11 +238,11 @@ impl Watched {
     /// Until its warden has said who the command is, nobody is touched: the warden sees to it as soon as it
     /// has. A stage that was stopped before that could only be told to go on by a daemon that has started the
     /// warden itself; one that came later would wait for a word that never comes.
-    pub(super) fn go_on_errand(&mut self, present: &Processes) -> io::Result<()> {
+    pub(super) fn follow_up(&mut self, present: &Processes) -> io::Result<()> {
         let was_known = self.command.is_some();
         self.meet()?;
         let (Some(warden), Some(command)) = (self.warden, self.command) else { return Ok(()) };
-        let Errand { signals, is_to_pin, met } = &mut self.errand;
+        let FollowUp { signals, is_to_pin, met } = &mut self.follow_up;
         let mut result = Ok(());
         if !was_known {
             for signal in &*signals {
@@ -266,7 +266,7 @@ impl Watched {
         }
         // One that is about to begin is still to be met.
         if !is_anybody_new && was_known {
-            self.errand = Errand::default();
+            self.follow_up = FollowUp::default();
         }
         result
     }
@@ -283,27 +283,27 @@ impl Watched {
     }
 
     /// How it stands.
-    pub(super) fn look(&mut self) -> io::Result<Stand> {
+    pub(super) fn look(&mut self) -> io::Result<AttemptState> {
         let is_alone = match &mut self.child {
             Some(child) => child.try_wait()?.is_some(),
             None => self.is_abandoned()?,
         };
         if !is_alone {
-            return Ok(Stand::Watched);
+            return Ok(AttemptState::Watched);
         }
         if let Some(signal) = self.revoked {
             let number = rustix::process::Signal::from(signal).as_raw();
-            return Ok(Stand::Over(End::Signalled(number)));
+            return Ok(AttemptState::Over(End::Signalled(number)));
         }
         if let Some(end) = self.folder.read_whole(ENDED)? {
-            return Ok(Stand::Over(end));
+            return Ok(AttemptState::Over(end));
         }
         Ok(match self.folder.rename(TICKET, REVOKED)? {
             true => {
                 let why = "what was to watch over it ended before it began";
-                Stand::Over(End::Failed(why.to_owned()))
+                AttemptState::Over(End::Failed(why.to_owned()))
             }
-            false => Stand::Alone,
+            false => AttemptState::Alone,
         })
     }
 
@@ -392,14 +392,14 @@ mod tests {
         let command = below(warden).process;
 
         watched.signal(Signal::Suspend).unwrap();
-        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        watched.follow_up(&Processes::now().unwrap()).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         assert!(!is_stopped(command), "its warden has not said who it is");
-        assert!(watched.has_errand());
+        assert!(watched.has_follow_up());
 
         let started = Started { boot: boot().unwrap(), warden, command };
         watched.folder.write(STARTED, &started).unwrap();
-        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        watched.follow_up(&Processes::now().unwrap()).unwrap();
         wait_until(|| is_stopped(command));
         watched.signal(Signal::Resume).unwrap();
         wait_until(|| !is_stopped(command));

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::frame::{Lines, line_of, parse};
-use super::server::{Gone, Limits, Message};
+use super::server::{ClientGone, Limits, Message};
 use crate::job::Owner;
 use crate::wire::{Refusal, RefusalKind, Reply, Request};
 
@@ -32,7 +32,7 @@ pub(super) fn serve<T: From<Message>>(
     is_busy: &AtomicBool,
     loop_end: &Sender<T>,
 ) -> io::Result<()> {
-    let gone = Gone::default();
+    let gone = ClientGone::default();
     let served = serve_until(stream, peer, limits, is_busy, &gone, loop_end);
     // However it ended.
     gone.set();
@@ -44,7 +44,7 @@ fn serve_until<T: From<Message>>(
     peer: Owner,
     limits: &Limits,
     is_busy: &AtomicBool,
-    gone: &Gone,
+    gone: &ClientGone,
     loop_end: &Sender<T>,
 ) -> io::Result<()> {
     let mut lines = Lines::new(limits.request);
@@ -105,7 +105,7 @@ fn serve_until<T: From<Message>>(
 fn ask<T: From<Message>>(
     request: Request,
     peer: Owner,
-    gone: &Gone,
+    gone: &ClientGone,
     loop_end: &Sender<T>,
 ) -> Receiver<Reply> {
     let (reply, answer) = mpsc::channel();

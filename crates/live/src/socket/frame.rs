@@ -129,14 +129,14 @@ pub fn line_of(reply: &Reply) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{After, Program, Submission, Wish};
-    use crate::wire::Question;
+    use crate::job::{After, JobRequest, Program, Submission};
+    use crate::wire::ForecastRequest;
     use busbar_core::units::Span;
     use proptest::prelude::*;
 
     fn submission() -> Request {
         Request::Submit(Box::new(Submission {
-            wish: Wish {
+            request: JobRequest {
                 name: "β \"quoted\"\n".to_owned(),
                 nodes: 2,
                 moldable: Some((1, 4)),
@@ -168,9 +168,9 @@ mod tests {
             Request::Nodes,
             Request::Budget { set: Some("5kW".to_owned()) },
             Request::History { job: None, after: Some(7), limit: Some(50) },
-            Request::Forecast(Box::new(Question {
+            Request::Forecast(Box::new(ForecastRequest {
                 budget: vec![(Span::from_secs(3600), "80%".to_owned())],
-                ..Question::default()
+                ..ForecastRequest::default()
             })),
             Request::Status,
             Request::Stop,

@@ -25,8 +25,8 @@ use rustix::net::sockopt::socket_peercred;
 
 use super::connection::{refuse, serve};
 use super::frame::line_of;
-use crate::custody::{Custody, CustodyError};
 use crate::job::Owner;
+use crate::trusted_folder::{TrustError, TrustedFolder};
 use crate::wire::{RefusalKind, Reply, Request};
 
 /// How long to wait after a connection could not be accepted, which is when the machine is out of
@@ -43,21 +43,21 @@ pub struct Message {
     /// Where the answer goes. Whoever asked may be gone by then.
     pub reply: Sender<Reply>,
     /// That they are, for those whose answer takes long.
-    pub gone: Gone,
+    pub gone: ClientGone,
 }
 
 /// Whether whoever asked is gone, so that nobody waits for the answer any more. Copies are the same.
 #[derive(Clone, Debug, Default)]
-pub struct Gone(Arc<AtomicBool>);
+pub struct ClientGone(Arc<AtomicBool>);
 
-impl Gone {
+impl ClientGone {
     /// They are.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether they are.
-    pub fn is_so(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -136,7 +136,7 @@ pub enum BindError {
     },
     /// Somebody else could put a socket in its place.
     #[error(transparent)]
-    Custody(#[from] CustodyError),
+    Untrusted(#[from] TrustError),
     /// A file or folder cannot be used.
     #[error("cannot {what} {}", path.display())]
     File {
@@ -242,7 +242,7 @@ impl Server {
             move |source| BindError::File { what, path, source }
         };
         // Others have to get to the socket, and must not be able to put their own in its place.
-        let folder = Custody::around(folder_of(path), 0o755)?;
+        let folder = TrustedFolder::around(folder_of(path), 0o755)?;
         let lock = lock(path, &folder)?;
         let (listener, identity) = listen(path)?;
         let shared =
@@ -271,7 +271,7 @@ impl Server {
         if !may_make_folder && !folder.exists() {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "its folder is gone")));
         }
-        let folder = Custody::around(folder, 0o755)?;
+        let folder = TrustedFolder::around(folder, 0o755)?;
         let held = self.lock.metadata().map_err(failed)?;
         if identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino())) {
             self.lock = lock(&self.path, &folder)?;
@@ -367,7 +367,7 @@ fn lock_of(path: &Path) -> OsString {
 
 /// Takes the lock beside the socket. It is never removed: whoever holds a lock of a file that is gone
 /// keeps nobody out.
-fn lock(path: &Path, folder: &Custody) -> Result<File, BindError> {
+fn lock(path: &Path, folder: &TrustedFolder) -> Result<File, BindError> {
     let name = lock_of(path);
     let failed = |source| BindError::File { what: "lock", path: folder.path().join(&name), source };
     let file = folder.file(&name, OFlags::WRONLY)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use crate::custody::CustodyError;
+use crate::trusted_folder::TrustError;
 
 /// Why the state of a daemon cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum StoreError {
     },
     /// Somebody else could change it.
     #[error(transparent)]
-    Custody(CustodyError),
+    Untrusted(TrustError),
     /// The file is something else than a file.
     #[error(
         "{} is not a file; move it away, or name another folder for the state",
@@ -146,11 +146,11 @@ pub enum StoreError {
     },
 }
 
-impl From<CustodyError> for StoreError {
-    fn from(error: CustodyError) -> Self {
+impl From<TrustError> for StoreError {
+    fn from(error: TrustError) -> Self {
         match error {
-            CustodyError::File { path, source, .. } => StoreError::Unwritable { path, source },
-            other => StoreError::Custody(other),
+            TrustError::File { path, source, .. } => StoreError::Unwritable { path, source },
+            other => StoreError::Untrusted(other),
         }
     }
 }

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::StoreError;
-use crate::custody::Custody;
+use crate::trusted_folder::TrustedFolder;
 
 /// What the file is called.
 const NAME: &str = "lock";
@@ -29,7 +29,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock of a folder, and leaves the number of this process there.
-    pub(super) fn take(folder: &Custody) -> Result<Self, StoreError> {
+    pub(super) fn take(folder: &TrustedFolder) -> Result<Self, StoreError> {
         // Whoever may open it could lock it, so nobody else may.
         let mut file = folder.file(NAME, OFlags::RDWR)?;
         let mut locked = flock(&file, FlockOperation::NonBlockingLockExclusive);

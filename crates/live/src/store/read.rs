@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
+use super::{Lines, Query, Saved, StoreError, StoredJob, WallTimes, file};
 use crate::array::Element;
-use crate::job::{Entry, Outcome, Owner, Phase, Program};
+use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
 
 /// The file, for those who read it. It can be handed to another thread.
@@ -33,12 +33,12 @@ impl Reader {
     }
 
     /// All that is kept of a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
+    pub fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
         let Some((entry, walls)) = self.entry(number)? else {
             return Ok(None);
         };
         // Programs never change. If there is none any more, the job was removed in between.
-        Ok(self.program(number)?.map(|program| Kept { entry, program, walls }))
+        Ok(self.program(number)?.map(|program| StoredJob { entry, program, walls }))
     }
 
     /// What a job is to do. An element of an array does what the first one does.
@@ -64,7 +64,7 @@ impl Reader {
     }
 
     /// How a job ended; nothing if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
+    pub fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
         Ok(match self.entry(number)? {
             Some((Entry { phase: Phase::Over(outcome), .. }, _)) => Some(outcome),
             _ => None,
@@ -74,17 +74,17 @@ impl Reader {
     /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
     pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
         if let Some(outcome) = self.outcome(number)? {
-            return Ok(Some(outcome.is_good()));
+            return Ok(Some(outcome.succeeded()));
         }
         let over = self.elements(number)?.into_iter().filter_map(|(entry, _)| match entry.phase {
-            Phase::Over(outcome) => Some(outcome.is_good()),
+            Phase::Over(outcome) => Some(outcome.succeeded()),
             _ => None,
         });
         Ok(over.reduce(|one, other| one && other))
     }
 
     /// The elements of an array that are kept, in order; none if there is no such array.
-    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, Walls)>, StoreError> {
+    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, WallTimes)>, StoreError> {
         let Some((first, last)) = self.numbers(array)? else { return Ok(Vec::new()) };
         let which = "WHERE number BETWEEN ?1 AND ?2 ORDER BY number";
         let found = JOB.rows(&self.connection, which, (first, last), job);
@@ -117,7 +117,7 @@ impl Reader {
         history(&self.connection, query, jobs).map_err(|fault| fault.at(&self.path))
     }
 
-    fn entry(&self, number: u64) -> Result<Option<(Entry, Walls)>, StoreError> {
+    fn entry(&self, number: u64) -> Result<Option<(Entry, WallTimes)>, StoreError> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
@@ -185,15 +185,15 @@ fn history(
     Ok(lines)
 }
 
-fn job(row: &Row<'_>) -> Result<(Entry, Walls), Fault> {
+fn job(row: &Row<'_>) -> Result<(Entry, WallTimes), Fault> {
     let number: i64 = row.get(0)?;
     let entry = understood(row, 10, || format!("job {number}"))?;
     Ok((entry, walls(row)?))
 }
 
 /// The times of a job by the clock on the wall.
-pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<Walls> {
-    Ok(Walls { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
+pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<WallTimes> {
+    Ok(WallTimes { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
 }
 
 /// A column of JSON.

@@ -9,7 +9,7 @@ use super::read::walls;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::sealed;
 use super::state::State;
-use super::{Batch, Walls, wall_at};
+use super::{Batch, WallTimes, wall_at};
 use crate::array::Element;
 use crate::job::{Entry, Phase};
 use busbar_core::units::Instant;
@@ -44,7 +44,7 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         let number = identity(entry.number)?;
         let program = json(program, || format!("the program of job {number}"))?;
         programs.execute(params_from_iter(sealed([Value::Integer(number), program])))?;
-        for after in &entry.wish.after {
+        for after in &entry.request.after {
             dependencies.execute((number, identity(after.job)?))?;
         }
     }
@@ -54,7 +54,7 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         let number = identity(entry.number)?;
         // The first one has the program of all.
         let first = entry.array.map(|element| identity(Element::first(element.array)));
-        let others = entry.wish.after.iter().map(|after| identity(after.job));
+        let others = entry.request.after.iter().map(|after| identity(after.job));
         for needed in first.into_iter().chain(others) {
             dependencies.execute((number, needed?))?;
         }
@@ -91,7 +91,7 @@ fn tell(transaction: &Transaction<'_>, batch: &Batch, next_line: &mut u64) -> Re
             Value::Integer(identity(*next_line)?),
             Value::Integer(millis(event.at)),
             Value::Integer(wall_at(batch.now, event.at)),
-            event.what.job().map(identity).transpose()?.into(),
+            event.kind.job().map(identity).transpose()?.into(),
             json(event, || "an event".to_owned())?,
         ]);
         events.execute(params_from_iter(row))?;
@@ -101,7 +101,7 @@ fn tell(transaction: &Transaction<'_>, batch: &Batch, next_line: &mut u64) -> Re
 }
 
 /// A job's row.
-fn row(entry: &Entry, times: Times, walls: Walls) -> Result<Vec<Value>, Fault> {
+fn row(entry: &Entry, times: Times, walls: WallTimes) -> Result<Vec<Value>, Fault> {
     let state = match &entry.phase {
         Phase::Waiting => "waiting",
         Phase::Running(_) => "running",
@@ -110,7 +110,7 @@ fn row(entry: &Entry, times: Times, walls: Walls) -> Result<Vec<Value>, Fault> {
     Ok(sealed([
         Value::Integer(identity(entry.number)?),
         Value::Integer(entry.owner.user.into()),
-        Value::Text(entry.wish.name.clone()),
+        Value::Text(entry.request.name.clone()),
         Value::Text(state.to_owned()),
         Value::Integer(millis(times.submit)),
         times.start.map(millis).into(),
@@ -134,7 +134,7 @@ impl Times {
     fn of(entry: &Entry) -> Self {
         let (start, end) = match &entry.phase {
             Phase::Waiting => (None, None),
-            Phase::Running(course) => (Some(course.start), None),
+            Phase::Running(run) => (Some(run.start), None),
             Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         };
         Times { submit: entry.submit, start, end }
@@ -152,15 +152,19 @@ impl Times {
     }
 
     /// What the clock on the wall said at these times, from what both clocks say now.
-    fn walls(self, now: (Instant, i64)) -> Walls {
+    fn walls(self, now: (Instant, i64)) -> WallTimes {
         let wall = |instant| wall_at(now, instant);
-        Walls { submit: wall(self.submit), start: self.start.map(wall), end: self.end.map(wall) }
+        WallTimes {
+            submit: wall(self.submit),
+            start: self.start.map(wall),
+            end: self.end.map(wall),
+        }
     }
 
     /// The same for a job that was written before: for a time that is as it was, what was said then.
-    fn walls_after(self, before: Times, said: Walls, now: (Instant, i64)) -> Walls {
-        let Walls { submit, start, end } = self.walls(now);
-        Walls {
+    fn walls_after(self, before: Times, said: WallTimes, now: (Instant, i64)) -> WallTimes {
+        let WallTimes { submit, start, end } = self.walls(now);
+        WallTimes {
             submit: if self.submit == before.submit { said.submit } else { submit },
             start: if self.start == before.start { said.start } else { start },
             end: if self.end == before.end { said.end } else { end },

@@ -1,7 +1,7 @@
 //! The jobs of a daemon as a policy sees them: numbered by their places in a list, with the queue, the
 //! ledger, the policy and the model that go with them.
 //!
-//! A roster can be made from what is kept of the jobs at any time, and is: when a daemon begins, when a
+//! A scheduler can be made from what is kept of the jobs at any time, and is: when a daemon begins, when a
 //! waiting job is withdrawn from a policy that cannot forget it, when another policy is to decide, and
 //! when most of the jobs in the list are over. So a policy need not know of anything that does not happen
 //! in a simulation, and the list does not grow for ever.
@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use super::engine::Allotment;
-use super::job::Course;
+use super::job::Run;
 use super::setup::Setup;
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
@@ -23,7 +23,7 @@ use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 const FULL_SPEED: u64 = 1_000_000;
 
 /// The jobs as a policy sees them.
-pub(super) struct Roster {
+pub(super) struct Scheduler {
     dispatch: Dispatch,
     policy: Box<dyn Policy>,
     model: Box<dyn Model>,
@@ -35,8 +35,8 @@ pub(super) struct Roster {
     over: usize,
 }
 
-/// A roster that can be handed to another thread.
-pub(super) struct Draft {
+/// A scheduler that can be handed to another thread.
+pub(super) struct Snapshot {
     dispatch: Dispatch,
     policy: Box<dyn Policy + Send>,
     jobs: Vec<Job>,
@@ -45,14 +45,14 @@ pub(super) struct Draft {
     over: usize,
 }
 
-impl Roster {
+impl Scheduler {
     /// Nobody, under a budget.
     pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
         let model = setup.decider.model();
         let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
         dispatch.advance(now);
         let policy = setup.decider.policy();
-        Roster {
+        Scheduler {
             dispatch,
             policy,
             model,
@@ -65,21 +65,21 @@ impl Roster {
 
     /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
     /// left out: it can be made again.
-    pub(super) fn draft(&self) -> Option<Draft> {
+    pub(super) fn draft(&self) -> Option<Snapshot> {
         let policy = self.policy.copy()?;
-        let Roster { dispatch, jobs, ids, wake, over, .. } = self;
+        let Scheduler { dispatch, jobs, ids, wake, over, .. } = self;
         let (dispatch, jobs, ids) = (dispatch.clone(), jobs.clone(), ids.clone());
-        Some(Draft { dispatch, policy, jobs, ids, wake: *wake, over: *over })
+        Some(Snapshot { dispatch, policy, jobs, ids, wake: *wake, over: *over })
     }
 
-    /// A roster that goes on as another one would.
-    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Self {
-        let Draft { dispatch, policy, jobs, ids, wake, over } = draft;
+    /// A scheduler that goes on as another one would.
+    pub(super) fn from_draft(setup: &Setup, draft: Snapshot) -> Self {
+        let Snapshot { dispatch, policy, jobs, ids, wake, over } = draft;
         let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(&jobs) {
             model.learn(id, job);
         }
-        Roster { dispatch, policy, model, jobs, ids, wake, over }
+        Scheduler { dispatch, policy, model, jobs, ids, wake, over }
     }
 
     /// Adds a job to the list; it neither waits nor runs yet.
@@ -105,24 +105,24 @@ impl Roster {
     pub(super) fn restore(
         &mut self,
         number: u64,
-        course: &Course,
+        run: &Run,
         until: Instant,
         now: Instant,
     ) -> Result<(), Violation> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
-        let allotment = &course.allotment;
+        let allotment = &run.allotment;
         let nodes: Vec<NodeId> = allotment.nodes.iter().map(|(node, _)| NodeId(*node)).collect();
         let found = Adopted {
             job: id,
             point: point_of(allotment),
             caps: if self.policy.names_nodes() { caps_of(allotment) } else { None },
-            work: course.work(),
-            since: course.since.max(course.moves_until),
-            moved: course.moved,
+            work: run.work(),
+            since: run.since.max(run.moves_until),
+            moved: run.moved,
         };
         let until = until.max(now + OperatingPoint::SHORTEST);
         self.dispatch.restore(found, Some(&nodes), until)?;
-        if course.suspended {
+        if run.suspended {
             self.dispatch.suspend(id)?;
         }
         Ok(())
@@ -148,7 +148,7 @@ impl Roster {
     }
 
     /// A job that may be in the queue is taken out of it. Says whether the policy can go on without it;
-    /// otherwise the roster is to be made anew.
+    /// otherwise the scheduler is to be made anew.
     pub(super) fn withdraw(&mut self, number: u64) -> bool {
         let waiting = self.ids.get(&number).filter(|id| self.dispatch.queue().contains(**id));
         let Some(&id) = waiting else { return true };
@@ -214,10 +214,10 @@ impl Roster {
 
     /// Asks the policy; `done` hears what came of each of its decisions, with the job's number and what
     /// it has then.
-    pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Done, Violation>)) {
+    pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Effect, Violation>)) {
         let now = self.ledger().now();
         self.wake = self.wake.filter(|at| *at > now);
-        let Roster { dispatch, policy, model, jobs, wake, .. } = self;
+        let Scheduler { dispatch, policy, model, jobs, wake, .. } = self;
         let model = model.as_ref();
         dispatch.decide(policy.as_mut(), model, jobs, |result, ledger| match result {
             Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |earlier| earlier.min(at))),
@@ -235,9 +235,9 @@ impl Roster {
     pub(super) fn change(
         &mut self,
         number: u64,
-        to: &Way,
+        to: &Alternative,
         left: Span,
-    ) -> Result<Option<Done>, Violation> {
+    ) -> Result<Option<Effect>, Violation> {
         let Some(&job) = self.ids.get(&number) else { return Ok(None) };
         let soon = OperatingPoint::SHORTEST;
         let decision = match &to.caps {
@@ -285,16 +285,16 @@ impl Roster {
 
     /// The ways in which a running job could go on on its nodes: each of them takes less time than all
     /// that draw no more.
-    pub(super) fn ways(&self, number: u64, allotment: &Allotment) -> Vec<Way> {
+    pub(super) fn ways(&self, number: u64, allotment: &Allotment) -> Vec<Alternative> {
         let Some(&id) = self.ids.get(&number) else { return Vec::new() };
         let job = &self.jobs[id.index()];
-        let mut ways: Vec<Way> = match self.policy.names_nodes() {
+        let mut ways: Vec<Alternative> = match self.policy.names_nodes() {
             true => self.floor(id, job, allotment).into_iter().collect(),
             false => {
                 let points = self.model.menu(id, job);
                 let nodes = allotment.nodes.len() as u32;
                 let same = points.iter().filter(|point| point.nodes == nodes);
-                same.map(|point| Way { point: *point, caps: None }).collect()
+                same.map(|point| Alternative { point: *point, caps: None }).collect()
             }
         };
         ways.sort_by_key(|way| (way.point.power, way.point.time));
@@ -308,7 +308,7 @@ impl Roster {
     }
 
     /// A job whose nodes each go down to the least they can be held at.
-    fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Way> {
+    fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Alternative> {
         let varied = self.model.varied()?;
         let curves = varied.curves(varied.application(id));
         let least = |node: u32| curves.get(node as usize).map(|curve| curve.least());
@@ -318,12 +318,12 @@ impl Roster {
             .map(|(node, _)| Some(NodeCap { node: NodeId(*node), cap: least(*node)? }));
         let caps = Caps::new(caps.collect::<Option<Vec<_>>>()?)?;
         let point = self.model.on(id, job, &caps)?;
-        Some(Way { point, caps: Some(caps) })
+        Some(Alternative { point, caps: Some(caps) })
     }
 }
 
 /// What a decision that has just been carried out means to the job of this number.
-fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Done> {
+fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Effect> {
     let allotted = |id: JobId, point: OperatingPoint, caps: Option<Caps>| {
         let job = &jobs[id.index()];
         let nodes = match caps {
@@ -343,14 +343,14 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
     match applied {
         Applied::Started { job, point, caps, .. } => {
             let (number, allotment) = allotted(job, point, caps);
-            Some(Done::Started { number, allotment })
+            Some(Effect::Started { number, allotment })
         }
         Applied::Changed { job, point, caps, pause } => {
             let (number, allotment) = allotted(job, point, caps);
-            Some(Done::Changed { number, allotment, pause })
+            Some(Effect::Changed { number, allotment, pause })
         }
         Applied::Dropped { job, reason } => {
-            Some(Done::Dropped { number: jobs[job.index()].number, reason })
+            Some(Effect::Dropped { number: jobs[job.index()].number, reason })
         }
         Applied::Promised { .. } | Applied::Wake(_) => None,
     }
@@ -358,22 +358,22 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
 
 /// A way in which a job could go on.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct Alternative {
     pub(super) point: OperatingPoint,
     /// The caps of its nodes, if those are named.
     pub(super) caps: Option<Caps>,
 }
 
-impl Way {
+impl Alternative {
     /// What a job had.
     pub(super) fn of(allotment: &Allotment, names_nodes: bool) -> Self {
         let caps = if names_nodes { caps_of(allotment) } else { None };
-        Way { point: point_of(allotment), caps }
+        Alternative { point: point_of(allotment), caps }
     }
 }
 
 /// What a decision came to.
-pub(super) enum Done {
+pub(super) enum Effect {
     Started { number: u64, allotment: Allotment },
     Changed { number: u64, allotment: Allotment, pause: Span },
     Dropped { number: u64, reason: busbar_core::policy::DropReason },

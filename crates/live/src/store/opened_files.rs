@@ -9,7 +9,7 @@ use super::file::beside;
 
 /// The files of a state by their identities.
 #[derive(Debug)]
-pub(super) struct Presence(Vec<(PathBuf, Identity)>);
+pub(super) struct OpenedFiles(Vec<(PathBuf, Identity)>);
 
 /// The device of a file, and its number there.
 type Identity = (u64, u64);
@@ -18,7 +18,7 @@ fn identity(path: &Path) -> Option<Identity> {
     path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
-impl Presence {
+impl OpenedFiles {
     /// All that is there now: the folder, the lock, the database, and what SQLite keeps beside it.
     pub(super) fn now(folder: &Path, database: &Path) -> Self {
         let files = [
@@ -29,7 +29,7 @@ impl Presence {
             beside(database, "-shm"),
         ];
         let known = |path: PathBuf| identity(&path).map(|identity| (path, identity));
-        Presence(files.into_iter().filter_map(known).collect())
+        OpenedFiles(files.into_iter().filter_map(known).collect())
     }
 
     /// An error if something was removed, or is something else now.

@@ -7,32 +7,32 @@ use busbar_core::machine::Machine;
 use busbar_core::units::Watts;
 
 /// What the machine may draw.
-pub struct Feed {
+pub struct ActiveBudget {
     schedule: Schedule,
     mapping: Option<Mapping>,
     /// What an operator has set.
     operators: Option<Watts>,
 }
 
-impl Feed {
+impl ActiveBudget {
     /// As configured.
     pub fn new(schedule: Schedule) -> Self {
-        Feed { schedule, mapping: None, operators: None }
+        ActiveBudget { schedule, mapping: None, operators: None }
     }
 
     /// The same with another configuration.
     pub fn with(&self, schedule: Schedule) -> Self {
-        Feed { schedule, mapping: None, operators: self.operators }
+        ActiveBudget { schedule, mapping: None, operators: self.operators }
     }
 
     /// Whether an operator has set it.
-    pub fn is_an_operators(&self) -> bool {
+    pub fn is_overridden(&self) -> bool {
         self.operators.is_some()
     }
 
     /// What an operator had set before a restart. What cannot be read any more is as if it had not been
     /// set.
-    pub fn set_operators(&mut self, text: Option<&str>, machine: &Machine) {
+    pub fn restore_override(&mut self, text: Option<&str>, machine: &Machine) {
         self.operators = text.and_then(|text| match limit(text, machine) {
             Ok(limit) => Some(limit),
             Err(error) => {

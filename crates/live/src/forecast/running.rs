@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Moment};
 
-use crate::socket::Gone;
+use crate::socket::ClientGone;
 use crate::wire::{Forecast, Refusal, RefusalKind, Reply};
 use busbar_core::units::Span;
 
@@ -19,21 +19,21 @@ const MOST: usize = 4;
 
 /// Until when somebody waits for a forecast.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    gone: Gone,
+pub struct Cancellation {
+    gone: ClientGone,
     begun: Moment,
     most: Duration,
 }
 
-impl Wanted {
+impl Cancellation {
     /// Begins now, and may take so long.
-    pub fn for_at_most(most: Span, gone: Gone) -> Self {
-        Wanted { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
+    pub fn for_at_most(most: Span, gone: ClientGone) -> Self {
+        Cancellation { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
     }
 
     /// Says why it is not wanted any more, if that is so.
     pub fn check(&self) -> Result<(), Refusal> {
-        if self.gone.is_so() {
+        if self.gone.is_set() {
             return Err(stopping());
         }
         if self.begun.elapsed() >= self.most {
@@ -50,15 +50,15 @@ impl Wanted {
 
 /// Forecasts that are under way, by the users who asked for them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<BTreeMap<u32, Asked>>>);
+pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<u32, Asked>>>);
 
 #[derive(Debug)]
 struct Asked {
-    gone: Gone,
+    gone: ClientGone,
     reply: Sender<Reply>,
 }
 
-impl UnderWay {
+impl RunningForecasts {
     fn all(&self) -> MutexGuard<'_, BTreeMap<u32, Asked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,11 +81,11 @@ impl UnderWay {
         &self,
         user: u32,
         reply: Sender<Reply>,
-        gone: Gone,
+        gone: ClientGone,
         most: Span,
-        work: impl FnOnce(&Wanted) -> Result<Forecast, Refusal> + Send + 'static,
+        work: impl FnOnce(&Cancellation) -> Result<Forecast, Refusal> + Send + 'static,
     ) {
-        let wanted = Wanted::for_at_most(most, gone.clone());
+        let wanted = Cancellation::for_at_most(most, gone.clone());
         self.all().insert(user, Asked { gone, reply: reply.clone() });
         let place = Place { under_way: self.clone(), user };
         let spawned = thread::Builder::new().name("forecast".to_owned()).spawn({
@@ -120,7 +120,7 @@ fn stopping() -> Refusal {
 
 /// A user's place, as long as this is there.
 struct Place {
-    under_way: UnderWay,
+    under_way: RunningForecasts,
     user: u32,
 }
 
@@ -136,8 +136,12 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     /// A forecast that goes on until it is not wanted, and tells that it has begun.
-    fn endless(under_way: &UnderWay, user: u32, most: Span) -> (Receiver<Reply>, Gone) {
-        let ((reply, answers), gone) = (channel(), Gone::default());
+    fn endless(
+        under_way: &RunningForecasts,
+        user: u32,
+        most: Span,
+    ) -> (Receiver<Reply>, ClientGone) {
+        let ((reply, answers), gone) = (channel(), ClientGone::default());
         let (begun, has_begun) = channel();
         under_way.begin(user, reply, gone.clone(), most, move |wanted| {
             begun.send(()).unwrap();
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_user_has_one_and_there_are_few() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (answers, gone) = endless(&under_way, 1, LONG);
         assert!(under_way.check(1).unwrap_err().message.contains("a forecast of yours"));
         let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn one_that_takes_too_long_is_given_up() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (answers, _) = endless(&under_way, 1, Span::from_millis(20));
         let refusal = refused(&answers);
         assert_eq!(refusal.kind, RefusalKind::TooMuch);
@@ -189,9 +193,9 @@ mod tests {
 
     #[test]
     fn one_that_fails_leaves_its_place() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (reply, answers) = channel();
-        under_way.begin(1, reply, Gone::default(), LONG, |_| panic!("as it should"));
+        under_way.begin(1, reply, ClientGone::default(), LONG, |_| panic!("as it should"));
         // No answer comes, as nobody is left to send one.
         assert!(answers.recv().is_err());
         assert_eq!(under_way.check(1), Ok(()));

@@ -19,7 +19,7 @@ const LONGEST_SOCKET: usize = 107;
 
 /// All that a daemon needs to begin.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct Resolved {
     /// The machine, the applications and the policy, with the usual rules.
     pub setup: Setup,
     /// What it may draw when.
@@ -34,9 +34,9 @@ pub struct Prepared {
 
 impl Config {
     /// Makes everything ready, or says what is in the way. Nothing is written.
-    pub fn prepare(&self) -> Result<Prepared, ConfigError> {
+    pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let said =
-            Machine::from_text(&self.machine).map_err(|why| self.said.error("machine", why))?;
+            Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
         let profiles = self.open_profiles()?;
         let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
         let setup = setup.map_err(|why| {
@@ -45,7 +45,7 @@ impl Config {
                 DeciderError::Unsuited(_) if self.profiles.is_some() => "profiles",
                 DeciderError::Unsuited(_) => "machine",
             };
-            self.said.error(field, why)
+            self.source.error(field, why)
         })?;
         let machine = &setup.machine;
         let schedule = self.budget.resolve(machine, &TimeZone::system());
@@ -55,15 +55,15 @@ impl Config {
                 _ => "budget",
             };
             match why {
-                ScheduleError::Limit(why) => self.said.error(field, why),
-                why => self.said.error(field, why),
+                ScheduleError::Limit(why) => self.source.error(field, why),
+                why => self.source.error(field, why),
             }
         })?;
         self.check_socket()?;
         let cpus = self.cpus(machine)?;
         let remarks = self.remarks(&said, machine);
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
-        Ok(Prepared { setup, schedule, profiles, cpus, remarks })
+        Ok(Resolved { setup, schedule, profiles, cpus, remarks })
     }
 
     fn check_socket(&self) -> Result<(), ConfigError> {
@@ -74,7 +74,7 @@ impl Config {
                  another with socket = \"…\" or in BUSBAR_SOCKET",
                 self.socket.display()
             );
-            return Err(self.said.error("socket", why));
+            return Err(self.source.error("socket", why));
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Config {
             return Ok(cab::generate(preset, 1));
         }
         let profiles = Store::open(Path::new(name)).and_then(|store| store.by_number());
-        profiles.map_err(|why| self.said.error("profiles", why))
+        profiles.map_err(|why| self.source.error("profiles", why))
     }
 
     fn cpus(&self, machine: &Machine) -> Result<Option<Vec<Vec<u32>>>, ConfigError> {
@@ -104,12 +104,12 @@ impl Config {
                 "there are {} lists of processors for {nodes} nodes; write one for each",
                 listed.len()
             );
-            return Err(self.said.error("local.cpus", why));
+            return Err(self.source.error("local.cpus", why));
         }
         for (node, cpus) in listed.iter().enumerate() {
             if let Some(cpu) = cpus.iter().find(|cpu| !usable.contains(cpu)) {
                 let why = format!("processor {cpu} is not there, or may not be used from here");
-                return Err(self.said.error(&format!("local.cpus[{node}]"), why));
+                return Err(self.source.error(&format!("local.cpus[{node}]"), why));
             }
         }
         Ok(Some(listed.clone()))

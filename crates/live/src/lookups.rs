@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::answers;
 use super::job::{Entry, Phase};
 use super::setup::Viewer;
-use super::store::{Kept, Lines, Query, Reader, StoreError, Walls};
+use super::store::{Lines, Query, Reader, StoreError, StoredJob, WallTimes};
 use super::wire::{ArrayDetails, JobLine, Refusal, RefusalKind, Reply};
 use busbar_core::units::Instant;
 
@@ -16,7 +16,7 @@ use busbar_core::units::Instant;
 const MOST_WAITING: usize = 32;
 
 /// Something that takes a while.
-pub(super) enum Errand {
+pub(super) enum Lookup {
     /// A job that is over, or an array: of whose elements these are present, and others may be over.
     Show { job: u64, viewer: Viewer, present: Vec<JobLine>, reply: Sender<Reply> },
     /// What happened.
@@ -24,23 +24,23 @@ pub(super) enum Errand {
 }
 
 /// A thread that runs errands one after another.
-pub(super) struct Clerk {
-    errands: SyncSender<Errand>,
+pub(super) struct LookupThread {
+    lookups: SyncSender<Lookup>,
     thread: JoinHandle<()>,
 }
 
-impl Clerk {
+impl LookupThread {
     pub(super) fn begin(reader: Reader) -> Self {
-        let (errands, inbox) = sync_channel(MOST_WAITING);
-        Clerk { errands, thread: std::thread::spawn(move || work(&reader, &inbox)) }
+        let (lookups, inbox) = sync_channel(MOST_WAITING);
+        LookupThread { lookups, thread: std::thread::spawn(move || work(&reader, &inbox)) }
     }
 
     /// Has it done some time, or refuses if there is too much to do.
-    pub(super) fn run(&self, errand: Errand) {
-        if let Err(TrySendError::Full(errand) | TrySendError::Disconnected(errand)) =
-            self.errands.try_send(errand)
+    pub(super) fn run(&self, lookup: Lookup) {
+        if let Err(TrySendError::Full(lookup) | TrySendError::Disconnected(lookup)) =
+            self.lookups.try_send(lookup)
         {
-            let (Errand::Show { reply, .. } | Errand::History { reply, .. }) = errand;
+            let (Lookup::Show { reply, .. } | Lookup::History { reply, .. }) = lookup;
             let message = "too many ask for such things at the same time; try again".to_owned();
             // Who does not wait for the answer need not get it.
             let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
@@ -49,19 +49,19 @@ impl Clerk {
 
     /// Waits until it has done what it was given.
     pub(super) fn close(self) {
-        drop(self.errands);
+        drop(self.lookups);
         // What made it end otherwise has been said.
         let _ = self.thread.join();
     }
 }
 
-fn work(reader: &Reader, inbox: &Receiver<Errand>) {
-    while let Ok(errand) = inbox.recv() {
-        let (answer, reply) = match errand {
-            Errand::Show { job, viewer, present, reply } => {
+fn work(reader: &Reader, inbox: &Receiver<Lookup>) {
+    while let Ok(lookup) = inbox.recv() {
+        let (answer, reply) = match lookup {
+            Lookup::Show { job, viewer, present, reply } => {
                 (show(reader, job, viewer, present), reply)
             }
-            Errand::History { query, viewer, reply } => {
+            Lookup::History { query, viewer, reply } => {
                 let lines = history(reader, query, viewer).map(Reply::History);
                 (lines.unwrap_or_else(|error| unreadable(&error)), reply)
             }
@@ -75,13 +75,13 @@ fn work(reader: &Reader, inbox: &Receiver<Errand>) {
 fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Lines, StoreError> {
     let mut lines = reader.history(query)?;
     for line in &mut lines {
-        if !answers::is_private(&line.event.what) {
+        if !answers::is_private(&line.event.kind) {
             continue;
         }
-        let owner = line.event.what.job().map(|job| reader.owner(job)).transpose()?.flatten();
+        let owner = line.event.kind.job().map(|job| reader.owner(job)).transpose()?.flatten();
         // Whose it was cannot be told of a job that is not kept any more.
         if !owner.is_some_and(|owner| viewer.sees(owner)) {
-            line.event.what = answers::happening_for_others(line.event.what.clone());
+            line.event.kind = answers::happening_for_others(line.event.kind.clone());
         }
     }
     Ok(lines)
@@ -121,14 +121,14 @@ fn array(
 }
 
 /// All that somebody may know of a job that is over.
-fn details(kept: Kept, viewer: Viewer) -> Reply {
-    let Kept { entry, program, walls } = kept;
+fn details(kept: StoredJob, viewer: Viewer) -> Reply {
+    let StoredJob { entry, program, walls } = kept;
     let (line, now, wall) = line(&entry, walls);
     Reply::Show(Box::new(answers::details(viewer, &entry, line, program, now, &wall)))
 }
 
 /// What a list says of a job that is over, when that was, and each of its times as it was on the wall then.
-fn line(entry: &Entry, walls: Walls) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
+fn line(entry: &Entry, walls: WallTimes) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
     let (start, end) = match &entry.phase {
         Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         _ => (None, None),

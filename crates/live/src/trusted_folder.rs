@@ -23,7 +23,7 @@ const MOST_LINKS: u32 = 40;
 
 /// A folder that only the daemon's user and root can change, held open.
 #[derive(Debug)]
-pub struct Custody {
+pub struct TrustedFolder {
     /// Without symbolic links.
     path: PathBuf,
     folder: File,
@@ -31,7 +31,7 @@ pub struct Custody {
 
 /// Why a folder or a file is not relied on.
 #[derive(Debug, thiserror::Error)]
-pub enum CustodyError {
+pub enum TrustError {
     /// It is somebody else's.
     #[error(
         "{path} belongs to user {owner}, who could make the daemon, which runs as user {user}, do anything; \
@@ -122,24 +122,24 @@ enum Role {
     Around,
 }
 
-impl Custody {
+impl TrustedFolder {
     /// The daemon's own folder. If it is not there it is made, with those above it.
-    pub fn of(path: &Path, mode: u32) -> Result<Self, CustodyError> {
-        Custody::enter(path, mode, Role::Own)
+    pub fn of(path: &Path, mode: u32) -> Result<Self, TrustError> {
+        TrustedFolder::enter(path, mode, Role::Own)
     }
 
     /// A folder in which a daemon has something beside others, such as `/tmp`, where nobody can replace
     /// what is another's. If it is not there it is made, with those above it.
-    pub fn around(path: &Path, mode: u32) -> Result<Self, CustodyError> {
-        Custody::enter(path, mode, Role::Around)
+    pub fn around(path: &Path, mode: u32) -> Result<Self, TrustError> {
+        TrustedFolder::enter(path, mode, Role::Around)
     }
 
     /// Goes to a folder step by step. Each step is judged before the next is taken, so that what is made is
     /// made where nobody else could have done so.
-    fn enter(path: &Path, mode: u32, role: Role) -> Result<Self, CustodyError> {
+    fn enter(path: &Path, mode: u32, role: Role) -> Result<Self, TrustError> {
         let failed = |what, path: &Path| {
             let path = path.to_owned();
-            move |source| CustodyError::File { what, path, source }
+            move |source| TrustError::File { what, path, source }
         };
         let whole = std::path::absolute(path).map_err(failed("find", path))?;
         let mut rest = steps(&whole);
@@ -174,7 +174,7 @@ impl Custody {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match DirBuilder::new().mode(mode).create(&next) {
                         Ok(()) if rest.is_empty() => {
-                            let made = Custody::open(next, role)?;
+                            let made = TrustedFolder::open(next, role)?;
                             // Whatever the umask says.
                             made.allow(mode)?;
                             return Ok(made);
@@ -190,23 +190,23 @@ impl Custody {
                 Err(error) => return Err(failed("look at", &next)(error)),
             }
         }
-        Custody::open(here, role)
+        TrustedFolder::open(here, role)
     }
 
-    fn open(path: PathBuf, role: Role) -> Result<Self, CustodyError> {
+    fn open(path: PathBuf, role: Role) -> Result<Self, TrustError> {
         let folder = open_folder(CWD, &path, &path)?;
         let found = folder.metadata().map_err(|source| {
             let path = path.clone();
-            CustodyError::File { what: "look at", path, source }
+            TrustError::File { what: "look at", path, source }
         })?;
         judge(&path, &found, role)?;
-        Ok(Custody { path, folder })
+        Ok(TrustedFolder { path, folder })
     }
 
-    fn allow(&self, mode: u32) -> Result<(), CustodyError> {
+    fn allow(&self, mode: u32) -> Result<(), TrustError> {
         fchmod(&self.folder, Mode::from_raw_mode(mode)).map_err(|error| {
             let path = self.path.clone();
-            CustodyError::File { what: "set the permissions of", path, source: error.into() }
+            TrustError::File { what: "set the permissions of", path, source: error.into() }
         })
     }
 
@@ -216,28 +216,28 @@ impl Custody {
     }
 
     /// A folder in it, with these permissions; it is made if it is not there.
-    pub fn folder(&self, name: &str, mode: u32) -> Result<Custody, CustodyError> {
+    pub fn folder(&self, name: &str, mode: u32) -> Result<TrustedFolder, TrustError> {
         let path = self.path.join(name);
         match mkdirat(&self.folder, name, Mode::from_raw_mode(mode)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(error) => {
                 let (what, source) = ("make the folder", error.into());
-                return Err(CustodyError::File { what, path, source });
+                return Err(TrustError::File { what, path, source });
             }
         }
         self.check(name)?;
         let folder = open_folder(&self.folder, Path::new(name), &path)?;
-        let custody = Custody { path, folder };
+        let custody = TrustedFolder { path, folder };
         custody.allow(mode)?;
         Ok(custody)
     }
 
     /// Opens a file in it that only the daemon writes to; it is made if it is not there, for nobody else to
     /// read.
-    pub fn file(&self, name: impl AsRef<Path>, how: OFlags) -> Result<File, CustodyError> {
+    pub fn file(&self, name: impl AsRef<Path>, how: OFlags) -> Result<File, TrustError> {
         let name = name.as_ref();
         let path = self.path.join(name);
-        let failed = |source| CustodyError::File { what: "write to", path: path.clone(), source };
+        let failed = |source| TrustError::File { what: "write to", path: path.clone(), source };
         self.check(name)?;
         let how = how | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, how, Mode::RUSR | Mode::WUSR);
@@ -246,25 +246,25 @@ impl Custody {
         judge(&path, &found, Role::Own)?;
         match found.nlink() {
             0 | 1 => Ok(file),
-            _ => Err(CustodyError::HardLink { path }),
+            _ => Err(TrustError::HardLink { path }),
         }
     }
 
     /// Whether something in it can be relied on, if it is there.
-    pub fn check(&self, name: impl AsRef<Path>) -> Result<(), CustodyError> {
+    pub fn check(&self, name: impl AsRef<Path>) -> Result<(), TrustError> {
         let path = self.path.join(name);
         match path.symlink_metadata() {
-            Ok(found) if found.is_symlink() => Err(CustodyError::Link { path }),
+            Ok(found) if found.is_symlink() => Err(TrustError::Link { path }),
             Ok(found) => judge(&path, &found, Role::Own),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(CustodyError::File { what: "look at", path, source }),
+            Err(source) => Err(TrustError::File { what: "look at", path, source }),
         }
     }
 
     /// Whether everything that is directly in it can be relied on.
-    pub fn check_all(&self) -> Result<(), CustodyError> {
+    pub fn check_all(&self) -> Result<(), TrustError> {
         let failed =
-            |source| CustodyError::File { what: "look into", path: self.path.clone(), source };
+            |source| TrustError::File { what: "look into", path: self.path.clone(), source };
         for entry in fs::read_dir(&self.path).map_err(failed)? {
             self.check(entry.map_err(failed)?.file_name())?;
         }
@@ -282,23 +282,23 @@ fn steps(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(step).collect()
 }
 
-fn open_folder(at: impl std::os::fd::AsFd, name: &Path, path: &Path) -> Result<File, CustodyError> {
+fn open_folder(at: impl std::os::fd::AsFd, name: &Path, path: &Path) -> Result<File, TrustError> {
     let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, how, Mode::empty()).map(File::from).map_err(|error| {
         let path = path.to_owned();
-        CustodyError::File { what: "open the folder", path, source: error.into() }
+        TrustError::File { what: "open the folder", path, source: error.into() }
     })
 }
 
 /// Refuses what somebody else could change.
-fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), CustodyError> {
+fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), TrustError> {
     let user = rustix::process::geteuid().as_raw();
     let (owner, mode) = (found.uid(), found.mode() & 0o7777);
     let path = path.to_owned();
     if owner != 0 && owner != user {
         return Err(match role {
-            Role::Own => CustodyError::Owner { path, owner, user },
-            Role::Around => CustodyError::OwnerAbove { path, owner },
+            Role::Own => TrustError::Owner { path, owner, user },
+            Role::Around => TrustError::OwnerAbove { path, owner },
         });
     }
     // The permissions of a link mean nothing, and a socket is there for others.
@@ -307,8 +307,8 @@ fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), CustodyError> 
     let is_among_friends = || mode & 0o002 == 0 && groups::has_only(found.gid(), user);
     match role {
         _ if is_closed => Ok(()),
-        Role::Own => Err(CustodyError::Writable { path, mode }),
+        Role::Own => Err(TrustError::Writable { path, mode }),
         Role::Around if is_sticky || is_among_friends() => Ok(()),
-        Role::Around => Err(CustodyError::WritableAbove { path, mode }),
+        Role::Around => Err(TrustError::WritableAbove { path, mode }),
     }
 }

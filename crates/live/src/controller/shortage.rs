@@ -7,14 +7,14 @@
 use super::{Act, Controller};
 use crate::config::LastResort;
 use crate::engine::{Attempt, Signal};
-use crate::job::{Because, Course, Happening, Phase, Why};
-use crate::roster::{Done, Way};
+use crate::job::{ChangeReason, EndReason, EventKind, Phase, Run};
+use crate::scheduler::{Alternative, Effect};
 use busbar_core::units::{Instant, Span, Watts};
 
 /// A way to save power.
 struct Saving {
     number: u64,
-    to: Way,
+    to: Alternative,
     saved: Watts,
     /// Nodes' worth of speed that is lost for each milliwatt.
     loss: f64,
@@ -25,7 +25,7 @@ impl Controller {
     pub(super) fn squeeze(&mut self, now: Instant) {
         if !self.is_short() {
             // Whoever stands still does so because power is short.
-            self.shortage.take_if(|_| !self.roster.ledger().has_suspended());
+            self.shortage.take_if(|_| !self.scheduler.ledger().has_suspended());
             return;
         }
         // One saving for each job at a time: what is left to save is another question afterwards.
@@ -45,7 +45,7 @@ impl Controller {
                 if saved >= excess {
                     break;
                 }
-                if self.carry_out(now, saving.number, &saving.to, Because::Squeezed) {
+                if self.carry_out(now, saving.number, &saving.to, ChangeReason::Squeezed) {
                     saved += saving.saved;
                     changed = true;
                 }
@@ -64,19 +64,17 @@ impl Controller {
 
     /// By how much too much is held.
     fn excess(&self) -> Watts {
-        let ledger = self.roster.ledger();
+        let ledger = self.scheduler.ledger();
         ledger.power().saturating_sub(ledger.limit())
     }
 
     /// A running job that may be changed: neither suspended nor about to end.
-    fn pliable(&self, number: u64) -> Option<&Course> {
+    fn pliable(&self, number: u64) -> Option<&Run> {
         match &self.jobs.get(&number)?.phase {
-            Phase::Running(course)
-                if !course.suspended
-                    && course.ending.is_none()
-                    && !self.strangers.contains(&number) =>
+            Phase::Running(run)
+                if !run.suspended && run.ending.is_none() && !self.strangers.contains(&number) =>
             {
-                Some(course)
+                Some(run)
             }
             _ => None,
         }
@@ -84,9 +82,9 @@ impl Controller {
 
     /// The way in which a job saves power that loses least for each watt.
     fn best_saving(&self, number: u64) -> Option<Saving> {
-        let course = self.pliable(number).filter(|_| !self.has_just_failed(number))?;
-        let allotment = &course.allotment;
-        let savings = self.roster.ways(number, allotment).into_iter().filter_map(|to| {
+        let run = self.pliable(number).filter(|_| !self.has_just_failed(number))?;
+        let allotment = &run.allotment;
+        let savings = self.scheduler.ways(number, allotment).into_iter().filter_map(|to| {
             let saved = allotment.power.saturating_sub(to.point.power);
             if saved == Watts::ZERO {
                 return None;
@@ -101,12 +99,18 @@ impl Controller {
     }
 
     /// Gives a job something else on its nodes; says whether that could be.
-    fn carry_out(&mut self, now: Instant, number: u64, to: &Way, because: Because) -> bool {
-        let Some(course) = self.pliable(number) else { return false };
-        let moving = course.moves_until.since(now);
-        let left = moving + course.work_at(now).time(to.point.time);
-        match self.roster.change(number, to, left.max(Span::from_millis(1))) {
-            Ok(Some(Done::Changed { number, allotment, pause })) => {
+    fn carry_out(
+        &mut self,
+        now: Instant,
+        number: u64,
+        to: &Alternative,
+        because: ChangeReason,
+    ) -> bool {
+        let Some(run) = self.pliable(number) else { return false };
+        let moving = run.moves_until.since(now);
+        let left = moving + run.work_at(now).time(to.point.time);
+        match self.scheduler.change(number, to, left.max(Span::from_millis(1))) {
+            Ok(Some(Effect::Changed { number, allotment, pause })) => {
                 self.change(now, number, allotment, pause, because);
                 true
             }
@@ -121,7 +125,7 @@ impl Controller {
             .running
             .iter()
             .copied()
-            .filter_map(|number| self.pliable(number).map(|course| (course.start, number)))
+            .filter_map(|number| self.pliable(number).map(|run| (run.start, number)))
             .collect();
         running.sort_unstable();
         let excess = self.excess();
@@ -139,40 +143,38 @@ impl Controller {
                     .running
                     .iter()
                     .filter_map(|number| match &self.jobs.get(number)?.phase {
-                        Phase::Running(course) if course.ending.is_some() => {
-                            Some(course.allotment.power)
-                        }
+                        Phase::Running(run) if run.ending.is_some() => Some(run.allotment.power),
                         _ => None,
                     })
                     .sum();
                 while leaving < excess {
                     let Some((_, number)) = running.pop() else { break };
                     leaving += self.pliable(number).map_or(Watts::ZERO, |c| c.allotment.power);
-                    self.ask_to_end(now, number, Why::Budget, None);
+                    self.ask_to_end(now, number, EndReason::Budget, None);
                 }
                 "the youngest jobs are ended"
             }
         };
-        let limit = self.roster.ledger().limit();
+        let limit = self.scheduler.ledger().limit();
         let text =
             format!("jobs at their floors need {excess} more than the limit of {limit}: {done}");
         if self.shortage.is_none() {
-            self.note(now, Happening::Notice { text: text.clone() });
+            self.note(now, EventKind::Notice { text: text.clone() });
         }
         self.shortage = Some(text);
     }
 
     fn suspend(&mut self, now: Instant, number: u64) {
-        if self.roster.suspend(number).is_err() {
+        if self.scheduler.suspend(number).is_err() {
             return;
         }
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        course.suspend(now);
+        let Phase::Running(run) = &mut entry.phase else { return };
+        run.suspend(now);
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Suspend });
-        self.note(now, Happening::Suspended { job: number });
+        self.note(now, EventKind::Suspended { job: number });
     }
 
     /// Gives back what was taken, as far as there is power for it: the oldest jobs come first, those
@@ -181,16 +183,16 @@ impl Controller {
         if self.is_short() {
             return;
         }
-        let deprived = |course: &Course| (course.suspended, course.squeezed_from.is_some());
+        let deprived = |run: &Run| (run.suspended, run.squeezed_from.is_some());
         let mut suspended = Vec::new();
         let mut squeezed = Vec::new();
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
-            let Phase::Running(course) = &entry.phase else { continue };
-            match deprived(course) {
-                _ if course.ending.is_some() => (),
-                (true, _) => suspended.push((course.start, *number)),
-                (false, true) => squeezed.push((course.start, *number)),
+            let Phase::Running(run) = &entry.phase else { continue };
+            match deprived(run) {
+                _ if run.ending.is_some() => (),
+                (true, _) => suspended.push((run.start, *number)),
+                (false, true) => squeezed.push((run.start, *number)),
                 (false, false) => (),
             }
         }
@@ -211,36 +213,36 @@ impl Controller {
     fn resume(&mut self, now: Instant, number: u64) -> bool {
         let Some(entry) = self.jobs.get_mut(&number) else { return false };
         let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return false };
-        let mut resumed = course.clone();
+        let Phase::Running(run) = &mut entry.phase else { return false };
+        let mut resumed = run.clone();
         resumed.resume(now);
-        if self.roster.resume(number, resumed.until).is_err() {
+        if self.scheduler.resume(number, resumed.until).is_err() {
             return false;
         }
-        *course = resumed;
+        *run = resumed;
         self.must_ask = true;
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Resume });
-        self.note(now, Happening::Resumed { job: number });
+        self.note(now, EventKind::Resumed { job: number });
         true
     }
 
     /// Gives a squeezed job back what it had, or as much of it as there is; says whether it was all.
     fn restore(&mut self, now: Instant, number: u64) -> bool {
-        let course = self.pliable(number).filter(|_| !self.has_just_failed(number));
-        let Some(course) = course else { return true };
-        let Some(wanted) = &course.squeezed_from else { return true };
-        let all = Way::of(wanted, self.roster.names_nodes());
-        let (has, most) = (course.allotment.power, wanted.power);
-        let mut ways = self.roster.ways(number, &course.allotment);
+        let run = self.pliable(number).filter(|_| !self.has_just_failed(number));
+        let Some(run) = run else { return true };
+        let Some(wanted) = &run.squeezed_from else { return true };
+        let all = Alternative::of(wanted, self.scheduler.names_nodes());
+        let (has, most) = (run.allotment.power, wanted.power);
+        let mut ways = self.scheduler.ways(number, &run.allotment);
         ways.retain(|way| way.point.power > has && way.point.power < most);
         ways.sort_by_key(|way| std::cmp::Reverse(way.point.power));
-        if self.carry_out(now, number, &all, Because::Restored) {
+        if self.carry_out(now, number, &all, ChangeReason::Restored) {
             self.must_ask = true;
             return true;
         }
         for way in ways {
-            if self.carry_out(now, number, &way, Because::Squeezed) {
+            if self.carry_out(now, number, &way, ChangeReason::Squeezed) {
                 self.must_ask = true;
                 break;
             }
