@@ -1,7 +1,7 @@
-//! What a daemon tells its clients of jobs, nodes and power.
+//! What the daemon tells its clients about jobs, nodes and power.
 //!
-//! What a job is called, does and asks for, and why it could not be run, which may name paths, is told to its
-//! owner and to operators alone ([`Viewer`]).
+//! The name of a job, its command and request, and the reason why it could not be run (which may
+//! contain paths) are shown to its owner and to operators only ([`Viewer`]).
 
 use super::controller::Controller;
 use super::engine::End;
@@ -10,10 +10,10 @@ use super::setup::Viewer;
 use super::wire::{JobDetails, JobLine, NodeLine, PowerState, Private, State};
 use busbar_core::units::{Instant, NodeId, Watts};
 
-/// Seconds since 1970 at an instant of the daemon's clock.
+/// Converts a time of the daemon's clock to seconds since 1970.
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
 
-/// What others are told instead of the reason why a job could not be run.
+/// What other users see instead of the reason why a job could not be run.
 const REASON_FOR_OTHERS: &str = "its owner sees why";
 
 /// A limit that may be none.
@@ -22,13 +22,13 @@ fn limited(limit: Watts) -> Option<Watts> {
 }
 
 impl Controller {
-    /// The jobs that wait or run, as somebody may see them.
+    /// The jobs that wait or run, as a viewer may see them.
     pub fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
         let line = |entry: &Entry| line_for(viewer, self.line(entry, now, wall), entry);
         self.jobs().values().map(line).collect()
     }
 
-    /// A job in a list.
+    /// The line of a job in a list.
     pub fn line(&self, entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         let mut line = line(entry, now, wall);
         if entry.phase == Phase::Waiting {
@@ -38,7 +38,7 @@ impl Controller {
         line
     }
 
-    /// Why a job waits.
+    /// The state of a waiting job, and why it waits.
     fn waits(&self, entry: &Entry) -> (State, String) {
         if entry.request.held {
             return (State::Held, "until it is released".to_owned());
@@ -67,7 +67,7 @@ impl Controller {
         (State::Waiting, reason.to_owned())
     }
 
-    /// The nodes.
+    /// The nodes, with the jobs on them.
     pub fn nodes(&self) -> Vec<NodeLine> {
         let line = |node: u32| {
             let job = self.scheduler().holder(NodeId(node));
@@ -83,7 +83,7 @@ impl Controller {
         (0..self.setup().machine.nodes).map(line).collect()
     }
 
-    /// Power.
+    /// The state of power: limits and what jobs hold.
     pub fn power(&self, wall: Wall<'_>) -> PowerState {
         let ledger = self.scheduler().ledger();
         let to_come = self.budget().changes_after(ledger.now());
@@ -101,7 +101,7 @@ impl Controller {
     }
 }
 
-/// What a list says of a job that may be over.
+/// The line of a job in a list, without the reason why it waits.
 pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     let mut line = JobLine {
         job: entry.number,
@@ -129,12 +129,12 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
                 (None, false) => (State::Running, None),
             };
             line.nodes = allotment.nodes.len() as u32;
-            line.on = allotment.nodes.iter().map(|(node, _)| *node).collect();
+            line.on = allotment.node_numbers();
             line.power = Some(if run.suspended { Watts::ZERO } else { allotment.power });
             line.speed = Some(allotment.speed);
             line.started = Some(wall(run.start));
             line.ran = Some(now.since(run.start));
-            // What is left of its time goes with its speed.
+            // The remaining time depends on the job's speed.
             line.time = match run.suspended {
                 true => allotment.time,
                 false => run.until.since(run.start),
@@ -151,12 +151,12 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     line
 }
 
-/// A line about a job, as somebody may see it.
+/// The line of a job as a viewer may see it.
 pub fn line_for(viewer: Viewer, line: JobLine, entry: &Entry) -> JobLine {
     if viewer.sees(entry.owner) { line } else { line_for_others(line, entry) }
 }
 
-/// A line about a job, for those who may not see all of it.
+/// The line of a job without its private parts.
 fn line_for_others(line: JobLine, entry: &Entry) -> JobLine {
     let reason = match &entry.phase {
         Phase::Over(outcome) => reason(&outcome_for_others(outcome.clone())),
@@ -165,7 +165,7 @@ fn line_for_others(line: JobLine, entry: &Entry) -> JobLine {
     JobLine { name: None, reason, ..line }
 }
 
-/// How a job ended, for those who may not see all of it.
+/// The end of a job without its private parts.
 fn end_for_others(end: End) -> End {
     match end {
         End::Failed(_) => End::Failed(REASON_FOR_OTHERS.to_owned()),
@@ -177,7 +177,7 @@ fn outcome_for_others(outcome: JobOutcome) -> JobOutcome {
     JobOutcome { how: outcome.how.map(end_for_others), ..outcome }
 }
 
-/// Whether some who may not see all of a job are told less of this.
+/// Whether an event has private parts.
 pub fn is_private(what: &EventKind) -> bool {
     match what {
         EventKind::Ended { outcome, .. } => matches!(outcome.how, Some(End::Failed(_))),
@@ -185,8 +185,8 @@ pub fn is_private(what: &EventKind) -> bool {
     }
 }
 
-/// What happened to a job, for those who may not see all of it.
-pub fn happening_for_others(what: EventKind) -> EventKind {
+/// An event without its private parts.
+pub fn event_for_others(what: EventKind) -> EventKind {
     match what {
         EventKind::Ended { job, outcome } => {
             EventKind::Ended { job, outcome: outcome_for_others(outcome) }
@@ -198,7 +198,7 @@ pub fn happening_for_others(what: EventKind) -> EventKind {
     }
 }
 
-/// All that somebody may know of a job.
+/// The details of a job as a viewer may see them.
 pub fn details(
     viewer: Viewer,
     entry: &Entry,
@@ -215,7 +215,7 @@ pub fn details(
     JobDetails { line: line_for_others(details.line, entry), private: None, end, ..details }
 }
 
-/// All that is known of a job.
+/// All details of a job.
 fn whole(
     entry: &Entry,
     line: JobLine,

@@ -1,13 +1,12 @@
-//! Observe, decide, and say what is to be done: the part of a daemon that has no clock, no files and no
-//! processes.
+//! The daemon's state machine: it decides what to do, without a clock, files or processes.
 //!
-//! Whoever drives it tells it what happened and what clients ask for, lets it take a [turn], and
-//! [takes](Controller::take) what came of all that: a [batch](Turn::batch) to be written down and a list of
-//! [`Act`]s. Only when the batch is written may the acts be carried out, in their order: what becomes
-//! less comes before what becomes more. So what is drawn is within the budget at every step, also if the
-//! driver dies between two of them.
+//! The driver reports what happened and what clients ask for, calls [`turn`], and then
+//! [takes](Controller::take) the result: a [batch](Turn::batch) to be written to the store and a list
+//! of [`Act`]s. The acts may be carried out, in order, only after the batch has been written. Acts that
+//! reduce power come before acts that raise it, so that the draw is within the budget at every step,
+//! even if the driver dies between two of them.
 //!
-//! [turn]: Controller::turn
+//! [`turn`]: Controller::turn
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -36,77 +35,76 @@ pub(super) use memory::Memory;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
 use recovery::Failure;
-pub use requests::WasGood;
 
-/// How long jobs whose time is over, and who have been asked to end, are waited for before anybody else is
-/// given anything.
+/// How long the policy waits for jobs to end that have just been asked to because of their time
+/// limit.
 pub(super) const SETTLING: Span = Span::from_millis(500);
 
-/// The jobs of a daemon, and who decides about them.
+/// The jobs of a daemon and the policy that decides about them.
 pub struct Controller {
     setup: Setup,
-    /// What the machine may draw, as it was set; the policy may be given less.
+    /// The machine's budget; the policy may be given less.
     budget: Budget,
     is_budget_overridden: bool,
     /// Jobs that are not over.
     jobs: BTreeMap<u64, Entry>,
-    /// Of those, the ones that run.
+    /// The numbers of the running jobs among them.
     running: BTreeSet<u64>,
-    /// How many of them each user has.
+    /// Jobs and bytes of each user.
     of_user: HashMap<u32, Share>,
-    /// How many bytes are kept of each of them.
+    /// The size of each job as JSON.
     bytes: HashMap<u64, u64>,
     next: u64,
-    /// Arrays of which elements are not over.
+    /// Arrays that have elements which are not over.
     arrays: Arrays,
-    /// Who waits for the end of whom, or of which array.
-    followers: BTreeMap<u64, BTreeSet<u64>>,
-    /// Jobs that have to wait although they are not in the queue, and why.
+    /// The jobs that wait for the end of a job or an array, by its number.
+    dependents: BTreeMap<u64, BTreeSet<u64>>,
+    /// Jobs that cannot be queued at present, with the reason.
     stuck: BTreeMap<u64, &'static str>,
-    /// Jobs that run and that the policy knows nothing of, as another one started them: they keep what they
-    /// have.
-    strangers: BTreeSet<u64>,
+    /// Running jobs that the policy cannot handle, since another policy started them. They keep
+    /// what they have.
+    unmanaged: BTreeSet<u64>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
     scheduler: Scheduler,
-    /// The scheduler does not fit the jobs any more.
+    /// The scheduler no longer matches the jobs.
     must_rebuild: bool,
-    /// Something happened that the policy has not been asked about.
+    /// Something happened since the policy was last asked.
     must_ask: bool,
-    /// Since when it has not been, as jobs are about to end.
+    /// Since when asking the policy has been put off because jobs are about to end.
     put_off: Option<Instant>,
-    /// What was last written down as the limit in force.
+    /// The limit in force that was last recorded.
     limit: Option<Watts>,
-    /// That more is held than the limit allows.
+    /// A message, as long as jobs hold more than the limit allows.
     shortage: Option<String>,
-    /// What was refused of the last decisions.
+    /// Decisions of the policy that were refused the last time.
     refusals: BTreeSet<String>,
     unwritten: Unwritten,
 }
 
-/// What one user has.
+/// Jobs and bytes of one user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     jobs: usize,
     bytes: u64,
 }
 
-/// Why a daemon cannot go on with its jobs.
+/// Why a daemon cannot manage its jobs.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// A job runs where the machine has no such node.
+    /// A job runs on a node that the machine does not have.
     #[error(
         "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon \
          with the machine that it had, let the job end or cancel it, and change the machine then"
     )]
     NoSuchNode {
-        /// Which.
+        /// The job's number.
         job: u64,
     },
 }
 
 impl Controller {
-    /// A daemon's jobs as they were written down.
+    /// A controller for the jobs in the store.
     pub fn new(
         setup: Setup,
         budget: Budget,
@@ -127,9 +125,9 @@ impl Controller {
             of_user: HashMap::new(),
             next: saved.next.max(1),
             arrays: Arrays::default(),
-            followers: BTreeMap::new(),
+            dependents: BTreeMap::new(),
             stuck: BTreeMap::new(),
-            strangers: BTreeSet::new(),
+            unmanaged: BTreeSet::new(),
             failures: BTreeMap::new(),
             scheduler,
             must_rebuild: true,
@@ -149,20 +147,20 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Makes the scheduler anew from the jobs.
+    /// Rebuilds the scheduler from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
         let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         self.arrays = Arrays::of(self.jobs.values());
-        self.followers.clear();
+        self.dependents.clear();
         self.stuck.clear();
-        self.strangers.clear();
+        self.unmanaged.clear();
         for entry in self.jobs.values() {
             match self.setup.job(entry) {
                 Ok(job) => scheduler.add(job),
-                // Under another policy it was fine. If it runs, it draws what it draws.
+                // A job that runs under another policy is kept as it is.
                 Err(_) if matches!(entry.phase, Phase::Running(_)) => {
                     scheduler.add(self.setup.stand_in(entry));
-                    self.strangers.insert(entry.number);
+                    self.unmanaged.insert(entry.number);
                 }
                 Err(_) => {
                     self.stuck.insert(entry.number, "the policy does not know its application");
@@ -172,7 +170,7 @@ impl Controller {
             if let Phase::Running(run) = &entry.phase {
                 let until =
                     run.ending.map_or(run.until, |ending| ending.asked + self.setup.kill_after);
-                // Who is over his time is asked to end in this turn, and may take so long.
+                // A job past its time limit is asked to end in this turn, and may take this long.
                 let until = if until <= now { now + self.setup.kill_after } else { until };
                 scheduler
                     .restore(entry.number, run, until, now)
@@ -189,20 +187,20 @@ impl Controller {
             .map(|entry| entry.number)
             .collect();
         for number in waiting {
-            self.line_up(number);
+            self.enqueue(number);
         }
         self.must_rebuild = false;
         self.must_ask = true;
         Ok(())
     }
 
-    /// A job that may start gets into the queue; others wait for whatever they wait for.
-    fn line_up(&mut self, number: u64) {
+    /// Queues a job if it may start; otherwise notes what it waits for.
+    fn enqueue(&mut self, number: u64) {
         let Some(entry) = self.jobs.get(&number) else { return };
         let mut is_free = !entry.request.held && !self.stuck.contains_key(&number);
         for after in &entry.request.after {
             if self.is_present(after.job) {
-                self.followers.entry(after.job).or_default().insert(number);
+                self.dependents.entry(after.job).or_default().insert(number);
                 is_free = false;
             }
         }
@@ -219,13 +217,13 @@ impl Controller {
             Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
         };
         self.stuck.insert(number, why);
-        // Who cannot get into the queue is in nobody's way.
+        // A job that cannot be queued must not block the other elements.
         if let Some(element) = element {
             self.arrays.leave(element, number);
         }
     }
 
-    /// An attempt has ended. What is not the present attempt of a job changes nothing.
+    /// Records that an attempt has ended. Anything but the job's current attempt is ignored.
     pub fn ended(&mut self, now: Instant, attempt: Attempt, end: End) {
         let Some(entry) = self.jobs.get(&attempt.job) else {
             self.unwritten.acts.push(Act::Forget { attempt });
@@ -241,7 +239,7 @@ impl Controller {
             how: Some(end),
             reason: run.ending.map(|ending| ending.reason),
             energy: run.energy_at(now),
-            nodes: run.allotment.nodes.iter().map(|(node, _)| *node).collect(),
+            nodes: run.allotment.node_numbers(),
             by: run.ending.and_then(|ending| ending.by),
         };
         self.scheduler.end(attempt.job);
@@ -251,7 +249,7 @@ impl Controller {
         self.unwritten.acts.push(Act::Forget { attempt });
     }
 
-    /// A job is over; whoever waits for it goes on or is dropped.
+    /// Records that a job is over. Jobs that depend on it are queued or dropped.
     fn finish(&mut self, now: Instant, number: u64, outcome: JobOutcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
         let bytes = self.bytes.remove(&number).unwrap_or_default();
@@ -262,51 +260,50 @@ impl Controller {
         self.unwritten.changed.remove(&number);
         self.failures.remove(&number);
         self.stuck.remove(&number);
-        self.strangers.remove(&number);
+        self.unmanaged.remove(&number);
         let is_good = outcome.succeeded();
         self.note(now, EventKind::Ended { job: number, outcome: outcome.clone() });
         entry.phase = Phase::Over(outcome);
         let element = entry.array;
         self.unwritten.over.push(entry);
-        self.tell_followers(now, number, is_good);
+        self.notify_dependents(now, number, is_good);
         if let Some(element) = element {
             self.arrays.remove(element, number);
             self.fill_places(element.array);
-            self.tell_followers(now, element.array, is_good);
+            self.notify_dependents(now, element.array, is_good);
         }
     }
 
-    /// A job is over, or an element of an array: whoever waits for it goes on, if nothing of it is left, or
-    /// is dropped.
-    fn tell_followers(&mut self, now: Instant, needed: u64, is_good: bool) {
+    /// Queues or drops the jobs that depend on a job or an array of which something has just ended.
+    fn notify_dependents(&mut self, now: Instant, needed: u64, is_good: bool) {
         let is_over = !self.is_present(needed);
-        let followers = match (is_over, is_good) {
-            (true, _) => self.followers.remove(&needed),
+        let dependents = match (is_over, is_good) {
+            (true, _) => self.dependents.remove(&needed),
             (false, true) => None,
-            (false, false) => self.followers.get(&needed).cloned(),
+            (false, false) => self.dependents.get(&needed).cloned(),
         };
-        for follower in followers.unwrap_or_default() {
-            let Some(entry) = self.jobs.get(&follower) else { continue };
+        for dependent in dependents.unwrap_or_default() {
+            let Some(entry) = self.jobs.get(&dependent) else { continue };
             let mut needs = entry.request.after.iter().filter(|after| after.job == needed);
             if !is_good && !needs.all(|after| after.any) {
-                self.give_up(now, follower, EndReason::Dependency, None);
+                self.abandon(now, dependent, EndReason::Dependency, None);
             } else if is_over {
-                self.line_up(follower);
+                self.enqueue(dependent);
             }
         }
     }
 
-    /// Takes a job out of the queue, if it is there.
+    /// Removes a job from the queue, if it is there.
     fn withdraw(&mut self, number: u64) {
         self.must_rebuild |= !self.scheduler.withdraw(number);
         self.must_ask = true;
         self.leave_place(number);
     }
 
-    /// A job that waits never runs, perhaps because somebody wants that.
-    fn give_up(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
+    /// Ends a waiting job without running it; `by` is the user who asked for that, if one did.
+    fn abandon(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         self.withdraw(number);
-        self.scheduler.strike(number);
+        self.scheduler.remove(number);
         let outcome = JobOutcome {
             start: None,
             end: now,
@@ -319,7 +316,8 @@ impl Controller {
         self.finish(now, number, outcome);
     }
 
-    /// Another budget from now on. `by_operator` is what an operator wrote, if it was one.
+    /// Sets another budget; `by_operator` says whether an operator set it rather than the
+    /// configuration.
     pub fn set_budget(&mut self, budget: Budget, by_operator: bool) {
         if budget == self.budget && by_operator == self.is_budget_overridden {
             return;
@@ -328,11 +326,11 @@ impl Controller {
         self.is_budget_overridden = by_operator;
         self.scheduler.set_budget(self.setup.handed_out(&self.budget));
         self.must_ask = true;
-        // Who could not be fed may be now.
+        // A job that needed more power than the old budget may fit now.
         self.must_rebuild |= !self.stuck.is_empty();
     }
 
-    /// Another policy, machine or rules from now on. If they cannot be, everything is as it was.
+    /// Sets another policy, machine and rules. If that fails, nothing has changed.
     pub fn set_up(
         &mut self,
         setup: Setup,
@@ -351,20 +349,16 @@ impl Controller {
         rebuilt
     }
 
-    /// When there will be something to do although nothing happens: a limit comes into force, the time
-    /// of a job is over, what failed is tried again, or the policy wants to be asked.
+    /// The next time at which a turn is due even if nothing happens: a limit changes, a time limit
+    /// is reached, a failed change is tried again, or the policy asked to be woken.
     pub fn next_deadline(&self) -> Option<Instant> {
         let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
-        let running =
-            self.running.iter().filter_map(|number| match &self.jobs.get(number)?.phase {
-                Phase::Running(run) => Some(run),
-                _ => None,
-            });
+        let running = self.running.iter().filter_map(|number| self.jobs.get(number)?.run());
         let over = running.map(|run| match run.ending {
             None => run.until,
             Some(ending) => ending.asked + self.setup.kill_after,
         });
-        // What the policy wants to be asked then is put off as well.
+        // The policy's own wake-up is put off as well.
         let ask = match self.put_off {
             Some(since) => Some(since + SETTLING),
             None => self.scheduler.wake(),
@@ -373,12 +367,12 @@ impl Controller {
         limit.into_iter().chain(over).chain(again).chain(ask).min()
     }
 
-    /// It is so late. Whoever is submitted from now on meets the limits from now on.
+    /// Moves the clock, so that jobs submitted from now on are checked against the current limits.
     pub fn advance(&mut self, now: Instant) {
         self.scheduler.advance(now);
     }
 
-    /// Does what is due, and lets the policy decide if anything has happened.
+    /// Does what is due, and asks the policy if anything has happened.
     pub fn turn(&mut self, now: Instant) -> Result<(), ControllerError> {
         if self.must_rebuild || self.scheduler.is_stale() {
             self.rebuild(now)?;
@@ -389,14 +383,14 @@ impl Controller {
         self.must_ask |= self.scheduler.wake().is_some_and(|at| at <= now);
         self.try_again(now);
         self.give_back(now);
-        // It would decide once more what failed a moment ago.
+        // The policy would repeat the change that has just failed.
         let may_adjust = self.scheduler.adjusts() && !self.is_about_to_try_again();
         if self.is_short() && may_adjust {
-            // It knows best where to save.
+            // A policy that adjusts jobs knows best where to save.
             self.ask(now);
         }
-        self.squeeze(now);
-        // While somebody stands still for lack of power, nobody else gets it.
+        self.reduce_power(now);
+        // No job starts while another is suspended for lack of power.
         let may_ask = match self.scheduler.adjusts() {
             true => may_adjust,
             false => !self.scheduler.ledger().has_suspended(),
@@ -407,10 +401,10 @@ impl Controller {
         Ok(())
     }
 
-    /// Whether the policy is better asked a moment later, as a job whose time is over has just been asked to
-    /// end. It nearly always does so at once, and what the policy decided on would not be so any more: it would
-    /// take the job to stay for a while, and let others pass whom the job's nodes are meant for. Nobody waits
-    /// for longer than that moment, however many such jobs there are.
+    /// Whether to ask the policy a moment later, because a job has just been asked to end at its
+    /// time limit. Nearly all such jobs end at once. If the policy were asked now, it would assume
+    /// that the job stays for a while, and start others on nodes that are about to become free for
+    /// the next in line. The delay is bounded, however many such jobs there are.
     fn settles(&mut self, now: Instant) -> bool {
         let is_about_to_end = |number: &u64| match self.jobs.get(number).map(|entry| &entry.phase) {
             Some(Phase::Running(Run { ending: Some(ending), .. })) => {
@@ -429,12 +423,12 @@ impl Controller {
         false
     }
 
-    /// Whether jobs hold more than they may.
+    /// Whether jobs hold more power than the limit allows.
     pub(super) fn is_short(&self) -> bool {
         self.scheduler.ledger().power() > self.scheduler.ledger().limit()
     }
 
-    /// Writes down which limit is in force, if that is another than before.
+    /// Records the limit in force if it has changed.
     fn note_limit(&mut self, now: Instant) {
         let limit = self.budget.at(now);
         if self.limit != Some(limit) {
@@ -446,7 +440,7 @@ impl Controller {
         }
     }
 
-    /// Asks jobs to end whose time is over, and ends those by force that were asked in vain.
+    /// Asks jobs past their time limit to end, and kills those that were asked in vain.
     fn enforce_times(&mut self, now: Instant) {
         let wait = self.setup.kill_after;
         let is_due = |number: &&u64| match self.jobs.get(number).map(|entry| &entry.phase) {
@@ -460,11 +454,11 @@ impl Controller {
         }
     }
 
-    /// Asks a running job to end; by force if it was asked before, long enough ago, or if it stands still:
-    /// it would need power to hear it.
+    /// Asks a running job to end. Kills it if it was asked long enough ago, or if it is suspended
+    /// and could not react.
     fn ask_to_end(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        let attempt = Attempt { job: number, number: entry.attempts };
+        let attempt = entry.attempt();
         let Phase::Running(run) = &mut entry.phase else { return };
         let is_overdue = |before: Ending| before.asked + self.setup.kill_after <= now;
         if run.ending.is_some_and(|before| !is_overdue(before)) {
@@ -480,7 +474,7 @@ impl Controller {
         self.note(now, EventKind::Ending { job: number, reason: why, forced, by });
     }
 
-    /// Policies take it that whoever runs will end later than now.
+    /// Policies assume that every running job ends later than now; extends those that did not.
     fn extend_overdue(&mut self, now: Instant) {
         for number in self.scheduler.overdue() {
             let ending = self.jobs.get(&number).and_then(|entry| match &entry.phase {
@@ -493,7 +487,7 @@ impl Controller {
         }
     }
 
-    /// Lets the policy decide.
+    /// Asks the policy and applies its decisions.
     fn ask(&mut self, now: Instant) {
         self.must_ask = false;
         self.put_off = None;
@@ -515,13 +509,14 @@ impl Controller {
                     self.leave_place(number);
                 }
                 Effect::Dropped { number, .. } => {
-                    self.give_up(now, number, EndReason::Dropped, None)
+                    self.abandon(now, number, EndReason::Dropped, None)
                 }
             }
         }
-        let refusals: BTreeSet<String> = refused.iter().map(|no| self.scheduler.tell(no)).collect();
+        let refusals: BTreeSet<String> =
+            refused.iter().map(|no| self.scheduler.describe(no)).collect();
         for refusal in &refusals {
-            // Once is enough.
+            // Each refusal is reported once.
             if !self.refusals.contains(refusal) {
                 let text = format!("the policy decided what cannot be: {refusal}");
                 self.note(now, EventKind::Notice { text });
@@ -530,7 +525,7 @@ impl Controller {
         self.refusals = refusals;
     }
 
-    /// What it works with.
+    /// The machine, policy and rules in use.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -544,7 +539,7 @@ impl Controller {
         &self.scheduler
     }
 
-    /// What the machine may draw.
+    /// The machine's budget.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -554,22 +549,22 @@ impl Controller {
         self.is_budget_overridden
     }
 
-    /// That more is held than may be, and what is done about it.
+    /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub fn shortage(&self) -> Option<&str> {
         self.shortage.as_deref()
     }
 
-    /// How many jobs wait, in whatever state.
+    /// The number of waiting jobs, including held and blocked ones.
     pub fn waiting(&self) -> usize {
         self.jobs.len().saturating_sub(self.running.len())
     }
 
-    /// Whether a job runs.
+    /// Whether a job is running.
     pub fn is_running(&self, number: u64) -> bool {
         self.running.contains(&number)
     }
 
-    /// How many jobs run.
+    /// The number of running jobs.
     pub fn running(&self) -> usize {
         self.running.len()
     }

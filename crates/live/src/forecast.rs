@@ -1,15 +1,15 @@
-//! What will become of the jobs: the live state, with a clock that is not waited for.
+//! Forecasts: when jobs will start and end, by simulating from the live state on.
 //!
-//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy and
-//! the same rules: who waits for whom, how jobs are slowed or suspended when a limit falls, and who is
-//! ended. Nothing is written and nothing is done; time goes from one event to the next. Jobs are taken to
-//! need all the time they may take, or a share of what they asked for, and to end well.
+//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy
+//! and rules, including dependencies and falling limits. Nothing is written or carried out, and time
+//! jumps from event to event. Jobs are assumed to use all of their time limit, or a share of it, and to
+//! succeed.
 
 use std::collections::BTreeMap;
 
 use super::active_budget;
 use super::controller::{Controller, ControllerError, Memory, SETTLING};
-use super::engine::{Attempt, End};
+use super::engine::{Allotment, Attempt, End};
 use super::job::{Entry, EventKind, Owner, Phase, Run};
 use super::setup::{Setup, Viewer};
 use super::store::Saved;
@@ -23,27 +23,24 @@ mod running;
 pub use running::Cancellation;
 pub(super) use running::RunningForecasts;
 
-/// Millionths: as fast as on the nodes asked for without a cap.
-const FULL_SPEED: u32 = 1_000_000;
-
-/// So often nothing may happen in a row before it is said that nothing will.
+/// The number of turns in a row without an event after which a forecast ends.
 const PATIENCE: u32 = 10_000;
 
-/// The live state at an instant.
+/// The live state that a forecast starts from.
 pub struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
-    /// What the daemon has in mind; if that cannot be told, its policy begins anew.
+    /// The controller's further state; without it, the policy starts afresh.
     memory: Option<Memory>,
     viewer: Viewer,
     now: Instant,
-    /// The same by the clock on the wall, in milliseconds since 1970.
+    /// The time `now` by the wall clock, in milliseconds since 1970.
     wall: i64,
 }
 
 impl Outlook {
-    /// The state of a daemon, for somebody who asks.
+    /// The current state of a controller, for a viewer.
     pub fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
         Outlook {
             setup: controller.setup().clone(),
@@ -56,7 +53,7 @@ impl Outlook {
         }
     }
 
-    /// What will become of everybody. It is given up when it is not wanted any more.
+    /// Works out the forecast, unless it is cancelled meanwhile.
     pub fn forecast(
         mut self,
         question: &ForecastRequest,
@@ -84,7 +81,7 @@ impl Outlook {
             let (submit, request, phase) = (self.now, request.clone(), Phase::Waiting);
             let array = None;
             let entry = Entry { number: next, owner, request, submit, attempts: 0, phase, array };
-            // What could not be submitted is not foreseen either.
+            // A job that could not be submitted is refused here, too.
             future.controller.enter(entry.clone())?;
             self.entries.push(entry);
             assumptions.push("the job in question is submitted now".to_owned());
@@ -113,7 +110,7 @@ impl Outlook {
         })
     }
 
-    /// The budget as it is asked about.
+    /// The budget under the assumptions of the request.
     fn assumed_budget(
         &self,
         question: &ForecastRequest,
@@ -155,7 +152,7 @@ impl Outlook {
         }
     }
 
-    /// Seconds since 1970 at an instant.
+    /// A time as seconds since 1970.
     fn seconds(&self, at: Instant) -> i64 {
         let signed = |instant: Instant| i64::try_from(instant.millis()).unwrap_or(i64::MAX);
         let ahead = signed(at).saturating_sub(signed(self.now));
@@ -163,7 +160,7 @@ impl Outlook {
     }
 }
 
-/// Time to come.
+/// The simulated future.
 struct Future {
     controller: Controller,
     now: Instant,
@@ -173,15 +170,15 @@ struct Future {
     last_end: Instant,
 }
 
-/// What becomes of a job that runs.
+/// The predicted run of a job.
 struct Fate {
     start: Instant,
     end: Option<Instant>,
     nodes: u32,
     power: Watts,
-    /// Whether it is ever slower than on the nodes it asks for without a cap.
+    /// Whether the job is ever slower than on the nodes it asks for without a cap.
     is_slowed: bool,
-    /// That it does not end by itself.
+    /// Why the job is ended, if it does not end by itself.
     reason: Option<String>,
 }
 
@@ -207,7 +204,7 @@ impl Future {
         })
     }
 
-    /// Lets everything happen, until nothing does any more.
+    /// Simulates until nothing happens any more.
     fn pass(&mut self, wanted: &Cancellation) -> Result<(), Refusal> {
         let mut idle = 0;
         while idle < PATIENCE {
@@ -221,7 +218,7 @@ impl Future {
             let end = ends.iter().map(|(_, end)| *end).min();
             let next = end.into_iter().chain(self.controller.next_deadline()).min();
             let Some(next) = next.filter(|next| *next < Instant::LAST) else { return Ok(()) };
-            // What is due already is done in another turn, a moment later.
+            // Anything due already is done in another turn, a millisecond later.
             self.now = next.max(self.now + Span::from_millis(1));
             self.controller.advance(self.now);
             for (attempt, _) in ends.into_iter().filter(|(_, end)| *end <= self.now) {
@@ -231,7 +228,7 @@ impl Future {
         Ok(())
     }
 
-    /// When those who run will end as they do now.
+    /// When the running jobs will end, if nothing changes.
     fn ends(&self) -> Vec<(Attempt, Instant)> {
         let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
             Phase::Running(run) => Some((attempt, self.end(run)?)),
@@ -245,11 +242,11 @@ impl Future {
             return None;
         }
         if let Some(ending) = run.ending {
-            // Most end at once.
+            // Most jobs end as soon as they are asked.
             let soon = Some(ending.asked + SETTLING).filter(|soon| *soon > self.now);
             return soon.or(Some(ending.asked + self.controller.setup().kill_after));
         }
-        // Of the time that it may take, so much is not needed.
+        // The share of the time limit that is not needed.
         let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
         let left = Work::from_bits(run.work().to_bits().saturating_sub(spared))?;
         let since = run.since.max(run.moves_until);
@@ -264,7 +261,7 @@ impl Future {
             EventKind::Changed { job, allotment, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.nodes = allotment.nodes.len() as u32;
-                    fate.is_slowed |= allotment.speed < FULL_SPEED;
+                    fate.is_slowed |= allotment.speed < Allotment::FULL_SPEED;
                 }
             }
             EventKind::Suspended { job } => {
@@ -295,7 +292,7 @@ impl Fate {
             end: None,
             nodes: run.allotment.nodes.len() as u32,
             power: run.allotment.power,
-            is_slowed: run.allotment.speed < FULL_SPEED,
+            is_slowed: run.allotment.speed < Allotment::FULL_SPEED,
             reason: None,
         }
     }

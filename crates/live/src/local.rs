@@ -1,13 +1,13 @@
-//! The local engine: jobs are processes of this machine.
+//! The local engine: jobs run as processes of this machine.
 //!
-//! Each attempt has a folder (`local/folder.rs`) and a [warden]: a small process of its own that starts the
-//! command, waits for it, and writes down how it ended. So a job lives on when the daemon dies, and a
-//! daemon that comes back learns how it ended although it was not there. The command itself begins as
-//! a [stage] that is already whoever the job belongs to.
+//! Each attempt has a folder (`local/folder.rs`) and a [warden]: a small process that starts the
+//! command, waits for it, and records how it ended. So a job survives the daemon, and the next daemon
+//! learns how it ended. The command starts as [`exec`], which takes on the identity of the job's owner
+//! first.
 //!
-//! Nodes are virtual: each stands for some processors, to which the processes of a job are
-//! kept. No power is measured or capped here. A job can read how fast it is believed to be
-//! ([speed]), and an emulated application is just as fast as that.
+//! Nodes are virtual: each stands for some processors, to which the processes of a job are pinned.
+//! Power is neither measured nor capped. A job can read its predicted [speed], and emulated
+//! applications run at that speed.
 
 mod cpus;
 pub mod exec;
@@ -41,22 +41,22 @@ use removal::Removal;
 use tree::Processes;
 use watched::{AttemptState, Watched};
 
-/// How often wardens are seen to.
+/// How often wardens are tended.
 const BETWEEN_TENDING: Duration = Duration::from_secs(1);
 
-/// Jobs as processes.
+/// An engine that runs jobs as local processes.
 pub struct Local {
-    /// Where the folders of attempts are.
+    /// The folder with the folders of attempts.
     folder: PathBuf,
-    /// The program that is its own warden.
+    /// Busbar's own program, which also serves as the warden.
     program: PathBuf,
     cpus: Cpus,
     inheritance: Inheritance,
-    /// Where attempts have control groups of their own.
+    /// Where the control groups of attempts are created, if they are used.
     groups: Option<Groups>,
     /// Whether orphans of wardens become children of this process.
     is_reaper: bool,
-    /// When wardens were last seen to.
+    /// When wardens were last tended.
     tended: Option<Instant>,
     notices: Vec<String>,
     running: BTreeMap<Attempt, Watched>,
@@ -64,12 +64,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// An engine that keeps its files in a folder; `program` is Busbar itself. `cpus` are the processors
-    /// that each node stands for. Where there are more nodes, the list begins again; without a list,
-    /// jobs run wherever they like.
+    /// An engine that keeps its files in a folder; `program` is Busbar itself. `cpus` are the
+    /// processors of each node. If there are more nodes than entries, the list is repeated; without
+    /// entries, jobs are not pinned.
     ///
-    /// If jobs run as other users, those must be able to enter the folders above, though not to list
-    /// them: else they cannot read how fast they are to be.
+    /// If jobs run as other users, these must be able to enter the folders above, though not to
+    /// list them, to read their speed.
     pub fn new(folder: PathBuf, program: PathBuf, cpus: Vec<Vec<u32>>) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         fs::set_permissions(&folder, Permissions::from_mode(0o711))?;
@@ -90,31 +90,31 @@ impl Local {
         })
     }
 
-    /// Attempts that are started from now on have control groups of their own.
+    /// Gives attempts that start from now on control groups of their own.
     pub fn use_groups(&mut self, groups: Groups) {
         self.groups = Some(groups);
     }
 
-    /// Who loses a warden that this process has started becomes a child of this process, and is ended. Only
-    /// for a process that has no other children.
+    /// Makes processes that lose their warden children of this process, which ends them. Only for a
+    /// process without other children.
     pub fn adopt_orphans(&mut self) -> io::Result<()> {
         set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
         self.is_reaper = true;
         Ok(())
     }
 
-    /// Jobs begin with this instead of what is usual.
+    /// Sets the umask and resource limits of jobs.
     pub fn hand_down(&mut self, inheritance: Inheritance) {
         self.inheritance = inheritance;
     }
 
-    /// What an operator should know: processors that are not there.
+    /// Messages to the operator about missing processors.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Forgets every attempt but these and those that run: a daemon that died may have left some that it
-    /// had no time to forget. Says which ones run although they are none of these.
+    /// Removes the files of all attempts except these and running ones; a daemon that died may have
+    /// left some. Returns attempts that are running but are not among these.
     pub fn forget_others(&mut self, kept: &BTreeSet<Attempt>) -> io::Result<Vec<Attempt>> {
         let mut strays = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -143,7 +143,7 @@ impl Local {
         self.folder.join(attempt.to_string())
     }
 
-    /// Starts the warden of an attempt whose folder is there.
+    /// Starts the warden of an attempt whose folder exists.
     fn begin(&self, folder: &Folder, launch: &Launch) -> io::Result<Watched> {
         let cpus = self.cpus.of(&launch.allotment);
         let speed = launch.allotment.speed;
@@ -172,8 +172,8 @@ impl Local {
         Ok(Watched::started(folder.clone(), group, child, cpus, speed))
     }
 
-    /// Looks at all processes once, if anybody wants something of them: those on errands, attempts that
-    /// are alone, and those that are to be tended. Which of the lone ones have ended now.
+    /// Takes a snapshot of all processes if anything needs it: pending follow-ups, attempts without
+    /// a warden, or tending. Returns the attempts without a warden that have ended now.
     fn look_around(
         &mut self,
         alone: &[Attempt],
@@ -184,7 +184,7 @@ impl Local {
         let must_look = !alone.is_empty() || self.running.values().any(must_look);
         let present = must_look.then(Processes::now).transpose()?;
         for watched in self.running.values_mut() {
-            // Whoever could not be reached is tried again when somebody asks again.
+            // Processes that could not be reached are tried again.
             if let Some(present) = present.as_ref().filter(|_| watched.has_follow_up()) {
                 let _ = watched.follow_up(present);
             }
@@ -201,7 +201,7 @@ impl Local {
         let mut ended = Vec::new();
         for attempt in alone {
             if let Some(watched) = self.running.get_mut(attempt) {
-                // What cannot be ended now is tried again.
+                // Failures are tried again.
                 let end = watched.bury(&present, &marks, &orphans).unwrap_or(None);
                 ended.extend(end.map(|end| (*attempt, end)));
             }
@@ -209,13 +209,13 @@ impl Local {
         Ok(ended)
     }
 
-    /// Ends the children of this process that are no wardens: each has lost its own.
+    /// Ends the children of this process that are not wardens: their warden is gone.
     fn end_orphans(&self, present: &Processes) -> Vec<Process> {
         let wardens: BTreeSet<i32> = self.running.values().filter_map(Watched::child).collect();
         let mut orphans = Vec::new();
         for stat in present.own_children().filter(|stat| !wardens.contains(&stat.process.number)) {
             if stat.is_over {
-                // Nobody else waits for it.
+                // No other process reaps it.
                 let _ = waitpid(Pid::from_raw(stat.process.number), WaitOptions::NOHANG);
             } else {
                 let _ = stat.process.signal(Signal::Kill);
@@ -226,10 +226,10 @@ impl Local {
     }
 }
 
-/// What a job is told in its environment.
+/// The environment variables that describe the allotment to the job.
 fn variables(folder: &Folder, launch: &Launch) -> Vec<(String, String)> {
     let Launch { attempt, allotment, .. } = launch;
-    let nodes: Vec<u32> = allotment.nodes.iter().map(|(node, _)| *node).collect();
+    let nodes: Vec<u32> = allotment.node_numbers();
     let watts =
         |power: busbar_core::units::Watts| power.to_string().trim_end_matches('W').to_owned();
     [
@@ -266,14 +266,14 @@ impl Engine for Local {
             }
             Err(error) => {
                 let error = failed(error);
-                // Nobody has a ticket, and nobody will.
+                // No warden has a ticket, and none will.
                 self.forget(attempt);
                 Err(error)
             }
         }
     }
 
-    /// Nothing here can be held at a cap: what jobs draw is what their model says.
+    /// Caps are not enforced: jobs draw what their model says.
     fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
         let cpus = self.cpus.of(allotment);
         let watched = self.running.get_mut(&attempt).ok_or(EngineError::Unknown { attempt })?;
@@ -300,7 +300,7 @@ impl Engine for Local {
                 Ok(AttemptState::Over(end)) => ended.push((*attempt, end)),
                 Ok(AttemptState::Alone) => alone.push(*attempt),
                 Ok(AttemptState::Watched) => has_follow_ups |= watched.has_follow_up(),
-                // What cannot be read now may be readable later.
+                // A file that cannot be read now may be readable later.
                 Err(_) => {}
             }
         }
@@ -337,7 +337,7 @@ impl Engine for Local {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
             Ok(Some((_, AttemptState::Over(end)))) => Ok(Found::Ended(end)),
-            // Whoever is alone has ended when nobody is left, and not before.
+            // An attempt without a warden has ended only when no process is left.
             Ok(Some((found, AttemptState::Watched | AttemptState::Alone))) => {
                 self.running.insert(attempt, found);
                 Ok(Found::Running)

@@ -1,13 +1,13 @@
-//! Budgets by the clock on the wall: one limit, limits from given dates on, or a profile of the day.
+//! Budgets by the wall clock: one limit, limits from given dates on, or a daily profile.
 //!
-//! People plan power by the time that a clock shows: less from 22:00 on, nothing but the basics during
-//! a maintenance on the 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] is
-//! the former; [`Schedule::map`] makes the latter of it for the two days to come, since policies
-//! look ahead at limits that are known. When somebody sets the clock on the wall, or when two days are no
-//! longer covered, the [`Mapping`] is stale and has to be made again.
+//! People plan power by local time: less from 22:00 on, or almost nothing during maintenance on the
+//! 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] holds limits in local
+//! time; [`Schedule::map`] converts those of the next two days to the daemon's time, since policies
+//! look ahead at known limits. When the wall clock is set, or when less than a day of known limits is
+//! left, the [`Mapping`] is stale and must be made again.
 //!
-//! A profile of the day means what a clock on the wall shows, on days with a changed hour, too. Time that
-//! is skipped is over at once, and time that comes twice has its limits twice.
+//! A daily profile follows the wall clock on days with a time change, too. Limits in the skipped hour
+//! end at once, and those in the repeated hour apply twice.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub enum ScheduleSpec {
     Always(Allowance),
     /// A CSV file of `time,budget` rows, with dates and times or with times of the day.
     File(PathBuf),
-    /// From these times of each day on, in order.
+    /// Limits from these times of each day on, in order.
     Daily(Vec<(Time, Allowance)>),
 }
 
@@ -55,21 +55,21 @@ pub enum ScheduleError {
     /// A limit is wrong for the machine.
     #[error(transparent)]
     Limit(#[from] BudgetError),
-    /// A limit of the day's profile is.
+    /// A limit of the daily profile is wrong for the machine.
     #[error("from {from}")]
     OfDay {
-        /// When it would begin.
+        /// The time from which it would apply.
         from: Time,
-        /// What is wrong with it.
+        /// What is wrong with the limit.
         source: BudgetError,
     },
-    /// Times of the day that do not increase, or none.
+    /// The times of the daily profile do not increase, or there are none.
     #[error("{0}")]
     Order(String),
 }
 
 impl ScheduleSpec {
-    /// What it means on this machine, with times as in this zone where they name none.
+    /// Resolves the limits for a machine. Times without a zone are in `zone`.
     pub fn resolve(&self, machine: &Machine, zone: &TimeZone) -> Result<Schedule, ScheduleError> {
         let plan = match self {
             ScheduleSpec::Always(allowance) => Plan::Always(allowance.on(machine)?),
@@ -118,27 +118,27 @@ pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
     Time::new(parts[0], parts[1], parts[2], 0).map_err(|_| wrong())
 }
 
-/// What the machine may draw, by the clock on the wall.
+/// The machine's budget by the wall clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     plan: Plan,
     zone: TimeZone,
 }
 
-/// Limits with the times from which they hold. Lists are not empty, and times in them increase.
+/// Limits with the times from which they apply. Lists are not empty, and their times increase.
 #[derive(Clone, Debug, PartialEq)]
 enum Plan {
     Always(Watts),
-    /// The first also holds before its time.
+    /// The first limit also applies before its time.
     Dated(Vec<(Timestamp, Watts)>),
-    /// The last holds until the first of the next day.
+    /// The last limit applies until the first of the next day.
     Daily(Vec<(Time, Watts)>),
 }
 
 impl Schedule {
     /// How far ahead limits are known.
     pub const HORIZON: Span = Span::from_secs(48 * 3600);
-    /// Further ahead nobody may look: a profile of the day has steps without end.
+    /// The longest horizon; a daily profile never ends.
     const MOST_AHEAD: Span = Span::from_secs(366 * 24 * 3600);
 
     /// No limit at any time.
@@ -162,8 +162,8 @@ impl Schedule {
         }
     }
 
-    /// The limits of so long from now on, in the daemon's time; the last of them stays. `wall` and `now`
-    /// are the same moment by both clocks.
+    /// The limits within the horizon, in the daemon's time; the last of them stays. `wall` and
+    /// `now` are the same moment by both clocks.
     pub fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
         let mut steps = vec![(now, self.at(wall))];
         for moment in self.moments(wall, later(wall, horizon)) {
@@ -177,20 +177,20 @@ impl Schedule {
                 _ => steps.push((at, limit)),
             }
         }
-        // Times increase, as the loop above sees to.
+        // The loop above makes sure that times increase.
         Budget::from_steps(steps).unwrap_or_else(|_| Budget::constant(self.at(wall)))
     }
 
-    /// The times at which the limit may change, after the first and up to the second, in order.
+    /// The times in (`wall`, `end`] at which the limit may change, in order.
     fn moments(&self, wall: Timestamp, end: Timestamp) -> Vec<Timestamp> {
         let mut moments: Vec<Timestamp> = match &self.plan {
             Plan::Always(_) => Vec::new(),
             Plan::Dated(steps) => steps.iter().map(|step| step.0).collect(),
             Plan::Daily(steps) => {
-                // A time of day may come twice, or be skipped when the hour changes.
+                // A time of day may be repeated or skipped when the offset changes.
                 let changes = self.zone.following(wall).map(|change| change.timestamp());
                 let mut moments: Vec<_> = changes.take_while(|change| *change <= end).collect();
-                // The hour may change about midnight: days before and after belong to it, too.
+                // The offset may change around midnight, so the days before and after count, too.
                 let first = self.zone.to_datetime(wall).date();
                 let last = self.zone.to_datetime(end).date();
                 let mut day = first.yesterday().unwrap_or(first);

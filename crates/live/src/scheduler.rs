@@ -1,10 +1,10 @@
-//! The jobs of a daemon as a policy sees them: numbered by their places in a list, with the queue, the
-//! ledger, the policy and the model that go with them.
+//! The daemon's jobs as a policy sees them: a numbered list, with the queue, the ledger, the policy and
+//! the model that belong to it.
 //!
-//! A scheduler can be made from what is kept of the jobs at any time, and is: when a daemon begins, when a
-//! waiting job is withdrawn from a policy that cannot forget it, when another policy is to decide, and
-//! when most of the jobs in the list are over. So a policy need not know of anything that does not happen
-//! in a simulation, and the list does not grow for ever.
+//! A scheduler can be rebuilt from the stored jobs at any time. This happens when a daemon starts, when
+//! a waiting job is withdrawn from a policy that cannot forget it, when the policy changes, and when
+//! most jobs in the list are over. So a policy need not handle anything that does not occur in a
+//! simulation, and the list does not grow for ever.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,6 @@ use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
 use busbar_core::policy::{Adopted, Decision, Policy};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
-/// Millionths: as fast as on the nodes asked for without a cap.
-const FULL_SPEED: u64 = 1_000_000;
-
 /// The jobs as a policy sees them.
 pub(super) struct Scheduler {
     dispatch: Dispatch,
@@ -29,13 +26,13 @@ pub(super) struct Scheduler {
     model: Box<dyn Model>,
     jobs: Vec<Job>,
     ids: HashMap<u64, JobId>,
-    /// When the policy wants to be asked again.
+    /// When the policy asked to be woken.
     wake: Option<Instant>,
-    /// How many jobs of the list are over.
+    /// The number of jobs in the list that are over.
     over: usize,
 }
 
-/// A scheduler that can be handed to another thread.
+/// A copy of a scheduler that can be sent to another thread.
 pub(super) struct Snapshot {
     dispatch: Dispatch,
     policy: Box<dyn Policy + Send>,
@@ -46,7 +43,7 @@ pub(super) struct Snapshot {
 }
 
 impl Scheduler {
-    /// Nobody, under a budget.
+    /// A scheduler without jobs.
     pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
         let model = setup.decider.model();
         let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
@@ -63,18 +60,18 @@ impl Scheduler {
         }
     }
 
-    /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
-    /// left out: it can be made again.
-    pub(super) fn draft(&self) -> Option<Snapshot> {
+    /// A copy for another thread; `None` if the policy cannot be copied. The model is left out,
+    /// since it can be built again.
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
         let policy = self.policy.copy()?;
         let Scheduler { dispatch, jobs, ids, wake, over, .. } = self;
         let (dispatch, jobs, ids) = (dispatch.clone(), jobs.clone(), ids.clone());
         Some(Snapshot { dispatch, policy, jobs, ids, wake: *wake, over: *over })
     }
 
-    /// A scheduler that goes on as another one would.
-    pub(super) fn from_draft(setup: &Setup, draft: Snapshot) -> Self {
-        let Snapshot { dispatch, policy, jobs, ids, wake, over } = draft;
+    /// A scheduler that continues from a copy.
+    pub(super) fn from_snapshot(setup: &Setup, snapshot: Snapshot) -> Self {
+        let Snapshot { dispatch, policy, jobs, ids, wake, over } = snapshot;
         let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(&jobs) {
             model.learn(id, job);
@@ -82,7 +79,7 @@ impl Scheduler {
         Scheduler { dispatch, policy, model, jobs, ids, wake, over }
     }
 
-    /// Adds a job to the list; it neither waits nor runs yet.
+    /// Adds a job to the list; it is neither waiting nor running yet.
     pub(super) fn add(&mut self, job: Job) {
         let id = JobId(self.jobs.len() as u32);
         self.model.learn(id, &job);
@@ -90,18 +87,18 @@ impl Scheduler {
         self.jobs.push(job);
     }
 
-    /// A job waits from now on, unless it could not run even alone.
+    /// Queues a job, unless it could not run even on an empty machine.
     pub(super) fn arrive(&mut self, number: u64) -> Result<(), Rejection> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
         self.dispatch.arrive(self.model.as_ref(), id, &self.jobs[id.index()])?;
-        // Policies take it that whoever arrives is the last of the queue. One that was held is not.
+        // Policies assume that a new job is the last in the queue. A job that was held is not.
         if self.dispatch.queue().at_or_after(JobId(id.0 + 1)).is_some() {
             self.dispatch.look_at_all();
         }
         Ok(())
     }
 
-    /// A job runs already, and is expected to end then.
+    /// Adds a job that is running already, and is expected to end at `until`.
     pub(super) fn restore(
         &mut self,
         number: u64,
@@ -114,8 +111,8 @@ impl Scheduler {
         let nodes: Vec<NodeId> = allotment.nodes.iter().map(|(node, _)| NodeId(*node)).collect();
         let found = Adopted {
             job: id,
-            point: point_of(allotment),
-            caps: if self.policy.names_nodes() { caps_of(allotment) } else { None },
+            point: allotment.point(),
+            caps: if self.policy.names_nodes() { allotment.caps() } else { None },
             work: run.work(),
             since: run.since.max(run.moves_until),
             moved: run.moved,
@@ -128,17 +125,17 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A job that runs has ended.
+    /// Records that a running job has ended.
     pub(super) fn end(&mut self, number: u64) {
         if let Some(id) = self.ids.remove(&number) {
-            // Whoever is restored holds something, and so does whoever was started.
+            // Every restored or started job holds something, so this does not fail.
             let _ = self.dispatch.end(id);
             self.over += 1;
         }
     }
 
-    /// What the ledger refused, with the job's number: there it is known by its place.
-    pub(super) fn tell(&self, violation: &Violation) -> String {
+    /// A violation in words, with the job's number instead of its place in the list.
+    pub(super) fn describe(&self, violation: &Violation) -> String {
         let text = violation.to_string();
         let job = violation.job().and_then(|id| Some((id, self.jobs.get(id.index())?)));
         match job {
@@ -147,8 +144,8 @@ impl Scheduler {
         }
     }
 
-    /// A job that may be in the queue is taken out of it. Says whether the policy can go on without it;
-    /// otherwise the scheduler is to be made anew.
+    /// Removes a job from the queue. Returns whether the policy can forget it; if not, the
+    /// scheduler must be rebuilt.
     pub(super) fn withdraw(&mut self, number: u64) -> bool {
         let waiting = self.ids.get(&number).filter(|id| self.dispatch.queue().contains(**id));
         let Some(&id) = waiting else { return true };
@@ -157,8 +154,8 @@ impl Scheduler {
         can_go_on
     }
 
-    /// A job that does not run is over.
-    pub(super) fn strike(&mut self, number: u64) {
+    /// Records that a job is over which does not run.
+    pub(super) fn remove(&mut self, number: u64) {
         self.over += usize::from(self.ids.remove(&number).is_some());
     }
 
@@ -167,22 +164,22 @@ impl Scheduler {
         self.ids.get(&number).is_some_and(|id| self.dispatch.queue().contains(*id))
     }
 
-    /// Whether there is so much dead wood in the list that it is time to make it anew.
+    /// Whether so many jobs in the list are over that it should be rebuilt.
     pub(super) fn is_stale(&self) -> bool {
         self.over > 1000 && self.over > self.jobs.len() / 2
     }
 
-    /// The ledger, to read.
+    /// The ledger.
     pub(super) fn ledger(&self) -> &Ledger {
         self.dispatch.ledger()
     }
 
-    /// The nodes of a job that runs.
+    /// The number of the job that holds a node.
     pub(super) fn holder(&self, node: NodeId) -> Option<u64> {
         self.ledger().holder(node).map(|id| self.jobs[id.index()].number)
     }
 
-    /// What a job draws on the nodes it asks for without a cap.
+    /// The power of a job on the nodes it asks for, without a cap.
     pub(super) fn nominal_power(&self, number: u64) -> Option<Watts> {
         let id = *self.ids.get(&number)?;
         Some(self.model.nominal(id, &self.jobs[id.index()]).power)
@@ -197,12 +194,12 @@ impl Scheduler {
         }
     }
 
-    /// Another budget from now on.
+    /// Sets another budget.
     pub(super) fn set_budget(&mut self, budget: Budget) {
         self.dispatch.set_budget(budget);
     }
 
-    /// When the policy wants to be asked again.
+    /// When the policy asked to be woken.
     pub(super) fn wake(&self) -> Option<Instant> {
         self.wake
     }
@@ -212,8 +209,7 @@ impl Scheduler {
         self.policy.adjusts()
     }
 
-    /// Asks the policy; `done` hears what came of each of its decisions, with the job's number and what
-    /// it has then.
+    /// Asks the policy, and reports the effect or the refusal of each decision to `done`.
     pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Effect, Violation>)) {
         let now = self.ledger().now();
         self.wake = self.wake.filter(|at| *at > now);
@@ -222,7 +218,7 @@ impl Scheduler {
         dispatch.decide(policy.as_mut(), model, jobs, |result, ledger| match result {
             Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |earlier| earlier.min(at))),
             Ok(applied) => {
-                if let Some(what) = told(applied, model, jobs, ledger) {
+                if let Some(what) = effect_of(applied, model, jobs, ledger) {
                     done(Ok(what));
                 }
             }
@@ -230,8 +226,8 @@ impl Scheduler {
         });
     }
 
-    /// Gives a running job less, or back what it had, because the daemon decided so. Limits to come do not
-    /// count, as for one that is resumed.
+    /// Changes the power of a running job because the daemon, not the policy, decided so. Later
+    /// limits are not checked, as for a job that is resumed.
     pub(super) fn change(
         &mut self,
         number: u64,
@@ -246,31 +242,31 @@ impl Scheduler {
         };
         let applied = self.dispatch.carry_out(decision, self.model.as_ref(), &self.jobs)?;
         self.dispatch.extend(job, self.ledger().now() + left)?;
-        Ok(told(applied, self.model.as_ref(), &self.jobs, self.ledger()))
+        Ok(effect_of(applied, self.model.as_ref(), &self.jobs, self.ledger()))
     }
 
-    /// The jobs that run and were expected to have ended by now.
+    /// Running jobs that were expected to have ended by now.
     pub(super) fn overdue(&self) -> Vec<u64> {
         let now = self.ledger().now();
         let overdue = self.ledger().running().iter().take_while(|holding| holding.until <= now);
         overdue.map(|holding| self.jobs[holding.job.index()].number).collect()
     }
 
-    /// A job that is over its time stays.
+    /// Expects a running job to end later than it was to.
     pub(super) fn extend(&mut self, number: u64, until: Instant) {
         if let Some(&id) = self.ids.get(&number) {
-            // Who runs can be extended.
+            // Running jobs can always be extended.
             let _ = self.dispatch.extend(id, until);
         }
     }
 
-    /// A job stands still.
+    /// Suspends a job.
     pub(super) fn suspend(&mut self, number: u64) -> Result<(), Violation> {
         self.ids.get(&number).map_or(Ok(()), |id| self.dispatch.suspend(*id))
     }
 
-    /// A job goes on, if there is power for it now. Limits to come do not count: it has started, and who
-    /// stood still until the last of them would never get on.
+    /// Resumes a job if there is power for it now. Later limits are not checked: otherwise a job
+    /// could stay suspended until the last of them.
     pub(super) fn resume(&mut self, number: u64, until: Instant) -> Result<(), Violation> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
         let soon = self.ledger().now() + OperatingPoint::SHORTEST;
@@ -278,14 +274,14 @@ impl Scheduler {
         self.dispatch.extend(id, until)
     }
 
-    /// Whether jobs are given nodes by name.
+    /// Whether the policy chooses nodes by name.
     pub(super) fn names_nodes(&self) -> bool {
         self.policy.names_nodes()
     }
 
-    /// The ways in which a running job could go on on its nodes: each of them takes less time than all
-    /// that draw no more.
-    pub(super) fn ways(&self, number: u64, allotment: &Allotment) -> Vec<Alternative> {
+    /// The operating points at which a running job could continue on its nodes, without those that
+    /// are dominated: each takes less time than all that draw no more power.
+    pub(super) fn alternatives(&self, number: u64, allotment: &Allotment) -> Vec<Alternative> {
         let Some(&id) = self.ids.get(&number) else { return Vec::new() };
         let job = &self.jobs[id.index()];
         let mut ways: Vec<Alternative> = match self.policy.names_nodes() {
@@ -307,7 +303,7 @@ impl Scheduler {
         ways
     }
 
-    /// A job whose nodes each go down to the least they can be held at.
+    /// The operating point with every node at its lowest cap.
     fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Alternative> {
         let varied = self.model.varied()?;
         let curves = varied.curves(varied.application(id));
@@ -322,8 +318,8 @@ impl Scheduler {
     }
 }
 
-/// What a decision that has just been carried out means to the job of this number.
-fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Effect> {
+/// The effect of an applied decision, in terms of the job's number.
+fn effect_of(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Effect> {
     let allotted = |id: JobId, point: OperatingPoint, caps: Option<Caps>| {
         let job = &jobs[id.index()];
         let nodes = match caps {
@@ -335,7 +331,7 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
         };
         let nominal = model.believed(id, job, &model.nominal(id, job)).millis();
         let believed = model.believed(id, job, &point).millis();
-        let speed = nominal.saturating_mul(FULL_SPEED) / believed.max(1);
+        let speed = nominal.saturating_mul(u64::from(Allotment::FULL_SPEED)) / believed.max(1);
         let OperatingPoint { cores, cap, time, power, .. } = point;
         let speed = u32::try_from(speed).unwrap_or(u32::MAX);
         (job.number, Allotment { nodes, cores, cap, time, power, speed })
@@ -356,37 +352,25 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
     }
 }
 
-/// A way in which a job could go on.
+/// An operating point at which a running job could continue.
 #[derive(Clone, Debug)]
 pub(super) struct Alternative {
     pub(super) point: OperatingPoint,
-    /// The caps of its nodes, if those are named.
+    /// The caps of its nodes, if the policy chooses nodes by name.
     pub(super) caps: Option<Caps>,
 }
 
 impl Alternative {
-    /// What a job had.
+    /// The operating point of an allotment.
     pub(super) fn of(allotment: &Allotment, names_nodes: bool) -> Self {
-        let caps = if names_nodes { caps_of(allotment) } else { None };
-        Alternative { point: point_of(allotment), caps }
+        let caps = if names_nodes { allotment.caps() } else { None };
+        Alternative { point: allotment.point(), caps }
     }
 }
 
-/// What a decision came to.
+/// The effect of a decision.
 pub(super) enum Effect {
     Started { number: u64, allotment: Allotment },
     Changed { number: u64, allotment: Allotment, pause: Span },
     Dropped { number: u64, reason: busbar_core::policy::DropReason },
-}
-
-/// The point of a menu that an allotment was made of.
-pub(super) fn point_of(allotment: &Allotment) -> OperatingPoint {
-    let &Allotment { cores, cap, time, power, .. } = allotment;
-    OperatingPoint { nodes: allotment.nodes.len() as u32, cores, cap, time, power }
-}
-
-/// The caps of its nodes.
-fn caps_of(allotment: &Allotment) -> Option<Caps> {
-    let caps = allotment.nodes.iter().map(|(node, cap)| NodeCap { node: NodeId(*node), cap: *cap });
-    Caps::new(caps.collect())
 }

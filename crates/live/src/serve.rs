@@ -1,4 +1,4 @@
-//! A daemon put together from its configuration: file, engine, socket and signals around the loop.
+//! Starts a daemon from its configuration: database, engine, socket and signals around the loop.
 
 use std::fs;
 use std::io;
@@ -22,24 +22,24 @@ use super::socket::{BindError, Limits, Operators, Server};
 use super::store::{Store, StoreError};
 use super::trusted_folder::{TrustError, TrustedFolder};
 
-/// Why a daemon cannot begin, or go on.
+/// Why a daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The configuration.
+    /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A folder that somebody else could change.
+    /// Another user could change a folder of the daemon.
     #[error(transparent)]
     Untrusted(#[from] TrustError),
-    /// A folder.
+    /// A folder cannot be used.
     #[error("cannot use the folder {}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Jobs run that the file does not know.
+    /// Jobs are running that the database does not know.
     #[error(
         "jobs run that the state does not know ({strays}; job.attempt): the file is probably an older one \
          than they are. Nobody would count their power. End their processes, which are named in {}, or put \
@@ -47,32 +47,32 @@ pub enum ServeError {
         path.display()
     )]
     Strays {
-        /// Which.
+        /// Their attempts.
         strays: String,
-        /// Where is known what they are.
+        /// The folder with the files of all attempts.
         path: PathBuf,
     },
-    /// The program itself, which watches over jobs.
+    /// The path of the program, which is needed to start wardens, is not known.
     #[error("cannot find out where this program is, which has to watch over jobs")]
     Program(#[source] io::Error),
-    /// Signals.
+    /// Signals cannot be received.
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
-    /// The socket.
+    /// The socket cannot be used.
     #[error(transparent)]
     Socket(#[from] BindError),
-    /// The file.
+    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The loop.
+    /// The loop failed.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
 }
 
-/// The folder in the state in which attempts have theirs.
+/// The subfolder of the state folder that holds the files of attempts.
 const ATTEMPTS: &str = "jobs";
 
-/// The rules of the house, as configured.
+/// The setup with the rules from the configuration.
 fn setup(config: &Config, resolved: &Resolved) -> Setup {
     let mut operators = config.operators.clone();
     let own = rustix::process::geteuid().as_raw();
@@ -94,9 +94,10 @@ fn setup(config: &Config, resolved: &Resolved) -> Setup {
     }
 }
 
-/// The folder in which state is kept; it is made, with those above it, if it is not there.
+/// Opens the state folder, and creates it if necessary.
 pub fn state_folder(path: &Path) -> Result<TrustedFolder, ServeError> {
-    // Users' jobs find the file with their speed below root's; what is in it they may not read.
+    // Jobs of other users must reach their speed files below root's state folder, but may not list
+    // it.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
     Ok(TrustedFolder::of(path, mode)?)
 }
@@ -144,7 +145,7 @@ pub fn serve(
         return Err(ServeError::Strays { strays, path: attempts });
     }
     let operators = Operators::default();
-    let rules = LoopOptions {
+    let options = LoopOptions {
         period: config.period,
         retention: config.retention,
         reload: Box::new({
@@ -158,11 +159,11 @@ pub fn serve(
             }
         }),
     };
-    let feed = ActiveBudget::new(resolved.schedule.clone());
+    let budget = ActiveBudget::new(resolved.schedule.clone());
     let engine = ("local, with emulated watts", Box::new(engine) as _);
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
-    let mut daemon = Daemon::begin(setup, feed, store, engine, rules, clock)?;
+    let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let (sender, inbox) = channel();
     let signals = listen(sender.clone())?;
     let limits = Limits {
@@ -182,17 +183,17 @@ pub fn serve(
     let mut in_the_way = None;
     let result = daemon.run(&inbox, |why| restore(&mut server, why, &mut in_the_way));
     signals.close();
-    // Whoever still waits for an answer gets none.
+    // Requests that are still pending get no answer.
     drop(inbox);
     let parting = server.stop();
     daemon.close()?;
     tracing::info!("busbar has stopped; jobs run on");
-    // Whoever asked for this learns that it is done: another daemon can begin.
+    // The client that asked for the stop now sees that another daemon can start.
     drop(parting);
     Ok(result?)
 }
 
-/// Sees to it that clients find the socket. What is in the way is said once.
+/// Restores the socket if it was removed. Problems are logged once.
 fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
     let now = match server.restore(why == Look::Asked) {
         Ok(false) => None,
@@ -211,7 +212,7 @@ fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
     *in_the_way = now;
 }
 
-/// Tells the loop of signals.
+/// Forwards signals to the loop.
 fn listen(sender: Sender<Wake>) -> Result<Handle, ServeError> {
     let mut signals =
         Signals::new([SIGCHLD, SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::Signals)?;

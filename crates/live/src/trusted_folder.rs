@@ -1,9 +1,9 @@
-//! Folders and files that a daemon relies on: nobody but its own user and root can change them.
+//! Folders and files that a daemon can trust, because only its own user and root can change them.
 //!
-//! What is in the state folder decides what a daemon does. Its database names the commands that are run,
-//! as root if root runs the daemon. So a folder that somebody else could change, or could put something
-//! in the place of, is refused, with the reason and what to do about it. Symbolic links on the way to a
-//! folder are followed if they belong to the same users; within the folder none is followed.
+//! The state folder decides what a daemon does: its database contains the commands that are run,
+//! perhaps as root. So a folder that another user could change or replace is refused, with the reason
+//! and advice. Symbolic links on the way to a folder are followed if they belong to the same users;
+//! within the folder none is followed.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -18,66 +18,66 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-/// The most symbolic links on the way to a folder, as in the kernel.
+/// The largest number of symbolic links on the way to a folder, as in the kernel.
 const MOST_LINKS: u32 = 40;
 
 /// A folder that only the daemon's user and root can change, held open.
 #[derive(Debug)]
 pub struct TrustedFolder {
-    /// Without symbolic links.
+    /// The path without symbolic links.
     path: PathBuf,
     folder: File,
 }
 
-/// Why a folder or a file is not relied on.
+/// Why a folder or a file is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// It is somebody else's.
+    /// Another user owns it.
     #[error(
         "{path} belongs to user {owner}, who could make the daemon, which runs as user {user}, do anything; \
          name another folder, or if you trust everything in this one: chown -R {user} {path}",
         path = path.display()
     )]
     Owner {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner's user ID.
         owner: u32,
-        /// As whom the daemon runs.
+        /// The daemon's user ID.
         user: u32,
     },
-    /// Others can write to it.
+    /// Other users can write to it.
     #[error(
         "{path} can be written to by others (mode {mode:04o}), who could make the daemon do anything; if you \
          trust everything in it: chmod go-w {path}",
         path = path.display()
     )]
     Writable {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// A folder above it, or one that it shares with others, is somebody else's.
+    /// Another user owns a folder above it, or one that it shares with others.
     #[error(
         "{} belongs to user {owner}, who could put something else in the place of what the daemon keeps \
          there; name a folder elsewhere",
         path.display()
     )]
     OwnerAbove {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner's user ID.
         owner: u32,
     },
-    /// Others can write to a folder above it, or to one that it shares with others.
+    /// Other users can write to a folder above it, or to one that it shares with others.
     #[error(
         "{path} can be written to by others (mode {mode:04o}), who could put something else in the place of \
          what the daemon keeps there; name a folder elsewhere, or: chmod go-w {path}",
         path = path.display()
     )]
     WritableAbove {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -89,53 +89,53 @@ pub enum TrustError {
         path.display()
     )]
     Link {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It is a file that has other names as well.
+    /// It is a file with several hard links.
     #[error(
         "{} is the same file as another one (a hard link), which the daemon would overwrite; remove it",
         path.display()
     )]
     HardLink {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It cannot be made or opened.
+    /// It cannot be created or opened.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was to be done.
+        /// The operation, to be read after "cannot".
         what: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What a file or folder is to a daemon.
+/// The role of a file or folder for a daemon.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Its own.
+    /// The daemon's own file or folder.
     Own,
-    /// A folder in which it has something of its own.
+    /// A folder that contains something of the daemon.
     Around,
 }
 
 impl TrustedFolder {
-    /// The daemon's own folder. If it is not there it is made, with those above it.
+    /// Opens the daemon's own folder. It is created, with those above it, if it does not exist.
     pub fn of(path: &Path, mode: u32) -> Result<Self, TrustError> {
         TrustedFolder::enter(path, mode, Role::Own)
     }
 
-    /// A folder in which a daemon has something beside others, such as `/tmp`, where nobody can replace
-    /// what is another's. If it is not there it is made, with those above it.
+    /// Opens a folder that a daemon shares with others, such as `/tmp`, where nobody can replace
+    /// another user's files. It is created, with those above it, if it does not exist.
     pub fn around(path: &Path, mode: u32) -> Result<Self, TrustError> {
         TrustedFolder::enter(path, mode, Role::Around)
     }
 
-    /// Goes to a folder step by step. Each step is judged before the next is taken, so that what is made is
-    /// made where nobody else could have done so.
+    /// Walks to a folder step by step. Each step is checked before the next, so that folders are
+    /// created only where nobody else could interfere.
     fn enter(path: &Path, mode: u32, role: Role) -> Result<Self, TrustError> {
         let failed = |what, path: &Path| {
             let path = path.to_owned();
@@ -150,7 +150,7 @@ impl TrustedFolder {
                 here.pop();
                 continue;
             }
-            // Only a folder is above anything.
+            // `here` is always a folder.
             let above = here.symlink_metadata().map_err(failed("look at", &here))?;
             judge(&here, &above, Role::Around)?;
             let next = here.join(&step);
@@ -175,12 +175,12 @@ impl TrustedFolder {
                     match DirBuilder::new().mode(mode).create(&next) {
                         Ok(()) if rest.is_empty() => {
                             let made = TrustedFolder::open(next, role)?;
-                            // Whatever the umask says.
+                            // Independent of the umask.
                             made.allow(mode)?;
                             return Ok(made);
                         }
                         Ok(()) => here = next,
-                        // Somebody was faster; what they made is looked at.
+                        // Another process created it; it is checked now.
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                             rest.push_front(step);
                         }
@@ -210,12 +210,12 @@ impl TrustedFolder {
         })
     }
 
-    /// Where it is, without symbolic links.
+    /// The path without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A folder in it, with these permissions; it is made if it is not there.
+    /// Opens a subfolder with these permissions; it is created if it does not exist.
     pub fn folder(&self, name: &str, mode: u32) -> Result<TrustedFolder, TrustError> {
         let path = self.path.join(name);
         match mkdirat(&self.folder, name, Mode::from_raw_mode(mode)) {
@@ -232,8 +232,8 @@ impl TrustedFolder {
         Ok(custody)
     }
 
-    /// Opens a file in it that only the daemon writes to; it is made if it is not there, for nobody else to
-    /// read.
+    /// Opens a file that only the daemon writes to; it is created if it does not exist, readable by
+    /// the owner only.
     pub fn file(&self, name: impl AsRef<Path>, how: OFlags) -> Result<File, TrustError> {
         let name = name.as_ref();
         let path = self.path.join(name);
@@ -250,7 +250,7 @@ impl TrustedFolder {
         }
     }
 
-    /// Whether something in it can be relied on, if it is there.
+    /// Checks whether an entry can be trusted, if it exists.
     pub fn check(&self, name: impl AsRef<Path>) -> Result<(), TrustError> {
         let path = self.path.join(name);
         match path.symlink_metadata() {
@@ -261,7 +261,7 @@ impl TrustedFolder {
         }
     }
 
-    /// Whether everything that is directly in it can be relied on.
+    /// Checks whether all entries can be trusted.
     pub fn check_all(&self) -> Result<(), TrustError> {
         let failed =
             |source| TrustError::File { what: "look into", path: self.path.clone(), source };
@@ -272,7 +272,7 @@ impl TrustedFolder {
     }
 }
 
-/// The steps of a path, one after another.
+/// The steps of a path.
 fn steps(path: &Path) -> VecDeque<OsString> {
     let step = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -290,7 +290,7 @@ fn open_folder(at: impl std::os::fd::AsFd, name: &Path, path: &Path) -> Result<F
     })
 }
 
-/// Refuses what somebody else could change.
+/// Refuses what another user could change.
 fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), TrustError> {
     let user = rustix::process::geteuid().as_raw();
     let (owner, mode) = (found.uid(), found.mode() & 0o7777);
@@ -301,7 +301,7 @@ fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), TrustError> {
             Role::Around => TrustError::OwnerAbove { path, owner },
         });
     }
-    // The permissions of a link mean nothing, and a socket is there for others.
+    // The permissions of a link mean nothing, and a socket is meant for others.
     let is_closed = mode & 0o022 == 0 || !(found.is_dir() || found.is_file());
     let is_sticky = mode & 0o1000 != 0;
     let is_among_friends = || mode & 0o002 == 0 && groups::has_only(found.gid(), user);

@@ -309,6 +309,7 @@ pub(super) fn canned(request: &Request) -> Reply {
         Request::Forecast(_) => Reply::Forecast(forecast()),
         Request::Status => Reply::Status(Box::new(Status {
             version: "0.1.0".to_owned(),
+            protocol: busbar::live::wire::PROTOCOL,
             process: 4711,
             policy: "easy".to_owned(),
             engine: "local".to_owned(),

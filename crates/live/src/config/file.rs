@@ -1,4 +1,4 @@
-//! A configuration as it is written, read so that every mistake has its file, line and field.
+//! Reads a configuration file so that every error names its file, line and field.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
 use busbar_core::units::Span;
 
-/// The file.
+/// The file as it is written.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -43,7 +43,7 @@ struct File {
     local: LocalTable,
 }
 
-/// A step of the day's profile.
+/// A step of the daily budget.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
@@ -86,7 +86,7 @@ struct LocalTable {
     cgroups: Option<bool>,
 }
 
-/// Reads a configuration; `path` is where it is from.
+/// Reads a configuration; `path` is that of the file.
 pub(super) fn parse(text: &str, path: &Path, around: &Environment) -> Result<Config, ConfigError> {
     let source = Source { file: Some(path.to_owned()), lines: lines(text) };
     let wrong = |error: toml::de::Error, field: String| {
@@ -106,7 +106,7 @@ pub(super) fn parse(text: &str, path: &Path, around: &Environment) -> Result<Con
     Reader { source, folder, around }.config(file)
 }
 
-/// Gives values their meaning.
+/// Interprets the values of a file.
 struct Reader<'a> {
     source: Source,
     folder: PathBuf,
@@ -115,11 +115,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn config(self, file: File) -> Result<Config, ConfigError> {
-        let usual = Config::usual(self.around);
+        let usual = Config::default_in(self.around);
         let state = self.path("state", file.state)?.unwrap_or(usual.state);
         let socket = self.path("socket", file.socket)?;
         Ok(Config {
-            socket: socket.unwrap_or_else(|| self.around.usual_socket(&state)),
+            socket: socket.unwrap_or_else(|| self.around.default_socket(&state)),
             state,
             machine: match file.machine {
                 Some(Name(text)) => self.beside(&text, &[".toml", ".csv"]),
@@ -158,7 +158,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A path as seen from the folder of the file.
+    /// A path relative to the folder of the configuration.
     fn path(&self, field: &str, path: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
         let Some(path) = path else { return Ok(None) };
         if path.as_os_str().is_empty() {
@@ -172,8 +172,8 @@ impl Reader<'_> {
         Ok(Some(self.folder.join(path)))
     }
 
-    /// The path of a file beside the configuration, if the text looks like one or if it is there; other
-    /// text as it is.
+    /// The path of a file beside the configuration, if the text looks like one or such a file
+    /// exists; otherwise the text itself.
     fn beside(&self, text: &str, endings: &[&str]) -> String {
         let path = self.folder.join(text);
         match path.is_file() || endings.iter().any(|ending| text.ends_with(ending)) {
@@ -266,7 +266,7 @@ impl Reader<'_> {
                 1 << 20,
                 u32::MAX,
             )?,
-            // Less than a request of any use takes, more than any takes.
+            // Smaller requests would be useless, and larger ones do not occur.
             request_bytes: within(
                 "request_bytes",
                 written.request_bytes,

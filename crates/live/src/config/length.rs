@@ -1,11 +1,11 @@
-//! Lengths of time as the configuration has them: `100ms`, `30s`, `5min`, `2h`, `30 days`.
+//! Durations as the configuration writes them: `100ms`, `30s`, `5min`, `2h`, `30 days`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use busbar_core::units::{LengthError, Span, TIME_UNITS, parse_length};
 
-/// A length of time that is written with its unit.
+/// A duration that is written with its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Length(pub Span);
 
@@ -17,7 +17,7 @@ impl FromStr for Length {
     }
 }
 
-/// In the longest unit of which it is a whole number.
+/// In the largest unit that gives a whole number.
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = TIME_UNITS.map(|(names, micros)| (names[0], micros / 1000));

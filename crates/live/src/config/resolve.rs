@@ -1,4 +1,4 @@
-//! What a configuration means on this machine: nodes, limits and profiles, ready to be used.
+//! A configuration checked against this machine, with machine, budget and profiles ready for use.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
 use busbar_profiles::Store;
 
-/// The longest path that a Unix socket can have, in bytes.
+/// The longest path of a Unix socket, in bytes.
 const LONGEST_SOCKET: usize = 107;
 
-/// All that a daemon needs to begin.
+/// A configuration checked against this machine: everything a daemon needs to start.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// The machine, the applications and the policy, with the usual rules.
+    /// The machine, the applications and the policy, with default rules.
     pub setup: Setup,
-    /// What it may draw when.
+    /// The power budget over time.
     pub schedule: Schedule,
-    /// How many applications there are profiles of.
+    /// The number of applications with profiles.
     pub profiles: usize,
-    /// The processors of each node; none if jobs may run on any.
+    /// The processors of each node; `None` if jobs are not pinned.
     pub cpus: Option<Vec<Vec<u32>>>,
-    /// What people should know.
+    /// Remarks for the operator.
     pub remarks: Vec<String>,
 }
 
 impl Config {
-    /// Makes everything ready, or says what is in the way. Nothing is written.
+    /// Checks the configuration against this machine. Nothing is written.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;

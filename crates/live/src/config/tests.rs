@@ -61,8 +61,8 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
 
 #[test]
 fn the_template_says_what_holds_anyway() {
-    assert_eq!(unsaid(read(Config::template()).unwrap()), Config::usual(&around()));
-    assert_eq!(unsaid(read("").unwrap()), Config::usual(&around()));
+    assert_eq!(unsaid(read(Config::template()).unwrap()), Config::default_in(&around()));
+    assert_eq!(unsaid(read("").unwrap()), Config::default_in(&around()));
 }
 
 #[test]

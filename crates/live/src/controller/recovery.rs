@@ -1,36 +1,36 @@
-//! What became of jobs while nobody watched, and of acts that could not be carried out.
+//! Recovery: jobs after a restart of the daemon, and acts that could not be carried out.
 
 use super::{Act, Controller};
 use crate::engine::{Allotment, Attempt, End, Found, Signal};
 use crate::job::{ChangeReason, EventKind, JobOutcome, Phase, Previous, Run};
 use busbar_core::units::{Instant, Joules, Span};
 
-/// How long one waits before what failed is tried again,
+/// The pause before a failed change is tried again.
 const BETWEEN_TRIES: Span = Span::from_secs(1);
 
-/// and how often, before it counts as what cannot be done.
+/// The number of tries after which a job counts as one that cannot be changed.
 const MOST_TRIES: u32 = 3;
 
-/// That changes of a job failed.
+/// Failed changes of a job.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
-    /// How many in a row.
+    /// The number of failures in a row.
     tries: u32,
-    /// When the next may be tried, if that is to come.
+    /// When the change may be tried again, if that is due.
     pub(super) again: Option<Instant>,
 }
 
 impl Controller {
-    /// The attempts that are under way, as far as was written down.
+    /// The attempts that are running according to the store.
     pub fn attempts(&self) -> Vec<Attempt> {
         let attempt = |number: &u64| {
             let entry = self.jobs.get(number)?;
-            Some(Attempt { job: *number, number: entry.attempts })
+            Some(entry.attempt())
         };
         self.running.iter().filter_map(attempt).collect()
     }
 
-    /// What an engine says of an attempt that was decided before a restart.
+    /// Takes in what the engine found out about an attempt after a restart.
     pub fn found(&mut self, now: Instant, attempt: Attempt, found: Found) {
         match found {
             Found::Running => (),
@@ -41,15 +41,16 @@ impl Controller {
         }
     }
 
-    /// Tells the engine again what every running job has: a daemon may have died between writing that
-    /// down and doing it. What becomes less comes first, then what was confirmed.
+    /// Sends the current settings of all running jobs to the engine again, since a daemon may have
+    /// died between writing and applying them. Settings that reduce power come first, then those
+    /// that were confirmed.
     pub fn resend_settings(&mut self) {
         let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
             let Phase::Running(run) = &entry.phase else { continue };
-            let attempt = Attempt { job: *number, number: entry.attempts };
+            let attempt = entry.attempt();
             match run.suspended {
                 true => stops.push(Act::Signal { attempt, signal: Signal::Suspend }),
                 false => goes_on.push(Act::Signal { attempt, signal: Signal::Resume }),
@@ -68,7 +69,7 @@ impl Controller {
         self.unwritten.acts.extend([stops, less, same, asked, more, goes_on].into_iter().flatten());
     }
 
-    /// An engine has done what was last asked of it, or the attempt is over.
+    /// Records that the engine has applied the last change, or that the attempt is over.
     pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Phase::Running(run) = &mut entry.phase else { return };
@@ -81,31 +82,32 @@ impl Controller {
         }
     }
 
-    /// A change of a job failed. It is not tried again at once, nor for ever before the last resort acts.
+    /// Records that a change of a job failed. It is tried again later, a limited number of times
+    /// before the last resort acts.
     pub fn failed(&mut self, now: Instant, attempt: Attempt) {
         let failure = self.failures.entry(attempt.job).or_default();
         failure.tries += 1;
         failure.again = Some(now + BETWEEN_TRIES);
     }
 
-    /// Whether a change of this job failed a moment ago.
+    /// Whether a change of this job has just failed.
     pub(super) fn has_just_failed(&self, number: u64) -> bool {
         self.failures.get(&number).is_some_and(|failure| failure.again.is_some())
     }
 
-    /// Whether somebody's change failed a moment ago.
+    /// Whether a change of any job has just failed.
     pub(super) fn is_about_to_try_again(&self) -> bool {
         self.failures.values().any(|failure| failure.again.is_some())
     }
 
-    /// Whether it is too early to say that jobs cannot be changed.
+    /// Whether a failed change may still succeed when it is tried again.
     pub(super) fn may_still_succeed(&self) -> bool {
         let may = |failure: &Failure| failure.again.is_some() && failure.tries < MOST_TRIES;
         self.failures.values().any(may)
     }
 
-    /// What failed may be tried again when its time has come. What is not confirmed is said again;
-    /// everything else is decided anew.
+    /// Allows failed changes to be tried again when they are due. Unconfirmed ones are sent again;
+    /// the others are decided anew.
     pub(super) fn try_again(&mut self, now: Instant) {
         for (number, failure) in &mut self.failures {
             if failure.again.is_none_or(|again| again > now) {
@@ -117,14 +119,14 @@ impl Controller {
             if let Phase::Running(run) = &entry.phase
                 && run.before.is_some()
             {
-                let attempt = Attempt { job: *number, number: entry.attempts };
+                let attempt = entry.attempt();
                 self.unwritten.acts.push(set_again(attempt, run));
             }
         }
     }
 
-    /// An attempt did not begin and never will: the job waits again, or is held if it is to be looked at
-    /// first.
+    /// Records that an attempt did not begin and never will. The job waits again, or is held if a
+    /// person should look at it first.
     pub fn never_started(&mut self, now: Instant, attempt: Attempt, reason: &str, hold: bool) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Phase::Running(Run { ending, start, .. }) = &entry.phase else { return };
@@ -159,15 +161,15 @@ impl Controller {
         self.unwritten.acts.push(Act::Forget { attempt });
     }
 
-    /// Acts that were not carried out, because one before them, which was to free power, failed: what
-    /// they would have changed is as it was.
+    /// Reverts acts that were not carried out because an earlier act failed that should have freed
+    /// power.
     pub fn undo(&mut self, now: Instant, undone: &[&Act], reason: &str) {
-        // The last first: one job may have been changed twice.
+        // In reverse order: one job may have been changed twice.
         for act in undone.iter().rev() {
             match act {
                 Act::Start { attempt, .. } => self.never_started(now, *attempt, reason, false),
                 Act::Set { attempt, before, .. } => self.go_back(now, *attempt, before),
-                // Said again when it is due again.
+                // Sent again when it is due.
                 Act::Signal { .. } | Act::Forget { .. } => (),
             }
         }
@@ -189,7 +191,7 @@ impl Controller {
     }
 }
 
-/// Tells an engine what a job has, once more.
+/// An act that sends the current settings of a job to the engine again.
 fn set_again(attempt: Attempt, run: &Run) -> Act {
     let before = run.before.as_deref().cloned().unwrap_or_else(|| run.present());
     let allotment = run.allotment.clone();

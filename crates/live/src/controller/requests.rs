@@ -1,4 +1,4 @@
-//! What clients ask a daemon to do with jobs.
+//! Requests of clients: submit, cancel, hold and release jobs.
 
 use super::Controller;
 use crate::array::{ArraySpec, Element};
@@ -9,32 +9,28 @@ use busbar_core::units::{Instant, Span};
 /// The longest name of a job, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// The most jobs that one may wait for.
+/// The largest number of dependencies of a job.
 const MOST_BEFORE: usize = 1000;
 
-/// The longest time a job may ask for: a year. Whoever means 'for ever' means less.
+/// The longest time limit, one year.
 const LONGEST_TIME: Span = Span::from_secs(366 * 24 * 3600);
 
-/// A number, and those of the jobs that it stands for.
+/// The number given to the user, and the numbers of the jobs it stands for.
 type Numbered = (u64, Vec<(u64, Option<Element>)>);
-
-/// How a job that is over ended; or of an array, all that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WasGood(pub bool);
 
 fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { kind, message: message.into() })
 }
 
 impl Controller {
-    /// Takes a job in, or an array of them, and says its number. `over` tells how jobs and arrays ended of
-    /// which something is over.
+    /// Accepts a job or an array and returns its number. `succeeded` tells whether a job that is
+    /// over succeeded, and for an array whether all of its elements that are over did.
     pub fn submit(
         &mut self,
         now: Instant,
         owner: Owner,
         submission: Submission,
-        over: &dyn Fn(u64) -> Option<WasGood>,
+        succeeded: &dyn Fn(u64) -> Option<bool>,
     ) -> Result<u64, Refusal> {
         let bytes = submission.bytes();
         let Submission { request, program, array } = submission;
@@ -45,7 +41,7 @@ impl Controller {
         }
         self.check_request(&request)?;
         check_program(&program)?;
-        self.check_after(&request, over)?;
+        self.check_after(&request, succeeded)?;
         let (number, elements) = self.numbered(array.as_ref())?;
         self.check_quotas(owner, elements.len(), bytes)?;
         let (submit, phase) = (now, Phase::Waiting);
@@ -63,7 +59,7 @@ impl Controller {
             self.jobs.insert(entry.number, entry.clone());
             self.bytes.insert(entry.number, bytes);
             self.arrays.add(entry);
-            // What all of them do is kept once.
+            // The program of an array is stored once.
             match program.take() {
                 Some(program) => self.unwritten.submitted.push((entry.clone(), program)),
                 None => self.unwritten.elements.push(entry.clone()),
@@ -75,12 +71,12 @@ impl Controller {
         own.jobs += entries.len();
         own.bytes += bytes * entries.len() as u64;
         for entry in &entries {
-            self.line_up(entry.number);
+            self.enqueue(entry.number);
         }
         Ok(number)
     }
 
-    /// The number of the next job or array, and the numbers of the jobs that it will be.
+    /// The number of the next job or array, and the numbers of its jobs.
     fn numbered(&self, array: Option<&ArraySpec>) -> Result<Numbered, Refusal> {
         let Some(spec) = array else { return Ok((self.next, vec![(self.next, None)])) };
         let elements = Element::all(self.next, spec);
@@ -96,7 +92,7 @@ impl Controller {
         Ok((self.next, numbers.zip(elements.into_iter().map(Some)).collect()))
     }
 
-    /// Whether there is room for so many more jobs of so many bytes each.
+    /// Checks whether the quotas allow `more` jobs of `bytes` bytes each.
     fn check_quotas(&self, owner: Owner, more: usize, bytes: u64) -> Result<(), Refusal> {
         let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
             true => Ok(()),
@@ -126,12 +122,12 @@ impl Controller {
         Ok(())
     }
 
-    /// Why a job that was accepted will not start as things are, if that is so.
+    /// Why an accepted job cannot be queued at present, if so.
     pub fn remark(&self, number: u64) -> Option<&'static str> {
         self.stuck.get(&number).copied()
     }
 
-    /// What whoever submitted a job may want to know of it, to be read after its number.
+    /// A remark for the user who submitted a job, to be read after its number.
     pub fn advice(&self, number: u64) -> Option<String> {
         // All elements of an array are alike.
         let number = self.arrays.present(number).next().unwrap_or(number);
@@ -141,7 +137,7 @@ impl Controller {
         waits.or_else(|| self.setup.ignores_application(&entry?.request))
     }
 
-    /// Whether a job may ask for this.
+    /// Checks a job's request.
     pub fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
         if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
@@ -176,11 +172,11 @@ impl Controller {
         self.setup.check_application(request)
     }
 
-    /// Whether everybody exists that a job waits for, and may still end well.
+    /// Checks that all dependencies of a job exist and can still be met.
     fn check_after(
         &self,
         request: &JobRequest,
-        over: &dyn Fn(u64) -> Option<WasGood>,
+        succeeded: &dyn Fn(u64) -> Option<bool>,
     ) -> Result<(), Refusal> {
         for after in &request.after {
             let job = after.job;
@@ -190,17 +186,18 @@ impl Controller {
             let is_meant = |entry: &&Entry| {
                 entry.number == job || entry.array.is_some_and(|element| element.array == job)
             };
-            let just_ended = self.unwritten.over.iter().filter(is_meant).map(|entry| {
-                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.succeeded()))
-            });
-            // Of an array, all that is over counts.
-            let ended = just_ended.chain(over(job)).reduce(|one, other| WasGood(one.0 && other.0));
+            let just_ended =
+                self.unwritten.over.iter().filter(is_meant).map(
+                    |entry| matches!(&entry.phase, Phase::Over(outcome) if outcome.succeeded()),
+                );
+            // An array has succeeded if all of its elements did.
+            let ended = just_ended.chain(succeeded(job)).reduce(|one, other| one && other);
             match ended {
                 None if self.is_present(job) => (),
                 None => {
                     return refuse(RefusalKind::Unknown, format!("--after {job}: no such job"));
                 }
-                Some(WasGood(false)) if !after.any => {
+                Some(false) if !after.any => {
                     let message = format!(
                         "--after {job}: that job did not end well, so this one would never start; \
                          --after-any does not mind"
@@ -213,8 +210,8 @@ impl Controller {
         Ok(())
     }
 
-    /// A job that is not over, if this one may touch it.
-    fn touched(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
+    /// A job that is not over and that this user may change.
+    fn authorised(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
         let Some(entry) = self.jobs.get(&number) else {
             let message = format!("there is no job {number}, or it is over");
             return refuse(RefusalKind::Unknown, message);
@@ -226,13 +223,14 @@ impl Controller {
         Ok(entry)
     }
 
-    /// Does something to a job, or to all elements of an array: then it is done if it could be done to any.
+    /// Applies an operation to a job, or to all elements of an array. For an array it succeeds if
+    /// it does for any element.
     fn each_of(
         &mut self,
         number: u64,
         mut does: impl FnMut(&mut Self, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        // The last first, so that nobody gets a place who is next.
+        // In reverse order, so that no element takes the place of one before it.
         let elements: Vec<u64> = self.arrays.present(number).rev().collect();
         if elements.is_empty() {
             return does(self, number);
@@ -248,23 +246,23 @@ impl Controller {
         if is_done { Ok(()) } else { refused }
     }
 
-    /// Ends a job or an array, or lets it never start.
+    /// Cancels a job or an array, whether it waits or runs.
     pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             let by = Some(who.user);
-            match controller.touched(who, number)?.phase {
+            match controller.authorised(who, number)?.phase {
                 Phase::Running(_) => controller.ask_to_end(now, number, EndReason::Cancelled, by),
-                Phase::Waiting => controller.give_up(now, number, EndReason::Cancelled, by),
+                Phase::Waiting => controller.abandon(now, number, EndReason::Cancelled, by),
                 Phase::Over(_) => (),
             }
             Ok(())
         })
     }
 
-    /// Lets a job wait until it is released; of an array, all who wait.
+    /// Holds a job until it is released; of an array, all elements that wait.
     pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            if !matches!(controller.touched(who, number)?.phase, Phase::Waiting) {
+            if !matches!(controller.authorised(who, number)?.phase, Phase::Waiting) {
                 let message = format!("job {number} runs already; only who waits can be held");
                 return refuse(RefusalKind::Impossible, message);
             }
@@ -273,10 +271,10 @@ impl Controller {
         })
     }
 
-    /// Lets a job start that was held; of an array, all who are.
+    /// Releases a held job; of an array, all held elements.
     pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            if !controller.touched(who, number)?.request.held {
+            if !controller.authorised(who, number)?.request.held {
                 let message = format!("job {number} is not held");
                 return refuse(RefusalKind::Impossible, message);
             }
@@ -285,7 +283,7 @@ impl Controller {
         })
     }
 
-    /// Holds or releases a job, perhaps because somebody wants that.
+    /// Holds or releases a job; `by` is the user who asked for that, if one did.
     pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         if entry.request.held == held {
@@ -296,11 +294,11 @@ impl Controller {
         self.note(now, EventKind::Held { job: number, held, by });
         match held {
             true => self.withdraw(number),
-            false => self.line_up(number),
+            false => self.enqueue(number),
         }
     }
 
-    /// Writes down the budget that an operator wrote, or that the configured one holds again.
+    /// Records the budget that an operator set; `None` if the configured one applies again.
     pub fn write_budget(&mut self, text: Option<String>) {
         self.unwritten.budget = Some(text);
     }

@@ -1,34 +1,34 @@
-//! Too little power for those who run, because the budget fell.
+//! Shortage: running jobs hold more power than a lower budget allows.
 //!
-//! First jobs are given less on the nodes they have, those first that lose least by it for each watt
-//! they save. If all are at their floors and it is still too much, the last resort acts. When there is
-//! power again, the oldest gets back first what it had.
+//! First, jobs are given less power on the nodes they have, starting with those that lose least speed
+//! per watt saved. If all jobs are at their minimum and that is not enough, the last resort acts. When
+//! power is available again, the oldest jobs get back first what they had.
 
 use super::{Act, Controller};
 use crate::config::LastResort;
-use crate::engine::{Attempt, Signal};
+use crate::engine::Signal;
 use crate::job::{ChangeReason, EndReason, EventKind, Phase, Run};
 use crate::scheduler::{Alternative, Effect};
 use busbar_core::units::{Instant, Span, Watts};
 
-/// A way to save power.
+/// A possible reduction of a job's power.
 struct Saving {
     number: u64,
     to: Alternative,
     saved: Watts,
-    /// Nodes' worth of speed that is lost for each milliwatt.
+    /// Lost speed, in nodes, for each milliwatt saved.
     loss: f64,
 }
 
 impl Controller {
-    /// Brings what running jobs hold within the limit, as far as that can be.
-    pub(super) fn squeeze(&mut self, now: Instant) {
+    /// Brings the power that running jobs hold within the limit, as far as possible.
+    pub(super) fn reduce_power(&mut self, now: Instant) {
         if !self.is_short() {
-            // Whoever stands still does so because power is short.
+            // As long as jobs are suspended, power is short.
             self.shortage.take_if(|_| !self.scheduler.ledger().has_suspended());
             return;
         }
-        // One saving for each job at a time: what is left to save is another question afterwards.
+        // One reduction for each job at a time; then the remaining ones are rated again.
         while self.is_short() {
             let excess = self.excess();
             let mut savings: Vec<Saving> =
@@ -62,17 +62,18 @@ impl Controller {
         self.must_ask = true;
     }
 
-    /// By how much too much is held.
+    /// The power held in excess of the limit.
     fn excess(&self) -> Watts {
         let ledger = self.scheduler.ledger();
         ledger.power().saturating_sub(ledger.limit())
     }
 
-    /// A running job that may be changed: neither suspended nor about to end.
-    fn pliable(&self, number: u64) -> Option<&Run> {
+    /// A running job that may be changed: it is neither suspended nor about to end, and the policy
+    /// can handle it.
+    fn adjustable(&self, number: u64) -> Option<&Run> {
         match &self.jobs.get(&number)?.phase {
             Phase::Running(run)
-                if !run.suspended && run.ending.is_none() && !self.strangers.contains(&number) =>
+                if !run.suspended && run.ending.is_none() && !self.unmanaged.contains(&number) =>
             {
                 Some(run)
             }
@@ -80,11 +81,11 @@ impl Controller {
         }
     }
 
-    /// The way in which a job saves power that loses least for each watt.
+    /// The reduction of a job's power that loses least speed per watt.
     fn best_saving(&self, number: u64) -> Option<Saving> {
-        let run = self.pliable(number).filter(|_| !self.has_just_failed(number))?;
+        let run = self.adjustable(number).filter(|_| !self.has_just_failed(number))?;
         let allotment = &run.allotment;
-        let savings = self.scheduler.ways(number, allotment).into_iter().filter_map(|to| {
+        let savings = self.scheduler.alternatives(number, allotment).into_iter().filter_map(|to| {
             let saved = allotment.power.saturating_sub(to.point.power);
             if saved == Watts::ZERO {
                 return None;
@@ -98,7 +99,7 @@ impl Controller {
         })
     }
 
-    /// Gives a job something else on its nodes; says whether that could be.
+    /// Changes a job's power on the nodes it has; returns whether that was possible.
     fn carry_out(
         &mut self,
         now: Instant,
@@ -106,7 +107,7 @@ impl Controller {
         to: &Alternative,
         because: ChangeReason,
     ) -> bool {
-        let Some(run) = self.pliable(number) else { return false };
+        let Some(run) = self.adjustable(number) else { return false };
         let moving = run.moves_until.since(now);
         let left = moving + run.work_at(now).time(to.point.time);
         match self.scheduler.change(number, to, left.max(Span::from_millis(1))) {
@@ -118,14 +119,14 @@ impl Controller {
         }
     }
 
-    /// All jobs are at their floors, and it is still too much.
+    /// Applies the last resort: all jobs are at their minimum, and they still hold too much.
     fn last_resort(&mut self, now: Instant) {
-        // The youngest have least to lose.
+        // The youngest jobs have least to lose.
         let mut running: Vec<(Instant, u64)> = self
             .running
             .iter()
             .copied()
-            .filter_map(|number| self.pliable(number).map(|run| (run.start, number)))
+            .filter_map(|number| self.adjustable(number).map(|run| (run.start, number)))
             .collect();
         running.sort_unstable();
         let excess = self.excess();
@@ -149,7 +150,7 @@ impl Controller {
                     .sum();
                 while leaving < excess {
                     let Some((_, number)) = running.pop() else { break };
-                    leaving += self.pliable(number).map_or(Watts::ZERO, |c| c.allotment.power);
+                    leaving += self.adjustable(number).map_or(Watts::ZERO, |c| c.allotment.power);
                     self.ask_to_end(now, number, EndReason::Budget, None);
                 }
                 "the youngest jobs are ended"
@@ -169,7 +170,7 @@ impl Controller {
             return;
         }
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        let attempt = Attempt { job: number, number: entry.attempts };
+        let attempt = entry.attempt();
         let Phase::Running(run) = &mut entry.phase else { return };
         run.suspend(now);
         self.unwritten.changed.insert(number);
@@ -177,8 +178,8 @@ impl Controller {
         self.note(now, EventKind::Suspended { job: number });
     }
 
-    /// Gives back what was taken, as far as there is power for it: the oldest jobs come first, those
-    /// that stand still before those that are slow.
+    /// Gives back power that was taken, as far as there is any: suspended jobs before slowed ones,
+    /// and the oldest first.
     pub(super) fn give_back(&mut self, now: Instant) {
         if self.is_short() {
             return;
@@ -212,7 +213,7 @@ impl Controller {
 
     fn resume(&mut self, now: Instant, number: u64) -> bool {
         let Some(entry) = self.jobs.get_mut(&number) else { return false };
-        let attempt = Attempt { job: number, number: entry.attempts };
+        let attempt = entry.attempt();
         let Phase::Running(run) = &mut entry.phase else { return false };
         let mut resumed = run.clone();
         resumed.resume(now);
@@ -227,14 +228,14 @@ impl Controller {
         true
     }
 
-    /// Gives a squeezed job back what it had, or as much of it as there is; says whether it was all.
+    /// Gives a slowed job back what it had, or part of it; returns whether it got all.
     fn restore(&mut self, now: Instant, number: u64) -> bool {
-        let run = self.pliable(number).filter(|_| !self.has_just_failed(number));
+        let run = self.adjustable(number).filter(|_| !self.has_just_failed(number));
         let Some(run) = run else { return true };
         let Some(wanted) = &run.squeezed_from else { return true };
         let all = Alternative::of(wanted, self.scheduler.names_nodes());
         let (has, most) = (run.allotment.power, wanted.power);
-        let mut ways = self.scheduler.ways(number, &run.allotment);
+        let mut ways = self.scheduler.alternatives(number, &run.allotment);
         ways.retain(|way| way.point.power > has && way.point.power < most);
         ways.sort_by_key(|way| std::cmp::Reverse(way.point.power));
         if self.carry_out(now, number, &all, ChangeReason::Restored) {

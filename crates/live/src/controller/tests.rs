@@ -510,7 +510,7 @@ fn jobs_wait_for_others_and_for_their_release() {
     assert_eq!(world.state(any, at(6)).0, State::Running);
     let mut late = submission(1, 60);
     late.request.after = vec![After { job: before, any: false }];
-    let ended = |job| (job == before).then_some(WasGood(false));
+    let ended = |job| (job == before).then_some(false);
     let refusal = world.controller.submit(at(7), ALICE, late.clone(), &ended).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Impossible);
     let refusal = world.controller.submit(at(7), ALICE, late, &|_| None).unwrap_err();
@@ -687,7 +687,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
                     after.map(|job| After { job, any: job % 2 == 0 }).into_iter().collect();
                 let file = world.file.clone();
                 let over = |job| match &file.get(&job)?.phase {
-                    Phase::Over(outcome) => Some(WasGood(outcome.succeeded())),
+                    Phase::Over(outcome) => Some(outcome.succeeded()),
                     _ => None,
                 };
                 accepted +=

@@ -1,34 +1,34 @@
-//! What clients ask for, and what they are told.
+//! Requests of clients and the answers to them.
 
 use std::sync::mpsc::Sender;
 
 use super::Daemon;
 use crate::answers;
-use crate::controller::WasGood;
 use crate::forecast::Outlook;
 use crate::job::Owner;
 use crate::lookups::Lookup;
 use crate::setup::Viewer;
 use crate::socket::ClientGone;
 use crate::store::Query;
-use crate::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
+use crate::wire::{Answer, JobLine, PROTOCOL, Refusal, RefusalKind, Reply, Request, Status};
 use busbar_core::units::Instant;
 
-/// The most lines of history that are told at once.
+/// The largest number of lines of history in one answer.
 const MOST_LINES: u32 = 10_000;
 
-/// An answer that has to wait.
+/// An answer that is sent at the end of the cycle.
 pub(super) enum Pending {
-    /// Until what it says is written down.
+    /// This reply, once the changes are written.
     Written(Reply),
-    /// Until that is written down, and then it says how things are.
+    /// The state after the changes are written.
     WrittenAndSeen(Request, Viewer),
-    /// Until what happened in this cycle can be seen in it.
+    /// The state at the end of the cycle.
     Seen(Request, Viewer),
 }
 
 impl Daemon {
-    /// Does what a client asks for, or says what the answer waits for.
+    /// Handles a request. Returns what to answer at the end of the cycle, unless another thread
+    /// answers.
     pub(super) fn handle(
         &mut self,
         now: Instant,
@@ -46,8 +46,8 @@ impl Daemon {
         match request {
             Request::Submit(submission) => {
                 let store = &self.store;
-                let over = |job| store.ended_well(job).ok().flatten().map(WasGood);
-                let answer = match controller.submit(now, peer, *submission, &over) {
+                let succeeded = |job| store.succeeded(job).ok().flatten();
+                let answer = match controller.submit(now, peer, *submission, &succeeded) {
                     Ok(job) => {
                         let remark = controller.advice(job);
                         Reply::Submitted { job, remark }
@@ -113,7 +113,7 @@ impl Daemon {
         }
         let written = (text != "configured").then(|| text.to_owned());
         let machine = &self.controller.setup().machine;
-        let budget = self.feed.operators(written.as_deref(), machine, &self.clock);
+        let budget = self.budget.set_override(written.as_deref(), machine, &self.clock);
         let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
         tracing::info!(budget = text, user = peer.user, "budget set");
         self.controller.set_budget(budget, written.is_some());
@@ -121,7 +121,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// An answer about how things are now.
+    /// Answers a request about the current state.
     pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
         let now = self.clock.now();
         let millis = self.clock.walls();
@@ -135,7 +135,7 @@ impl Daemon {
         }
     }
 
-    /// What a list says of the elements of an array that are not over.
+    /// The lines of the elements of an array that are not over.
     pub(super) fn present_elements(&self, array: u64, viewer: Viewer) -> Vec<JobLine> {
         let (now, millis) = (self.clock.now(), self.clock.walls());
         let wall = |at: Instant| millis(at).div_euclid(1000);
@@ -172,13 +172,14 @@ impl Daemon {
             }
             Ok(()) => (),
         }
-        for attempt in &self.unsure {
+        for attempt in &self.unresolved {
             notices
                 .push(format!("nobody knows what became of job {attempt}; it counts as running"));
         }
         let ledger = self.controller.scheduler().ledger();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
             process: std::process::id(),
             policy: setup.decider.spec().to_string(),
             engine: self.engine_name.to_owned(),

@@ -1,8 +1,8 @@
-//! Forecasts that are under way: each in a thread of its own, so that neither the daemon's loop nor whoever
-//! asks for something else waits for it.
+//! Running forecasts, each in a thread of its own so that neither the daemon's loop nor other clients
+//! wait for them.
 //!
-//! One user has one at a time, and there are few in all. A forecast is given up when whoever asked is gone,
-//! when it takes too long, and when the daemon stops.
+//! A user may have one at a time, and their total number is limited. A forecast is cancelled when the
+//! client disconnects, when it takes too long, and when the daemon stops.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -14,10 +14,10 @@ use crate::socket::ClientGone;
 use crate::wire::{Forecast, Refusal, RefusalKind, Reply};
 use busbar_core::units::Span;
 
-/// The most forecasts at the same time.
+/// The largest number of forecasts at the same time.
 const MOST: usize = 4;
 
-/// Until when somebody waits for a forecast.
+/// Tells a forecast when to stop.
 #[derive(Clone, Debug)]
 pub struct Cancellation {
     gone: ClientGone,
@@ -26,12 +26,12 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Begins now, and may take so long.
+    /// A time limit that starts now.
     pub fn for_at_most(most: Span, gone: ClientGone) -> Self {
         Cancellation { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
     }
 
-    /// Says why it is not wanted any more, if that is so.
+    /// An error if the forecast must stop.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.gone.is_set() {
             return Err(stopping());
@@ -48,7 +48,7 @@ impl Cancellation {
     }
 }
 
-/// Forecasts that are under way, by the users who asked for them.
+/// Running forecasts by user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<u32, Asked>>>);
 
@@ -63,7 +63,7 @@ impl RunningForecasts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a user may have one now.
+    /// Whether a user may start a forecast now.
     pub(crate) fn check(&self, user: u32) -> Result<(), Refusal> {
         let all = self.all();
         let message = if all.contains_key(&user) {
@@ -76,7 +76,7 @@ impl RunningForecasts {
         Err(Refusal { kind: RefusalKind::TooMuch, message })
     }
 
-    /// Works one out, if the user [may have](Self::check) it.
+    /// Starts a forecast for a user who [may have](Self::check) one.
     pub(crate) fn begin(
         &self,
         user: u32,
@@ -92,9 +92,9 @@ impl RunningForecasts {
             let reply = reply.clone();
             move || {
                 let answer = work(&wanted).map_or_else(Reply::Error, Reply::Forecast);
-                // Whoever has the answer may ask for the next one.
+                // A client that has its answer may ask for the next forecast.
                 drop(place);
-                // Who does not wait for the answer need not get it.
+                // The client may be gone.
                 let _ = reply.send(answer);
             }
         });
@@ -104,7 +104,7 @@ impl RunningForecasts {
         }
     }
 
-    /// Gives up all of them. Whoever waits is told so at once; the threads end when they notice.
+    /// Cancels all forecasts. Clients are told at once; the threads end when they notice.
     pub(crate) fn give_up(&self) {
         for asked in self.all().values() {
             asked.gone.set();
@@ -118,7 +118,7 @@ fn stopping() -> Refusal {
     Refusal { kind: RefusalKind::Stopping, message }
 }
 
-/// A user's place, as long as this is there.
+/// Removes the user's entry when it is dropped.
 struct Place {
     under_way: RunningForecasts,
     user: u32,

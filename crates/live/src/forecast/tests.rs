@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::LastResort;
-use crate::controller::{Act, Turn, WasGood};
+use crate::controller::{Act, Turn};
 use crate::engine::Signal;
 use crate::job::{After, JobRequest, Program, Submission};
 use crate::socket::ClientGone;
@@ -47,7 +47,7 @@ fn controller(policy: &str, limit: u32, wishes: &[JobRequest]) -> Controller {
         };
         let submission = Submission { request: request.clone(), program, array: None };
         let owner = Owner { user: 0, group: 0 };
-        controller.submit(at(0), owner, submission, &|_| Some(WasGood(true))).unwrap();
+        controller.submit(at(0), owner, submission, &|_| Some(true)).unwrap();
     }
     controller.turn(at(0)).unwrap();
     controller.take(at(0), 0);

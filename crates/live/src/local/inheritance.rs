@@ -1,5 +1,5 @@
-//! What a job begins with, whoever started the daemon and from wherever: its owner's groups, a fixed
-//! umask, fixed resource limits, and no descriptor but the three standard ones.
+//! The settings that a job starts with, however the daemon was started: its owner's groups, a fixed
+//! umask, fixed resource limits, and only the three standard file descriptors.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -23,7 +23,7 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// The kernel's own limits, except for those that are given.
+    /// The kernel's default limits, except for those given.
     pub fn new(umask: Umask, given: &BTreeMap<Ulimit, Bounds>) -> Self {
         let mut ulimits: BTreeMap<_, _> =
             Ulimit::ALL.iter().map(|ulimit| (*ulimit, ulimit.usual())).collect();
@@ -31,7 +31,7 @@ impl Inheritance {
         Inheritance { umask, ulimits }
     }
 
-    /// Gives this process the umask and the limits. A hard limit that may not be raised stays as it is.
+    /// Applies the settings to this process. A hard limit that may not be raised stays as it is.
     pub(super) fn apply(&self) -> io::Result<()> {
         umask(Mode::from_raw_mode(self.umask.0));
         for (ulimit, bounds) in &self.ulimits {
@@ -126,7 +126,7 @@ impl Ulimit {
         Ulimit::Stack,
     ];
 
-    /// What the kernel gives the first process; of open files as many as service managers allow.
+    /// The kernel's default; for open files that of service managers.
     fn usual(self) -> Bounds {
         let both = |value| Bounds { soft: value, hard: value };
         match self {
@@ -159,7 +159,7 @@ impl std::fmt::Display for Ulimit {
     }
 }
 
-/// A number that the kernel says.
+/// Reads a number from a kernel setting.
 fn setting(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
@@ -190,14 +190,14 @@ impl From<Ulimit> for Resource {
 /// A soft and a hard limit; `None` is without a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// What holds.
+    /// The soft limit, which is enforced.
     pub soft: Option<u64>,
-    /// How far it may be raised.
+    /// The hard limit, up to which the soft one may be raised.
     pub hard: Option<u64>,
 }
 
 impl Bounds {
-    /// These, as far as a hard limit allows that cannot be raised.
+    /// The limits, bounded by a hard limit that cannot be raised.
     fn within(self, most: Option<u64>) -> Rlimit {
         let maximum = least(self.hard, most);
         Rlimit { current: least(self.soft, maximum), maximum }

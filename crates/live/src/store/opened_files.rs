@@ -1,5 +1,5 @@
-//! Whether the files of a state are still where they were opened. Whoever has a file open can write to it
-//! although it was removed, and nothing of that is there after a restart.
+//! Notices if a file of the state is removed or replaced while it is open. Writing to a removed file
+//! succeeds, but nothing of it is there after a restart.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use super::file::beside;
 
-/// The files of a state by their identities.
+/// The files of a state with their identities.
 #[derive(Debug)]
 pub(super) struct OpenedFiles(Vec<(PathBuf, Identity)>);
 
@@ -19,7 +19,7 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 impl OpenedFiles {
-    /// All that is there now: the folder, the lock, the database, and what SQLite keeps beside it.
+    /// The folder, the lock, the database, and SQLite's files beside it, as far as they exist.
     pub(super) fn now(folder: &Path, database: &Path) -> Self {
         let files = [
             folder.to_owned(),
@@ -32,7 +32,7 @@ impl OpenedFiles {
         OpenedFiles(files.into_iter().filter_map(known).collect())
     }
 
-    /// An error if something was removed, or is something else now.
+    /// An error if one of them was removed or replaced.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         for (path, before) in &self.0 {
             let what = match identity(path) {

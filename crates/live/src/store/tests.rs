@@ -11,6 +11,7 @@ mod figures;
 mod pruning;
 mod round_trip;
 mod strategies;
+mod versions;
 
 /// A job that waits.
 pub(super) fn waiting(number: u64) -> Entry {

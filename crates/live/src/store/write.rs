@@ -1,4 +1,4 @@
-//! What is written to the file.
+//! Writes batches.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params_from_iter};
@@ -14,9 +14,9 @@ use crate::array::Element;
 use crate::job::{Entry, Phase};
 use busbar_core::units::Instant;
 
-/// Writes a batch, all of it or nothing.
+/// Writes a batch completely or not at all.
 pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), Fault> {
-    // What is not committed is undone.
+    // Dropping the transaction without a commit reverts it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut state = State::read(&transaction)?;
     submit(&transaction, batch)?;
@@ -52,7 +52,7 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         let times = Times::of(entry);
         jobs.execute(params_from_iter(row(entry, times, times.walls(batch.now))?))?;
         let number = identity(entry.number)?;
-        // The first one has the program of all.
+        // The first element has the program of all.
         let first = entry.array.map(|element| identity(Element::first(element.array)));
         let others = entry.request.after.iter().map(|after| identity(after.job));
         for needed in first.into_iter().chain(others) {
@@ -100,7 +100,7 @@ fn tell(transaction: &Transaction<'_>, batch: &Batch, next_line: &mut u64) -> Re
     Ok(())
 }
 
-/// A job's row.
+/// The row of a job.
 fn row(entry: &Entry, times: Times, walls: WallTimes) -> Result<Vec<Value>, Fault> {
     let state = match &entry.phase {
         Phase::Waiting => "waiting",
@@ -151,7 +151,7 @@ impl Times {
         })
     }
 
-    /// What the clock on the wall said at these times, from what both clocks say now.
+    /// The wall clock at these times, from the current values of both clocks.
     fn walls(self, now: (Instant, i64)) -> WallTimes {
         let wall = |instant| wall_at(now, instant);
         WallTimes {
@@ -161,7 +161,7 @@ impl Times {
         }
     }
 
-    /// The same for a job that was written before: for a time that is as it was, what was said then.
+    /// The same for a stored job: times that have not changed keep the wall time stored before.
     fn walls_after(self, before: Times, said: WallTimes, now: (Instant, i64)) -> WallTimes {
         let WallTimes { submit, start, end } = self.walls(now);
         WallTimes {
@@ -172,13 +172,13 @@ impl Times {
     }
 }
 
-/// The number of a job or a line, which are counted from 1 and never get so far.
+/// The number of a job or a line as a column. Numbers start at 1 and never get that large.
 pub(super) fn identity(number: u64) -> Result<i64, Fault> {
     i64::try_from(number)
         .map_err(|error| Fault::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))))
 }
 
-/// An instant as a column; one that is never reached as the last that can be written.
+/// A time as a column; larger values saturate.
 pub(super) fn millis(instant: Instant) -> i64 {
     i64::try_from(instant.millis()).unwrap_or(i64::MAX)
 }

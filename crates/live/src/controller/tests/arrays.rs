@@ -100,7 +100,7 @@ fn whole_arrays_and_single_elements_are_held_released_and_cancelled() {
 }
 
 /// How the elements of an array ended, as the file has it.
-fn over(file: &BTreeMap<u64, Entry>, number: u64) -> Option<WasGood> {
+fn over(file: &BTreeMap<u64, Entry>, number: u64) -> Option<bool> {
     let ended = file.values().filter_map(|entry| match &entry.phase {
         Phase::Over(outcome)
             if entry.number == number || entry.array.is_some_and(|of| of.array == number) =>
@@ -109,7 +109,7 @@ fn over(file: &BTreeMap<u64, Entry>, number: u64) -> Option<WasGood> {
         }
         _ => None,
     });
-    ended.reduce(|one, other| one && other).map(WasGood)
+    ended.reduce(|one, other| one && other)
 }
 
 #[test]

@@ -56,11 +56,11 @@ fn elements_share_a_program_and_are_found_by_their_array() {
     let after: Vec<u64> = store.history(query).unwrap().iter().map(|line| line.line).collect();
     assert_eq!(after, [4, 5]);
     // How an array ended is how those ended that are over.
-    assert_eq!(store.ended_well(5).unwrap(), None);
+    assert_eq!(store.succeeded(5).unwrap(), None);
     let changed = vec![over(&saved.jobs[2], Instant::from_secs(1))];
     store.commit(&Batch { changed, ..Batch::default() }).unwrap();
     assert_eq!(
-        (store.ended_well(5).unwrap(), store.ended_well(7).unwrap()),
+        (store.succeeded(5).unwrap(), store.succeeded(7).unwrap()),
         (Some(false), Some(false))
     );
 }
