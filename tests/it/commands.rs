@@ -67,12 +67,12 @@ fn people_get_tables() {
    submitted  2026-01-02 03:04:05
      started  2026-01-02 03:04:06
         time  1:05 of 1:00:00
-       nodes  3: 0-1,5 (asks for 2; 1 to 4 would do)
+       nodes  3: 0-1,5 (asks for 2; can use 1 to 4)
        power  290.0 W, at 85.0 % of its speed
-      energy  1.50 kJ, as far as is believed
+      energy  1.50 kJ, predicted
  application  CoMD
     slowdown  10%
-       after  3, 4 (however it ends)
+       after  3, 4 (even if it fails)
      command  sh -c 'sleep 1; true'
       folder  /home/ada
       output  /home/ada/busbar-7.out
@@ -103,13 +103,13 @@ fn people_get_tables() {
         &daemon,
         &["history"],
         "
-2026-01-02 03:04:05  the daemon began, version 0.1.0, policy easy
+2026-01-02 03:04:05  the daemon started, version 0.1.0, policy easy
 2026-01-02 03:04:06  the limit is 1.00 kW, of which the machine itself draws 100.0 W
 2026-01-02 03:04:07  job 7 was submitted
 2026-01-02 03:04:08  job 7 starts on nodes 0-1 with 200.0 W
 2026-01-02 03:04:09  job 7 now runs on nodes 0-1 with 150.0 W at 71.2 % of its speed (a lower budget)
-2026-01-02 03:04:10  job 7 is asked to end: its time was over
-2026-01-02 03:04:11  job 7 is over: its time was over, ended by signal 15
+2026-01-02 03:04:10  job 7 is asked to end: time limit reached
+2026-01-02 03:04:11  job 7 is over: time limit reached, ended by signal 15
 2026-01-02 03:04:12  job 8 is held by root
 2026-01-02 03:04:13  job 8 is released by 4000000000
 2026-01-02 03:04:14  job 8 is held
@@ -219,7 +219,7 @@ fn what_is_hidden_is_a_dash() {
         time  1:05 of 1:00:00
        nodes  3: 0-1,5
        power  290.0 W, at 85.0 % of its speed
-      energy  1.50 kJ, as far as is believed
+      energy  1.50 kJ, predicted
      command  -
       folder  -
       output  -
@@ -256,7 +256,7 @@ fn refusals_and_absent_daemons_have_exit_codes() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "cancelled job 7\n");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(errors, "error: job 9: it is somebody else's\n");
+    assert_eq!(errors, "error: job 9: it belongs to another user\n");
     let (code, said) = daemon.fails(&["queue", "--socket", "nowhere"]);
     assert_eq!(code, 1);
     let expected = "error: no daemon listens on nowhere; start one with: busbar serve --background";
@@ -401,14 +401,14 @@ fn waiting_ends_as_the_job_does() {
             Some(End::Signalled(15)),
             Some(EndReason::TimeLimit),
             143,
-            "job 12 timed out: its time was over, ended by signal 15",
+            "job 12 timed out: time limit reached, ended by signal 15",
         ),
         (
             State::TimedOut,
             Some(End::Exited(0)),
             Some(EndReason::TimeLimit),
             1,
-            "job 12 timed out: its time was over",
+            "job 12 timed out: time limit reached",
         ),
         (State::Cancelled, None, Some(EndReason::Cancelled), 1, "job 12 cancelled: by root"),
         (
@@ -418,7 +418,7 @@ fn waiting_ends_as_the_job_does() {
             127,
             "job 12 failed: could not be run: no such file",
         ),
-        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: nobody knows how it ended"),
+        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its end is not known"),
     ];
     for (state, end, why, code, said) in ends {
         let looks = Mutex::new(0);
@@ -629,7 +629,7 @@ fn programs_get_errors_as_json() {
     let (printed, error) = fails(&["cancel", "--json", "7", "9"]);
     assert_eq!(serde_json::from_str::<Value>(&printed).unwrap().as_array().unwrap().len(), 2);
     assert_eq!(error["message"], "1 of 2 jobs could not be cancelled");
-    assert_eq!(error["causes"], json!(["job 9: it is somebody else's"]));
+    assert_eq!(error["causes"], json!(["job 9: it belongs to another user"]));
     // What is for the job is not for busbar; and help is no error.
     let output = daemon.run(&["submit", "none.sh", "--json"]);
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot read the script"));

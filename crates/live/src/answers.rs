@@ -14,12 +14,7 @@ use busbar_core::units::{Instant, NodeId, Watts};
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
 
 /// What other users see instead of the reason why a job could not be run.
-const REASON_FOR_OTHERS: &str = "its owner sees why";
-
-/// A limit that may be none.
-fn limited(limit: Watts) -> Option<Watts> {
-    (limit != Watts::UNLIMITED).then_some(limit)
-}
+const REASON_FOR_OTHERS: &str = "shown to its owner only";
 
 impl Controller {
     /// The jobs that wait or run, as a viewer may see them.
@@ -87,14 +82,14 @@ impl Controller {
     pub fn power(&self, wall: Wall<'_>) -> PowerState {
         let ledger = self.scheduler().ledger();
         let to_come = self.budget().changes_after(ledger.now());
-        let limit = limited(self.budget().at(ledger.now()));
+        let limit = self.budget().at(ledger.now()).limited();
         PowerState {
             limit,
             base: self.setup().machine.floor(),
             held: ledger.held(),
             free: limit.map(|limit| limit.saturating_sub(ledger.power())),
             set_by_operator: self.is_budget_overridden(),
-            to_come: to_come.iter().map(|&(at, limit)| (wall(at), limited(limit))).collect(),
+            to_come: to_come.iter().map(|&(at, limit)| (wall(at), limit.limited())).collect(),
             emulated: true,
             notice: self.shortage().map(str::to_owned),
         }
@@ -271,6 +266,6 @@ fn reason(outcome: &JobOutcome) -> Option<String> {
         End::Exited(code) => Some(format!("exit code {code}")),
         End::Signalled(signal) => Some(format!("signal {signal}")),
         End::Failed(why) => Some(why.clone()),
-        End::Lost => Some("nobody saw it end".to_owned()),
+        End::Lost => Some("its end was not observed".to_owned()),
     }
 }

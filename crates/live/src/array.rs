@@ -44,7 +44,7 @@ pub enum ArrayError {
     #[error("'{0}' goes down; write the smaller index first")]
     Down(String),
     /// The number after `%` is not valid.
-    #[error("'%{0}' is not how many may run at once; write a number from 1 on, such as %4")]
+    #[error("'%{0}' is not a number of elements; write how many may run at once, such as %4")]
     AtOnce(String),
     /// There are too many indices.
     #[error("an array cannot have more than {MOST} indices")]

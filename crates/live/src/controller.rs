@@ -434,7 +434,7 @@ impl Controller {
         if self.limit != Some(limit) {
             self.limit = Some(limit);
             self.must_ask = true;
-            let power = (limit != Watts::UNLIMITED).then(|| limit.milliwatts());
+            let power = limit.limited().map(Watts::milliwatts);
             let base = self.setup.machine.floor().milliwatts();
             self.note(now, EventKind::Limit { power, base });
         }
@@ -518,7 +518,7 @@ impl Controller {
         for refusal in &refusals {
             // Each refusal is reported once.
             if !self.refusals.contains(refusal) {
-                let text = format!("the policy decided what cannot be: {refusal}");
+                let text = format!("a decision of the policy was refused: {refusal}");
                 self.note(now, EventKind::Notice { text });
             }
         }

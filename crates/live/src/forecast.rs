@@ -64,7 +64,7 @@ impl Outlook {
             return Err(malformed(format!("--percent {percent}: write 1 to 100")));
         }
         let mut assumptions = vec![match percent {
-            100 => "every job takes all the time it may: it may be over sooner".to_owned(),
+            100 => "every job takes its whole time limit, and may end sooner".to_owned(),
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
         let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
@@ -84,7 +84,7 @@ impl Outlook {
             // A job that could not be submitted is refused here, too.
             future.controller.enter(entry.clone())?;
             self.entries.push(entry);
-            assumptions.push("the job in question is submitted now".to_owned());
+            assumptions.push("the new job is submitted now".to_owned());
         }
         future.pass(wanted)?;
         assumptions.extend(match future.fates.values().filter(|fate| fate.is_slowed).count() {
@@ -138,7 +138,7 @@ impl Outlook {
         let waits = future.controller.jobs().get(&entry.number);
         let reason = waits.filter(|_| fate.is_none_or(|fate| fate.end.is_none())).map(|entry| {
             let line = future.controller.line(entry, future.now, &|_| 0);
-            line.reason.unwrap_or_else(|| "its end is not foreseen".to_owned())
+            line.reason.unwrap_or_else(|| "its end cannot be predicted".to_owned())
         });
         ForecastLine {
             job: None,

@@ -33,6 +33,7 @@ use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
 use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 use cpus::Cpus;
+pub(crate) use cpus::usable_cpus;
 use folder::{CLAIMED, CPUS, Folder, GROUP, REVOKED, TICKET, Ticket};
 use group::Groups;
 use inheritance::Inheritance;

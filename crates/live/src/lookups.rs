@@ -41,7 +41,7 @@ impl LookupThread {
             self.lookups.try_send(lookup)
         {
             let (Lookup::Show { reply, .. } | Lookup::History { reply, .. }) = lookup;
-            let message = "too many ask for such things at the same time; try again".to_owned();
+            let message = "too many such requests at the same time; try again".to_owned();
             // The client may be gone.
             let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
         }

@@ -105,7 +105,7 @@ pub(super) fn clock_face(time: Time) -> String {
 
 /// Reads a time of day, in hours and minutes: `22:00`, or to the second.
 pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
-    let wrong = || format!("'{text}' is no time of day; write 00:00 to 23:59, such as 22:00");
+    let wrong = || format!("'{text}' is not a time of day; write 00:00 to 23:59, such as 22:00");
     let mut parts = [0; 3];
     let fields: Vec<&str> = text.trim().split(':').collect();
     if !(2..=3).contains(&fields.len()) {

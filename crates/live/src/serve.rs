@@ -14,12 +14,13 @@ use super::clock::Clock;
 use super::config::{Config, ConfigError, Resolved};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::engine::Attempt;
+use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::{BindError, Limits, Operators, Server};
-use super::store::{Store, StoreError};
+use super::store::{Saved, Store, StoreError};
 use super::trusted_folder::{TrustError, TrustedFolder};
 
 /// Why a daemon cannot start or continue.
@@ -102,6 +103,45 @@ pub fn state_folder(path: &Path) -> Result<TrustedFolder, ServeError> {
     Ok(TrustedFolder::of(path, mode)?)
 }
 
+/// The engine for local jobs, with its files in the state folder. Refuses to start if jobs are running that
+/// the database does not know.
+fn start_engine(
+    config: &Config,
+    resolved: &Resolved,
+    state: &TrustedFolder,
+    saved: &Saved,
+) -> Result<Local, ServeError> {
+    let program =
+        std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
+    let attempts = state.folder(ATTEMPTS, 0o711)?;
+    attempts.check_all()?;
+    let attempts = attempts.path().to_owned();
+    let cpus = resolved.cpus.clone().unwrap_or_default();
+    let failed = |source| ServeError::Folder { path: attempts.clone(), source };
+    let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
+    engine.hand_down(config.jobs.inheritance());
+    if let Err(error) = engine.adopt_orphans() {
+        tracing::warn!(%error, "processes that lose their warden cannot be adopted");
+    }
+    match config.local.cgroups.then(Groups::find).flatten() {
+        Some(groups) => {
+            tracing::info!(below = %groups.base().display(), "jobs have control groups");
+            engine.use_groups(groups);
+        }
+        None => tracing::info!("jobs have no control groups; their processes are found one by one"),
+    }
+    for notice in engine.notices() {
+        tracing::warn!("{notice}");
+    }
+    let known = saved.jobs.iter().map(Entry::attempt);
+    let strays = engine.forget_others(&known.collect()).map_err(failed)?;
+    if !strays.is_empty() {
+        let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
+        return Err(ServeError::Strays { strays, path: attempts });
+    }
+    Ok(engine)
+}
+
 /// Runs a daemon until it is told to stop. `again` reads the configuration again.
 pub fn serve(
     config: &Config,
@@ -116,34 +156,7 @@ pub fn serve(
     let store = Store::open_in(&state)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
-    let program =
-        std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
-    let attempts = state.folder(ATTEMPTS, 0o711)?;
-    attempts.check_all()?;
-    let attempts = attempts.path().to_owned();
-    let cpus = resolved.cpus.clone().unwrap_or_default();
-    let failed = |source| ServeError::Folder { path: attempts.clone(), source };
-    let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
-    engine.hand_down(config.jobs.inheritance());
-    if let Err(error) = engine.adopt_orphans() {
-        tracing::warn!(%error, "who loses a warden cannot be adopted");
-    }
-    match config.local.cgroups.then(Groups::find).flatten() {
-        Some(groups) => {
-            tracing::info!(below = %groups.base().display(), "jobs have control groups");
-            engine.use_groups(groups);
-        }
-        None => tracing::info!("jobs have no control groups; their processes are found one by one"),
-    }
-    for notice in engine.notices() {
-        tracing::warn!("{notice}");
-    }
-    let known = saved.jobs.iter().map(|job| Attempt { job: job.number, number: job.attempts });
-    let strays = engine.forget_others(&known.collect()).map_err(failed)?;
-    if !strays.is_empty() {
-        let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
-        return Err(ServeError::Strays { strays, path: attempts });
-    }
+    let engine = start_engine(config, &resolved, &state, &saved)?;
     let operators = Operators::default();
     let options = LoopOptions {
         period: config.period,
@@ -177,7 +190,7 @@ pub fn serve(
         socket = %config.socket.display(),
         machine = %resolved.setup.machine.name,
         policy = %config.policy,
-        "busbar is at work"
+        "busbar is running"
     );
     daemon.announce_to(Service::from_environment());
     let mut in_the_way = None;

@@ -143,7 +143,7 @@ impl Setup {
         let is_known = self.decider.applications().iter().any(|known| known == name);
         (!is_known).then(|| {
             format!(
-                "names the application '{name}', of which nothing is known: no profile describes it"
+                "names the application '{name}', which has no profile, so the name has no effect"
             )
         })
     }
@@ -159,8 +159,9 @@ impl Setup {
             let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
             let meant = meant.unwrap_or_else(|| ".".to_owned());
             let known = known.join(", ");
-            let message =
-                format!("--app '{name}': there is no such application{meant} Known are: {known}");
+            let message = format!(
+                "--app '{name}': there is no such application{meant} Known applications: {known}"
+            );
             return Err(Refusal { kind: RefusalKind::Impossible, message });
         }
         Ok(number.map(ApplicationId))

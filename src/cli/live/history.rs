@@ -1,4 +1,4 @@
-//! `busbar history`: what was decided, and what happened.
+//! `busbar history`: decisions and events.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::human_power;
 use crate::units::Watts;
 
-/// How long between two looks.
+/// The pause between two requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Show what was decided and what happened
+/// Show decisions and events
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar history
@@ -27,20 +27,20 @@ const PAUSE: Duration = Duration::from_secs(1);
   busbar history --after 0 -n 10000 --json    from the first line on
   busbar history --follow")]
 pub(in crate::cli) struct Arguments {
-    /// What concerns this job alone, or the elements of this array
+    /// Only events of this job, or of the elements of this array
     #[arg(long, value_name = "JOB")]
     job: Option<JobName>,
 
-    /// At most so many lines: the last ones, or the first ones after the line that --after names
+    /// Number of lines: the last ones, or the first ones after the line given by --after
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(1..))]
     lines: u32,
 
-    /// Lines that come after this one; --json shows the numbers of lines
+    /// Only lines after this one; --json shows the numbers of lines
     #[arg(long, value_name = "LINE")]
     after: Option<u64>,
 
-    /// And whatever comes, also when the daemon was started anew; with --json, a line of JSON for each
+    /// Keep printing new lines, even if the daemon is restarted; with --json, one line of JSON each
     #[arg(short, long)]
     follow: bool,
 
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let first =
         lines.first().map(|line| line.line).filter(|_| is_short && arguments.after.is_none());
     if let Some(first) = first {
-        // A daemon tells only so many lines at once.
+        // A daemon limits the number of lines in an answer.
         let earliest = ask(Some(0), 1)?.first().map_or(first, |line| line.line);
         if earliest < first {
             let shown = lines.len();
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    // Of a history without lines, whatever comes is new.
+    // In an empty history, every line is new.
     let mut last = arguments.after.unwrap_or(0);
     loop {
         for line in &lines {
@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
         last = lines.last().map_or(last, |line| line.line);
-        // There may be more than were shown at once.
+        // There may be more lines than fit into one answer.
         if lines.is_empty() {
             sleep(PAUSE);
         }
@@ -109,14 +109,14 @@ fn describe(line: &HistoryLine, users: &Users) -> String {
     format!("{time}  {}\n", describe_event(&line.event.kind, users))
 }
 
-/// What happened, in a sentence.
+/// An event in words.
 fn describe_event(kind: &EventKind, users: &Users) -> String {
     let by_whom =
         |by: Option<u32>| by.map(|user| format!(" by {}", users.name(user))).unwrap_or_default();
     let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
     match kind {
         EventKind::Began { version, policy } => {
-            format!("the daemon began, version {version}, policy {policy}")
+            format!("the daemon started, version {version}, policy {policy}")
         }
         EventKind::Stopped => "the daemon stopped; jobs run on".to_owned(),
         EventKind::Limit { power: None, .. } => "there is no limit".to_owned(),
@@ -172,7 +172,7 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
     }
 }
 
-/// Where a job runs, and what it draws.
+/// The nodes, power and speed of a job.
 fn has(allotment: &Allotment) -> String {
     let nodes: Vec<u32> = allotment.nodes.iter().map(|(node, _)| *node).collect();
     let (list, power) = (words::node_list(&nodes), human_power(allotment.power.as_f64()));

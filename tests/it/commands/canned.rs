@@ -294,7 +294,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             let answer = |&job: &u64| Answer {
                 job,
                 refusal: (job != 7)
-                    .then(|| refusal(RefusalKind::Forbidden, "it is somebody else's")),
+                    .then(|| refusal(RefusalKind::Forbidden, "it belongs to another user")),
                 asked: false,
             };
             Reply::Done(jobs.iter().map(answer).collect())

@@ -166,7 +166,7 @@ impl Reader<'_> {
             return Err(self.source.error(field, why));
         }
         if path.starts_with("~") {
-            let why = format!("'{}': write the whole path; ~ means nothing here", path.display());
+            let why = format!("'{}': write the full path; ~ is not expanded here", path.display());
             return Err(self.source.error(field, why));
         }
         Ok(Some(self.folder.join(path)))

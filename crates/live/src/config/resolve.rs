@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::{Config, ConfigError};
 use crate::decider::DeciderError;
+use crate::local::usable_cpus;
 use crate::schedule::{Schedule, ScheduleError, ScheduleSpec};
 use crate::setup::Setup;
 use busbar_core::machine::Machine;
@@ -94,7 +95,7 @@ impl Config {
         }
         let nodes = machine.nodes as usize;
         let listed = &self.local.cpus;
-        let usable = usable_cpus();
+        let usable = usable_cpus().unwrap_or_default();
         if listed.is_empty() {
             let one_each = usable.iter().cycle().take(nodes).map(|cpu| vec![*cpu]);
             return Ok((!usable.is_empty()).then(|| one_each.collect()));
@@ -140,11 +141,4 @@ impl Config {
         }
         remarks
     }
-}
-
-/// The processors that this process may use, in order.
-fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    let all = 0..rustix::thread::CpuSet::MAX_CPU;
-    all.filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }

@@ -214,10 +214,13 @@ fn mistakes_are_named_with_file_line_and_field() {
             "last_resort = 'pray'",
             "field 'last_resort': unknown variant `pray`, expected one of `hold`",
         ),
-        ("[jobs]\numask = '8'", "line 2, field 'jobs.umask': '8' is no umask; write three octal"),
+        (
+            "[jobs]\numask = '8'",
+            "line 2, field 'jobs.umask': '8' is not a umask; write three octal",
+        ),
         (
             "[jobs.ulimits]\nnofile = 'x'",
-            "line 2, field 'jobs.ulimits.nofile': 'x' is no limit; write a number or",
+            "line 2, field 'jobs.ulimits.nofile': 'x' is not a limit; write a number or",
         ),
         ("[jobs.ulimits]\nfiles = 1", "unknown variant `files`, expected one of `as`, `core`"),
         (
@@ -237,11 +240,11 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("[log]\nlevel = 'loud'", "line 2, field 'log.level': unknown variant `loud`"),
         (
             "[local]\ncpus = ['3-1']",
-            "line 2, field 'local.cpus[0]': '3-1' is no list of processors",
+            "line 2, field 'local.cpus[0]': '3-1' is not a list of processors",
         ),
         (
             "[local]\ncpus = ['0-99999999']",
-            "line 2, field 'local.cpus[0]': '0-99999999' is no list",
+            "line 2, field 'local.cpus[0]': '0-99999999' is not a list",
         ),
         ("[local]\npin = false\ncpus = ['1']", "line 3, field 'local.cpus': 'local.pin' is false"),
         ("state = ''", "line 1, field 'state': the path is empty"),

@@ -87,7 +87,8 @@ impl FromStr for CpuList {
     fn from_str(text: &str) -> Result<Self, String> {
         /// The largest number of processors in Linux.
         const MOST: u32 = 8192;
-        let wrong = || format!("'{text}' is no list of processors; write such as 0, 0-3 or 0-3,8");
+        let wrong =
+            || format!("'{text}' is not a list of processors; write for example 0, 0-3 or 0-3,8");
         let mut cpus = Vec::new();
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

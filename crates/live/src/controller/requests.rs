@@ -35,8 +35,7 @@ impl Controller {
         let bytes = submission.bytes();
         let Submission { request, program, array } = submission;
         if self.setup.only_user.is_some_and(|user| user != owner.user) {
-            let message =
-                "this daemon does not run as root, and runs nobody's jobs but its own user's";
+            let message = "this daemon does not run as root, so it runs only its own user's jobs";
             return refuse(RefusalKind::Forbidden, message);
         }
         self.check_request(&request)?;
@@ -132,7 +131,7 @@ impl Controller {
         // All elements of an array are alike.
         let number = self.arrays.present(number).next().unwrap_or(number);
         let waits = self.remark(number);
-        let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
+        let waits = waits.map(|why| format!("{why}, and waits until that changes"));
         let entry = self.jobs.get(&number);
         waits.or_else(|| self.setup.ignores_application(&entry?.request))
     }
@@ -141,9 +140,7 @@ impl Controller {
     pub fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
         if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
-            return malformed(
-                "a job's name has at most 200 bytes, and nothing that cannot be seen",
-            );
+            return malformed("a job's name may have at most 200 bytes, and no control characters");
         }
         let texts = [request.application.as_deref(), request.slowdown.as_deref()];
         if texts.into_iter().flatten().any(|text| text.len() > LONGEST_NAME) {
@@ -156,7 +153,7 @@ impl Controller {
             return malformed("a job needs at least one node (-N)");
         }
         if request.time == Span::ZERO || request.time > LONGEST_TIME {
-            return malformed("a job's time (-t) is more than nothing and at most 366 days");
+            return malformed("a job's time limit (-t) must be more than 0, and at most 366 days");
         }
         if let Some((fewest, most)) = request.moldable
             && !(fewest..=most).contains(&request.nodes)
@@ -199,8 +196,8 @@ impl Controller {
                 }
                 Some(false) if !after.any => {
                     let message = format!(
-                        "--after {job}: that job did not end well, so this one would never start; \
-                         --after-any does not mind"
+                        "--after {job}: that job failed, so this one would never start; \
+                         --after-any starts it anyway"
                     );
                     return refuse(RefusalKind::Impossible, message);
                 }
@@ -217,7 +214,7 @@ impl Controller {
             return refuse(RefusalKind::Unknown, message);
         };
         if entry.owner.user != who.user && !self.setup.is_operator(who) {
-            let message = format!("job {number} is somebody else's");
+            let message = format!("job {number} belongs to another user");
             return refuse(RefusalKind::Forbidden, message);
         }
         Ok(entry)
@@ -263,7 +260,7 @@ impl Controller {
     pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             if !matches!(controller.authorised(who, number)?.phase, Phase::Waiting) {
-                let message = format!("job {number} runs already; only who waits can be held");
+                let message = format!("job {number} is running; only waiting jobs can be held");
                 return refuse(RefusalKind::Impossible, message);
             }
             controller.set_held(now, number, true, Some(who.user));

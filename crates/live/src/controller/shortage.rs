@@ -131,7 +131,7 @@ impl Controller {
         running.sort_unstable();
         let excess = self.excess();
         let done = match self.setup.last_resort {
-            LastResort::Hold => "nobody starts until enough have ended",
+            LastResort::Hold => "no job starts until enough have ended",
             LastResort::Suspend => {
                 while self.is_short() {
                     let Some((_, number)) = running.pop() else { break };
@@ -157,8 +157,9 @@ impl Controller {
             }
         };
         let limit = self.scheduler.ledger().limit();
-        let text =
-            format!("jobs at their floors need {excess} more than the limit of {limit}: {done}");
+        let text = format!(
+            "jobs at their lowest power need {excess} more than the limit of {limit}: {done}"
+        );
         if self.shortage.is_none() {
             self.note(now, EventKind::Notice { text: text.clone() });
         }

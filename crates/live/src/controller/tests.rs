@@ -301,7 +301,7 @@ fn an_application_that_is_not_known_is_refused() {
         assert_eq!(refusal.kind, RefusalKind::Impossible);
         let meant = format!("did you mean '{known}'?");
         assert!(refusal.message.contains(&meant), "{}", refusal.message);
-        assert!(refusal.message.contains("Known are: "), "{}", refusal.message);
+        assert!(refusal.message.contains("Known applications: "), "{}", refusal.message);
         let far =
             world.controller.submit(at(0), ALICE, named("zzzzzzzzzz"), &|_| None).unwrap_err();
         assert!(!far.message.contains("did you mean"), "{}", far.message);
@@ -318,7 +318,7 @@ fn an_application_that_is_not_known_is_refused() {
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let job = world.submit(at(0), named("CoMDD"));
     let advice = world.controller.advice(job).unwrap();
-    let said = "names the application 'CoMDD', of which nothing is known: no profile describes it";
+    let said = "names the application 'CoMDD', which has no profile, so the name has no effect";
     assert_eq!(advice, said);
     // Another policy takes over who was accepted.
     let budget = Budget::unlimited();
@@ -462,7 +462,7 @@ fn the_last_resort_can_be_to_end_the_youngest() {
     assert_eq!(world.cycle(at(11)), [], "one is enough, as soon as it has ended");
     world.end(at(12), first(3), End::Signalled(15));
     world.cycle(at(12));
-    assert_eq!(world.state(3, at(12)), (State::Cancelled, Some("no power for it".to_owned())));
+    assert_eq!(world.state(3, at(12)), (State::Cancelled, Some("no power left for it".to_owned())));
     assert_eq!(world.controller.shortage(), None);
 }
 
@@ -501,7 +501,7 @@ fn jobs_wait_for_others_and_for_their_release() {
     assert_eq!(world.state(well, at(0)), (State::Blocked, Some("after 1".to_owned())));
     world.end(at(5), first(before), End::Exited(3));
     world.cycle(at(5));
-    let reason = Some("a job before it did not end well".to_owned());
+    let reason = Some("a job it depends on failed".to_owned());
     assert_eq!(world.state(well, at(5)), (State::Cancelled, reason));
     assert_eq!(world.state(any, at(5)).0, State::Held);
     world.controller.release(at(6), ALICE, any).unwrap();
@@ -763,7 +763,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         }
     }
     assert_eq!(world.file.len() as u64, accepted, "no job is lost");
-    let refused = |what: &&EventKind| matches!(what, EventKind::Notice { text } if text.contains("decided what cannot be"));
+    let refused = |what: &&EventKind| matches!(what, EventKind::Notice { text } if text.contains("decision of the policy was refused"));
     assert_eq!(world.events.iter().find(refused), None, "policies decide what can be");
 }
 

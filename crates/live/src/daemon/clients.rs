@@ -173,8 +173,7 @@ impl Daemon {
             Ok(()) => (),
         }
         for attempt in &self.unresolved {
-            notices
-                .push(format!("nobody knows what became of job {attempt}; it counts as running"));
+            notices.push(format!("the state of job {attempt} is not known; it counts as running"));
         }
         let ledger = self.controller.scheduler().ledger();
         Status {

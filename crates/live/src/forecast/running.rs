@@ -67,9 +67,9 @@ impl RunningForecasts {
     pub(crate) fn check(&self, user: u32) -> Result<(), Refusal> {
         let all = self.all();
         let message = if all.contains_key(&user) {
-            "a forecast of yours is under way; wait for it, or end it, and try again".to_owned()
+            "one of your forecasts is running; wait for it, or end it, and try again".to_owned()
         } else if all.len() >= MOST {
-            format!("{MOST} forecasts are under way already; try again later")
+            format!("{MOST} forecasts are running already; try again later")
         } else {
             return Ok(());
         };
@@ -167,9 +167,9 @@ mod tests {
     fn a_user_has_one_and_there_are_few() {
         let under_way = RunningForecasts::default();
         let (answers, gone) = endless(&under_way, 1, LONG);
-        assert!(under_way.check(1).unwrap_err().message.contains("a forecast of yours"));
+        assert!(under_way.check(1).unwrap_err().message.contains("one of your forecasts"));
         let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
-        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are under way"));
+        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are running"));
         // Whoever asked goes away, and makes room.
         gone.set();
         refused(&answers);

@@ -28,9 +28,7 @@ pub(super) struct Cpus {
 impl Cpus {
     /// The existing ones of these processors, with messages about the others.
     pub(super) fn new(of_nodes: Vec<Vec<u32>>) -> io::Result<(Self, Vec<String>)> {
-        let set = sched_getaffinity(None)?;
-        let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32);
-        Ok(Cpus::among(of_nodes, all.collect()))
+        Ok(Cpus::among(of_nodes, usable_cpus()?))
     }
 
     fn among(mut of_nodes: Vec<Vec<u32>>, all: Vec<u32>) -> (Self, Vec<String>) {
@@ -60,6 +58,13 @@ impl Cpus {
             nodes.flat_map(|node| self.of_nodes[node].iter().copied()).collect();
         if cpus.is_empty() { self.all.clone() } else { cpus.into_iter().collect() }
     }
+}
+
+/// The processors that this process may use, in order.
+pub(crate) fn usable_cpus() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    Ok(all.map(|cpu| cpu as u32).collect())
 }
 
 /// A list of numbers: `0,1,5`.

@@ -72,7 +72,7 @@ impl FromStr for Umask {
         let number =
             u32::from_str_radix(text, 8).ok().filter(|number| is_octal && *number <= 0o777);
         number.map(Umask).ok_or_else(|| {
-            format!("'{text}' is no umask; write three octal digits, such as \"022\" or \"077\"")
+            format!("'{text}' is not a umask; write three octal digits, such as \"022\" or \"077\"")
         })
     }
 }
@@ -215,7 +215,7 @@ impl FromStr for Bounds {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is no limit; write a number or \"unlimited\", or both limits, such as \
+                "'{text}' is not a limit; write a number or \"unlimited\", or both limits, such as \
                  \"1024:524288\""
             )
         };

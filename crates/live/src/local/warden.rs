@@ -59,7 +59,7 @@ fn run(folder: &Folder) -> io::Result<End> {
     set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
     let this = Process::this()?;
     let Some(mut ticket) = folder.read::<Ticket>(CLAIMED)? else {
-        return Ok(End::Failed("it does not say what is to be run".to_owned()));
+        return Ok(End::Failed("its ticket is missing".to_owned()));
     };
     ticket.group = folder.read_whole::<Group>(GROUP)?;
     let cannot_enter = |group: &mut Group| group.make().and_then(|()| group.enter()).is_err();

@@ -300,7 +300,7 @@ impl Watched {
         }
         Ok(match self.folder.rename(TICKET, REVOKED)? {
             true => {
-                let why = "what was to watch over it ended before it began";
+                let why = "its warden ended before it began";
                 AttemptState::Over(End::Failed(why.to_owned()))
             }
             false => AttemptState::Alone,

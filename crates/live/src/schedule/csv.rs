@@ -93,5 +93,5 @@ fn parse_when(text: &str, zone: &TimeZone) -> Result<When, String> {
     // A zone in brackets would be ignored, so it is refused.
     let local = text.parse::<DateTime>().ok().filter(|_| !text.contains('['));
     let at = local.and_then(|local| zone.to_timestamp(local).ok());
-    at.map(When::On).ok_or_else(|| format!("'{text}' is no time; {VALID}"))
+    at.map(When::On).ok_or_else(|| format!("'{text}' is not a time; {VALID}"))
 }

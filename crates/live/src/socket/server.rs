@@ -26,7 +26,7 @@ use rustix::net::sockopt::socket_peercred;
 use super::connection::{refuse, serve};
 use super::frame::line_of;
 use crate::job::Owner;
-use crate::trusted_folder::{TrustError, TrustedFolder};
+use crate::trusted_folder::{FileIdentity, TrustError, TrustedFolder, file_identity};
 use crate::wire::{RefusalKind, Reply, Request};
 
 /// The pause after a connection could not be accepted because the machine is out of resources.
@@ -154,16 +154,13 @@ pub struct Server {
     path: PathBuf,
     listener: UnixListener,
     /// The identity of the socket's file.
-    identity: Identity,
+    identity: FileIdentity,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
     /// Held as long as the server exists, so that two daemons that start together do not replace
     /// each other's socket.
     lock: File,
 }
-
-/// The device of a file, and its number there.
-type Identity = (u64, u64);
 
 /// Connections that are served but not closed yet: clients see that they are closed when this is
 /// dropped, which tells them that the daemon has stopped.
@@ -221,7 +218,10 @@ impl Open {
             return false;
         };
         let ends = connection.stream.try_clone();
-        turn_away(connection.stream, "closed to make room for others; you have many connections");
+        turn_away(
+            connection.stream,
+            "closed to make room for other users; you have many connections",
+        );
         // Its thread ends when it notices.
         let _ = ends.and_then(|stream| stream.shutdown(Shutdown::Both));
         true
@@ -261,7 +261,7 @@ impl Server {
     /// Listens again if the socket's file was removed; returns whether that was so. The folder is
     /// created again only if `may_make_folder`. Open connections are not affected.
     pub fn restore(&mut self, may_make_folder: bool) -> Result<bool, BindError> {
-        if identity(&self.path) == Some(self.identity) {
+        if file_identity(&self.path) == Some(self.identity) {
             return Ok(false);
         }
         let failed =
@@ -272,7 +272,8 @@ impl Server {
         }
         let folder = TrustedFolder::around(folder, 0o755)?;
         let held = self.lock.metadata().map_err(failed)?;
-        if identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino())) {
+        if file_identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino()))
+        {
             self.lock = lock(&self.path, &folder)?;
         }
         let (listener, identity) = listen(&self.path)?;
@@ -300,7 +301,7 @@ impl Server {
         let Some(accepting) = self.accepting.take() else { return Parting::default() };
         self.shared.open().is_stopping = true;
         // The file is removed first, so that no new client finds the daemon.
-        if identity(&self.path) == Some(self.identity) {
+        if file_identity(&self.path) == Some(self.identity) {
             let _ = fs::remove_file(&self.path);
         }
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
@@ -339,12 +340,8 @@ fn folder_of(path: &Path) -> &Path {
     named.unwrap_or(Path::new("."))
 }
 
-fn identity(path: &Path) -> Option<Identity> {
-    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
-}
-
 /// Creates a socket of this name that all users may use.
-fn listen(path: &Path) -> Result<(UnixListener, Identity), BindError> {
+fn listen(path: &Path) -> Result<(UnixListener, FileIdentity), BindError> {
     let failed = |what| move |source| BindError::File { what, path: path.to_owned(), source };
     make_way(path)?;
     let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
@@ -353,7 +350,7 @@ fn listen(path: &Path) -> Result<(UnixListener, Identity), BindError> {
     })?;
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(failed("let others use"))?;
     let gone = || failed("listen on")(io::ErrorKind::NotFound.into());
-    let identity = identity(path).ok_or_else(gone)?;
+    let identity = file_identity(path).ok_or_else(gone)?;
     Ok((listener, identity))
 }
 

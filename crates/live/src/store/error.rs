@@ -75,8 +75,7 @@ pub enum StoreError {
     },
     /// The folder or a file was removed or replaced while it was used.
     #[error(
-        "{} was {what} while the daemon ran: what it would write down now would be lost. Put back what was \
-         there; or stop the daemon, and look after the jobs that run before you start it again",
+        "{} was {what} while the daemon ran: anything written now would be lost. Put it back; or stop the daemon, and look after the jobs that run before you start it again",
         path.display()
     )]
     Gone {
@@ -97,7 +96,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// The disk does not work.
-    #[error("the disk of {} does not do what it should; nothing was written", path.display())]
+    #[error("the disk of {} does not work; nothing was written", path.display())]
     Disk {
         /// The file.
         path: PathBuf,

@@ -1,22 +1,15 @@
 //! Notices if a file of the state is removed or replaced while it is open. Writing to a removed file
 //! succeeds, but nothing of it is there after a restart.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::file::beside;
+use crate::trusted_folder::{FileIdentity, file_identity};
 
 /// The files of a state with their identities.
 #[derive(Debug)]
-pub(super) struct OpenedFiles(Vec<(PathBuf, Identity)>);
-
-/// The device of a file, and its number there.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> Option<Identity> {
-    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
-}
+pub(super) struct OpenedFiles(Vec<(PathBuf, FileIdentity)>);
 
 impl OpenedFiles {
     /// The folder, the lock, the database, and SQLite's files beside it, as far as they exist.
@@ -28,14 +21,14 @@ impl OpenedFiles {
             beside(database, "-wal"),
             beside(database, "-shm"),
         ];
-        let known = |path: PathBuf| identity(&path).map(|identity| (path, identity));
+        let known = |path: PathBuf| file_identity(&path).map(|identity| (path, identity));
         OpenedFiles(files.into_iter().filter_map(known).collect())
     }
 
     /// An error if one of them was removed or replaced.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         for (path, before) in &self.0 {
-            let what = match identity(path) {
+            let what = match file_identity(path) {
                 Some(now) if now == *before => continue,
                 Some(_) => "replaced",
                 None => "removed",

@@ -204,7 +204,7 @@ fn understood<T: DeserializeOwned>(
     what: impl Fn() -> String,
 ) -> Result<T, Fault> {
     let damaged = |error: &dyn std::fmt::Display| {
-        Fault::Damaged(format!("{} makes no sense: {error}", what()))
+        Fault::Damaged(format!("{} cannot be read: {error}", what()))
     };
     let text = row.get_ref(column)?.as_str().map_err(|error| damaged(&error))?;
     serde_json::from_str(text).map_err(|error| damaged(&error))
