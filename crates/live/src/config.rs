@@ -130,7 +130,7 @@ impl Default for Limits {
     }
 }
 
-/// The umask and resource limits of jobs, whoever started the daemon.
+/// The umask and resource limits of jobs, however the daemon was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// Permissions that new files do not get.

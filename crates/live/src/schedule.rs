@@ -213,7 +213,7 @@ impl Schedule {
         moments
     }
 
-    /// Limits for the two days to come, in the time of this clock.
+    /// The limits of the next two days, in the time of this clock.
     pub fn map(&self, clock: &Clock) -> Mapping {
         let (wall, now) = (clock.wall_now(), clock.now());
         let budget = self.budget(timestamp(wall), now, Schedule::HORIZON);
@@ -232,7 +232,7 @@ impl Schedule {
     }
 }
 
-/// A schedule in the daemon's own time.
+/// A schedule in the daemon's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The limits.
@@ -240,11 +240,11 @@ pub struct Mapping {
     made: Made,
 }
 
-/// From which moment a mapping was made.
+/// When a mapping was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
     ForAllTime,
-    /// By both clocks, and when there is more to know.
+    /// The time by both clocks, and when more limits must be looked up.
     At {
         wall: i64,
         now: Instant,
@@ -253,10 +253,10 @@ enum Made {
 }
 
 impl Mapping {
-    /// By how many milliseconds the clocks may part before limits are looked up again.
+    /// How far the clocks may diverge before limits are looked up again, in milliseconds.
     const SLACK: u64 = 1000;
 
-    /// Whether it has to be made again: somebody has set the clock on the wall, or it is time to.
+    /// Whether it must be made again: the wall clock was set, or the known limits run out.
     pub fn is_stale(&self, clock: &Clock) -> bool {
         let Made::At { wall, now: made, until } = self.made else { return false };
         let now = clock.now();
@@ -266,7 +266,7 @@ impl Mapping {
     }
 }
 
-/// A wall clock far from any year that people live in is taken to be at the end of time.
+/// A wall clock out of range is taken for the end of time.
 fn timestamp(millis: i64) -> Timestamp {
     let end = if millis < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(millis).unwrap_or(end)

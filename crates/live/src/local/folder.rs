@@ -2,14 +2,14 @@
 //!
 //! | file | written by | means |
 //! |---|---|---|
-//! | `group.json` | daemon | which control group it is to run in, if in one of its own |
-//! | `cpus.json` | daemon | on which processors it is to run, if it is kept to any |
-//! | `ticket` | daemon | what is to be run, and that it may begin; whoever renames it decides |
+//! | `group.json` | daemon | the control group to run in, if it has one |
+//! | `cpus.json` | daemon | the processors to run on, if it is pinned |
+//! | `ticket` | daemon | what to run, and that it may begin; renaming it decides |
 //! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives |
 //! | `revoked` | daemon | the ticket: it has not begun and never will |
-//! | `suspended` | daemon | it is to stand still, even if it has not begun yet |
-//! | `started.json` | warden | who the warden and the command are |
-//! | `seen.json` | daemon | which processes it had, where no control group knows that |
+//! | `suspended` | daemon | it is suspended, even if it has not begun yet |
+//! | `started.json` | warden | the processes of the warden and the command |
+//! | `seen.json` | daemon | the processes it had, if it has no control group |
 //! | `ended.json` | warden | how it ended |
 //!
 //! A ticket can be renamed once, so an attempt runs once or never. Only the daemon's user can look into

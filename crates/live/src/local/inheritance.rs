@@ -245,9 +245,9 @@ impl std::fmt::Display for Bounds {
     }
 }
 
-/// Makes this process that of another user, with all groups in which the system knows them: the
-/// system's own name service is asked, so users of a directory have theirs, too. Whoever has that user
-/// and group already stays as they are if they may not change their groups.
+/// Takes on the identity of another user, with all groups that the system's name service knows, so
+/// also those of a directory. A process that has that user and group already stays as it is if it
+/// may not change its groups.
 pub(super) fn become_owner(user: u32, group: u32) -> io::Result<()> {
     let is_owner = (geteuid().as_raw(), getegid().as_raw()) == (user, group);
     let become_user = || -> nix::Result<()> {
@@ -271,14 +271,13 @@ pub(super) fn become_owner(user: u32, group: u32) -> io::Result<()> {
     })
 }
 
-/// Closes every descriptor but the three standard ones. Only for a process that has opened none itself,
-/// or needs none of them any more.
+/// Closes all file descriptors but the three standard ones. Only for a process that needs no other.
 pub fn close_descriptors() -> io::Result<()> {
     let mut open = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         open.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
     }
-    // The one by which they were listed is closed by now: that this fails does no harm.
+    // The descriptor used for listing is closed by now; that failure does not matter.
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
         let _ = close(descriptor);
     }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 /// The number of free 4 KiB pages that are kept for new data,
 const SPARE: u64 = 256;
 
-/// or, if that is more, this fraction (one in so many) of the used pages.
+/// or, if that is more, the number of used pages divided by this.
 const SPARE_SHARE: u64 = 4;
 
 /// Allows the file to shrink, if it was created without that. This copies the file once.
