@@ -66,12 +66,9 @@ impl Controller {
     pub fn nodes(&self) -> Vec<NodeLine> {
         let line = |node: u32| {
             let job = self.scheduler().holder(NodeId(node));
-            let cap = job.and_then(|job| match &self.jobs().get(&job)?.phase {
-                Phase::Running(run) => {
-                    let mut nodes = run.allotment.nodes.iter();
-                    nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
-                }
-                _ => None,
+            let cap = job.and_then(|job| {
+                let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
+                nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
             });
             NodeLine { node, job, cap }
         };

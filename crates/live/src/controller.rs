@@ -158,7 +158,7 @@ impl Controller {
             match self.setup.job(entry) {
                 Ok(job) => scheduler.add(job),
                 // A job that runs under another policy is kept as it is.
-                Err(_) if matches!(entry.phase, Phase::Running(_)) => {
+                Err(_) if entry.run().is_some() => {
                     scheduler.add(self.setup.stand_in(entry));
                     self.unmanaged.insert(entry.number);
                 }
@@ -167,7 +167,7 @@ impl Controller {
                     continue;
                 }
             }
-            if let Phase::Running(run) = &entry.phase {
+            if let Some(run) = entry.run() {
                 let until =
                     run.ending.map_or(run.until, |ending| ending.asked + self.setup.kill_after);
                 // A job past its time limit is asked to end in this turn, and may take this long.
@@ -178,8 +178,8 @@ impl Controller {
             }
         }
         self.scheduler = scheduler;
-        let runs = |entry: &&Entry| matches!(entry.phase, Phase::Running(_));
-        self.running = self.jobs.values().filter(runs).map(|entry| entry.number).collect();
+        let running = self.jobs.values().filter(|entry| entry.run().is_some());
+        self.running = running.map(|entry| entry.number).collect();
         let waiting: Vec<u64> = self
             .jobs
             .values()
@@ -229,7 +229,7 @@ impl Controller {
             self.unwritten.acts.push(Act::Forget { attempt });
             return;
         };
-        let Phase::Running(run) = &entry.phase else { return };
+        let Some(run) = entry.run() else { return };
         if entry.attempts != attempt.number {
             return;
         }
@@ -353,7 +353,7 @@ impl Controller {
     /// is reached, a failed change is tried again, or the policy asked to be woken.
     pub fn next_deadline(&self) -> Option<Instant> {
         let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
-        let running = self.running.iter().filter_map(|number| self.jobs.get(number)?.run());
+        let running = self.running.iter().filter_map(|number| self.run_of(*number));
         let over = running.map(|run| match run.ending {
             None => run.until,
             Some(ending) => ending.asked + self.setup.kill_after,
@@ -406,13 +406,11 @@ impl Controller {
     /// that the job stays for a while, and start others on nodes that are about to become free for
     /// the next in line. The delay is bounded, however many such jobs there are.
     fn settles(&mut self, now: Instant) -> bool {
-        let is_about_to_end = |number: &u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Run { ending: Some(ending), .. })) => {
-                ending.reason == EndReason::TimeLimit
-                    && !ending.forced
-                    && now < ending.asked + SETTLING
-            }
-            _ => false,
+        let is_about_to_end = |number: &u64| {
+            self.run_of(*number).and_then(|run| run.ending).is_some_and(|ending| {
+                let is_at_limit = ending.reason == EndReason::TimeLimit && !ending.forced;
+                is_at_limit && now < ending.asked + SETTLING
+            })
         };
         let settles = self.running.iter().any(is_about_to_end);
         let since = *self.put_off.get_or_insert(now);
@@ -443,10 +441,11 @@ impl Controller {
     /// Asks jobs past their time limit to end, and kills those that were asked in vain.
     fn enforce_times(&mut self, now: Instant) {
         let wait = self.setup.kill_after;
-        let is_due = |number: &&u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Run { ending: None, until, .. })) => *until <= now,
-            Some(Phase::Running(Run { ending: Some(ending), .. })) => ending.asked + wait <= now,
-            _ => false,
+        let is_due = |number: &&u64| {
+            self.run_of(**number).is_some_and(|run| match run.ending {
+                None => run.until <= now,
+                Some(ending) => ending.asked + wait <= now,
+            })
         };
         let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
         for number in due {
@@ -459,7 +458,7 @@ impl Controller {
     fn ask_to_end(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = entry.attempt();
-        let Phase::Running(run) = &mut entry.phase else { return };
+        let Some(run) = entry.run_mut() else { return };
         let is_overdue = |before: Ending| before.asked + self.setup.kill_after <= now;
         if run.ending.is_some_and(|before| !is_overdue(before)) {
             return;
@@ -477,10 +476,7 @@ impl Controller {
     /// Policies assume that every running job ends later than now; extends those that did not.
     fn extend_overdue(&mut self, now: Instant) {
         for number in self.scheduler.overdue() {
-            let ending = self.jobs.get(&number).and_then(|entry| match &entry.phase {
-                Phase::Running(run) => run.ending,
-                _ => None,
-            });
+            let ending = self.run_of(number).and_then(|run| run.ending);
             let asked = ending.map_or(now, |ending| ending.asked);
             let until = (asked + self.setup.kill_after).max(now + OperatingPoint::SHORTEST);
             self.scheduler.extend(number, until);
@@ -552,6 +548,11 @@ impl Controller {
     /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub fn shortage(&self) -> Option<&str> {
         self.shortage.as_deref()
+    }
+
+    /// The run of a job, if the job is running.
+    fn run_of(&self, number: u64) -> Option<&Run> {
+        self.jobs.get(&number)?.run()
     }
 
     /// The number of waiting jobs, including held and blocked ones.

@@ -186,10 +186,8 @@ impl Future {
     fn new(outlook: &mut Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
         let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
         let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
-        let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
-            Phase::Running(run) => Some((entry.number, Fate::of(run))),
-            _ => None,
-        });
+        let running = outlook.entries.iter();
+        let running = running.filter_map(|entry| Some((entry.number, Fate::of(entry.run()?))));
         let mut controller = Controller::new(setup, budget, saved, now)?;
         if let Some(memory) = outlook.memory.take() {
             controller.recall(memory);
@@ -230,9 +228,9 @@ impl Future {
 
     /// When the running jobs will end, if nothing changes.
     fn ends(&self) -> Vec<(Attempt, Instant)> {
-        let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
-            Phase::Running(run) => Some((attempt, self.end(run)?)),
-            _ => None,
+        let end = |attempt: Attempt| {
+            let run = self.controller.jobs().get(&attempt.job)?.run()?;
+            Some((attempt, self.end(run)?))
         };
         self.controller.attempts().into_iter().filter_map(end).collect()
     }

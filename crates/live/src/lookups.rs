@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use super::answers;
 use super::job::{Entry, Phase};
 use super::setup::Viewer;
-use super::store::{Lines, Query, Reader, StoreError, StoredJob, WallTimes};
-use super::wire::{ArrayDetails, JobLine, Refusal, RefusalKind, Reply};
+use super::store::{Query, Reader, StoreError, StoredJob, WallTimes};
+use super::wire::{ArrayDetails, HistoryLine, JobLine, Refusal, RefusalKind, Reply};
 use busbar_core::units::Instant;
 
 /// The number of lookups that may be queued.
@@ -72,7 +72,7 @@ fn work(reader: &Reader, inbox: &Receiver<Lookup>) {
 }
 
 /// Lines of the history as a viewer may see them.
-fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Lines, StoreError> {
+fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Vec<HistoryLine>, StoreError> {
     let mut lines = reader.history(query)?;
     for line in &mut lines {
         if !answers::is_private(&line.event.kind) {

@@ -37,11 +37,11 @@
 //! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, or
 //! [given back](Store::shrink) to the disk if there are many.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use super::job::{Entry, Event, JobOutcome, Program};
+use super::job::{Entry, Event, Program};
 use super::trusted_folder::TrustedFolder;
-use super::wire::HistoryLine;
 use busbar_core::units::Instant;
 
 mod error;
@@ -167,9 +167,6 @@ pub struct Query {
     pub limit: u32,
 }
 
-/// Lines of the history.
-pub type Lines = Vec<HistoryLine>;
-
 impl Store {
     /// Opens the state in a folder, and creates an empty one if there is none. Nobody else can open
     /// it until the store is dropped.
@@ -235,37 +232,6 @@ impl Store {
         shrink::shrink(connection, at_most).map_err(|source| error::Fault::Sqlite(source).at(path))
     }
 
-    /// Reads the state that a daemon starts from.
-    pub fn load(&self) -> Result<Saved, StoreError> {
-        self.file.load()
-    }
-
-    /// Reads a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
-        self.file.job(number)
-    }
-
-    /// Reads the program of a job.
-    pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
-        self.file.program(number)
-    }
-
-    /// How a job ended; `None` if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
-        self.file.outcome(number)
-    }
-
-    /// Whether a job succeeded, or for an array whether all of its elements that are over did;
-    /// `None` if nothing is over, or not known.
-    pub fn succeeded(&self, number: u64) -> Result<Option<bool>, StoreError> {
-        self.file.succeeded(number)
-    }
-
-    /// Lines of the history, in order.
-    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
-        self.file.history(query)
-    }
-
     /// Closes the file properly: the write-ahead log is merged into the database.
     pub fn close(self) -> Result<(), StoreError> {
         let Reader { path, connection } = self.file;
@@ -275,6 +241,15 @@ impl Store {
     #[cfg(test)]
     fn connection(&self) -> &rusqlite::Connection {
         &self.file.connection
+    }
+}
+
+/// What can be read can be read from an open store, too.
+impl Deref for Store {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.file
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controller;
 use crate::array::Element;
-use crate::job::{Entry, Phase};
+use crate::job::Entry;
 
 /// Arrays by number.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Arrays {
         for entry in jobs {
             arrays.add(entry);
             if let Some(element) = entry.array
-                && matches!(entry.phase, Phase::Running(_))
+                && entry.run().is_some()
                 && let Some(array) = arrays.0.get_mut(&element.array)
             {
                 array.placed.insert(entry.number);

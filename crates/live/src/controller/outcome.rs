@@ -90,7 +90,7 @@ impl Controller {
     ) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = entry.attempt();
-        let Phase::Running(run) = &mut entry.phase else { return };
+        let Some(run) = entry.run_mut() else { return };
         let before = run.present();
         run.change(now, allotment.clone(), pause);
         match because {

@@ -49,7 +49,7 @@ impl Controller {
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
-            let Phase::Running(run) = &entry.phase else { continue };
+            let Some(run) = entry.run() else { continue };
             let attempt = entry.attempt();
             match run.suspended {
                 true => stops.push(Act::Signal { attempt, signal: Signal::Suspend }),
@@ -116,7 +116,7 @@ impl Controller {
             failure.again = None;
             self.must_ask = true;
             let Some(entry) = self.jobs.get(number) else { continue };
-            if let Phase::Running(run) = &entry.phase
+            if let Some(run) = entry.run()
                 && run.before.is_some()
             {
                 let attempt = entry.attempt();
@@ -129,11 +129,10 @@ impl Controller {
     /// person should look at it first.
     pub fn never_started(&mut self, now: Instant, attempt: Attempt, reason: &str, hold: bool) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(Run { ending, start, .. }) = &entry.phase else { return };
+        let Some(&Run { ending, start, .. }) = entry.run() else { return };
         if entry.attempts != attempt.number {
             return;
         }
-        let (ending, start) = (*ending, *start);
         self.must_rebuild = true;
         if let Some(ending) = ending {
             self.scheduler.end(attempt.job);
@@ -178,7 +177,7 @@ impl Controller {
 
     fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Previous) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(run) = &mut entry.phase else { return };
+        let Some(run) = entry.run_mut() else { return };
         let Previous { allotment, squeezed_from } = before.clone();
         if run.allotment == allotment {
             return;

@@ -7,7 +7,7 @@
 use super::{Act, Controller};
 use crate::config::LastResort;
 use crate::engine::Signal;
-use crate::job::{ChangeReason, EndReason, EventKind, Phase, Run};
+use crate::job::{ChangeReason, EndReason, EventKind, Run};
 use crate::scheduler::{Alternative, Effect};
 use busbar_core::units::{Instant, Span, Watts};
 
@@ -71,14 +71,8 @@ impl Controller {
     /// A running job that may be changed: it is neither suspended nor about to end, and the policy
     /// can handle it.
     fn adjustable(&self, number: u64) -> Option<&Run> {
-        match &self.jobs.get(&number)?.phase {
-            Phase::Running(run)
-                if !run.suspended && run.ending.is_none() && !self.unmanaged.contains(&number) =>
-            {
-                Some(run)
-            }
-            _ => None,
-        }
+        let is_free = |run: &&Run| !run.suspended && run.ending.is_none();
+        self.run_of(number).filter(is_free).filter(|_| !self.unmanaged.contains(&number))
     }
 
     /// The reduction of a job's power that loses least speed per watt.
@@ -140,14 +134,9 @@ impl Controller {
                 "the youngest jobs are suspended"
             }
             LastResort::Cancel => {
-                let mut leaving: Watts = self
-                    .running
-                    .iter()
-                    .filter_map(|number| match &self.jobs.get(number)?.phase {
-                        Phase::Running(run) if run.ending.is_some() => Some(run.allotment.power),
-                        _ => None,
-                    })
-                    .sum();
+                let runs = self.running.iter().filter_map(|number| self.run_of(*number));
+                let ending = runs.filter(|run| run.ending.is_some());
+                let mut leaving: Watts = ending.map(|run| run.allotment.power).sum();
                 while leaving < excess {
                     let Some((_, number)) = running.pop() else { break };
                     leaving += self.adjustable(number).map_or(Watts::ZERO, |c| c.allotment.power);
@@ -172,7 +161,7 @@ impl Controller {
         }
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         let attempt = entry.attempt();
-        let Phase::Running(run) = &mut entry.phase else { return };
+        let Some(run) = entry.run_mut() else { return };
         run.suspend(now);
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Suspend });
@@ -185,27 +174,25 @@ impl Controller {
         if self.is_short() {
             return;
         }
-        let deprived = |run: &Run| (run.suspended, run.squeezed_from.is_some());
-        let mut suspended = Vec::new();
-        let mut squeezed = Vec::new();
+        let (mut suspended, mut slowed) = (Vec::new(), Vec::new());
         for number in &self.running {
-            let Some(entry) = self.jobs.get(number) else { continue };
-            let Phase::Running(run) = &entry.phase else { continue };
-            match deprived(run) {
-                _ if run.ending.is_some() => (),
-                (true, _) => suspended.push((run.start, *number)),
-                (false, true) => squeezed.push((run.start, *number)),
-                (false, false) => (),
+            let Some(run) = self.run_of(*number).filter(|run| run.ending.is_none()) else {
+                continue;
+            };
+            if run.suspended {
+                suspended.push((run.start, *number));
+            } else if run.squeezed_from.is_some() {
+                slowed.push((run.start, *number));
             }
         }
         suspended.sort_unstable();
-        squeezed.sort_unstable();
+        slowed.sort_unstable();
         for (_, number) in suspended {
             if !self.resume(now, number) {
                 return;
             }
         }
-        for (_, number) in squeezed {
+        for (_, number) in slowed {
             if !self.restore(now, number) {
                 return;
             }
@@ -215,7 +202,7 @@ impl Controller {
     fn resume(&mut self, now: Instant, number: u64) -> bool {
         let Some(entry) = self.jobs.get_mut(&number) else { return false };
         let attempt = entry.attempt();
-        let Phase::Running(run) = &mut entry.phase else { return false };
+        let Some(run) = entry.run_mut() else { return false };
         let mut resumed = run.clone();
         resumed.resume(now);
         if self.scheduler.resume(number, resumed.until).is_err() {

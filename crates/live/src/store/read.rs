@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{Lines, Query, Saved, StoreError, StoredJob, WallTimes, file};
+use super::{Query, Saved, StoreError, StoredJob, WallTimes, file};
 use crate::array::Element;
 use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
@@ -110,7 +110,7 @@ impl Reader {
     }
 
     /// Lines of the history, in order.
-    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
+    pub fn history(&self, query: Query) -> Result<Vec<HistoryLine>, StoreError> {
         let jobs = match query.job {
             Some(job) => self.numbers(job)?,
             None => None,
@@ -158,7 +158,7 @@ fn history(
     connection: &Connection,
     query: Query,
     elements: Option<(i64, i64)>,
-) -> Result<Lines, Fault> {
+) -> Result<Vec<HistoryLine>, Fault> {
     let Query { job, after, limit } = query;
     let (Ok(job), Ok(after)) =
         (job.map(i64::try_from).transpose(), after.map(i64::try_from).transpose())

@@ -1,7 +1,8 @@
 //! What is written, what is refused, and who may look: values by hand.
 
 use super::*;
-use crate::job::{EndReason, EventKind, JobRequest, Owner, Phase};
+use crate::job::{EndReason, EventKind, JobOutcome, JobRequest, Owner, Phase};
+use crate::wire::HistoryLine;
 use busbar_core::units::{Joules, Span};
 
 mod arrays;
@@ -77,7 +78,7 @@ pub(super) fn submission(numbers: impl Iterator<Item = u64>) -> Batch {
 pub(super) struct Everything {
     saved: Saved,
     jobs: Vec<Option<StoredJob>>,
-    history: Lines,
+    history: Vec<HistoryLine>,
 }
 
 pub(super) fn everything(store: &Store) -> Everything {

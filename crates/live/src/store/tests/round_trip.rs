@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::{Batch, Lines, Query, Saved, Stamp, Store, StoredJob, WallTimes};
+use super::super::{Batch, Query, Saved, Stamp, Store, StoredJob, WallTimes};
 use super::{Everything, everything, strategies};
 use crate::job::{Entry, Phase};
 use crate::wire::HistoryLine;
@@ -14,7 +14,7 @@ use busbar_core::units::Instant;
 #[derive(Default)]
 struct Plain {
     jobs: BTreeMap<u64, StoredJob>,
-    history: Lines,
+    history: Vec<HistoryLine>,
     budget: Option<String>,
     last: Option<Stamp>,
 }
@@ -86,8 +86,8 @@ impl Plain {
         Everything { saved, jobs, history: self.history.clone() }
     }
 
-    fn history(&self, query: Query) -> Lines {
-        let mut lines: Lines = self
+    fn history(&self, query: Query) -> Vec<HistoryLine> {
+        let mut lines: Vec<HistoryLine> = self
             .history
             .iter()
             .filter(|line| query.job.is_none_or(|job| line.event.kind.job() == Some(job)))
