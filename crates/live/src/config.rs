@@ -238,11 +238,6 @@ impl Source {
         Place { file: self.file.clone(), line, field: Some(field.to_owned()) }
     }
 
-    /// Whether the file sets a field.
-    pub fn sets(&self, field: &str) -> bool {
-        self.lines.contains_key(field)
-    }
-
     fn error(&self, field: &str, why: impl Into<AnyError>) -> ConfigError {
         ConfigError::Wrong { place: self.place(field), why: why.into() }
     }
@@ -302,17 +297,6 @@ impl Config {
     /// A file that sets every key to its default, with explanations.
     pub fn template() -> &'static str {
         include_str!("config/busbar.toml")
-    }
-
-    /// Checks the configuration against this machine, and returns remarks for the operator.
-    pub fn check(&self) -> Result<Vec<String>, ConfigError> {
-        self.resolve().map(|resolved| resolved.remarks)
-    }
-
-    /// Whether a user may change all jobs and the budget.
-    pub fn is_operator(&self, user: u32) -> bool {
-        let daemon = rustix::process::geteuid().as_raw();
-        user == 0 || user == daemon || self.operators.contains(&user)
     }
 }
 
