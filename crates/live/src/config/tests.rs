@@ -247,7 +247,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ),
         ("[local]\npin = false\ncpus = ['1']", "line 3, field 'local.cpus': 'local.pin' is false"),
         ("state = ''", "line 1, field 'state': the path is empty"),
-        ("state = '~/b'", "line 1, field 'state': '~/b': write the whole path"),
+        ("state = '~/b'", "line 1, field 'state': '~/b': write the full path"),
         ("daily = []", "line 1, field 'daily': the list is empty"),
         (
             "[[daily]]\nfrom = '25:00'\nbudget = '1kW'",

@@ -546,7 +546,7 @@ mod tests {
         assert_eq!(shared.open().streams.len(), 0, "all are gone, and those who made way once");
         let mut told = String::new();
         ends[0].read_to_string(&mut told).unwrap();
-        assert!(told.contains("closed to make room for others"), "{told}");
+        assert!(told.contains("closed to make room for other users"), "{told}");
     }
 
     #[test]
