@@ -8,7 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Audience;
 
 #[cfg(feature = "live")]
-use crate::live::local::{stage, warden};
+use crate::live::local::{exec, warden};
 use crate::policy::{Own, register};
 
 mod bar;
@@ -82,7 +82,7 @@ enum Command {
     /// Become the command of a job: what a warden starts, as whoever the job belongs to
     #[cfg(feature = "live")]
     #[command(hide = true)]
-    JobStage,
+    JobExec,
     #[cfg(feature = "live")]
     Work(work::Arguments),
     #[command(subcommand)]
@@ -136,7 +136,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "live")]
         Command::Warden { folder } => warden::watch(&folder).map_err(Into::into),
         #[cfg(feature = "live")]
-        Command::JobStage => Err(stage::enter().into()),
+        Command::JobExec => Err(exec::enter().into()),
         #[cfg(feature = "live")]
         Command::Work(arguments) => work::run(&arguments),
         Command::Workload(command) => workload::run(&command),

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant as Moment};
 
 use busbar::budget::Budget;
 use busbar::live::End;
+use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::{Clock, Hand};
 use busbar::live::controller::{Act, Controller};
-use busbar::live::daemon::{Daemon, Rules};
+use busbar::live::daemon::{Daemon, LoopOptions};
 use busbar::live::engine::Recording;
-use busbar::live::feed::Feed;
 use busbar::live::schedule::Schedule;
 use busbar::live::setup::Setup;
-use busbar::live::socket::{Gone, Message};
+use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::{Saved, Store};
 use busbar::live::wire::{Reply, Request};
 use busbar::units::{Instant, Span, Watts};
@@ -112,13 +112,13 @@ impl House {
         let store = Store::open(folder.path()).expect("a store");
         let (clock, hand): (Clock, Hand) = Clock::by_hand();
         let engine = Recording::new();
-        let rules = Rules {
+        let rules = LoopOptions {
             period: Span::from_secs(1),
             retention: Span::from_secs(3600),
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let story = Story::new(&setup);
-        let feed = Feed::new(Schedule::unlimited());
+        let feed = ActiveBudget::new(Schedule::unlimited());
         let on = ("recording", Box::new(engine.clone()) as _);
         let daemon = Daemon::begin(setup, feed, store, on, rules, clock).expect("a daemon");
         let mut house = House { daemon, engine, hand, story, next: 1, _folder: folder };
@@ -129,7 +129,7 @@ impl House {
     /// A cycle with these requests: how long it took.
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
         let (reply, replies) = channel();
-        let gone = Gone::default();
+        let gone = ClientGone::default();
         let message =
             |request| Message { request, peer: ROOT, reply: reply.clone(), gone: gone.clone() };
         let messages: Vec<Message> = requests.into_iter().map(message).collect();

@@ -1,6 +1,6 @@
 //! Jobs that come and go, made up: what each asks for depends on the seed and its place alone.
 
-use busbar::live::job::{Owner, Program, Submission, Wish};
+use busbar::live::job::{JobRequest, Owner, Program, Submission};
 use busbar::live::setup::Setup;
 use busbar::machine::Machine;
 use busbar::policy::PolicySpec;
@@ -52,7 +52,7 @@ impl Story {
 pub(crate) fn submission(nodes: u32, time: Span, application: Option<String>) -> Submission {
     let variable = |place: u32| (format!("VARIABLE_{place}"), "/usr/local/share/somewhere".into());
     Submission {
-        wish: Wish {
+        request: JobRequest {
             name: "sleep".to_owned(),
             nodes,
             moldable: None,

@@ -1,15 +1,16 @@
-//! `busbar config`: how a daemon is to work.
+//! `busbar config`: the daemon's configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
+use crate::cli::live::words;
 use crate::cli::print;
 use crate::live::clock::Clock;
-use crate::live::config::{Config, Length, Prepared};
+use crate::live::config::{Config, Length, Resolved};
 use crate::report::{human_power, write_whole};
 use crate::units::Watts;
 
@@ -21,44 +22,44 @@ pub(super) enum Command {
     Show(Show),
 }
 
-/// Write a configuration that says every default, with explanations
+/// Write a configuration file with all defaults and explanations
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar config init
   busbar config init ~/.config/busbar/busbar.toml")]
 pub(super) struct Init {
-    /// The file
+    /// File to write
     #[arg(value_name = "PATH", default_value = "busbar.toml")]
     path: PathBuf,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
 
-/// Look for mistakes, and say what a configuration means on this machine
+/// Check a configuration, and show what it means on this machine
 ///
-/// Without a path the file is the one that busbar serve would read: what $BUSBAR_CONFIG says, or else
-/// ~/.config/busbar/busbar.toml (for root /etc/busbar.toml) if it is there, or else the defaults.
+/// Without a path, this checks the file that busbar serve would read: $BUSBAR_CONFIG, or else
+/// ~/.config/busbar/busbar.toml (for root /etc/busbar.toml) if it exists, or else the defaults.
 /// Nothing is written, and no daemon is asked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar config check
   busbar config check busbar.toml --json")]
 pub(super) struct Check {
-    /// The file [default: what busbar serve would read]
+    /// File [default: the one that busbar serve would read]
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Print the whole configuration, what is left out as well
+/// Print the whole configuration, including defaults
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The file [default: what busbar serve would read]
+    /// File [default: the one that busbar serve would read]
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 }
@@ -73,7 +74,7 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 
 fn init(arguments: &Init) -> anyhow::Result<()> {
     let path = &arguments.path;
-    // A link that leads nowhere is there as well.
+    // A broken symbolic link counts as existing.
     if !arguments.force && path.symlink_metadata().is_ok() {
         bail!("{} is there already; --force writes over it", path.display());
     }
@@ -81,7 +82,7 @@ fn init(arguments: &Init) -> anyhow::Result<()> {
     print(&format!("wrote {}\n", path.display()))
 }
 
-/// What a configuration means, for scripts.
+/// The meaning of a configuration, for scripts.
 #[derive(Serialize)]
 struct Answer {
     file: Option<PathBuf>,
@@ -92,7 +93,7 @@ struct Answer {
     max_power_w: f64,
     power_is_assumed: bool,
     policy: String,
-    /// None if there is no limit.
+    /// `None` if there is no limit.
     limit_w: Option<f64>,
     to_come: Vec<Change>,
     profiles: usize,
@@ -104,7 +105,7 @@ struct Answer {
     remarks: Vec<String>,
 }
 
-/// A limit to come.
+/// A later limit.
 #[derive(Serialize)]
 struct Change {
     /// Seconds since 1970.
@@ -114,26 +115,26 @@ struct Change {
 
 fn check(arguments: &Check) -> anyhow::Result<()> {
     let config = Config::find(arguments.path.as_deref())?;
-    let prepared = config.prepare()?;
-    let answer = answer(&config, prepared);
+    let resolved = config.resolve()?;
+    let answer = answer(&config, resolved);
     if arguments.json {
         return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
     }
     print(&describe(&config, &answer))
 }
 
-fn answer(config: &Config, prepared: Prepared) -> Answer {
-    let Prepared { setup, schedule, profiles, remarks, .. } = prepared;
+fn answer(config: &Config, resolved: Resolved) -> Answer {
+    let Resolved { setup, schedule, profiles, remarks, .. } = resolved;
     let machine = &setup.machine;
     let clock = Clock::begin(None);
     let (now, budget) = (clock.now(), schedule.map(&clock).budget);
-    let watts = |limit: Watts| (limit != Watts::UNLIMITED).then(|| limit.as_f64());
+    let watts = |limit: Watts| limit.limited().map(Watts::as_f64);
     let change = |&(at, limit): &(_, Watts)| {
-        // To the next second: clocks are read one after another.
+        // Rounded, because the clocks are read one after another.
         Change { at: (clock.wall(at) + 500).div_euclid(1000), limit_w: watts(limit) }
     };
     Answer {
-        file: config.said.file.clone(),
+        file: config.source.file.clone(),
         state: config.state.clone(),
         socket: config.socket.clone(),
         nodes: machine.nodes,
@@ -154,36 +155,35 @@ fn answer(config: &Config, prepared: Prepared) -> Answer {
 }
 
 fn describe(config: &Config, answer: &Answer) -> String {
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| text += &format!("{name:>12}  {value}\n");
-    match &answer.file {
-        Some(file) => line("file", &file.display().to_string()),
-        None => line("file", "none: all is as by default"),
-    }
-    line("state", &answer.state.display().to_string());
-    line("socket", &answer.socket.display().to_string());
+    let path = |path: &Path| path.display().to_string();
     let (nodes, most) = (answer.nodes, human_power(answer.max_power_w));
-    line("machine", &format!("{}: {nodes} nodes, {most} at most", answer.machine));
-    line("policy", &answer.policy);
     let limit = |watts: Option<f64>| watts.map_or("no limit".to_owned(), human_power);
-    line("budget", &format!("{} now", limit(answer.limit_w)));
+    let none = || "none: all values are defaults".to_owned();
+    let mut rows = vec![
+        ("file", answer.file.as_deref().map_or_else(none, path)),
+        ("state", path(&answer.state)),
+        ("socket", path(&answer.socket)),
+        ("machine", format!("{}: {nodes} nodes, {most} at most", answer.machine)),
+        ("policy", answer.policy.clone()),
+        ("budget", format!("{} now", limit(answer.limit_w))),
+    ];
     let zone = TimeZone::system();
     for change in &answer.to_come {
         let at = Timestamp::from_second(change.at).unwrap_or(Timestamp::MAX);
         let at = zone.to_datetime(at).strftime("%a %Y-%m-%d %H:%M:%S").to_string();
-        line("", &format!("{} from {at} on", limit(change.limit_w)));
+        rows.push(("", format!("{} from {at} on", limit(change.limit_w))));
     }
     if let Some(name) = &config.profiles {
-        line("profiles", &format!("{name}: {} applications", answer.profiles));
+        rows.push(("profiles", format!("{name}: {} applications", answer.profiles)));
     }
-    line("period", &Length(config.period).to_string());
-    line("last resort", &answer.last_resort);
-    line("kill after", &Length(config.kill_after).to_string());
-    line("retention", &Length(config.retention).to_string());
     let others: String = config.operators.iter().map(|user| format!(", {user}")).collect();
-    line("operators", &format!("root, whoever runs the daemon{others}"));
-    for remark in &answer.remarks {
-        text += &format!("note: {remark}\n");
-    }
-    text
+    rows.extend([
+        ("period", Length(config.period).to_string()),
+        ("last resort", answer.last_resort.clone()),
+        ("kill after", Length(config.kill_after).to_string()),
+        ("retention", Length(config.retention).to_string()),
+        ("operators", format!("root, the daemon's own user{others}")),
+    ]);
+    let notes = answer.remarks.iter().map(|remark| format!("note: {remark}\n"));
+    words::rows(&rows) + &notes.collect::<String>()
 }

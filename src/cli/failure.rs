@@ -1,4 +1,4 @@
-//! How a command that failed says so: in words, or as JSON where `--json` asks for it.
+//! Reports errors of commands: in words, or as JSON with `--json`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::live::wire::{Refusal, RefusalKind};
 use crate::profile::SqliteError;
 
-/// For whom errors are written.
+/// The audience of error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     People,
@@ -19,7 +19,7 @@ pub(super) enum Audience {
 }
 
 impl Audience {
-    /// Whether the command that was understood has `--json`.
+    /// The audience of a parsed command line: programs if it has `--json`.
     pub(super) fn of(matches: &ArgMatches) -> Self {
         let has_flag =
             |matches: &ArgMatches| matches!(matches.try_get_one::<bool>("json"), Ok(Some(true)));
@@ -33,7 +33,7 @@ impl Audience {
         Audience::People
     }
 
-    /// Whether a command line that was not understood has `--json`. What comes after `--` is for others.
+    /// The audience of a command line that could not be parsed. Words after `--` do not count.
     pub(super) fn guess(line: impl Iterator<Item = OsString>) -> Self {
         match line.take_while(|word| word != "--").any(|word| word == "--json") {
             true => Audience::Programs,
@@ -42,7 +42,7 @@ impl Audience {
     }
 }
 
-/// An error as programs read it: one line of JSON.
+/// An error for programs: one line of JSON.
 #[derive(Serialize)]
 struct Failure {
     error: Details,
@@ -52,14 +52,14 @@ struct Failure {
 struct Details {
     message: String,
     causes: Vec<String>,
-    /// What the daemon calls this kind of refusal, if it was one.
+    /// The daemon's kind of refusal, if it was one.
     #[cfg(feature = "live")]
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<RefusalKind>,
     exit_code: u8,
 }
 
-/// Says why a command failed, on standard error, and returns its exit code.
+/// Reports why a command failed on standard error, and returns its exit code.
 pub(super) fn report(error: &anyhow::Error, audience: Audience) -> ExitCode {
     let cannot = error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<SqliteError>());
     let exit_code = if cannot { 1 } else { 2 };
@@ -77,8 +77,7 @@ pub(super) fn report(error: &anyhow::Error, audience: Audience) -> ExitCode {
     )
 }
 
-/// Says that a command did only a part of what it was asked for: the reason for each part that it did not
-/// do. The exit code is 2.
+/// Reports that a command did only part of its work, with the reasons. The exit code is 2.
 #[cfg(feature = "live")]
 pub(super) fn report_part(message: String, reasons: Vec<String>, audience: Audience) -> ExitCode {
     let words = || reasons.join("\nerror: ");
@@ -87,15 +86,15 @@ pub(super) fn report_part(message: String, reasons: Vec<String>, audience: Audie
     say(audience, 2, words, details)
 }
 
-/// Says what is wrong with a command line. Help and the version are no errors.
+/// Reports an error in a command line. Help and version are no errors.
 pub(super) fn report_usage(error: &clap::Error, audience: Audience) -> ExitCode {
     if audience == Audience::People || !error.use_stderr() {
-        // That it cannot be told changes nothing.
+        // A failure to print is ignored.
         let _ = error.print();
         return ExitCode::from(error.exit_code() as u8);
     }
     let text = error.render().to_string();
-    // How the command is used is for people.
+    // The usage is for users only.
     let what = text.split("\n\nUsage:").next().unwrap_or(&text);
     let message = what.strip_prefix("error: ").unwrap_or(what).trim().to_owned();
     let exit_code = error.exit_code() as u8;
@@ -118,11 +117,11 @@ fn say(
         Audience::People => format!("error: {}", words()),
         Audience::Programs => {
             let failure = Failure { error: details() };
-            // Texts and numbers can be written as JSON.
+            // Text and numbers can always be written as JSON.
             serde_json::to_string(&failure).unwrap_or_default()
         }
     };
-    // That it cannot be told changes nothing.
+    // A failure to print is ignored.
     let _ = writeln!(io::stderr(), "{text}");
     ExitCode::from(exit_code)
 }

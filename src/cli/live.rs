@@ -1,5 +1,5 @@
-//! The commands around the daemon: each asks it one thing over its socket, and shows the answer to
-//! people, or to programs as it came.
+//! The daemon's commands: each sends one request over the socket, and shows the answer to users, or as
+//! JSON to programs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::print;
-use crate::live::config::{Config, Surroundings};
+use crate::live::config::{Config, Environment};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 
@@ -31,9 +31,9 @@ mod submit;
 mod table;
 mod users;
 mod wait;
-mod words;
+pub(super) mod words;
 
-/// The commands that speak to a daemon.
+/// The commands that start or ask a daemon.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Serve(serve::Arguments),
@@ -51,8 +51,7 @@ pub(super) enum Command {
     Stop(status::Stop),
 }
 
-/// Runs a command. The exit code is not always that of the command: one that waits for a job ends as
-/// the job does.
+/// Runs a command. A command that waits for a job exits with the job's code.
 pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     match command {
@@ -72,21 +71,22 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Which daemon is asked, and for whom the answer is.
+/// Options of all commands that ask a daemon.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Daemon {
-    /// The daemon's socket [default: $BUSBAR_SOCKET, or where 'busbar serve' puts it]
+    /// The daemon's socket [default: $BUSBAR_SOCKET, or the default socket of 'busbar serve']
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// The answer as JSON
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
 }
 
 impl Daemon {
-    /// Asks, on a connection of its own, as soon as the daemon is not too busy. A refusal is an error.
+    /// Sends a request on a new connection, and repeats it while the daemon is busy. A refusal is
+    /// an error.
     fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
         again::while_busy(|| self.ask_on(&mut self.connect()?, request))
     }
@@ -95,7 +95,7 @@ impl Daemon {
         Ok(Client::connect(&self.socket.clone().unwrap_or_else(default_socket))?)
     }
 
-    /// The same on a connection that is there.
+    /// Sends a request on an existing connection.
     fn ask_on(&self, client: &mut Client, request: &Request) -> anyhow::Result<Reply> {
         match client.ask(request)? {
             Reply::Error(refusal) => Err(refusal.into()),
@@ -103,7 +103,7 @@ impl Daemon {
         }
     }
 
-    /// Prints an answer: as it came for programs, in words for people.
+    /// Prints an answer: as JSON for programs, in words for users.
     fn show<T: Serialize>(
         &self,
         answer: &T,
@@ -116,21 +116,21 @@ impl Daemon {
     }
 }
 
-/// The daemon said something, but not what was asked.
+/// The error for an answer that does not fit the request.
 fn unexpected(reply: &Reply) -> anyhow::Error {
     let text = format!("{reply:?}");
     let start: String = text.chars().take(60).collect();
-    anyhow!("the daemon gave an answer to another question: {start}; is it of another version?")
+    anyhow!("the daemon's answer does not fit the request: {start}; does it have another version?")
 }
 
-/// The socket of the daemon that is meant if none is named: what `$BUSBAR_SOCKET` says, or the usual
-/// configuration; where nothing is, that of the whole system.
+/// The default socket: `$BUSBAR_SOCKET`, or that of the default configuration; if there is none,
+/// that of the system's daemon.
 fn default_socket() -> PathBuf {
-    let around = Surroundings::here();
+    let around = Environment::here();
     if let Some(named) = around.socket {
         return named;
     }
-    // What is wrong with a configuration is the daemon's business.
+    // Errors in the configuration are reported by the daemon.
     let own = Config::find(None).unwrap_or_default().socket;
     let system = Path::new("/run/busbar/socket");
     if !own.exists() && system.exists() { system.to_owned() } else { own }

@@ -1,4 +1,4 @@
-//! `busbar work`: an emulated application, to try a daemon with.
+//! `busbar work`: an emulated application, to try out a daemon.
 
 use std::hint::spin_loop;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use crate::live::local::speed;
 
 /// Emulate an application: sleep for a time at full speed, stretched by the job's current speed
 ///
-/// A job that is capped, or has fewer nodes, takes longer. Real applications do so by themselves; this
-/// one reads how fast it is to be from the file named by BUSBAR_SPEED_FILE, again and again. Without
-/// that it runs at full speed.
+/// A job with a power cap or with fewer nodes takes longer. Real applications do so by themselves;
+/// this one repeatedly reads its speed from the file named by BUSBAR_SPEED_FILE. Without that
+/// variable it runs at full speed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar work 30s
   busbar work 500ms --burn")]
 pub(super) struct Arguments {
-    /// How long it takes at full speed: 500ms, 30s
+    /// Run time at full speed: 500ms, 30s
     #[arg(value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     time: Duration,
 
-    /// Keep a processor busy meanwhile, for that share of the time that the speed is
+    /// Keep a processor busy, for a share of the time equal to the speed
     #[arg(long)]
     burn: bool,
 }
@@ -50,14 +50,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         pass(tick, believed.speed, arguments.burn);
         let elapsed = last.elapsed();
         last += elapsed;
-        // Who was suspended meanwhile has not worked meanwhile.
+        // No work is done while the process is suspended.
         let stood_still = went_on.swap(false, Ordering::Relaxed);
         left.work(if stood_still { elapsed.min(tick) } else { elapsed }, believed.speed);
     }
     Ok(())
 }
 
-/// What is left to be done, in millionths of a nanosecond at full speed: no speed is rounded.
+/// The remaining work, in millionths of a nanosecond at full speed, so that no speed is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Left(u128);
 
@@ -74,7 +74,7 @@ impl Left {
         self.0 = self.0.saturating_sub(elapsed.as_nanos() * u128::from(speed));
     }
 
-    /// How long it takes at this speed, rounded up; `None` if forever.
+    /// The time it takes at a speed, rounded up; `None` if forever.
     fn time(self, speed: u32) -> Option<Duration> {
         let nanos = (speed > 0).then(|| self.0.div_ceil(u128::from(speed)))?;
         Some(u64::try_from(nanos).map_or(Duration::MAX, Duration::from_nanos))

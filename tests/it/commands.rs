@@ -12,11 +12,11 @@ use std::sync::Mutex;
 
 use busbar::live::End;
 use busbar::live::array::Element;
-use busbar::live::job::{After, Why, Wish};
+use busbar::live::job::{After, EndReason, JobRequest};
 use busbar::live::socket::Limits;
 use busbar::live::wire::{
-    Answer, ArrayDetails, HistoryLine, JobDetails, JobLine, Question, RefusalKind, Reply, Request,
-    State,
+    Answer, ArrayDetails, ForecastRequest, HistoryLine, JobDetails, JobLine, RefusalKind, Reply,
+    Request, State,
 };
 use busbar::units::Span;
 use serde_json::{Value, json};
@@ -67,12 +67,12 @@ fn people_get_tables() {
    submitted  2026-01-02 03:04:05
      started  2026-01-02 03:04:06
         time  1:05 of 1:00:00
-       nodes  3: 0-1,5 (asks for 2; 1 to 4 would do)
+       nodes  3: 0-1,5 (asks for 2; can use 1 to 4)
        power  290.0 W, at 85.0 % of its speed
-      energy  1.50 kJ, as far as is believed
+      energy  1.50 kJ, predicted
  application  CoMD
     slowdown  10%
-       after  3, 4 (however it ends)
+       after  3, 4 (even if it fails)
      command  sh -c 'sleep 1; true'
       folder  /home/ada
       output  /home/ada/busbar-7.out
@@ -103,13 +103,13 @@ fn people_get_tables() {
         &daemon,
         &["history"],
         "
-2026-01-02 03:04:05  the daemon began, version 0.1.0, policy easy
+2026-01-02 03:04:05  the daemon started, version 0.1.0, policy easy
 2026-01-02 03:04:06  the limit is 1.00 kW, of which the machine itself draws 100.0 W
 2026-01-02 03:04:07  job 7 was submitted
 2026-01-02 03:04:08  job 7 starts on nodes 0-1 with 200.0 W
 2026-01-02 03:04:09  job 7 now runs on nodes 0-1 with 150.0 W at 71.2 % of its speed (a lower budget)
-2026-01-02 03:04:10  job 7 is asked to end: its time was over
-2026-01-02 03:04:11  job 7 is over: its time was over, ended by signal 15
+2026-01-02 03:04:10  job 7 is asked to end: time limit reached
+2026-01-02 03:04:11  job 7 is over: time limit reached, ended by signal 15
 2026-01-02 03:04:12  job 8 is held by root
 2026-01-02 03:04:13  job 8 is released by 4000000000
 2026-01-02 03:04:14  job 8 is held
@@ -219,7 +219,7 @@ fn what_is_hidden_is_a_dash() {
         time  1:05 of 1:00:00
        nodes  3: 0-1,5
        power  290.0 W, at 85.0 % of its speed
-      energy  1.50 kJ, as far as is believed
+      energy  1.50 kJ, predicted
      command  -
       folder  -
       output  -
@@ -256,7 +256,7 @@ fn refusals_and_absent_daemons_have_exit_codes() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "cancelled job 7\n");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(errors, "error: job 9: it is somebody else's\n");
+    assert_eq!(errors, "error: job 9: it belongs to another user\n");
     let (code, said) = daemon.fails(&["queue", "--socket", "nowhere"]);
     assert_eq!(code, 1);
     let expected = "error: no daemon listens on nowhere; start one with: busbar serve --background";
@@ -287,7 +287,7 @@ fn what_is_typed_is_what_is_asked() {
     assert_eq!(job.program.errors, None);
     let variable = ("ONE_VARIABLE".to_owned(), "of many".to_owned());
     assert!(job.program.environment.contains(&variable));
-    let plain = Wish {
+    let plain = JobRequest {
         name: "echo".to_owned(),
         nodes: 1,
         moldable: None,
@@ -297,7 +297,7 @@ fn what_is_typed_is_what_is_asked() {
         after: Vec::new(),
         held: false,
     };
-    assert_eq!(job.wish, plain);
+    assert_eq!(job.request, plain);
 
     let all = "submit -t 1-12:30 -J name --app CoMD --slowdown unbounded --moldable 2-8 --after 3 \
                --after-any 5 --after 4 --hold -o o -e e -D sub -- a";
@@ -305,8 +305,8 @@ fn what_is_typed_is_what_is_asked() {
     let job = daemon.last_submission();
     let after = |job, any| After { job, any };
     assert_eq!(
-        job.wish,
-        Wish {
+        job.request,
+        JobRequest {
             name: "name".to_owned(),
             nodes: 2,
             moldable: Some((2, 8)),
@@ -326,14 +326,14 @@ fn what_is_typed_is_what_is_asked() {
     daemon.prints(&["history", "--job", "7", "-n", "3"]);
     assert_eq!(daemon.last(), Request::History { job: Some(7), after: None, limit: Some(3) });
     daemon.prints(&["forecast", "--budget", "5kW@+1h", "--percent", "50"]);
-    let mut question = Question {
+    let mut question = ForecastRequest {
         budget: vec![(Span::from_secs(3600), "5kW".to_owned())],
         job: None,
         percent: Some(50),
     };
     assert_eq!(daemon.last(), Request::Forecast(Box::new(question.clone())));
     daemon.prints(&["forecast", "-N", "4"]);
-    question.job = Some(Wish { name: "this job".to_owned(), nodes: 4, ..plain });
+    question.job = Some(JobRequest { name: "this job".to_owned(), nodes: 4, ..plain });
     (question.budget, question.percent) = (Vec::new(), None);
     assert_eq!(daemon.last(), Request::Forecast(Box::new(question)));
 }
@@ -352,7 +352,7 @@ fn scripts_say_what_they_need() {
     daemon.prints(&["submit", "-N", "3", "job.sh", "-t", "argument"]);
     let job = daemon.last_submission();
     let folder = daemon.folder.path().canonicalize().unwrap();
-    let (name, nodes, time) = (job.wish.name.as_str(), job.wish.nodes, job.wish.time);
+    let (name, nodes, time) = (job.request.name.as_str(), job.request.nodes, job.request.time);
     assert_eq!((name, nodes, time), ("two words", 3, Span::from_secs(600)));
     let path = folder.join("job.sh").to_str().unwrap().to_owned();
     assert_eq!(job.program.command, [&path, "-t", "argument"]);
@@ -362,7 +362,7 @@ fn scripts_say_what_they_need() {
     daemon.prints(&["submit", "job.sh"]);
     let job = daemon.last_submission();
     assert_eq!(job.program.command, ["sh", &path]);
-    assert_eq!(job.wish.name, "job.sh");
+    assert_eq!(job.request.name, "job.sh");
 
     write_script(&script, "#!/bin/sh\n\n#BUSBAR -N many\n", 0o755);
     let (code, said) = daemon.fails(&["submit", "job.sh"]);
@@ -399,18 +399,18 @@ fn waiting_ends_as_the_job_does() {
         (
             State::TimedOut,
             Some(End::Signalled(15)),
-            Some(Why::TimeLimit),
+            Some(EndReason::TimeLimit),
             143,
-            "job 12 timed out: its time was over, ended by signal 15",
+            "job 12 timed out: time limit reached, ended by signal 15",
         ),
         (
             State::TimedOut,
             Some(End::Exited(0)),
-            Some(Why::TimeLimit),
+            Some(EndReason::TimeLimit),
             1,
-            "job 12 timed out: its time was over",
+            "job 12 timed out: time limit reached",
         ),
-        (State::Cancelled, None, Some(Why::Cancelled), 1, "job 12 cancelled: by root"),
+        (State::Cancelled, None, Some(EndReason::Cancelled), 1, "job 12 cancelled: by root"),
         (
             State::Failed,
             Some(End::Failed("no such file".to_owned())),
@@ -418,7 +418,7 @@ fn waiting_ends_as_the_job_does() {
             127,
             "job 12 failed: could not be run: no such file",
         ),
-        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: nobody knows how it ended"),
+        (State::Lost, Some(End::Lost), None, 1, "job 12 lost: its end is not known"),
     ];
     for (state, end, why, code, said) in ends {
         let looks = Mutex::new(0);
@@ -629,7 +629,7 @@ fn programs_get_errors_as_json() {
     let (printed, error) = fails(&["cancel", "--json", "7", "9"]);
     assert_eq!(serde_json::from_str::<Value>(&printed).unwrap().as_array().unwrap().len(), 2);
     assert_eq!(error["message"], "1 of 2 jobs could not be cancelled");
-    assert_eq!(error["causes"], json!(["job 9: it is somebody else's"]));
+    assert_eq!(error["causes"], json!(["job 9: it belongs to another user"]));
     // What is for the job is not for busbar; and help is no error.
     let output = daemon.run(&["submit", "none.sh", "--json"]);
     assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot read the script"));
@@ -704,7 +704,7 @@ fn arrays_are_submitted_and_named() {
     // Elements are found by their array.
     daemon.prints(&["submit", "--after", "12_9", "--after-any", "12", "--", "true"]);
     let after = |job, any| After { job, any };
-    assert_eq!(daemon.last_submission().wish.after, [after(16, false), after(12, true)]);
+    assert_eq!(daemon.last_submission().request.after, [after(16, false), after(12, true)]);
     assert_eq!(daemon.prints(&["cancel", "12_3", "12"]), "cancelled job 12_3\ncancelled job 12\n");
     assert_eq!(daemon.last(), Request::Cancel { jobs: vec![14, 12] });
     daemon.prints(&["history", "--job", "12_4", "-n", "12"]);

@@ -233,7 +233,7 @@ fn shells_and_the_manual_know_every_command() {
         assert!(text.contains(".SH NAME") && text.contains(&page.replace('-', "\\-")), "{text}");
     }
     // What nobody types has no page.
-    for hidden in ["busbar-warden", "busbar-job-stage"] {
+    for hidden in ["busbar-warden", "busbar-job-exec"] {
         assert!(!folder.path().join(format!("man/{hidden}.1")).exists(), "{hidden}");
     }
 }

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
+use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::Hand;
-use busbar::live::daemon::{Daemon, Rules};
+use busbar::live::daemon::{Daemon, LoopOptions};
 use busbar::live::engine::Recording;
-use busbar::live::feed::Feed;
-use busbar::live::job::{Happening, Owner, Program, Submission, Wish};
+use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
 use busbar::live::schedule::{Allowance, ScheduleSpec};
 use busbar::live::setup::Setup;
-use busbar::live::socket::{Gone, Message};
+use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::Store;
-use busbar::live::wire::{JobDetails, Question, RefusalKind, Reply, Request};
+use busbar::live::wire::{ForecastRequest, JobDetails, RefusalKind, Reply, Request};
 use busbar::live::{Attempt, End};
 use busbar::machine::{Details, Machine};
 use busbar::units::Span;
@@ -37,13 +37,13 @@ impl Site {
     fn new(folder: &Path, setup: Setup) -> Self {
         let (store, engine) = (Store::open(folder).unwrap(), Recording::new());
         let clock = Hand::default().clock(None);
-        let rules = Rules {
+        let rules = LoopOptions {
             period: Span::from_secs(1),
             retention: Span::from_secs(3600),
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);
-        let feed = Feed::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
+        let feed = ActiveBudget::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
         let runs_on = ("recording", Box::new(engine.clone()) as _);
         let daemon = Daemon::begin(setup, feed, store, runs_on, rules, clock).unwrap();
         Site { daemon, engine }
@@ -55,7 +55,7 @@ impl Site {
             .into_iter()
             .map(|(peer, request)| {
                 let (reply, answer) = channel();
-                (Message { request, peer, reply, gone: Gone::default() }, answer)
+                (Message { request, peer, reply, gone: ClientGone::default() }, answer)
             })
             .unzip();
         self.daemon.cycle(messages).unwrap();
@@ -75,7 +75,7 @@ fn setup(policy: &str) -> Setup {
 fn submission(nodes: u32) -> Submission {
     Submission {
         array: None,
-        wish: Wish {
+        request: JobRequest {
             name: SECRETS[0].to_owned(),
             nodes,
             moldable: None,
@@ -155,10 +155,11 @@ fn only_owners_and_operators_see_names_commands_and_paths() {
     assert!(matches!(end, Some(End::Failed(_))) && ended.is_some());
     let asked = Request::History { job: Some(1), after: None, limit: None };
     let Reply::History(lines) = site.ask(BOB, asked) else { panic!() };
-    let last = &lines.last().unwrap().event.what;
-    assert!(matches!(last, Happening::Ended { job: 1, .. }), "{last:?}");
+    let last = &lines.last().unwrap().event.kind;
+    assert!(matches!(last, EventKind::Ended { job: 1, .. }), "{last:?}");
     // The name of the job in question is whose it is who asks.
-    let question = Question { job: Some(submission(1).wish), ..Question::default() };
+    let question =
+        ForecastRequest { job: Some(submission(1).request), ..ForecastRequest::default() };
     let Reply::Forecast(forecast) = site.ask(BOB, Request::Forecast(Box::new(question))) else {
         panic!()
     };

@@ -13,7 +13,7 @@ mod served;
 mod workload;
 
 use busbar::live::engine::Allotment;
-use busbar::live::job::Happening;
+use busbar::live::job::EventKind;
 use busbar::live::setup::Setup;
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
@@ -111,20 +111,20 @@ impl Told {
         let mut told = Told::default();
         for HistoryLine { event, .. } in history {
             let at = event.at;
-            match &event.what {
-                Happening::Started { job, allotment, .. } => {
+            match &event.kind {
+                EventKind::Started { job, allotment, .. } => {
                     let has = Has::allotment(allotment, names_nodes);
                     told.steps.push(Step { at, job: *job, starts: true, has });
                 }
-                Happening::Changed { job, allotment, .. } => {
+                EventKind::Changed { job, allotment, .. } => {
                     let has = Has::allotment(allotment, names_nodes);
                     told.steps.push(Step { at, job: *job, starts: false, has });
                 }
-                Happening::Ended { job, outcome } => {
-                    assert!(outcome.is_good(), "job {job}: {outcome:?}");
+                EventKind::Ended { job, outcome } => {
+                    assert!(outcome.succeeded(), "job {job}: {outcome:?}");
                     told.ends.push((*job, outcome.end));
                 }
-                Happening::Notice { text } => panic!("{text}"),
+                EventKind::Notice { text } => panic!("{text}"),
                 _ => (),
             }
         }

@@ -192,6 +192,11 @@ impl Watts {
     /// More than any feed: the budget of a machine without one. It is finite so that what is
     /// held can be taken from it and given back exactly.
     pub const UNLIMITED: Watts = Watts(1 << 62);
+
+    /// The limit; `None` if it is [unlimited](Self::UNLIMITED).
+    pub fn limited(self) -> Option<Watts> {
+        (self != Watts::UNLIMITED).then_some(self)
+    }
     /// The largest power a user may name, a terawatt: sums of it stay far from overflow.
     pub const LARGEST: Watts = Watts(1_000_000_000_000_000);
 

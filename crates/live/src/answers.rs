@@ -1,34 +1,29 @@
-//! What a daemon tells its clients of jobs, nodes and power.
+//! What the daemon tells its clients about jobs, nodes and power.
 //!
-//! What a job is called, does and asks for, and why it could not be run, which may name paths, is told to its
-//! owner and to operators alone ([`Viewer`]).
+//! The name of a job, its command and request, and the reason why it could not be run (which may
+//! contain paths) are shown to its owner and to operators only ([`Viewer`]).
 
 use super::controller::Controller;
 use super::engine::End;
-use super::job::{Entry, Happening, Outcome, Phase, Program, Why};
+use super::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use super::setup::Viewer;
 use super::wire::{JobDetails, JobLine, NodeLine, PowerState, Private, State};
 use busbar_core::units::{Instant, NodeId, Watts};
 
-/// Seconds since 1970 at an instant of the daemon's clock.
+/// Converts a time of the daemon's clock to seconds since 1970.
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
 
-/// What others are told instead of the reason why a job could not be run.
-const REASON_FOR_OTHERS: &str = "its owner sees why";
-
-/// A limit that may be none.
-fn limited(limit: Watts) -> Option<Watts> {
-    (limit != Watts::UNLIMITED).then_some(limit)
-}
+/// What other users see instead of the reason why a job could not be run.
+const REASON_FOR_OTHERS: &str = "shown to its owner only";
 
 impl Controller {
-    /// The jobs that wait or run, as somebody may see them.
+    /// The jobs that wait or run, as a viewer may see them.
     pub fn queue(&self, viewer: Viewer, now: Instant, wall: Wall<'_>) -> Vec<JobLine> {
         let line = |entry: &Entry| line_for(viewer, self.line(entry, now, wall), entry);
         self.jobs().values().map(line).collect()
     }
 
-    /// A job in a list.
+    /// The line of a job in a list.
     pub fn line(&self, entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         let mut line = line(entry, now, wall);
         if entry.phase == Phase::Waiting {
@@ -38,12 +33,12 @@ impl Controller {
         line
     }
 
-    /// Why a job waits.
+    /// The state of a waiting job, and why it waits.
     fn waits(&self, entry: &Entry) -> (State, String) {
-        if entry.wish.held {
+        if entry.request.held {
             return (State::Held, "until it is released".to_owned());
         }
-        let before = entry.wish.after.iter().find(|after| self.is_present(after.job));
+        let before = entry.request.after.iter().find(|after| self.is_present(after.job));
         if let Some(after) = before {
             return (State::Blocked, format!("after {}", after.job));
         }
@@ -54,12 +49,12 @@ impl Controller {
         if let Some(reason) = self.remark(entry.number) {
             return (State::Waiting, reason.to_owned());
         }
-        let ledger = self.roster().ledger();
+        let ledger = self.scheduler().ledger();
         let reason = if self.is_short() {
             "power is short"
-        } else if entry.wish.nodes > ledger.free_nodes() {
+        } else if entry.request.nodes > ledger.free_nodes() {
             "for nodes"
-        } else if self.roster().nominal_power(entry.number) > Some(ledger.free_power()) {
+        } else if self.scheduler().nominal_power(entry.number) > Some(ledger.free_power()) {
             "for power"
         } else {
             "for its turn"
@@ -67,77 +62,74 @@ impl Controller {
         (State::Waiting, reason.to_owned())
     }
 
-    /// The nodes.
+    /// The nodes, with the jobs on them.
     pub fn nodes(&self) -> Vec<NodeLine> {
         let line = |node: u32| {
-            let job = self.roster().holder(NodeId(node));
-            let cap = job.and_then(|job| match &self.jobs().get(&job)?.phase {
-                Phase::Running(course) => {
-                    let mut nodes = course.allotment.nodes.iter();
-                    nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
-                }
-                _ => None,
+            let job = self.scheduler().holder(NodeId(node));
+            let cap = job.and_then(|job| {
+                let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
+                nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
             });
             NodeLine { node, job, cap }
         };
         (0..self.setup().machine.nodes).map(line).collect()
     }
 
-    /// Power.
+    /// The state of power: limits and what jobs hold.
     pub fn power(&self, wall: Wall<'_>) -> PowerState {
-        let ledger = self.roster().ledger();
+        let ledger = self.scheduler().ledger();
         let to_come = self.budget().changes_after(ledger.now());
-        let limit = limited(self.budget().at(ledger.now()));
+        let limit = self.budget().at(ledger.now()).limited();
         PowerState {
             limit,
             base: self.setup().machine.floor(),
             held: ledger.held(),
             free: limit.map(|limit| limit.saturating_sub(ledger.power())),
-            set_by_operator: self.budget_is_an_operators(),
-            to_come: to_come.iter().map(|&(at, limit)| (wall(at), limited(limit))).collect(),
+            set_by_operator: self.is_budget_overridden(),
+            to_come: to_come.iter().map(|&(at, limit)| (wall(at), limit.limited())).collect(),
             emulated: true,
             notice: self.shortage().map(str::to_owned),
         }
     }
 }
 
-/// What a list says of a job that may be over.
+/// The line of a job in a list, without the reason why it waits.
 pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     let mut line = JobLine {
         job: entry.number,
-        name: Some(entry.wish.name.clone()),
+        name: Some(entry.request.name.clone()),
         user: entry.owner.user,
         state: State::Waiting,
         reason: None,
-        nodes: entry.wish.nodes,
+        nodes: entry.request.nodes,
         on: Vec::new(),
         power: None,
         speed: None,
         submitted: wall(entry.submit),
         started: None,
         ran: None,
-        time: entry.wish.time,
+        time: entry.request.time,
         array: entry.array,
     };
     match &entry.phase {
         Phase::Waiting => (),
-        Phase::Running(course) => {
-            let allotment = &course.allotment;
-            (line.state, line.reason) = match (&course.ending, course.suspended) {
-                (Some(ending), _) => (State::Ending, Some(text(ending.why).to_owned())),
+        Phase::Running(run) => {
+            let allotment = &run.allotment;
+            (line.state, line.reason) = match (&run.ending, run.suspended) {
+                (Some(ending), _) => (State::Ending, Some(ending.reason.to_string())),
                 (None, true) => (State::Suspended, Some("power is short".to_owned())),
                 (None, false) => (State::Running, None),
             };
             line.nodes = allotment.nodes.len() as u32;
-            line.on = allotment.nodes.iter().map(|(node, _)| *node).collect();
-            line.power = Some(if course.suspended { Watts::ZERO } else { allotment.power });
+            line.on = allotment.node_numbers();
+            line.power = Some(if run.suspended { Watts::ZERO } else { allotment.power });
             line.speed = Some(allotment.speed);
-            line.started = Some(wall(course.start));
-            line.ran = Some(now.since(course.start));
-            // What is left of its time goes with its speed.
-            line.time = match course.suspended {
+            line.started = Some(wall(run.start));
+            line.ran = Some(now.since(run.start));
+            // The remaining time depends on the job's speed.
+            line.time = match run.suspended {
                 true => allotment.time,
-                false => course.until.since(course.start),
+                false => run.until.since(run.start),
             };
         }
         Phase::Over(outcome) => {
@@ -151,12 +143,12 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
     line
 }
 
-/// A line about a job, as somebody may see it.
+/// The line of a job as a viewer may see it.
 pub fn line_for(viewer: Viewer, line: JobLine, entry: &Entry) -> JobLine {
     if viewer.sees(entry.owner) { line } else { line_for_others(line, entry) }
 }
 
-/// A line about a job, for those who may not see all of it.
+/// The line of a job without its private parts.
 fn line_for_others(line: JobLine, entry: &Entry) -> JobLine {
     let reason = match &entry.phase {
         Phase::Over(outcome) => reason(&outcome_for_others(outcome.clone())),
@@ -165,7 +157,7 @@ fn line_for_others(line: JobLine, entry: &Entry) -> JobLine {
     JobLine { name: None, reason, ..line }
 }
 
-/// How a job ended, for those who may not see all of it.
+/// The end of a job without its private parts.
 fn end_for_others(end: End) -> End {
     match end {
         End::Failed(_) => End::Failed(REASON_FOR_OTHERS.to_owned()),
@@ -173,32 +165,32 @@ fn end_for_others(end: End) -> End {
     }
 }
 
-fn outcome_for_others(outcome: Outcome) -> Outcome {
-    Outcome { how: outcome.how.map(end_for_others), ..outcome }
+fn outcome_for_others(outcome: JobOutcome) -> JobOutcome {
+    JobOutcome { how: outcome.how.map(end_for_others), ..outcome }
 }
 
-/// Whether some who may not see all of a job are told less of this.
-pub fn is_private(what: &Happening) -> bool {
+/// Whether an event has private parts.
+pub fn is_private(what: &EventKind) -> bool {
     match what {
-        Happening::Ended { outcome, .. } => matches!(outcome.how, Some(End::Failed(_))),
-        what => matches!(what, Happening::Withdrawn { .. }),
+        EventKind::Ended { outcome, .. } => matches!(outcome.how, Some(End::Failed(_))),
+        what => matches!(what, EventKind::Withdrawn { .. }),
     }
 }
 
-/// What happened to a job, for those who may not see all of it.
-pub fn happening_for_others(what: Happening) -> Happening {
+/// An event without its private parts.
+pub fn event_for_others(what: EventKind) -> EventKind {
     match what {
-        Happening::Ended { job, outcome } => {
-            Happening::Ended { job, outcome: outcome_for_others(outcome) }
+        EventKind::Ended { job, outcome } => {
+            EventKind::Ended { job, outcome: outcome_for_others(outcome) }
         }
-        Happening::Withdrawn { job, .. } => {
-            Happening::Withdrawn { job, reason: REASON_FOR_OTHERS.to_owned() }
+        EventKind::Withdrawn { job, .. } => {
+            EventKind::Withdrawn { job, reason: REASON_FOR_OTHERS.to_owned() }
         }
         what => what,
     }
 }
 
-/// All that somebody may know of a job.
+/// The details of a job as a viewer may see them.
 pub fn details(
     viewer: Viewer,
     entry: &Entry,
@@ -215,7 +207,7 @@ pub fn details(
     JobDetails { line: line_for_others(details.line, entry), private: None, end, ..details }
 }
 
-/// All that is known of a job.
+/// All details of a job.
 fn whole(
     entry: &Entry,
     line: JobLine,
@@ -228,7 +220,7 @@ fn whole(
         _ => None,
     };
     let energy = match &entry.phase {
-        Phase::Running(course) => Some(course.energy_at(now)),
+        Phase::Running(run) => Some(run.energy_at(now)),
         Phase::Over(outcome) => Some(outcome.energy),
         Phase::Waiting => None,
     };
@@ -237,7 +229,7 @@ fn whole(
         line,
         owner: entry.owner,
         private: Some(Private {
-            wish: entry.wish.clone(),
+            request: entry.request.clone(),
             command: program.command,
             folder: program.folder,
             output,
@@ -245,16 +237,16 @@ fn whole(
         }),
         attempts: entry.attempts,
         end: outcome.and_then(|outcome| outcome.how.clone()),
-        why: outcome.and_then(|outcome| outcome.why),
+        end_reason: outcome.and_then(|outcome| outcome.reason),
         by: outcome.and_then(|outcome| outcome.by),
         ended: outcome.map(|outcome| wall(outcome.end)),
         energy,
     }
 }
 
-fn state(outcome: &Outcome) -> State {
-    match (outcome.why, &outcome.how) {
-        (Some(Why::TimeLimit), _) => State::TimedOut,
+fn state(outcome: &JobOutcome) -> State {
+    match (outcome.reason, &outcome.how) {
+        (Some(EndReason::TimeLimit), _) => State::TimedOut,
         (Some(_), _) => State::Cancelled,
         (None, Some(End::Exited(0))) => State::Completed,
         (None, Some(End::Lost) | None) => State::Lost,
@@ -262,25 +254,15 @@ fn state(outcome: &Outcome) -> State {
     }
 }
 
-fn reason(outcome: &Outcome) -> Option<String> {
-    if let Some(why) = outcome.why {
-        return Some(text(why).to_owned());
+fn reason(outcome: &JobOutcome) -> Option<String> {
+    if let Some(reason) = outcome.reason {
+        return Some(reason.to_string());
     }
     match outcome.how.as_ref()? {
         End::Exited(0) => None,
         End::Exited(code) => Some(format!("exit code {code}")),
         End::Signalled(signal) => Some(format!("signal {signal}")),
         End::Failed(why) => Some(why.clone()),
-        End::Lost => Some("nobody saw it end".to_owned()),
-    }
-}
-
-fn text(why: Why) -> &'static str {
-    match why {
-        Why::Cancelled => "cancelled",
-        Why::TimeLimit => "its time is over",
-        Why::Budget => "no power for it",
-        Why::Dependency => "a job before it did not end well",
-        Why::Dropped => "given up by the policy",
+        End::Lost => Some("its end was not observed".to_owned()),
     }
 }

@@ -1,8 +1,8 @@
-//! Job arrays: one submission that becomes many jobs, which differ in their index alone.
+//! Job arrays: one submission that becomes many jobs, which differ in their index only.
 //!
-//! An array has a number of its own, which no job has. Its elements are jobs like any other, with the
-//! numbers that follow, in the order of their indices. So whatever is done to a job can be done to an
-//! element, and the number of an array stands for all of them.
+//! An array has a number of its own, which is not that of any job. Its elements are ordinary jobs with
+//! the numbers that follow, in the order of their indices. So everything that can be done to a job can
+//! be done to an element, and the number of the array stands for all of them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,11 +12,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most indices that are looked at, wherever they come from. A daemon allows fewer.
+/// The largest number of indices that is accepted at all. A daemon allows fewer.
 const MOST: u64 = 1_000_000;
 
-/// The indices of an array, as they are typed: `1-50`, `1,3,7-9`, `0-20:5`, and after `%` how many of
-/// them may run at once.
+/// The indices of an array as they are typed: `1-50`, `1,3,7-9`, `0-20:5`, optionally followed by
+/// `%` and the number of elements that may run at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArraySpec {
@@ -24,7 +24,7 @@ pub struct ArraySpec {
     at_once: Option<NonZeroU32>,
 }
 
-/// Indices from the first one up to the last one, a step apart.
+/// A range of indices with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     first: u32,
@@ -32,10 +32,10 @@ struct Part {
     step: NonZeroU32,
 }
 
-/// Why a text is no array.
+/// Why a text does not describe an array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayError {
-    /// A part of it makes no sense.
+    /// A part of it cannot be read.
     #[error(
         "'{0}' is not an index or a range; write 1-50, 1,3,7-9 or 0-20:5, and %4 for four at once"
     )]
@@ -43,21 +43,21 @@ pub enum ArrayError {
     /// A range goes down.
     #[error("'{0}' goes down; write the smaller index first")]
     Down(String),
-    /// What stands after `%`.
-    #[error("'%{0}' is not how many may run at once; write a number from 1 on, such as %4")]
+    /// The number after `%` is not valid.
+    #[error("'%{0}' is not a number of elements; write how many may run at once, such as %4")]
     AtOnce(String),
-    /// Too many of them.
+    /// There are too many indices.
     #[error("an array cannot have more than {MOST} indices")]
     TooMany,
 }
 
 impl ArraySpec {
-    /// The indices, in order, each of them once.
+    /// The indices in order, without duplicates.
     pub fn indices(&self) -> BTreeSet<u32> {
         self.parts.iter().flat_map(Part::indices).collect()
     }
 
-    /// How many elements may run at once, if not all.
+    /// The number of elements that may run at once, if it is limited.
     pub fn at_once(&self) -> Option<u32> {
         self.at_once.map(NonZeroU32::get)
     }
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// A number without a sign.
+/// Reads a number without a sign.
 fn number(text: &str) -> Option<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
@@ -90,7 +90,7 @@ impl FromStr for Part {
         };
         let (first, last) = match range.split_once('-') {
             Some((first, last)) => (first, last),
-            // An index alone has no step.
+            // A single index has no step.
             None if step.is_none() => (range, range),
             None => return Err(wrong()),
         };
@@ -156,26 +156,26 @@ impl From<ArraySpec> for String {
     }
 }
 
-/// Which element of which array a job is.
+/// An element of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Element {
     /// The number of the array.
     pub array: u64,
-    /// Its index.
+    /// The index of the element.
     pub index: u32,
-    /// How many elements there are.
+    /// The number of elements of the array.
     pub count: u32,
-    /// The smallest index of all.
+    /// The smallest index of the array.
     pub least: u32,
-    /// The largest index of all.
+    /// The largest index of the array.
     pub most: u32,
-    /// How many of them may run at once, if not all.
+    /// The number of elements that may run at once, if it is limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
 }
 
 impl Element {
-    /// The elements of an array with this number, in order.
+    /// The elements of the array with this number, in order.
     pub fn all(array: u64, spec: &ArraySpec) -> Vec<Element> {
         let indices = spec.indices();
         let (Some(&least), Some(&most)) = (indices.first(), indices.last()) else {
@@ -186,18 +186,18 @@ impl Element {
         indices.into_iter().map(element).collect()
     }
 
-    /// The numbers of all elements of its array.
+    /// The job numbers of all elements of the array.
     pub fn numbers(&self) -> Range<u64> {
         let first = Element::first(self.array);
         first..first.saturating_add(self.count.into())
     }
 
-    /// The number of the first element of an array.
+    /// The job number of an array's first element.
     pub fn first(array: u64) -> u64 {
         array.saturating_add(1)
     }
 
-    /// What it is told in its environment.
+    /// The environment variables that describe the element to its job.
     pub fn variables(&self) -> [(String, String); 5] {
         let variable = |name: &str, value: u64| (format!("{VARIABLES}{name}"), value.to_string());
         [
@@ -210,7 +210,7 @@ impl Element {
     }
 }
 
-/// How the names of the variables begin that tell a job which element it is.
+/// The prefix of those variables.
 pub const VARIABLES: &str = "BUSBAR_ARRAY_";
 
 impl fmt::Display for Element {

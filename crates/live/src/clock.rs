@@ -1,14 +1,14 @@
-//! The daemon's clock: milliseconds that go on and on, whatever happens to the clock on the wall.
+//! The daemon's clock: milliseconds that only increase, whatever happens to the wall clock.
 //!
-//! It counts since a daemon first began with its state folder, by the machine's clock since boot
+//! It counts from the first start of a daemon with its state folder, by the machine's clock since boot
 //! (`CLOCK_BOOTTIME`), which nobody can set and which goes on while the machine is suspended. A
-//! [`Stamp`] is written with everything else, so that a daemon that begins again goes on counting:
+//! [`Stamp`] is stored with every batch, so that a daemon that starts again continues:
 //!
 //! - in the same boot of the machine, as if it had never been away;
 //! - after a reboot, from the last stamp and the time that has passed on the wall since; if the wall
 //!   says that none has, from the last stamp.
 //!
-//! It never goes back. The clock on the wall is for people alone.
+//! It never goes back. The wall clock is for display only.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,27 +18,27 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use super::store::Stamp;
 use busbar_core::units::{Instant, Span};
 
-/// Where the kernel says which boot this is.
+/// The kernel's file with the ID of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The daemon's clock. It may be read by several threads.
 #[derive(Debug)]
 pub struct Clock {
     source: Source,
-    /// Which boot of the machine this is.
+    /// The ID of the current boot.
     boot: String,
-    /// What this clock said, or would have, when the machine was booted.
+    /// The value of this clock at boot; negative if it started later.
     origin: i64,
-    /// The latest that it has said.
+    /// The latest value returned.
     said: AtomicU64,
 }
 
 /// Where the time comes from.
 #[derive(Clone, Debug)]
 enum Source {
-    /// This machine.
+    /// The kernel's clocks.
     Kernel,
-    /// Whoever has the [`Hand`].
+    /// A clock that is moved by a [`Hand`].
     Hand(Hand),
 }
 
@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Milliseconds since 1970 by the clock on the wall.
+    /// Milliseconds since 1970 by the wall clock.
     fn wall(&self) -> i64 {
         match self {
             Source::Kernel => millis(clock_gettime(ClockId::Realtime)),
@@ -59,7 +59,7 @@ impl Source {
         }
     }
 
-    /// A name for this boot; empty if there is no telling.
+    /// The ID of this boot; empty if it is not known.
     fn boot(&self) -> String {
         match self {
             Source::Kernel => {
@@ -75,12 +75,12 @@ fn millis(time: Timespec) -> i64 {
 }
 
 impl Clock {
-    /// The clock of this machine, which goes on after the last stamp that was written, if there is one.
+    /// The clock of this machine, continuing from the last stored stamp if there is one.
     pub fn begin(last: Option<&Stamp>) -> Self {
         Clock::from(Source::Kernel, last)
     }
 
-    /// A clock that stands still until somebody moves its hand.
+    /// A clock that stands still until it is moved by its hand.
     pub fn by_hand() -> (Self, Hand) {
         let hand = Hand::default();
         (hand.clock(None), hand)
@@ -92,8 +92,8 @@ impl Clock {
         let begun_at = |now: u64| signed(now).saturating_sub(since_boot);
         let origin = match last {
             None => begun_at(0),
-            // A boot clock that is behind is another one, whatever the boot is called: containers may
-            // have clocks of their own.
+            // A boot clock that has gone back is a different one, even if the boot ID is the same:
+            // containers may have their own clocks.
             Some(last)
                 if last.boot == boot
                     && !boot.is_empty()
@@ -109,31 +109,31 @@ impl Clock {
         Clock { source, boot, origin, said: AtomicU64::new(said) }
     }
 
-    /// What time it is. Never earlier than what was said before.
+    /// The current time; never earlier than a value returned before.
     pub fn now(&self) -> Instant {
         let now = self.origin.saturating_add(self.source.since_boot());
         let now = u64::try_from(now).unwrap_or(0);
         Instant::from_millis(self.said.fetch_max(now, Ordering::Relaxed).max(now))
     }
 
-    /// What the clock on the wall says now, in milliseconds since 1970.
+    /// The wall clock, in milliseconds since 1970.
     pub fn wall_now(&self) -> i64 {
         self.source.wall()
     }
 
-    /// What the clock on the wall says at an instant, in milliseconds since 1970, if it goes on as it
-    /// does and nobody set it since. For people.
+    /// The wall clock at a time of this clock, in milliseconds since 1970, if it is not set in
+    /// between. For display.
     pub fn wall(&self, instant: Instant) -> i64 {
         self.walls()(instant)
     }
 
-    /// The same for many instants, by one look at the clocks.
+    /// The same for many times, with one reading of the clocks.
     pub fn walls(&self) -> impl Fn(Instant) -> i64 + use<> {
         let (now, wall) = (signed(self.now().millis()), self.wall_now());
         move |instant| wall.saturating_add(signed(instant.millis()).saturating_sub(now))
     }
 
-    /// The present by all clocks, to be written down.
+    /// The current time by all clocks, to be stored.
     pub fn stamp(&self) -> Stamp {
         Stamp {
             now: self.now(),
@@ -144,13 +144,13 @@ impl Clock {
     }
 }
 
-/// So many milliseconds that they cannot be counted are the most that can.
+/// Values that do not fit saturate.
 fn signed(millis: u64) -> i64 {
     i64::try_from(millis).unwrap_or(i64::MAX)
 }
 
-/// What moves a clock by hand: for tests, and for simulations that run through a daemon. Several
-/// clocks may have the same hand, as several daemons one after another have the same machine.
+/// Moves a clock by hand, in tests and in simulations of a daemon. Several clocks may share a hand,
+/// like successive daemons on one machine.
 #[derive(Clone, Debug, Default)]
 pub struct Hand(Arc<Mutex<Moved>>);
 
@@ -163,28 +163,28 @@ struct Moved {
 
 impl Hand {
     fn lock(&self) -> MutexGuard<'_, Moved> {
-        // Three numbers are whole even if somebody panicked beside them.
+        // The numbers are consistent even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A clock that this hand moves, as [`Clock::begin`] makes it of this machine.
+    /// A clock moved by this hand, like [`Clock::begin`] for this machine.
     pub fn clock(&self, last: Option<&Stamp>) -> Clock {
         Clock::from(Source::Hand(self.clone()), last)
     }
 
-    /// Time passes, whether the machine is awake or suspended.
+    /// Lets time pass, whether the machine is awake or suspended.
     pub fn advance(&self, by: Span) {
         let mut moved = self.lock();
         moved.since_boot = moved.since_boot.saturating_add(signed(by.millis()));
         moved.wall = moved.wall.saturating_add(signed(by.millis()));
     }
 
-    /// Somebody sets the clock on the wall: milliseconds since 1970.
+    /// Sets the wall clock, in milliseconds since 1970.
     pub fn set_wall(&self, wall: i64) {
         self.lock().wall = wall;
     }
 
-    /// The machine is booted; nobody can tell for how long it was off but by the wall.
+    /// Reboots the machine after it was off for some time.
     pub fn reboot(&self, off: Span) {
         let mut moved = self.lock();
         moved.boots += 1;

@@ -1,9 +1,9 @@
-//! How a daemon is to work: one TOML file, of which every key may be left out.
+//! The daemon's configuration: a TOML file in which every key is optional.
 //!
 //! [`Config::template`] is such a file with every key explained; `busbar config init` writes it.
-//! Reading a file finds mistakes in what is written ([`Config::load`]); what only this machine can tell,
-//! such as whether there are profiles where they should be, is found when everything is made ready
-//! ([`Config::prepare`]). Both name the file, the line and the field.
+//! [`Config::load`] finds mistakes in the file itself. [`Config::resolve`] checks it against this
+//! machine, for example whether the profiles exist. Errors of both name the file, the line and the
+//! field.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use busbar_core::units::Span;
 mod file;
 mod lines;
 mod places;
-mod prepare;
+mod resolve;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -30,58 +30,58 @@ mod words;
 
 pub use busbar_core::units::Length;
 pub use busbar_core::units::LengthError;
-pub use places::Surroundings;
-pub use prepare::Prepared;
+pub use places::Environment;
+pub use resolve::Resolved;
 
-/// How a daemon is to work.
+/// The daemon's configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where state is kept: the database, and what is known of running jobs.
+    /// The state folder, with the database and the files of running jobs.
     pub state: PathBuf,
-    /// Where clients reach the daemon.
+    /// The path of the socket.
     pub socket: PathBuf,
     /// The machine, as `--machine` takes it.
     pub machine: String,
-    /// Who decides.
+    /// The policy.
     pub policy: PolicySpec,
-    /// What may be drawn.
+    /// The power budget.
     pub budget: ScheduleSpec,
-    /// The profiles of applications: a database, or the name of some that are made up.
+    /// The profiles of applications: a database, or the name of a synthetic set.
     pub profiles: Option<String>,
-    /// How often the daemon looks at what has changed by itself.
+    /// How often the daemon checks for changes by itself.
     pub period: Span,
-    /// What is done if jobs cannot be made to draw as little as the budget says.
+    /// What to do if jobs cannot be slowed down enough for the budget.
     pub last_resort: LastResort,
-    /// How long a job has to end by itself once it was asked to.
+    /// How long a job may take to end before it is killed.
     pub kill_after: Span,
-    /// For how long jobs are kept that are over.
+    /// How long jobs that are over are kept.
     pub retention: Span,
-    /// Who may touch anybody's jobs and the budget, beside root and whoever runs the daemon.
+    /// Users who may change all jobs and the budget, besides root and the daemon's own user.
     pub operators: Vec<u32>,
-    /// Whether everybody sees the names, command lines, folders and paths of everybody's jobs.
+    /// Whether all users see names, command lines, folders and paths of all jobs.
     pub see_all: bool,
-    /// How much of anything there may be.
+    /// Limits on the number and size of jobs, requests and connections.
     pub limits: Limits,
-    /// What jobs begin with.
+    /// The umask and resource limits of jobs.
     pub jobs: Jobs,
-    /// What is said on standard error.
+    /// The log on standard error.
     pub log: Log,
-    /// The engine of this machine.
+    /// The engine that runs jobs as local processes.
     pub local: Local,
-    /// Where all of this was said.
-    pub said: Said,
+    /// The file and the lines that set the values.
+    pub source: Source,
 }
 
-/// What is done if jobs cannot be made to draw as little as the budget says.
+/// What to do if jobs cannot be slowed down enough for the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LastResort {
-    /// Nobody starts until it fits again.
+    /// No job starts until power is sufficient again.
     #[default]
     Hold,
-    /// Jobs stand still, the youngest first.
+    /// Jobs are suspended, the youngest first.
     Suspend,
-    /// Jobs are ended, the youngest first.
+    /// Jobs are cancelled, the youngest first.
     Cancel,
 }
 
@@ -95,22 +95,22 @@ impl fmt::Display for LastResort {
     }
 }
 
-/// How much of anything there may be.
+/// Limits on the number and size of jobs, requests and connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Jobs that wait or run.
+    /// The number of jobs that wait or run.
     pub jobs: u32,
-    /// Jobs of one user that wait or run.
+    /// The number of jobs of one user that wait or run.
     pub jobs_per_user: u32,
-    /// Elements of one array.
+    /// The number of elements of an array.
     pub array: u32,
-    /// Bytes of commands, environments and the like of these.
+    /// The total size of the jobs of one user that wait or run, in bytes.
     pub bytes_per_user: u32,
-    /// Bytes of one request.
+    /// The size of a request in bytes.
     pub request_bytes: u32,
-    /// Clients at the same time.
+    /// The number of simultaneous connections.
     pub connections: u32,
-    /// How long a forecast may take to be worked out.
+    /// The time limit for working out a forecast.
     pub forecast_time: Span,
 }
 
@@ -123,45 +123,45 @@ impl Default for Limits {
             bytes_per_user: 128 << 20,
             request_bytes: 1 << 20,
             connections: 64,
-            // Clients wait for a minute.
+            // Clients wait for 60 s.
             forecast_time: Span::from_secs(45),
         }
     }
 }
 
-/// What jobs begin with, whoever started the daemon.
+/// The umask and resource limits of jobs, however the daemon was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// Permissions that new files do not get.
     pub umask: Umask,
-    /// Resource limits that are not the usual ones.
+    /// Resource limits that differ from the defaults.
     pub ulimits: BTreeMap<Ulimit, Bounds>,
 }
 
 impl Jobs {
-    /// All of it, with the usual limits.
+    /// The complete settings, with defaults for the other limits.
     pub fn inheritance(&self) -> Inheritance {
         Inheritance::new(self.umask, &self.ulimits)
     }
 }
 
-/// What is said on standard error.
+/// The log on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// How much.
+    /// The lowest level that is logged.
     pub level: Level,
-    /// In which form.
+    /// The format of lines.
     pub format: Format,
 }
 
-/// The engine of this machine.
+/// The engine that runs jobs as local processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
-    /// Whether jobs are kept on the processors of their nodes.
+    /// Whether jobs are pinned to the processors of their nodes.
     pub pin: bool,
-    /// The processors of each node; if none are named, the nodes have one each in turn.
+    /// The processors of each node; if the list is empty, each node gets one in turn.
     pub cpus: Vec<Vec<u32>>,
-    /// Whether jobs have control groups of their own, where that is possible.
+    /// Whether jobs get control groups of their own, where possible.
     pub cgroups: bool,
 }
 
@@ -171,10 +171,10 @@ impl Default for Local {
     }
 }
 
-/// Where a configuration was said: the file, and the lines of its keys.
+/// Where the values of a configuration come from: the file, and the lines of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    /// The file; none if all are defaults.
+pub struct Source {
+    /// The file; `None` if all values are defaults.
     pub file: Option<PathBuf>,
     lines: BTreeMap<String, usize>,
 }
@@ -185,17 +185,17 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read the configuration {}; busbar config init writes one", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Something in it is wrong.
+    /// A value is wrong.
     #[error("{place}")]
     Wrong {
-        /// Where.
+        /// The place of the value.
         place: Place,
-        /// What, and what to do about it.
+        /// What is wrong, and how to fix it.
         #[source]
         why: AnyError,
     },
@@ -203,10 +203,10 @@ pub enum ConfigError {
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Where something stands in a configuration.
+/// A place in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file; none for defaults.
+    /// The file; `None` for defaults.
     pub file: Option<PathBuf>,
     /// The line, from 1, if the field is in the file.
     pub line: Option<usize>,
@@ -230,16 +230,11 @@ impl fmt::Display for Place {
     }
 }
 
-impl Said {
-    /// Where a field is said, or would be.
+impl Source {
+    /// The place of a field, whether or not the file sets it.
     pub fn place(&self, field: &str) -> Place {
         let line = self.lines.get(field).copied();
         Place { file: self.file.clone(), line, field: Some(field.to_owned()) }
-    }
-
-    /// Whether a field is said at all.
-    pub fn says(&self, field: &str) -> bool {
-        self.lines.contains_key(field)
     }
 
     fn error(&self, field: &str, why: impl Into<AnyError>) -> ConfigError {
@@ -248,21 +243,21 @@ impl Said {
 }
 
 impl Config {
-    /// How long a control period may be.
+    /// The valid range of `period`.
     pub const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
-    /// How long a job may have to end.
+    /// The valid range of `kill_after`.
     pub const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
-    /// How long a forecast may take.
+    /// The valid range of `limits.forecast_time`.
     pub const FORECASTS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
-    /// For how long jobs may be kept that are over.
+    /// The valid range of `retention`.
     pub const RETENTIONS: RangeInclusive<Span> =
         Span::from_secs(60)..=Span::from_secs(3650 * 24 * 3600);
 
-    /// What holds in these surroundings if nothing is said.
-    pub fn usual(around: &Surroundings) -> Self {
-        let state = around.usual_state();
+    /// The defaults in an environment.
+    pub fn default_in(around: &Environment) -> Self {
+        let state = around.default_state();
         Config {
-            socket: around.usual_socket(&state),
+            socket: around.default_socket(&state),
             state,
             machine: around.processors.to_string(),
             policy: PolicySpec::default(),
@@ -278,44 +273,34 @@ impl Config {
             jobs: Jobs::default(),
             log: Log::default(),
             local: Local::default(),
-            said: Said::default(),
+            source: Source::default(),
         }
     }
 
-    /// Reads a file.
+    /// Reads a configuration file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
         let text = text::read_whole(path).map_err(unreadable)?;
-        file::parse(&text, path, &Surroundings::here())
+        file::parse(&text, path, &Environment::here())
     }
 
-    /// The file that was named, or else the usual one; if there is none, the defaults.
+    /// Reads the named file, or else the file in the default place; without any, the defaults
+    /// apply.
     pub fn find(path: Option<&Path>) -> Result<Self, ConfigError> {
-        match path.map(Path::to_owned).or_else(|| Surroundings::here().usual_file()) {
+        match path.map(Path::to_owned).or_else(|| Environment::here().default_file()) {
             Some(path) => Config::load(&path),
             None => Ok(Config::default()),
         }
     }
 
-    /// A file that says every default, with explanations.
+    /// A file that sets every key to its default, with explanations.
     pub fn template() -> &'static str {
         include_str!("config/busbar.toml")
-    }
-
-    /// Looks at all that this machine can tell, and returns what people should know.
-    pub fn check(&self) -> Result<Vec<String>, ConfigError> {
-        self.prepare().map(|prepared| prepared.remarks)
-    }
-
-    /// Whether a user may touch anybody's jobs and the budget.
-    pub fn is_operator(&self, user: u32) -> bool {
-        let daemon = rustix::process::geteuid().as_raw();
-        user == 0 || user == daemon || self.operators.contains(&user)
     }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config::usual(&Surroundings::here())
+        Config::default_in(&Environment::here())
     }
 }

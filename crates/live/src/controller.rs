@@ -1,19 +1,18 @@
-//! Observe, decide, and say what is to be done: the part of a daemon that has no clock, no files and no
-//! processes.
+//! The daemon's state machine: it decides what to do, without a clock, files or processes.
 //!
-//! Whoever drives it tells it what happened and what clients ask for, lets it take a [turn], and
-//! [takes](Controller::take) what came of all that: a [batch](Turn::batch) to be written down and a list of
-//! [`Act`]s. Only when the batch is written may the acts be carried out, in their order: what becomes
-//! less comes before what becomes more. So what is drawn is within the budget at every step, also if the
-//! driver dies between two of them.
+//! The driver reports what happened and what clients ask for, calls [`turn`], and then
+//! [takes](Controller::take) the result: a [batch](Turn::batch) to be written to the store and a list
+//! of [`Act`]s. The acts may be carried out, in order, only after the batch has been written. Acts that
+//! reduce power come before acts that raise it, so that the draw is within the budget at every step,
+//! even if the driver dies between two of them.
 //!
-//! [turn]: Controller::turn
+//! [`turn`]: Controller::turn
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::engine::{Attempt, End, Signal};
-use super::job::{Because, Course, Ending, Entry, Happening, Outcome, Phase, Why};
-use super::roster::{Done, Roster};
+use super::job::{ChangeReason, EndReason, Ending, Entry, EventKind, JobOutcome, Phase, Run};
+use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
 use super::store::Saved;
 use busbar_core::budget::Budget;
@@ -27,7 +26,7 @@ mod memory;
 mod outcome;
 mod recovery;
 mod requests;
-mod squeeze;
+mod shortage;
 #[cfg(test)]
 mod tests;
 
@@ -36,102 +35,101 @@ pub(super) use memory::Memory;
 use outcome::Unwritten;
 pub use outcome::{Act, Turn};
 use recovery::Failure;
-pub use requests::WasGood;
 
-/// How long jobs whose time is over, and who have been asked to end, are waited for before anybody else is
-/// given anything.
+/// How long the policy waits for jobs to end that have just been asked to because of their time
+/// limit.
 pub(super) const SETTLING: Span = Span::from_millis(500);
 
-/// The jobs of a daemon, and who decides about them.
+/// The jobs of a daemon and the policy that decides about them.
 pub struct Controller {
     setup: Setup,
-    /// What the machine may draw, as it was set; the policy may be given less.
+    /// The machine's budget; the policy may be given less.
     budget: Budget,
-    budget_is_an_operators: bool,
+    is_budget_overridden: bool,
     /// Jobs that are not over.
     jobs: BTreeMap<u64, Entry>,
-    /// Of those, the ones that run.
+    /// The numbers of the running jobs among them.
     running: BTreeSet<u64>,
-    /// How many of them each user has.
+    /// Jobs and bytes of each user.
     of_user: HashMap<u32, Share>,
-    /// How many bytes are kept of each of them.
+    /// The size of each job as JSON.
     bytes: HashMap<u64, u64>,
     next: u64,
-    /// Arrays of which elements are not over.
+    /// Arrays that have elements which are not over.
     arrays: Arrays,
-    /// Who waits for the end of whom, or of which array.
-    followers: BTreeMap<u64, BTreeSet<u64>>,
-    /// Jobs that have to wait although they are not in the queue, and why.
+    /// The jobs that wait for the end of a job or an array, by its number.
+    dependents: BTreeMap<u64, BTreeSet<u64>>,
+    /// Jobs that cannot be queued at present, with the reason.
     stuck: BTreeMap<u64, &'static str>,
-    /// Jobs that run and that the policy knows nothing of, as another one started them: they keep what they
-    /// have.
-    strangers: BTreeSet<u64>,
+    /// Running jobs that the policy cannot handle, since another policy started them. They keep
+    /// what they have.
+    unmanaged: BTreeSet<u64>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
-    roster: Roster,
-    /// The roster does not fit the jobs any more.
+    scheduler: Scheduler,
+    /// The scheduler no longer matches the jobs.
     must_rebuild: bool,
-    /// Something happened that the policy has not been asked about.
+    /// Something happened since the policy was last asked.
     must_ask: bool,
-    /// Since when it has not been, as jobs are about to end.
+    /// Since when asking the policy has been put off because jobs are about to end.
     put_off: Option<Instant>,
-    /// What was last written down as the limit in force.
+    /// The limit in force that was last recorded.
     limit: Option<Watts>,
-    /// That more is held than the limit allows.
+    /// A message, as long as jobs hold more than the limit allows.
     shortage: Option<String>,
-    /// What was refused of the last decisions.
+    /// Decisions of the policy that were refused the last time.
     refusals: BTreeSet<String>,
     unwritten: Unwritten,
 }
 
-/// What one user has.
+/// Jobs and bytes of one user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     jobs: usize,
     bytes: u64,
 }
 
-/// Why a daemon cannot go on with its jobs.
+/// Why a daemon cannot manage its jobs.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// A job runs where the machine has no such node.
+    /// A job runs on a node that the machine does not have.
     #[error(
         "job {job} runs on nodes that this machine does not have, or that another job has; start the daemon \
          with the machine that it had, let the job end or cancel it, and change the machine then"
     )]
     NoSuchNode {
-        /// Which.
+        /// The job's number.
         job: u64,
     },
 }
 
 impl Controller {
-    /// A daemon's jobs as they were written down.
+    /// A controller for the jobs in the store.
     pub fn new(
         setup: Setup,
         budget: Budget,
         saved: Saved,
         now: Instant,
     ) -> Result<Self, ControllerError> {
-        let roster = Roster::new(&setup, setup.handed_out(&budget), now);
+        let scheduler = Scheduler::new(&setup, setup.handed_out(&budget), now);
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
-        let bytes = kept.map(|(entry, program)| (entry.number, entry.wish.bytes() + program));
+        let bytes = kept.map(|(entry, program)| (entry.number, entry.request.bytes() + program));
         let mut controller = Controller {
             bytes: bytes.collect(),
             setup,
             budget,
-            budget_is_an_operators: saved.budget.is_some(),
+            is_budget_overridden: saved.budget.is_some(),
             jobs: saved.jobs.into_iter().map(|entry| (entry.number, entry)).collect(),
             running: BTreeSet::new(),
             of_user: HashMap::new(),
             next: saved.next.max(1),
             arrays: Arrays::default(),
-            followers: BTreeMap::new(),
+            dependents: BTreeMap::new(),
             stuck: BTreeMap::new(),
-            strangers: BTreeSet::new(),
+            unmanaged: BTreeSet::new(),
             failures: BTreeMap::new(),
-            roster,
+            scheduler,
             must_rebuild: true,
             must_ask: true,
             put_off: None,
@@ -149,40 +147,39 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Makes the roster anew from the jobs.
+    /// Rebuilds the scheduler from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
-        let mut roster = Roster::new(&self.setup, self.setup.handed_out(&self.budget), now);
+        let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         self.arrays = Arrays::of(self.jobs.values());
-        self.followers.clear();
+        self.dependents.clear();
         self.stuck.clear();
-        self.strangers.clear();
+        self.unmanaged.clear();
         for entry in self.jobs.values() {
             match self.setup.job(entry) {
-                Ok(job) => roster.add(job),
-                // Under another policy it was fine. If it runs, it draws what it draws.
-                Err(_) if matches!(entry.phase, Phase::Running(_)) => {
-                    roster.add(self.setup.stand_in(entry));
-                    self.strangers.insert(entry.number);
+                Ok(job) => scheduler.add(job),
+                // A job that runs under another policy is kept as it is.
+                Err(_) if entry.run().is_some() => {
+                    scheduler.add(self.setup.stand_in(entry));
+                    self.unmanaged.insert(entry.number);
                 }
                 Err(_) => {
                     self.stuck.insert(entry.number, "the policy does not know its application");
                     continue;
                 }
             }
-            if let Phase::Running(course) = &entry.phase {
-                let until = course
-                    .ending
-                    .map_or(course.until, |ending| ending.asked + self.setup.kill_after);
-                // Who is over his time is asked to end in this turn, and may take so long.
+            if let Some(run) = entry.run() {
+                let until =
+                    run.ending.map_or(run.until, |ending| ending.asked + self.setup.kill_after);
+                // A job past its time limit is asked to end in this turn, and may take this long.
                 let until = if until <= now { now + self.setup.kill_after } else { until };
-                roster
-                    .restore(entry.number, course, until, now)
+                scheduler
+                    .restore(entry.number, run, until, now)
                     .map_err(|_| ControllerError::NoSuchNode { job: entry.number })?;
             }
         }
-        self.roster = roster;
-        let runs = |entry: &&Entry| matches!(entry.phase, Phase::Running(_));
-        self.running = self.jobs.values().filter(runs).map(|entry| entry.number).collect();
+        self.scheduler = scheduler;
+        let running = self.jobs.values().filter(|entry| entry.run().is_some());
+        self.running = running.map(|entry| entry.number).collect();
         let waiting: Vec<u64> = self
             .jobs
             .values()
@@ -190,28 +187,28 @@ impl Controller {
             .map(|entry| entry.number)
             .collect();
         for number in waiting {
-            self.line_up(number);
+            self.enqueue(number);
         }
         self.must_rebuild = false;
         self.must_ask = true;
         Ok(())
     }
 
-    /// A job that may start gets into the queue; others wait for whatever they wait for.
-    fn line_up(&mut self, number: u64) {
+    /// Queues a job if it may start; otherwise notes what it waits for.
+    fn enqueue(&mut self, number: u64) {
         let Some(entry) = self.jobs.get(&number) else { return };
-        let mut is_free = !entry.wish.held && !self.stuck.contains_key(&number);
-        for after in &entry.wish.after {
+        let mut is_free = !entry.request.held && !self.stuck.contains_key(&number);
+        for after in &entry.request.after {
             if self.is_present(after.job) {
-                self.followers.entry(after.job).or_default().insert(number);
+                self.dependents.entry(after.job).or_default().insert(number);
                 is_free = false;
             }
         }
         let element = entry.array;
-        if !is_free || self.roster.waits(number) || !self.arrays.place(element, number) {
+        if !is_free || self.scheduler.waits(number) || !self.arrays.place(element, number) {
             return;
         }
-        let why = match self.roster.arrive(number) {
+        let why = match self.scheduler.arrive(number) {
             Ok(()) => {
                 self.must_ask = true;
                 return;
@@ -220,40 +217,40 @@ impl Controller {
             Err(Rejection::TooMuchPower) => "needs more power than the budget allows",
         };
         self.stuck.insert(number, why);
-        // Who cannot get into the queue is in nobody's way.
+        // A job that cannot be queued must not block the other elements.
         if let Some(element) = element {
             self.arrays.leave(element, number);
         }
     }
 
-    /// An attempt has ended. What is not the present attempt of a job changes nothing.
+    /// Records that an attempt has ended. Anything but the job's current attempt is ignored.
     pub fn ended(&mut self, now: Instant, attempt: Attempt, end: End) {
         let Some(entry) = self.jobs.get(&attempt.job) else {
             self.unwritten.acts.push(Act::Forget { attempt });
             return;
         };
-        let Phase::Running(course) = &entry.phase else { return };
+        let Some(run) = entry.run() else { return };
         if entry.attempts != attempt.number {
             return;
         }
-        let outcome = Outcome {
-            start: Some(course.start),
-            end: now.max(course.start),
+        let outcome = JobOutcome {
+            start: Some(run.start),
+            end: now.max(run.start),
             how: Some(end),
-            why: course.ending.map(|ending| ending.why),
-            energy: course.energy_at(now),
-            nodes: course.allotment.nodes.iter().map(|(node, _)| *node).collect(),
-            by: course.ending.and_then(|ending| ending.by),
+            reason: run.ending.map(|ending| ending.reason),
+            energy: run.energy_at(now),
+            nodes: run.allotment.node_numbers(),
+            by: run.ending.and_then(|ending| ending.by),
         };
-        self.roster.end(attempt.job);
+        self.scheduler.end(attempt.job);
         self.running.remove(&attempt.job);
         self.must_ask = true;
         self.finish(now, attempt.job, outcome);
         self.unwritten.acts.push(Act::Forget { attempt });
     }
 
-    /// A job is over; whoever waits for it goes on or is dropped.
-    fn finish(&mut self, now: Instant, number: u64, outcome: Outcome) {
+    /// Records that a job is over. Jobs that depend on it are queued or dropped.
+    fn finish(&mut self, now: Instant, number: u64, outcome: JobOutcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
         let bytes = self.bytes.remove(&number).unwrap_or_default();
         if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
@@ -263,56 +260,55 @@ impl Controller {
         self.unwritten.changed.remove(&number);
         self.failures.remove(&number);
         self.stuck.remove(&number);
-        self.strangers.remove(&number);
-        let is_good = outcome.is_good();
-        self.note(now, Happening::Ended { job: number, outcome: outcome.clone() });
+        self.unmanaged.remove(&number);
+        let is_good = outcome.succeeded();
+        self.note(now, EventKind::Ended { job: number, outcome: outcome.clone() });
         entry.phase = Phase::Over(outcome);
         let element = entry.array;
         self.unwritten.over.push(entry);
-        self.tell_followers(now, number, is_good);
+        self.notify_dependents(now, number, is_good);
         if let Some(element) = element {
             self.arrays.remove(element, number);
             self.fill_places(element.array);
-            self.tell_followers(now, element.array, is_good);
+            self.notify_dependents(now, element.array, is_good);
         }
     }
 
-    /// A job is over, or an element of an array: whoever waits for it goes on, if nothing of it is left, or
-    /// is dropped.
-    fn tell_followers(&mut self, now: Instant, needed: u64, is_good: bool) {
+    /// Queues or drops the jobs that depend on a job or an array of which something has just ended.
+    fn notify_dependents(&mut self, now: Instant, needed: u64, is_good: bool) {
         let is_over = !self.is_present(needed);
-        let followers = match (is_over, is_good) {
-            (true, _) => self.followers.remove(&needed),
+        let dependents = match (is_over, is_good) {
+            (true, _) => self.dependents.remove(&needed),
             (false, true) => None,
-            (false, false) => self.followers.get(&needed).cloned(),
+            (false, false) => self.dependents.get(&needed).cloned(),
         };
-        for follower in followers.unwrap_or_default() {
-            let Some(entry) = self.jobs.get(&follower) else { continue };
-            let mut needs = entry.wish.after.iter().filter(|after| after.job == needed);
+        for dependent in dependents.unwrap_or_default() {
+            let Some(entry) = self.jobs.get(&dependent) else { continue };
+            let mut needs = entry.request.after.iter().filter(|after| after.job == needed);
             if !is_good && !needs.all(|after| after.any) {
-                self.give_up(now, follower, Why::Dependency, None);
+                self.abandon(now, dependent, EndReason::Dependency, None);
             } else if is_over {
-                self.line_up(follower);
+                self.enqueue(dependent);
             }
         }
     }
 
-    /// Takes a job out of the queue, if it is there.
+    /// Removes a job from the queue, if it is there.
     fn withdraw(&mut self, number: u64) {
-        self.must_rebuild |= !self.roster.withdraw(number);
+        self.must_rebuild |= !self.scheduler.withdraw(number);
         self.must_ask = true;
         self.leave_place(number);
     }
 
-    /// A job that waits never runs, perhaps because somebody wants that.
-    fn give_up(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
+    /// Ends a waiting job without running it; `by` is the user who asked for that, if one did.
+    fn abandon(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         self.withdraw(number);
-        self.roster.strike(number);
-        let outcome = Outcome {
+        self.scheduler.remove(number);
+        let outcome = JobOutcome {
             start: None,
             end: now,
             how: None,
-            why: Some(why),
+            reason: Some(why),
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by,
@@ -320,20 +316,21 @@ impl Controller {
         self.finish(now, number, outcome);
     }
 
-    /// Another budget from now on. `by_operator` is what an operator wrote, if it was one.
+    /// Sets another budget; `by_operator` says whether an operator set it rather than the
+    /// configuration.
     pub fn set_budget(&mut self, budget: Budget, by_operator: bool) {
-        if budget == self.budget && by_operator == self.budget_is_an_operators {
+        if budget == self.budget && by_operator == self.is_budget_overridden {
             return;
         }
         self.budget = budget;
-        self.budget_is_an_operators = by_operator;
-        self.roster.set_budget(self.setup.handed_out(&self.budget));
+        self.is_budget_overridden = by_operator;
+        self.scheduler.set_budget(self.setup.handed_out(&self.budget));
         self.must_ask = true;
-        // Who could not be fed may be now.
+        // A job that needed more power than the old budget may fit now.
         self.must_rebuild |= !self.stuck.is_empty();
     }
 
-    /// Another policy, machine or rules from now on. If they cannot be, everything is as it was.
+    /// Sets another policy, machine and rules. If that fails, nothing has changed.
     pub fn set_up(
         &mut self,
         setup: Setup,
@@ -352,55 +349,51 @@ impl Controller {
         rebuilt
     }
 
-    /// When there will be something to do although nothing happens: a limit comes into force, the time
-    /// of a job is over, what failed is tried again, or the policy wants to be asked.
+    /// The next time at which a turn is due even if nothing happens: a limit changes, a time limit
+    /// is reached, a failed change is tried again, or the policy asked to be woken.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let limit = self.roster.ledger().limits_to_come().first().map(|change| change.0);
-        let running =
-            self.running.iter().filter_map(|number| match &self.jobs.get(number)?.phase {
-                Phase::Running(course) => Some(course),
-                _ => None,
-            });
-        let over = running.map(|course| match course.ending {
-            None => course.until,
+        let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
+        let running = self.running.iter().filter_map(|number| self.run_of(*number));
+        let over = running.map(|run| match run.ending {
+            None => run.until,
             Some(ending) => ending.asked + self.setup.kill_after,
         });
-        // What the policy wants to be asked then is put off as well.
+        // The policy's own wake-up is put off as well.
         let ask = match self.put_off {
             Some(since) => Some(since + SETTLING),
-            None => self.roster.wake(),
+            None => self.scheduler.wake(),
         };
         let again = self.failures.values().filter_map(|failure| failure.again);
         limit.into_iter().chain(over).chain(again).chain(ask).min()
     }
 
-    /// It is so late. Whoever is submitted from now on meets the limits from now on.
+    /// Moves the clock, so that jobs submitted from now on are checked against the current limits.
     pub fn advance(&mut self, now: Instant) {
-        self.roster.advance(now);
+        self.scheduler.advance(now);
     }
 
-    /// Does what is due, and lets the policy decide if anything has happened.
+    /// Does what is due, and asks the policy if anything has happened.
     pub fn turn(&mut self, now: Instant) -> Result<(), ControllerError> {
-        if self.must_rebuild || self.roster.is_stale() {
+        if self.must_rebuild || self.scheduler.is_stale() {
             self.rebuild(now)?;
         }
-        self.roster.advance(now);
+        self.scheduler.advance(now);
         self.note_limit(now);
         self.enforce_times(now);
-        self.must_ask |= self.roster.wake().is_some_and(|at| at <= now);
+        self.must_ask |= self.scheduler.wake().is_some_and(|at| at <= now);
         self.try_again(now);
         self.give_back(now);
-        // It would decide once more what failed a moment ago.
-        let may_adjust = self.roster.adjusts() && !self.is_about_to_try_again();
+        // The policy would repeat the change that has just failed.
+        let may_adjust = self.scheduler.adjusts() && !self.is_about_to_try_again();
         if self.is_short() && may_adjust {
-            // It knows best where to save.
+            // A policy that adjusts jobs knows best where to save.
             self.ask(now);
         }
-        self.squeeze(now);
-        // While somebody stands still for lack of power, nobody else gets it.
-        let may_ask = match self.roster.adjusts() {
+        self.reduce_power(now);
+        // No job starts while another is suspended for lack of power.
+        let may_ask = match self.scheduler.adjusts() {
             true => may_adjust,
-            false => !self.roster.ledger().has_suspended(),
+            false => !self.scheduler.ledger().has_suspended(),
         };
         if self.must_ask && may_ask && !self.settles(now) {
             self.ask(now);
@@ -408,16 +401,16 @@ impl Controller {
         Ok(())
     }
 
-    /// Whether the policy is better asked a moment later, as a job whose time is over has just been asked to
-    /// end. It nearly always does so at once, and what the policy decided on would not be so any more: it would
-    /// take the job to stay for a while, and let others pass whom the job's nodes are meant for. Nobody waits
-    /// for longer than that moment, however many such jobs there are.
+    /// Whether to ask the policy a moment later, because a job has just been asked to end at its
+    /// time limit. Nearly all such jobs end at once. If the policy were asked now, it would assume
+    /// that the job stays for a while, and start others on nodes that are about to become free for
+    /// the next in line. The delay is bounded, however many such jobs there are.
     fn settles(&mut self, now: Instant) -> bool {
-        let is_about_to_end = |number: &u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Course { ending: Some(ending), .. })) => {
-                ending.why == Why::TimeLimit && !ending.forced && now < ending.asked + SETTLING
-            }
-            _ => false,
+        let is_about_to_end = |number: &u64| {
+            self.run_of(*number).and_then(|run| run.ending).is_some_and(|ending| {
+                let is_at_limit = ending.reason == EndReason::TimeLimit && !ending.forced;
+                is_at_limit && now < ending.asked + SETTLING
+            })
         };
         let settles = self.running.iter().any(is_about_to_end);
         let since = *self.put_off.get_or_insert(now);
@@ -428,106 +421,107 @@ impl Controller {
         false
     }
 
-    /// Whether jobs hold more than they may.
+    /// Whether jobs hold more power than the limit allows.
     pub(super) fn is_short(&self) -> bool {
-        self.roster.ledger().power() > self.roster.ledger().limit()
+        self.scheduler.ledger().power() > self.scheduler.ledger().limit()
     }
 
-    /// Writes down which limit is in force, if that is another than before.
+    /// Records the limit in force if it has changed.
     fn note_limit(&mut self, now: Instant) {
         let limit = self.budget.at(now);
         if self.limit != Some(limit) {
             self.limit = Some(limit);
             self.must_ask = true;
-            let power = (limit != Watts::UNLIMITED).then(|| limit.milliwatts());
+            let power = limit.limited().map(Watts::milliwatts);
             let base = self.setup.machine.floor().milliwatts();
-            self.note(now, Happening::Limit { power, base });
+            self.note(now, EventKind::Limit { power, base });
         }
     }
 
-    /// Asks jobs to end whose time is over, and ends those by force that were asked in vain.
+    /// Asks jobs past their time limit to end, and kills those that were asked in vain.
     fn enforce_times(&mut self, now: Instant) {
         let wait = self.setup.kill_after;
-        let is_due = |number: &&u64| match self.jobs.get(number).map(|entry| &entry.phase) {
-            Some(Phase::Running(Course { ending: None, until, .. })) => *until <= now,
-            Some(Phase::Running(Course { ending: Some(ending), .. })) => ending.asked + wait <= now,
-            _ => false,
+        let is_due = |number: &&u64| {
+            self.run_of(**number).is_some_and(|run| match run.ending {
+                None => run.until <= now,
+                Some(ending) => ending.asked + wait <= now,
+            })
         };
         let due: Vec<u64> = self.running.iter().filter(is_due).copied().collect();
         for number in due {
-            self.ask_to_end(now, number, Why::TimeLimit, None);
+            self.ask_to_end(now, number, EndReason::TimeLimit, None);
         }
     }
 
-    /// Asks a running job to end; by force if it was asked before, long enough ago, or if it stands still:
-    /// it would need power to hear it.
-    fn ask_to_end(&mut self, now: Instant, number: u64, why: Why, by: Option<u32>) {
+    /// Asks a running job to end. Kills it if it was asked long enough ago, or if it is suspended
+    /// and could not react.
+    fn ask_to_end(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return };
+        let attempt = entry.attempt();
+        let Some(run) = entry.run_mut() else { return };
         let is_overdue = |before: Ending| before.asked + self.setup.kill_after <= now;
-        if course.ending.is_some_and(|before| !is_overdue(before)) {
+        if run.ending.is_some_and(|before| !is_overdue(before)) {
             return;
         }
-        let forced = course.ending.is_some() || course.suspended;
-        let (why, by) = course.ending.map_or((why, by), |ending| (ending.why, ending.by));
-        course.ending = Some(Ending { why, asked: now, forced, by });
+        let forced = run.ending.is_some() || run.suspended;
+        let (why, by) = run.ending.map_or((why, by), |ending| (ending.reason, ending.by));
+        run.ending = Some(Ending { reason: why, asked: now, forced, by });
         self.unwritten.changed.insert(number);
         self.must_ask = true;
         let signal = if forced { Signal::Kill } else { Signal::Terminate };
         self.unwritten.acts.push(Act::Signal { attempt, signal });
-        self.note(now, Happening::Ending { job: number, why, forced, by });
+        self.note(now, EventKind::Ending { job: number, reason: why, forced, by });
     }
 
-    /// Policies take it that whoever runs will end later than now.
+    /// Policies assume that every running job ends later than now; extends those that did not.
     fn extend_overdue(&mut self, now: Instant) {
-        for number in self.roster.overdue() {
-            let ending = self.jobs.get(&number).and_then(|entry| match &entry.phase {
-                Phase::Running(course) => course.ending,
-                _ => None,
-            });
+        for number in self.scheduler.overdue() {
+            let ending = self.run_of(number).and_then(|run| run.ending);
             let asked = ending.map_or(now, |ending| ending.asked);
             let until = (asked + self.setup.kill_after).max(now + OperatingPoint::SHORTEST);
-            self.roster.extend(number, until);
+            self.scheduler.extend(number, until);
         }
     }
 
-    /// Lets the policy decide.
+    /// Asks the policy and applies its decisions.
     fn ask(&mut self, now: Instant) {
         self.must_ask = false;
         self.put_off = None;
         self.extend_overdue(now);
         let mut done = Vec::new();
         let mut refused = Vec::new();
-        self.roster.decide(|result| match result {
+        self.scheduler.decide(|result| match result {
             Ok(what) => done.push(what),
             Err(violation) => refused.push(violation),
         });
         for what in done {
             match what {
-                Done::Started { number, allotment } => self.start(now, number, allotment),
-                Done::Changed { number, allotment, pause } => {
-                    self.change(now, number, allotment, pause, Because::Policy);
+                Effect::Started { number, allotment } => self.start(now, number, allotment),
+                Effect::Changed { number, allotment, pause } => {
+                    self.change(now, number, allotment, pause, ChangeReason::Policy);
                 }
-                Done::Dropped { number, reason: DropReason::NeverFed } => {
+                Effect::Dropped { number, reason: DropReason::NeverFed } => {
                     self.stuck.insert(number, "needs more power than the budget allows");
                     self.leave_place(number);
                 }
-                Done::Dropped { number, .. } => self.give_up(now, number, Why::Dropped, None),
+                Effect::Dropped { number, .. } => {
+                    self.abandon(now, number, EndReason::Dropped, None)
+                }
             }
         }
-        let refusals: BTreeSet<String> = refused.iter().map(|no| self.roster.tell(no)).collect();
+        let refusals: BTreeSet<String> =
+            refused.iter().map(|no| self.scheduler.describe(no)).collect();
         for refusal in &refusals {
-            // Once is enough.
+            // Each refusal is reported once.
             if !self.refusals.contains(refusal) {
-                let text = format!("the policy decided what cannot be: {refusal}");
-                self.note(now, Happening::Notice { text });
+                let text = format!("a decision of the policy was refused: {refusal}");
+                self.note(now, EventKind::Notice { text });
             }
         }
         self.refusals = refusals;
     }
 
-    /// What it works with.
+    /// The machine, policy and rules in use.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -537,36 +531,41 @@ impl Controller {
         &self.jobs
     }
 
-    pub(super) fn roster(&self) -> &Roster {
-        &self.roster
+    pub(super) fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
     }
 
-    /// What the machine may draw.
+    /// The machine's budget.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
     /// Whether an operator has set the budget.
-    pub fn budget_is_an_operators(&self) -> bool {
-        self.budget_is_an_operators
+    pub fn is_budget_overridden(&self) -> bool {
+        self.is_budget_overridden
     }
 
-    /// That more is held than may be, and what is done about it.
+    /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub fn shortage(&self) -> Option<&str> {
         self.shortage.as_deref()
     }
 
-    /// How many jobs wait, in whatever state.
+    /// The run of a job, if the job is running.
+    fn run_of(&self, number: u64) -> Option<&Run> {
+        self.jobs.get(&number)?.run()
+    }
+
+    /// The number of waiting jobs, including held and blocked ones.
     pub fn waiting(&self) -> usize {
         self.jobs.len().saturating_sub(self.running.len())
     }
 
-    /// Whether a job runs.
+    /// Whether a job is running.
     pub fn is_running(&self, number: u64) -> bool {
         self.running.contains(&number)
     }
 
-    /// How many jobs run.
+    /// The number of running jobs.
     pub fn running(&self) -> usize {
         self.running.len()
     }

@@ -1,19 +1,19 @@
-//! The daemon: one loop that observes, decides, writes down, and only then acts.
+//! The daemon's loop: it observes, decides, writes its decisions down, and only then acts.
 //!
-//! A [cycle](Daemon::cycle) takes in what has happened and what clients ask for, lets the [`Controller`]
-//! work out what follows, and commits that to the [`Store`]. Then the engine acts, and clients are
-//! answered. If it cannot be written, nothing is done but what makes jobs draw less, clients are told,
-//! and what is in memory is made again from the file: the file is the truth.
+//! A [cycle](Daemon::cycle) takes in what has happened and what clients ask for, lets the
+//! [`Controller`] decide, and commits the result to the [`Store`]. Then the engine acts and clients are
+//! answered. If the commit fails, only acts that reduce power are carried out, clients are told, and
+//! the controller is rebuilt from the database, which is the truth.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Moment};
 
-use super::clerk::{Clerk, Errand};
+use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
 use super::engine::{Attempt, Engine, Found};
-use super::feed::Feed;
-use super::forecast::UnderWay;
+use super::forecast::RunningForecasts;
+use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
@@ -36,7 +36,7 @@ pub enum Wake {
     Nudge,
     /// The configuration is to be read again.
     Reload,
-    /// Somebody wants it to stop.
+    /// The daemon is to stop.
     Stop,
 }
 
@@ -46,18 +46,18 @@ impl From<Message> for Wake {
     }
 }
 
-/// Why a daemon cannot begin, or go on.
+/// Why a daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The file.
+    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The jobs.
+    /// The jobs cannot be managed.
     #[error(transparent)]
     Controller(#[from] ControllerError),
 }
 
-/// Reads the configuration again: other rules, and what may be drawn.
+/// Reads the configuration again, and returns the new setup and budget.
 pub type Reload = Box<dyn Fn() -> Result<(Setup, super::schedule::Schedule), String>>;
 
 /// A daemon.
@@ -65,71 +65,71 @@ pub struct Daemon {
     controller: Controller,
     store: Store,
     engine: Box<dyn Engine>,
-    /// What jobs run on, for people.
+    /// A description of the engine for users.
     engine_name: &'static str,
     clock: Clock,
-    feed: Feed,
-    rules: Rules,
-    /// Attempts of which the engine could not say what became of them.
-    unsure: Vec<Attempt>,
-    clerk: Clerk,
-    forecasts: UnderWay,
+    budget: ActiveBudget,
+    options: LoopOptions,
+    /// Attempts about which the engine could not tell anything yet.
+    unresolved: Vec<Attempt>,
+    lookups: LookupThread,
+    forecasts: RunningForecasts,
     pace: Pace,
     service: Service,
     is_stopping: bool,
-    /// That nothing can be written, since when.
+    /// Since when the database could not be written.
     unwritten_since: Option<Instant>,
-    /// That the state was removed or replaced, as far as was said.
+    /// Whether the loss of the state folder has been reported.
     is_gone: bool,
 }
 
-/// Why a daemon looks around.
+/// Why the surroundings of a daemon are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It does so now and then.
+    /// The regular check.
     Usual,
-    /// An operator wants it to.
+    /// An operator asked for a reload.
     Asked,
 }
 
-/// What does not change while a daemon runs.
-pub struct Rules {
-    /// How long it sleeps at most.
+/// Options of the loop that do not change while the daemon runs.
+pub struct LoopOptions {
+    /// The longest sleep.
     pub period: Span,
-    /// For how long jobs are kept that are over.
+    /// How long jobs that are over are kept.
     pub retention: Span,
-    /// How the configuration is read again.
+    /// Reads the configuration again.
     pub reload: Reload,
 }
 
-/// The most requests that are taken into one cycle,
+/// The largest number of requests in one cycle.
 const MOST_REQUESTS: usize = 250;
 
-/// and the most of them that ask for all jobs, which takes longer than anything else.
+/// The largest number of requests for all jobs in one cycle; they take longest.
 const MOST_LISTS: usize = 4;
 
-/// How many rows of old jobs are removed at once,
+/// The number of rows of old jobs that are removed at once.
 const MOST_PRUNED: u32 = 200;
 
-/// and how many pages of 4 KiB are given back to the disk at once.
+/// The number of 4 KiB pages that are given back to the disk at once.
 const MOST_PAGES: u32 = 256;
 
 impl Daemon {
-    /// A daemon that goes on with what was written down.
+    /// A daemon that continues from the state in the store.
     pub fn begin(
         setup: Setup,
-        mut feed: Feed,
+        mut budget: ActiveBudget,
         store: Store,
         engine: (&'static str, Box<dyn Engine>),
-        rules: Rules,
+        options: LoopOptions,
         clock: Clock,
     ) -> Result<Self, DaemonError> {
         let saved = store.load()?;
         let now = clock.now();
-        feed.set_operators(saved.budget.as_deref(), &setup.machine);
-        let budget = feed.budget(&clock);
-        let clerk = Clerk::begin(store.reader()?);
-        let controller = Controller::new(setup, budget, saved, now)?;
+        budget.restore_override(saved.budget.as_deref(), &setup.machine);
+        let limits = budget.budget(&clock);
+        let lookups = LookupThread::begin(store.reader()?);
+        let controller = Controller::new(setup, limits, saved, now)?;
         let mut daemon = Daemon {
             controller,
             store,
@@ -137,11 +137,11 @@ impl Daemon {
             engine: engine.1,
             pace: Pace::new(clock.wall_now()),
             clock,
-            feed,
-            rules,
-            unsure: Vec::new(),
-            clerk,
-            forecasts: UnderWay::default(),
+            budget,
+            options,
+            unresolved: Vec::new(),
+            lookups,
+            forecasts: RunningForecasts::default(),
             service: Service::nobody(),
             is_stopping: false,
             unwritten_since: None,
@@ -149,44 +149,44 @@ impl Daemon {
         };
         daemon.controller.began(now);
         daemon.find_jobs(now);
-        daemon.controller.say_again();
+        daemon.controller.resend_settings();
         Ok(daemon)
     }
 
-    /// Asks the engine what became of jobs that were under way.
+    /// Asks the engine about the jobs that were running.
     fn find_jobs(&mut self, now: Instant) {
-        self.unsure = self.controller.attempts();
-        self.find_unsure(now);
+        self.unresolved = self.controller.attempts();
+        self.find_unresolved(now);
     }
 
-    fn find_unsure(&mut self, now: Instant) {
-        for attempt in std::mem::take(&mut self.unsure) {
+    fn find_unresolved(&mut self, now: Instant) {
+        for attempt in std::mem::take(&mut self.unresolved) {
             match self.engine.find(attempt) {
                 Ok(found) => {
                     match found {
-                        // While nothing can be written they are found again all the time.
+                        // While the database cannot be written this is repeated all the time.
                         Found::Running => tracing::debug!(%attempt, "found running"),
                         _ => tracing::info!(%attempt, ?found, "found"),
                     }
                     self.controller.found(now, attempt, found);
                 }
                 Err(error) => {
-                    // It may draw what it holds until somebody knows better.
+                    // It counts as running until the engine can tell.
                     tracing::error!(%attempt, %error, "cannot be found; it counts as running");
-                    self.unsure.push(attempt);
+                    self.unresolved.push(attempt);
                 }
             }
         }
     }
 
-    /// From now on a service manager is told how it is.
+    /// Reports to a service manager from now on.
     pub fn announce_to(&mut self, service: Service) {
         self.service = service;
         self.service.ready();
     }
 
-    /// Works until it is told to stop. `look` is called now and then, to see whether all is still there
-    /// that is around a daemon, and whenever an operator has the configuration read again.
+    /// Runs until the daemon is told to stop. `look` is called regularly, to check the daemon's
+    /// surroundings, and after each reload.
     pub fn run(
         &mut self,
         inbox: &Receiver<Wake>,
@@ -231,12 +231,12 @@ impl Daemon {
             self.service.turned(|| format!("{running} jobs run, {waiting} wait"));
         }
         self.service.stopping();
-        // Nobody is to wait for what is still being worked out.
+        // No client waits for a forecast that will not come.
         self.forecasts.give_up();
         Ok(())
     }
 
-    /// Says so if the state was removed, although there is nothing to be written at the moment.
+    /// Reports if the state was removed, even if there is nothing to be written.
     fn look_at_state(&mut self) {
         let gone = self.store.is_in_place().err();
         if let Some(error) = gone.as_ref().filter(|_| !self.is_gone) {
@@ -245,29 +245,29 @@ impl Daemon {
         self.is_gone = gone.is_some();
     }
 
-    /// How long there is nothing to do, unless something happens.
+    /// How long to sleep unless something happens.
     fn rest(&self) -> Duration {
         let now = self.clock.now();
-        let rest = self.controller.next_deadline().map_or(self.rules.period, |at| at.since(now));
-        let rest = Duration::from_millis(rest.min(self.rules.period).millis().max(1));
+        let rest = self.controller.next_deadline().map_or(self.options.period, |at| at.since(now));
+        let rest = Duration::from_millis(rest.min(self.options.period).millis().max(1));
         self.service.longest_rest().map_or(rest, |longest| rest.min(longest))
     }
 
-    /// When there will be something to do although nothing happens: for whoever calls for each
-    /// [cycle](Daemon::cycle) instead of letting it [run](Daemon::run).
+    /// The next time at which a cycle is due even if nothing happens, for callers that call
+    /// [cycle](Daemon::cycle) themselves instead of [run](Daemon::run).
     pub fn next_deadline(&self) -> Option<Instant> {
         self.controller.next_deadline()
     }
 
-    /// Observes, decides, writes down, acts, and answers.
+    /// One cycle: observe, decide, write, act, and answer.
     pub fn cycle(&mut self, requests: Vec<Message>) -> Result<(), DaemonError> {
         let begun = Moment::now();
         let now = self.clock.now();
-        if let Some(budget) = self.feed.renewed(&self.clock) {
-            self.controller.set_budget(budget, self.feed.is_an_operators());
+        if let Some(budget) = self.budget.renewed(&self.clock) {
+            self.controller.set_budget(budget, self.budget.is_overridden());
         }
         self.controller.advance(now);
-        self.find_unsure(now);
+        self.find_unresolved(now);
         for (attempt, end) in self.engine.ended() {
             tracing::info!(%attempt, ?end, "ended");
             self.controller.ended(now, attempt, end);
@@ -285,25 +285,25 @@ impl Daemon {
         let written = self.write_and_act(now)?;
         for (reply, what) in pending {
             let answer = match (what, &written) {
-                // It does, although that could not be written down.
+                // The daemon stops even if that could not be recorded.
                 (Pending::Written(Reply::Stopping), _) => Reply::Stopping,
                 (Pending::Written(_) | Pending::WrittenAndSeen(..), Err(refusal)) => {
                     Reply::Error(refusal.clone())
                 }
                 (Pending::Written(answer), Ok(())) => answer,
-                // It has ended in this very cycle, and is in the file now; or it is an array, of which
-                // some are there.
+                // The job has ended in this cycle and is in the database now, or it is an array
+                // with elements there.
                 (Pending::Seen(Request::Show { job }, viewer), _)
                     if !self.controller.jobs().contains_key(&job) =>
                 {
                     let present = self.present_elements(job, viewer);
-                    self.clerk.run(Errand::Show { job, viewer, present, reply });
+                    self.lookups.run(Lookup::Show { job, viewer, present, reply });
                     continue;
                 }
                 (Pending::WrittenAndSeen(request, viewer), Ok(()))
                 | (Pending::Seen(request, viewer), _) => self.seen(&request, viewer),
             };
-            // Who does not wait for the answer need not get it.
+            // The client may be gone.
             let _ = reply.send(answer);
         }
         self.prune(now);
@@ -311,8 +311,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Writes down what the controller worked out, and does it. If it cannot be written, the controller
-    /// is made anew from what was.
+    /// Writes the controller's changes and carries out its acts. If writing fails, the controller
+    /// is rebuilt from the database.
     fn write_and_act(&mut self, now: Instant) -> Result<Result<(), Refusal>, DaemonError> {
         if self.controller.is_clean() {
             return Ok(Ok(()));
@@ -328,8 +328,8 @@ impl Daemon {
                         for_ms = now.since(since).millis(),
                         "state can be written again"
                     );
-                    // Some were made to draw less than the file says.
-                    self.controller.say_again();
+                    // Some jobs were made to draw less than the database says.
+                    self.controller.resend_settings();
                 }
                 Ok(Ok(()))
             }
@@ -349,28 +349,28 @@ impl Daemon {
         }
     }
 
-    /// Makes the controller anew from what is written down.
+    /// Rebuilds the controller from the database.
     fn start_over(&mut self, now: Instant) -> Result<(), DaemonError> {
         let saved = self.store.load()?;
         let setup = self.controller.setup().clone();
-        self.feed.set_operators(saved.budget.as_deref(), &setup.machine);
-        let budget = self.feed.budget(&self.clock);
+        self.budget.restore_override(saved.budget.as_deref(), &setup.machine);
+        let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.find_jobs(now);
-        // What could not be written is tried again, but not at once.
+        // Not tried again at once.
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
     }
 
-    /// Reads the configuration again. What is wrong with it changes nothing.
+    /// Reads the configuration again. If it is wrong, nothing changes.
     fn reload(&mut self) {
         self.service.reloading();
         let now = self.clock.now();
-        let done = (self.rules.reload)().and_then(|(setup, schedule)| {
-            let mut feed = self.feed.with(schedule);
-            let budget = feed.budget(&self.clock);
+        let done = (self.options.reload)().and_then(|(setup, schedule)| {
+            let mut active = self.budget.with(schedule);
+            let budget = active.budget(&self.clock);
             self.controller.set_up(setup, budget, now).map_err(|error| error.to_string())?;
-            self.feed = feed;
+            self.budget = active;
             Ok(())
         });
         match done {
@@ -385,13 +385,13 @@ impl Daemon {
         self.service.ready();
     }
 
-    /// Removes a few of the jobs that have been over for long.
+    /// Removes some of the jobs that have been over for long.
     fn prune(&mut self, now: Instant) {
         if !self.pace.is_time_to_prune(now) || self.unwritten_since.is_some() {
             return;
         }
         let before =
-            Instant::from_millis(now.millis().saturating_sub(self.rules.retention.millis()));
+            Instant::from_millis(now.millis().saturating_sub(self.options.retention.millis()));
         match self.store.prune(before, MOST_PRUNED) {
             Ok(removed) if removed == MOST_PRUNED => self.pace.prune_again(),
             Ok(_) => self.shrink(),
@@ -399,7 +399,7 @@ impl Daemon {
         }
     }
 
-    /// Gives back some of the room that old jobs took.
+    /// Gives back some of the space that old jobs took.
     fn shrink(&mut self) {
         match self.store.shrink(MOST_PAGES) {
             Ok(true) => self.pace.prune_again(),
@@ -408,11 +408,11 @@ impl Daemon {
         }
     }
 
-    /// Gives everything back in good order. Jobs run on.
+    /// Closes the daemon properly. Jobs run on.
     pub fn close(self) -> Result<(), DaemonError> {
-        let Daemon { store, clerk, forecasts, .. } = self;
+        let Daemon { store, lookups, forecasts, .. } = self;
         forecasts.give_up();
-        clerk.close();
+        lookups.close();
         Ok(store.close()?)
     }
 }

@@ -1,4 +1,4 @@
-//! Who decides: a policy with what it believes of the applications that jobs may run.
+//! A policy together with what it believes about applications.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use busbar_core::model::Model;
 use busbar_core::policy::{Believe, BuildContext, Contender, Field, Policy, PolicySpec, Unfit};
 use busbar_core::world::{Repertoire, Unsuited};
 
-/// A policy on a machine. What it believes of applications was worked out once.
+/// A policy on a machine, with its beliefs about applications, which are worked out once.
 #[derive(Clone, Debug)]
 pub struct Decider {
     spec: PolicySpec,
@@ -16,28 +16,29 @@ pub struct Decider {
     repertoire: Repertoire,
     /// The names of the applications, in the order of their numbers.
     applications: Arc<[String]>,
-    /// Whether somebody has described them.
+    /// Whether the site has described its applications.
     is_described: bool,
 }
 
-/// Why a machine, applications and a policy do not go together.
+/// Why a policy cannot be used on a machine with these applications.
 #[derive(Debug, thiserror::Error)]
 pub enum DeciderError {
     /// The applications do not run on the machine.
     #[error(transparent)]
     Unsuited(#[from] Unsuited),
-    /// The policy cannot decide there.
+    /// The policy cannot decide on this machine.
     #[error("'{policy}' cannot decide here: {why}")]
     Unfit {
-        /// Which policy.
+        /// The policy.
         policy: PolicySpec,
-        /// Why.
+        /// Why it cannot.
         why: Unfit,
     },
 }
 
 impl Decider {
-    /// A policy on a machine of which [all is said](Repertoire::filled_in), and where jobs run these applications.
+    /// A policy on a machine whose missing figures were [filled in](Repertoire::filled_in), where
+    /// jobs run these applications.
     pub fn new(
         machine: &Machine,
         repertoire: Repertoire,
@@ -62,32 +63,32 @@ impl Decider {
         Decider::new(machine, self.repertoire.clone(), spec)
     }
 
-    /// Which applications jobs may run.
+    /// The applications that jobs may run.
     pub fn repertoire(&self) -> &Repertoire {
         &self.repertoire
     }
 
-    /// The policy by its name.
+    /// The policy's name and parameters.
     pub fn spec(&self) -> PolicySpec {
         self.spec
     }
 
-    /// The policy, ready to decide.
+    /// A new instance of the policy.
     pub fn policy(&self) -> Box<dyn Policy> {
         self.spec.build(&BuildContext::default())
     }
 
-    /// What is believed of jobs; none is known yet.
+    /// A new model of jobs, which does not know any job yet.
     pub fn model(&self) -> Box<dyn Model> {
         self.contender.belief(&[])
     }
 
-    /// The names of the applications of which anything is known, in the order of their numbers.
+    /// The names of the known applications, in the order of their numbers.
     pub fn applications(&self) -> &[String] {
         &self.applications
     }
 
-    /// Whether a site has described its applications, so that another name is a slip of the pen.
+    /// Whether the site has described its applications, so that an unknown name is a mistake.
     pub fn is_described(&self) -> bool {
         self.is_described
     }

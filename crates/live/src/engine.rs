@@ -1,25 +1,26 @@
-//! What jobs run on, as small as it can be: a daemon decides, an engine acts and tells what happened.
+//! The interface to what jobs run on: the daemon decides, an engine acts and reports.
 //!
-//! A job may have to be started more than once; each time is an [`Attempt`] of its own. An engine runs
-//! an attempt once or not at all, whatever happens to the daemon meanwhile, and can be asked after a
-//! restart what became of it.
+//! A job may have to be started more than once; each time is an [`Attempt`]. An engine runs an attempt
+//! once or not at all, whatever happens to the daemon meanwhile, and can tell after a restart what
+//! happened to it.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use busbar_core::units::{Span, Watts};
+use busbar_core::model::{Caps, NodeCap, OperatingPoint};
+use busbar_core::units::{NodeId, Span, Watts};
 
 mod recording;
 
 pub use recording::{Call, Recording};
 
-/// One try to run a job.
+/// An attempt to run a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Attempt {
     /// The job's number.
     pub job: u64,
-    /// Which of its tries, from 1.
+    /// The number of the attempt, from 1.
     pub number: u32,
 }
 
@@ -29,137 +30,159 @@ impl std::fmt::Display for Attempt {
     }
 }
 
-/// What a job has: a point of its menu, on nodes with names.
+/// The nodes and power that a job has: an operating point on particular nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allotment {
-    /// Its nodes, in order, and the most each of them may draw.
+    /// The nodes in order, each with its cap.
     pub nodes: Vec<(u32, Watts)>,
-    /// Cores that it uses on each node.
+    /// Cores used on each node.
     pub cores: u32,
-    /// The cap that its point has for every node.
+    /// The cap of the operating point, for every node.
     pub cap: Watts,
-    /// How long all of it takes at most.
+    /// The time limit of the whole job at this point.
     pub time: Span,
-    /// What it draws in all.
+    /// The power of the job on all nodes.
     pub power: Watts,
-    /// How fast it is believed to be, in millionths of its speed on the nodes it asks for without a
-    /// cap.
+    /// The predicted speed, in millionths of the speed on the nodes asked for without a cap
+    /// ([`FULL_SPEED`](Self::FULL_SPEED)).
     pub speed: u32,
 }
 
-/// What is to be run, and where.
+impl Allotment {
+    /// The speed of a job on the nodes it asks for without a cap.
+    pub const FULL_SPEED: u32 = 1_000_000;
+
+    /// The numbers of the nodes, in order.
+    pub fn node_numbers(&self) -> Vec<u32> {
+        self.nodes.iter().map(|(node, _)| *node).collect()
+    }
+
+    /// The operating point that the job has.
+    pub fn point(&self) -> OperatingPoint {
+        let &Allotment { cores, cap, time, power, .. } = self;
+        OperatingPoint { nodes: self.nodes.len() as u32, cores, cap, time, power }
+    }
+
+    /// The nodes with their caps; `None` if there are no nodes.
+    pub fn caps(&self) -> Option<Caps> {
+        let capped = |&(node, cap): &_| NodeCap { node: NodeId(node), cap };
+        Caps::new(self.nodes.iter().map(capped).collect())
+    }
+}
+
+/// Everything an engine needs to start an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Which job, for the how many-th time.
+    /// The attempt to be started.
     pub attempt: Attempt,
-    /// The program and its arguments; at least the program.
+    /// The program and its arguments; never empty.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub folder: PathBuf,
-    /// Its whole environment.
+    /// The complete environment.
     pub environment: Vec<(String, String)>,
-    /// Where its output goes; the same file for both if they are the same.
+    /// The file for standard output; it may be the same as `errors`.
     pub output: PathBuf,
-    /// Where its errors go.
+    /// The file for standard error.
     pub errors: PathBuf,
-    /// Whose it is: user and group. As the daemon itself if that is nobody else.
+    /// The user and group to run as; `None` for those of the daemon.
     pub owner: Option<(u32, u32)>,
-    /// What it has.
+    /// The nodes and power it gets.
     pub allotment: Allotment,
 }
 
-/// How a job ended.
+/// How the process of a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// By itself, with this exit code.
+    /// The process exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// A signal ended it.
     Signalled(i32),
-    /// It never began.
+    /// The command could not be run, for this reason.
     Failed(String),
-    /// Nobody knows: what watched over it is gone.
+    /// The end is not known, because the process that watched the job is gone.
     Lost,
 }
 
-/// What to do to a job that runs.
+/// A signal to a running job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Signal {
-    /// Ask it to end.
+    /// Ask the job to end.
     Terminate,
-    /// End it.
+    /// Kill the job.
     Kill,
-    /// Stop it for a while.
+    /// Suspend the job.
     Suspend,
-    /// Let it go on.
+    /// Let a suspended job go on.
     Resume,
 }
 
-/// What became of an attempt that was decided before a restart.
+/// What an engine knows about an attempt after a restart of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It runs, and is watched again.
+    /// The attempt is running, and is watched again.
     Running,
-    /// It has ended meanwhile.
+    /// The attempt has ended meanwhile.
     Ended(End),
-    /// It did not begin and will not.
+    /// The attempt did not begin and never will.
     NeverStarted,
 }
 
-/// Why an engine could not do what it was asked to.
+/// Why an engine could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A file of the attempt.
+    /// An operation on a file or folder of the attempt failed.
     #[error("job {attempt}: cannot {what} {}", path.display())]
     File {
-        /// Whose.
+        /// The attempt.
         attempt: Attempt,
-        /// What was to be done.
+        /// The operation, to be read after "cannot".
         what: &'static str,
-        /// With which file.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// An attempt that was made before.
+    /// The attempt was started before.
     #[error("job {attempt} has been started before; an attempt runs once")]
     Again {
-        /// Which.
+        /// The attempt.
         attempt: Attempt,
     },
-    /// An attempt that nobody knows of.
+    /// The engine does not know the attempt.
     #[error("job {attempt} does not run")]
     Unknown {
-        /// Which.
+        /// The attempt.
         attempt: Attempt,
     },
 }
 
 /// What jobs run on.
 pub trait Engine: Send {
-    /// Starts an attempt. If it fails afterwards, that is an end like any other.
+    /// Starts an attempt. A failure after that is reported as an [`End`].
     fn start(&mut self, launch: &Launch) -> Result<(), EngineError>;
 
-    /// Gives a job that runs something else: other caps, or other nodes. When this returns it draws no
-    /// more than that.
+    /// Changes the caps or nodes of a running job. When this returns, the job draws no more than
+    /// `allotment` says.
     fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError>;
 
-    /// The next change of a job is believed to keep it from its work for so long. Real jobs take the
-    /// time they take; what only plays them has to be told.
+    /// Announces the pause that the next change of a job is expected to cause. Only engines that
+    /// emulate jobs need it.
     fn expect_pause(&mut self, _attempt: Attempt, _pause: Span) {}
 
-    /// Sends a signal to everything that belongs to a job; whoever has gone out of sight hears it when
-    /// [`ended`](Engine::ended) is asked next. A job that is about to begin may not hear that it is to
-    /// end: whoever wants that asks again until it has ended. One that is suspended hears it when it
-    /// goes on, unless it is ended by force.
+    /// Sends a signal to all processes of a job; processes that could not be reached get it when
+    /// [`ended`](Engine::ended) is called next. A job that is just beginning may miss a request to
+    /// end, so the caller repeats it until the job has ended. A suspended job gets it when it is
+    /// resumed, unless it is killed.
     fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError>;
 
-    /// Who has ended since this was asked last.
+    /// Attempts that have ended since the last call.
     fn ended(&mut self) -> Vec<(Attempt, End)>;
 
-    /// After a restart: what became of an attempt. One that did not begin never will.
+    /// Finds out, after a restart, what happened to an attempt. One that did not begin never will.
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError>;
 
-    /// An attempt is over and written down: whatever was kept of it may go, soon.
+    /// Removes what is kept of an attempt that is over and recorded; this may happen later.
     fn forget(&mut self, attempt: Attempt);
 }

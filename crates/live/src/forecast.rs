@@ -1,49 +1,46 @@
-//! What will become of the jobs: the live state, with a clock that is not waited for.
+//! Forecasts: when jobs will start and end, by simulating from the live state on.
 //!
-//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy and
-//! the same rules: who waits for whom, how jobs are slowed or suspended when a limit falls, and who is
-//! ended. Nothing is written and nothing is done; time goes from one event to the next. Jobs are taken to
-//! need all the time they may take, or a share of what they asked for, and to end well.
+//! The same [`Controller`] that decides live decides about a copy of the jobs, under the same policy
+//! and rules, including dependencies and falling limits. Nothing is written or carried out, and time
+//! jumps from event to event. Jobs are assumed to use all of their time limit, or a share of it, and to
+//! succeed.
 
 use std::collections::BTreeMap;
 
+use super::active_budget;
 use super::controller::{Controller, ControllerError, Memory, SETTLING};
-use super::engine::{Attempt, End};
-use super::feed;
-use super::job::{Course, Entry, Happening, Owner, Phase};
+use super::engine::{Allotment, Attempt, End};
+use super::job::{Entry, EventKind, Owner, Phase, Run};
 use super::setup::{Setup, Viewer};
 use super::store::Saved;
-use super::wire::{Forecast, ForecastLine, Question, Refusal, RefusalKind};
+use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Span, Watts};
 
-mod under_way;
+mod running;
 
-pub(super) use under_way::UnderWay;
-pub use under_way::Wanted;
+pub use running::Cancellation;
+pub(super) use running::RunningForecasts;
 
-/// Millionths: as fast as on the nodes asked for without a cap.
-const FULL_SPEED: u32 = 1_000_000;
-
-/// So often nothing may happen in a row before it is said that nothing will.
+/// The number of turns in a row without an event after which a forecast ends.
 const PATIENCE: u32 = 10_000;
 
-/// The live state at an instant.
+/// The live state that a forecast starts from.
 pub struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
-    /// What the daemon has in mind; if that cannot be told, its policy begins anew.
+    /// The controller's further state; without it, the policy starts afresh.
     memory: Option<Memory>,
     viewer: Viewer,
     now: Instant,
-    /// The same by the clock on the wall, in milliseconds since 1970.
+    /// The time `now` by the wall clock, in milliseconds since 1970.
     wall: i64,
 }
 
 impl Outlook {
-    /// The state of a daemon, for somebody who asks.
+    /// The current state of a controller, for a viewer.
     pub fn of(controller: &Controller, viewer: Viewer, now: Instant, wall: i64) -> Self {
         Outlook {
             setup: controller.setup().clone(),
@@ -56,14 +53,18 @@ impl Outlook {
         }
     }
 
-    /// What will become of everybody. It is given up when it is not wanted any more.
-    pub fn forecast(mut self, question: &Question, wanted: &Wanted) -> Result<Forecast, Refusal> {
+    /// Works out the forecast, unless it is cancelled meanwhile.
+    pub fn forecast(
+        mut self,
+        question: &ForecastRequest,
+        wanted: &Cancellation,
+    ) -> Result<Forecast, Refusal> {
         let percent = question.percent.unwrap_or(100);
         if !(1..=100).contains(&percent) {
             return Err(malformed(format!("--percent {percent}: write 1 to 100")));
         }
         let mut assumptions = vec![match percent {
-            100 => "every job takes all the time it may: it may be over sooner".to_owned(),
+            100 => "every job takes its whole time limit, and may end sooner".to_owned(),
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
         let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
@@ -75,15 +76,15 @@ impl Outlook {
             let budget = self.assumed_budget(question, &mut assumptions)?;
             future.controller.set_budget(budget, false);
         }
-        if let Some(wish) = &question.job {
+        if let Some(request) = &question.job {
             let owner = Owner { user: 0, group: 0 };
-            let (submit, wish, phase) = (self.now, wish.clone(), Phase::Waiting);
+            let (submit, request, phase) = (self.now, request.clone(), Phase::Waiting);
             let array = None;
-            let entry = Entry { number: next, owner, wish, submit, attempts: 0, phase, array };
-            // What could not be submitted is not foreseen either.
+            let entry = Entry { number: next, owner, request, submit, attempts: 0, phase, array };
+            // A job that could not be submitted is refused here, too.
             future.controller.enter(entry.clone())?;
             self.entries.push(entry);
-            assumptions.push("the job in question is submitted now".to_owned());
+            assumptions.push("the new job is submitted now".to_owned());
         }
         future.pass(wanted)?;
         assumptions.extend(match future.fates.values().filter(|fate| fate.is_slowed).count() {
@@ -98,7 +99,7 @@ impl Outlook {
         let lines = self.entries.iter().map(|entry| ForecastLine {
             job: (entry.number != next).then_some(entry.number),
             name: (entry.number == next || self.viewer.sees(entry.owner))
-                .then(|| entry.wish.name.clone()),
+                .then(|| entry.request.name.clone()),
             ..self.line(entry, &future)
         });
         Ok(Forecast {
@@ -109,10 +110,10 @@ impl Outlook {
         })
     }
 
-    /// The budget as it is asked about.
+    /// The budget under the assumptions of the request.
     fn assumed_budget(
         &self,
-        question: &Question,
+        question: &ForecastRequest,
         assumptions: &mut Vec<String>,
     ) -> Result<Budget, Refusal> {
         let mut steps = vec![(self.now, self.budget.at(self.now))];
@@ -120,7 +121,7 @@ impl Outlook {
         let mut asked = question.budget.clone();
         asked.sort_by_key(|(after, _)| *after);
         for (after, text) in asked {
-            let limit = feed::limit(&text, &self.setup.machine).map_err(malformed)?;
+            let limit = active_budget::limit(&text, &self.setup.machine).map_err(malformed)?;
             let from = self.now + after;
             steps.retain(|step| step.0 < from);
             steps.push((from, limit));
@@ -137,21 +138,21 @@ impl Outlook {
         let waits = future.controller.jobs().get(&entry.number);
         let reason = waits.filter(|_| fate.is_none_or(|fate| fate.end.is_none())).map(|entry| {
             let line = future.controller.line(entry, future.now, &|_| 0);
-            line.reason.unwrap_or_else(|| "its end is not foreseen".to_owned())
+            line.reason.unwrap_or_else(|| "its end cannot be predicted".to_owned())
         });
         ForecastLine {
             job: None,
             name: None,
             start: fate.map(|fate| self.seconds(fate.start)),
             end: fate.and_then(|fate| fate.end).map(|end| self.seconds(end)),
-            nodes: fate.map_or(entry.wish.nodes, |fate| fate.nodes),
+            nodes: fate.map_or(entry.request.nodes, |fate| fate.nodes),
             power: fate.map(|fate| fate.power),
             reason: reason.or_else(|| fate.and_then(|fate| fate.reason.clone())),
             array: entry.array,
         }
     }
 
-    /// Seconds since 1970 at an instant.
+    /// A time as seconds since 1970.
     fn seconds(&self, at: Instant) -> i64 {
         let signed = |instant: Instant| i64::try_from(instant.millis()).unwrap_or(i64::MAX);
         let ahead = signed(at).saturating_sub(signed(self.now));
@@ -159,7 +160,7 @@ impl Outlook {
     }
 }
 
-/// Time to come.
+/// The simulated future.
 struct Future {
     controller: Controller,
     now: Instant,
@@ -169,15 +170,15 @@ struct Future {
     last_end: Instant,
 }
 
-/// What becomes of a job that runs.
+/// The predicted run of a job.
 struct Fate {
     start: Instant,
     end: Option<Instant>,
     nodes: u32,
     power: Watts,
-    /// Whether it is ever slower than on the nodes it asks for without a cap.
+    /// Whether the job is ever slower than on the nodes it asks for without a cap.
     is_slowed: bool,
-    /// That it does not end by itself.
+    /// Why the job is ended, if it does not end by itself.
     reason: Option<String>,
 }
 
@@ -185,10 +186,8 @@ impl Future {
     fn new(outlook: &mut Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
         let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
         let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
-        let running = outlook.entries.iter().filter_map(|entry| match &entry.phase {
-            Phase::Running(course) => Some((entry.number, Fate::of(course))),
-            _ => None,
-        });
+        let running = outlook.entries.iter();
+        let running = running.filter_map(|entry| Some((entry.number, Fate::of(entry.run()?))));
         let mut controller = Controller::new(setup, budget, saved, now)?;
         if let Some(memory) = outlook.memory.take() {
             controller.recall(memory);
@@ -203,21 +202,21 @@ impl Future {
         })
     }
 
-    /// Lets everything happen, until nothing does any more.
-    fn pass(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
+    /// Simulates until nothing happens any more.
+    fn pass(&mut self, wanted: &Cancellation) -> Result<(), Refusal> {
         let mut idle = 0;
         while idle < PATIENCE {
             wanted.check()?;
             self.controller.turn(self.now).map_err(|error| malformed(error.to_string()))?;
             let events = self.controller.take(self.now, 0).batch.events;
             idle = if events.is_empty() { idle + 1 } else { 0 };
-            events.into_iter().for_each(|event| self.note(event.what));
-            self.peak = self.peak.max(self.controller.roster().ledger().power());
+            events.into_iter().for_each(|event| self.note(event.kind));
+            self.peak = self.peak.max(self.controller.scheduler().ledger().power());
             let ends = self.ends();
             let end = ends.iter().map(|(_, end)| *end).min();
             let next = end.into_iter().chain(self.controller.next_deadline()).min();
             let Some(next) = next.filter(|next| *next < Instant::LAST) else { return Ok(()) };
-            // What is due already is done in another turn, a moment later.
+            // Anything due already is done in another turn, a millisecond later.
             self.now = next.max(self.now + Span::from_millis(1));
             self.controller.advance(self.now);
             for (attempt, _) in ends.into_iter().filter(|(_, end)| *end <= self.now) {
@@ -227,53 +226,53 @@ impl Future {
         Ok(())
     }
 
-    /// When those who run will end as they do now.
+    /// When the running jobs will end, if nothing changes.
     fn ends(&self) -> Vec<(Attempt, Instant)> {
-        let end = |attempt: Attempt| match &self.controller.jobs().get(&attempt.job)?.phase {
-            Phase::Running(course) => Some((attempt, self.end(course)?)),
-            _ => None,
+        let end = |attempt: Attempt| {
+            let run = self.controller.jobs().get(&attempt.job)?.run()?;
+            Some((attempt, self.end(run)?))
         };
         self.controller.attempts().into_iter().filter_map(end).collect()
     }
 
-    fn end(&self, course: &Course) -> Option<Instant> {
-        if course.suspended {
+    fn end(&self, run: &Run) -> Option<Instant> {
+        if run.suspended {
             return None;
         }
-        if let Some(ending) = course.ending {
-            // Most end at once.
+        if let Some(ending) = run.ending {
+            // Most jobs end as soon as they are asked.
             let soon = Some(ending.asked + SETTLING).filter(|soon| *soon > self.now);
             return soon.or(Some(ending.asked + self.controller.setup().kill_after));
         }
-        // Of the time that it may take, so much is not needed.
+        // The share of the time limit that is not needed.
         let spared = Work::ALL.to_bits() / 100 * u64::from(100 - self.percent);
-        let left = Work::from_bits(course.work().to_bits().saturating_sub(spared))?;
-        let since = course.since.max(course.moves_until);
-        Some((since + left.time(course.allotment.time)).min(course.until))
+        let left = Work::from_bits(run.work().to_bits().saturating_sub(spared))?;
+        let since = run.since.max(run.moves_until);
+        Some((since + left.time(run.allotment.time)).min(run.until))
     }
 
-    fn note(&mut self, what: Happening) {
+    fn note(&mut self, what: EventKind) {
         match what {
-            Happening::Started { job, allotment, .. } => {
-                self.fates.insert(job, Fate::of(&Course::new(self.now, allotment)));
+            EventKind::Started { job, allotment, .. } => {
+                self.fates.insert(job, Fate::of(&Run::new(self.now, allotment)));
             }
-            Happening::Changed { job, allotment, .. } => {
+            EventKind::Changed { job, allotment, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.nodes = allotment.nodes.len() as u32;
-                    fate.is_slowed |= allotment.speed < FULL_SPEED;
+                    fate.is_slowed |= allotment.speed < Allotment::FULL_SPEED;
                 }
             }
-            Happening::Suspended { job } => {
+            EventKind::Suspended { job } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.reason = Some("suspended for a while: power is short".to_owned());
                 }
             }
-            Happening::Ending { job, .. } => {
+            EventKind::Ending { job, .. } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.reason = Some("made to end: power is short".to_owned());
                 }
             }
-            Happening::Ended { job, outcome } => {
+            EventKind::Ended { job, outcome } => {
                 if let Some(fate) = self.fates.get_mut(&job) {
                     fate.end = Some(outcome.end);
                     self.last_end = self.last_end.max(outcome.end);
@@ -285,13 +284,13 @@ impl Future {
 }
 
 impl Fate {
-    fn of(course: &Course) -> Self {
+    fn of(run: &Run) -> Self {
         Fate {
-            start: course.start,
+            start: run.start,
             end: None,
-            nodes: course.allotment.nodes.len() as u32,
-            power: course.allotment.power,
-            is_slowed: course.allotment.speed < FULL_SPEED,
+            nodes: run.allotment.nodes.len() as u32,
+            power: run.allotment.power,
+            is_slowed: run.allotment.speed < Allotment::FULL_SPEED,
             reason: None,
         }
     }

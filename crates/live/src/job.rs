@@ -1,113 +1,118 @@
-//! A job as a daemon keeps it: what its user asked for, and what has become of it.
+//! A job as the daemon keeps it: what its user asked for and what has happened to it since.
 //!
-//! Everything here can be written down and read back. Times are milliseconds of the daemon's own
-//! clock ([`Instant`]), power is in milliwatts, energy in microjoules.
+//! These types are also what the [`store`](super::store) keeps as JSON, and some of them travel over the
+//! [`wire`](super::wire). Their JSON names are fixed by `serde` attributes where they differ from the
+//! names used here; the module documentation of `store` says what may change and how. Times are
+//! milliseconds of the daemon's own clock ([`Instant`]), power is in milliwatts, energy in microjoules.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::array::{ArraySpec, Element};
-use super::engine::{Allotment, End};
+use super::engine::{Allotment, Attempt, End};
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Joules, Span};
 
-/// Whose a job is.
+/// The user and the group that a job belongs to, and runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Owner {
-    /// The user's number.
+    /// The user ID.
     pub user: u32,
-    /// The number of the group.
+    /// The group ID.
     pub group: u32,
 }
 
-/// What is submitted.
+/// A job, or an array of jobs, as a client submits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
-    /// What the job is to have.
-    pub wish: Wish,
-    /// What it is to do.
+    /// The resources and conditions that the job asks for.
+    #[serde(rename = "wish")]
+    pub request: JobRequest,
+    /// The command to run, with its environment and files.
     pub program: Program,
-    /// The indices of an array, if it is to become many jobs.
+    /// The indices, if this is an array of jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArraySpec>,
 }
 
-/// What a job is to have.
+/// The resources and conditions that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wish {
-    /// What its user calls it.
+pub struct JobRequest {
+    /// A name chosen by the user. Names need not be unique.
     pub name: String,
-    /// How many nodes; at least one.
+    /// The number of nodes, at least one.
     pub nodes: u32,
-    /// Fewest and most nodes it could do with, if it is moldable.
+    /// The smallest and the largest number of nodes, if the job is moldable.
     #[serde(default)]
     pub moldable: Option<(u32, u32)>,
-    /// How long it may run on these nodes, unthrottled.
+    /// The time limit on `nodes` nodes without a power cap.
     pub time: Span,
-    /// Which application it is, by name.
+    /// The name of the application, by which its profile is found.
     #[serde(default)]
     pub application: Option<String>,
-    /// How much longer it may take so that it need not wait: `10%` or `unbounded`.
+    /// Extra run time accepted in exchange for starting sooner: `10%` or `unbounded`.
     #[serde(default)]
     pub slowdown: Option<String>,
-    /// Jobs that have to end first.
+    /// Jobs that must end before this one starts.
     #[serde(default)]
     pub after: Vec<After>,
-    /// Whether it is to wait until it is released.
+    /// Whether the job waits until it is released.
     #[serde(default)]
     pub held: bool,
 }
 
-/// A job that has to end before another starts.
+/// A dependency: a job that must end before another one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct After {
-    /// Which.
+    /// The number of the job, or of an array, that must end first.
     pub job: u64,
-    /// Whether any end will do. Otherwise it must end well, and if it does not, whoever waits for it is
-    /// dropped.
+    /// Whether failure is acceptable, too. If not, the dependent job is dropped when this one fails.
     #[serde(default)]
     pub any: bool,
 }
 
-/// What a job is to do. It is kept in the database alone, as it may be large.
+/// The command of a job with its environment and files. It may be large, so it is kept in the database
+/// only, and not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The program and its arguments; at least the program.
+    /// The program and its arguments; never empty.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub folder: PathBuf,
-    /// Its environment; the daemon adds variables of its own.
+    /// The environment; the daemon adds its own variables.
     pub environment: Vec<(String, String)>,
-    /// Where its output goes; `%j` is the job's number, `%A` that of its array, and `%a` its index.
+    /// The file for standard output. `%j` stands for the job's number, `%A` for that of its array, and
+    /// `%a` for the index in it.
     pub output: PathBuf,
-    /// Where its errors go; the same place if that is not said.
+    /// The file for standard error; `output` if it is absent.
     #[serde(default)]
     pub errors: Option<PathBuf>,
 }
 
 impl Submission {
-    /// How many bytes are kept of it: as many as it has as JSON.
+    /// The size of the submission as JSON, which counts against the user's quota.
     pub fn bytes(&self) -> u64 {
-        self.wish.bytes() + json_bytes(&self.program)
+        self.request.bytes() + json_bytes(&self.program)
     }
 }
 
-impl Wish {
-    /// How many bytes it has as JSON.
+impl JobRequest {
+    /// The size of the request as JSON.
     pub fn bytes(&self) -> u64 {
         json_bytes(self)
     }
 }
 
-/// How many bytes something has as JSON.
+/// The size of a value as JSON.
 fn json_bytes(value: &impl Serialize) -> u64 {
-    /// Counts what is written.
+    /// A writer that counts bytes.
     struct Count(u64);
     impl io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -119,14 +124,14 @@ fn json_bytes(value: &impl Serialize) -> u64 {
         }
     }
     let mut count = Count(0);
-    // Counting does not fail; of a path that is not UTF-8, which cannot be written, what comes before it
-    // counts.
+    // Counting does not fail. A path that is not UTF-8 cannot be written as JSON; then the bytes before
+    // it are counted.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }
 
 impl Program {
-    /// Where output and errors of a job go.
+    /// The files for standard output and standard error of a job.
     pub fn files(&self, entry: &Entry) -> (PathBuf, PathBuf) {
         let place = |pattern: &PathBuf| {
             let mut name = pattern.to_string_lossy().replace("%j", &entry.number.to_string());
@@ -141,74 +146,98 @@ impl Program {
     }
 }
 
-/// A job as it is kept.
+/// A job as the daemon keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// By which its user knows it. Numbers rise in the order of submission, from 1, and are never used
-    /// again.
+    /// The number by which users refer to the job. Numbers start at 1, increase in the order of
+    /// submission, and are never reused.
     pub number: u64,
-    /// Whose it is.
+    /// The user and group the job belongs to.
     pub owner: Owner,
-    /// What it is to have.
-    pub wish: Wish,
-    /// When it was submitted.
+    /// The resources and conditions the job asks for.
+    #[serde(rename = "wish")]
+    pub request: JobRequest,
+    /// The time of submission.
     pub submit: Instant,
-    /// How many times it has been tried.
+    /// How many attempts to run the job were made so far.
     pub attempts: u32,
-    /// How far it has got.
+    /// Whether the job waits, runs or is over.
     pub phase: Phase,
-    /// Which element of an array it is, if it is one.
+    /// The element of an array that the job is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Element>,
 }
 
-/// How far a job has got.
+impl Entry {
+    /// The current attempt to run the job.
+    pub fn attempt(&self) -> Attempt {
+        Attempt { job: self.number, number: self.attempts }
+    }
+
+    /// The state of the job's run, if the job is running.
+    pub fn run(&self) -> Option<&Run> {
+        match &self.phase {
+            Phase::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// The state of the job's run, if the job is running, to be changed.
+    pub fn run_mut(&mut self) -> Option<&mut Run> {
+        match &mut self.phase {
+            Phase::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a job waits, runs or is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits: for nodes and power, for others, or to be released, as its wish says.
+    /// The job waits: for nodes and power, for other jobs, or to be released, as its request says.
     Waiting,
-    /// It was decided that it runs.
-    Running(Course),
-    /// It is over.
-    Over(Outcome),
+    /// The daemon has decided that the job runs.
+    Running(Run),
+    /// The job is over.
+    Over(JobOutcome),
 }
 
-/// A job that runs, or is about to.
+/// The state of a job that runs, or is about to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Course {
-    /// When it started.
+pub struct Run {
+    /// When the job started.
     pub start: Instant,
-    /// What it has now.
+    /// The nodes and power the job has now.
     pub allotment: Allotment,
-    /// What is left of its work, in steps of 2⁻⁶² of all of it, at `since`.
+    /// The remaining work at `since`, in steps of 2⁻⁶² of the whole job.
     pub work: u64,
-    /// Up to when `work` and `energy` were reckoned.
+    /// The time up to which `work` and `energy` were computed.
     pub since: Instant,
-    /// What it has drawn until then, as far as is believed.
+    /// The energy drawn until `since`, as predicted by the model.
     pub energy: Joules,
-    /// It stands still until then, because it moves from nodes to nodes.
+    /// The end of the pause in which the job moves to other nodes; no work is done until then.
     pub moves_until: Instant,
-    /// When its number of nodes changed last, if it ever did.
+    /// When the number of nodes last changed, if it ever did.
     pub moved: Option<Instant>,
-    /// When its time is over.
+    /// When the time limit is reached.
     pub until: Instant,
-    /// What it had before its last change, as long as nobody has confirmed that change. Whoever begins
-    /// again says it again, and lowers before it raises.
+    /// What the job had before its last change, as long as the engine has not confirmed that change. A
+    /// daemon that restarts repeats such changes, and lowers before it raises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Box<Before>>,
-    /// Whether it stands still because there is no power for it.
+    pub before: Option<Box<Previous>>,
+    /// Whether the job is suspended because there is no power for it.
     pub suspended: bool,
-    /// What its policy gave it, if a falling budget left it with less.
+    /// What the policy gave the job, if a lower budget left it with less.
     pub squeezed_from: Option<Allotment>,
-    /// Whether it has been asked to end, and why.
+    /// Set when the job has been asked to end.
     pub ending: Option<Ending>,
 }
 
-impl Course {
+impl Run {
     /// A job that starts now.
     pub fn new(now: Instant, allotment: Allotment) -> Self {
-        Course {
+        Run {
             start: now,
             work: Work::ALL.to_bits(),
             since: now,
@@ -224,12 +253,12 @@ impl Course {
         }
     }
 
-    /// What was left of its work when that was last reckoned. More than all of it is all of it.
+    /// The remaining work at `since`. A stored value above the whole is taken for the whole.
     pub fn work(&self) -> Work {
         Work::from_bits(self.work).unwrap_or(Work::ALL)
     }
 
-    /// What is left of its work now.
+    /// The remaining work at a later time.
     pub fn work_at(&self, now: Instant) -> Work {
         match self.suspended {
             true => self.work(),
@@ -239,7 +268,7 @@ impl Course {
         }
     }
 
-    /// What it has drawn until now, as far as is believed.
+    /// The energy drawn until a later time, as predicted by the model.
     pub fn energy_at(&self, now: Instant) -> Joules {
         match self.suspended {
             true => self.energy,
@@ -247,15 +276,15 @@ impl Course {
         }
     }
 
-    /// Brings what is left and what was drawn up to now.
-    pub fn reckon(&mut self, now: Instant) {
+    /// Brings remaining work and energy up to date.
+    fn update(&mut self, now: Instant) {
         (self.work, self.energy) = (self.work_at(now).to_bits(), self.energy_at(now));
         self.since = self.since.max(now);
     }
 
-    /// It has something else from now on, after a pause in which it moves.
+    /// Changes the allotment from now on, after a pause in which the job moves.
     pub fn change(&mut self, now: Instant, allotment: Allotment, pause: Span) {
-        self.reckon(now);
+        self.update(now);
         if self.before.is_none() {
             self.before = Some(Box::new(self.present()));
         }
@@ -267,20 +296,20 @@ impl Course {
         self.allotment = allotment;
     }
 
-    /// What it has now.
-    pub fn present(&self) -> Before {
+    /// What the job has now, to be remembered before a change.
+    pub fn present(&self) -> Previous {
         let (allotment, squeezed_from) = (self.allotment.clone(), self.squeezed_from.clone());
-        Before { allotment, squeezed_from }
+        Previous { allotment, squeezed_from }
     }
 
-    /// It stands still from now on.
+    /// Suspends the job: neither work nor energy goes on from now on.
     pub fn suspend(&mut self, now: Instant) {
-        self.reckon(now);
+        self.update(now);
         self.suspended = true;
         self.until = Instant::NEVER;
     }
 
-    /// It goes on.
+    /// Resumes a suspended job.
     pub fn resume(&mut self, now: Instant) {
         self.suspended = false;
         self.since = now;
@@ -291,209 +320,226 @@ impl Course {
 
 /// What a job had before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Before {
-    /// What it had.
+pub struct Previous {
+    /// Its nodes and power.
     pub allotment: Allotment,
-    /// What its policy had given it, if a falling budget had left it with that.
+    /// What the policy had given it, if a lower budget had left it with less.
     pub squeezed_from: Option<Allotment>,
 }
 
-/// That a job has been asked to end.
+/// A request to a running job to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// Why.
-    pub why: Why,
-    /// When it was asked.
+    /// Why the job must end.
+    #[serde(rename = "why")]
+    pub reason: EndReason,
+    /// When the job was asked.
     pub asked: Instant,
-    /// Whether it was ended by force since.
+    /// Whether it was killed since.
     pub forced: bool,
-    /// The user who wanted that, if somebody did.
+    /// The user who asked for it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u32>,
 }
 
-/// Why a job ends that does not end by itself, or does not run at all.
+/// Why a job does not run to its own end, or does not run at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// Somebody cancelled it.
+pub enum EndReason {
+    /// A user cancelled it.
     Cancelled,
-    /// Its time was over.
+    /// Its time limit was reached.
     TimeLimit,
-    /// There was no power for it any more.
+    /// The budget left no power for it, and the last resort is to cancel.
     Budget,
-    /// A job that had to end well before it did not.
+    /// A job that it depends on failed.
     Dependency,
-    /// The policy gave it up.
+    /// The policy dropped it.
     Dropped,
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EndReason::Cancelled => "cancelled",
+            EndReason::TimeLimit => "time limit reached",
+            EndReason::Budget => "no power left for it",
+            EndReason::Dependency => "a job it depends on failed",
+            EndReason::Dropped => "dropped by the policy",
+        })
+    }
 }
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// When it started, if it ever did.
+pub struct JobOutcome {
+    /// When the job started, if it ever did.
     pub start: Option<Instant>,
-    /// When it was over.
+    /// When the job was over.
     pub end: Instant,
     /// How its process ended, if it had one.
     pub how: Option<End>,
-    /// Why, if it did not end by itself.
-    pub why: Option<Why>,
-    /// What it has drawn in all, as far as is believed.
+    /// Why the job was ended, if it did not end by itself.
+    #[serde(rename = "why")]
+    pub reason: Option<EndReason>,
+    /// The energy it drew in all, as predicted by the model.
     pub energy: Joules,
     /// The nodes it had at the end.
     pub nodes: Vec<u32>,
-    /// The user who wanted that, if somebody did.
+    /// The user who ended it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u32>,
 }
 
-impl Outcome {
-    /// Whether it ended by itself and said that all went well.
-    pub fn is_good(&self) -> bool {
-        self.why.is_none() && self.how == Some(End::Exited(0))
+impl JobOutcome {
+    /// Whether the job ended by itself, with exit code 0.
+    pub fn succeeded(&self) -> bool {
+        self.reason.is_none() && self.how == Some(End::Exited(0))
     }
 }
 
-/// Something that was decided or that happened. In the order in which they are written, events tell who
+/// A decision, or something that happened. In the order in which they are written, events tell which job
 /// held how much power when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// When it happened, by the daemon's clock.
     pub at: Instant,
-    /// What.
-    pub what: Happening,
+    /// What happened.
+    #[serde(rename = "what")]
+    pub kind: EventKind,
 }
 
 /// What was decided, or happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Happening {
-    /// A daemon began its work.
+pub enum EventKind {
+    /// A daemon started.
     Began {
-        /// Its version.
+        /// The daemon's version.
         version: String,
-        /// By which policy it decides.
+        /// The policy it uses.
         policy: String,
     },
-    /// It ended its work properly. Jobs run on.
+    /// The daemon stopped properly. Its jobs run on.
     Stopped,
-    /// The limit in force changed, or was found at the beginning.
+    /// The limit in force changed, or was determined at the start.
     Limit {
-        /// What may be drawn, the machine's own draw included; nothing if there is no limit.
+        /// The limit in milliwatts, the machine's own draw included; `None` if there is no limit.
         power: Option<u64>,
-        /// What the machine draws without any job.
+        /// What the machine draws without any job, in milliwatts.
         base: u64,
     },
-    /// Somebody submitted a job.
+    /// A job was submitted.
     Submitted {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// Which element of which array, if it is one: the number of the array, and the index.
+        /// The number of its array and its index, if it is an element of one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         element: Option<(u64, u32)>,
     },
     /// A job was held, or released.
     Held {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// Whether it is held now.
+        /// Whether the job is held now.
         held: bool,
-        /// The user who wanted that, if somebody did.
+        /// The user who did that, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<u32>,
     },
     /// A job starts.
     Started {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// For the how many-th time.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// What it has.
+        /// The nodes and power it gets.
         allotment: Allotment,
     },
-    /// A job that was to start did not, and waits again.
+    /// A job could not be started, and waits again.
     Withdrawn {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// What was in the way.
+        /// Why it could not be started.
         reason: String,
     },
-    /// A running job has something else from now on.
+    /// A running job gets other nodes or power.
     Changed {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// What it has.
+        /// The nodes and power it has from now on.
         allotment: Allotment,
-        /// What made it change.
-        because: Because,
+        /// Why it was changed.
+        #[serde(rename = "because")]
+        reason: ChangeReason,
     },
-    /// A running job stands still; it draws nothing meanwhile.
+    /// A running job was suspended; it draws nothing meanwhile.
     Suspended {
-        /// Which.
+        /// The job's number.
         job: u64,
     },
-    /// It goes on with what it had.
+    /// A suspended job goes on with what it had.
     Resumed {
-        /// Which.
+        /// The job's number.
         job: u64,
     },
-    /// A job was asked to end, or ended by force.
+    /// A job was asked to end, or was killed.
     Ending {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// Why.
-        why: Why,
-        /// Whether by force.
+        /// Why the job must end.
+        #[serde(rename = "why")]
+        reason: EndReason,
+        /// Whether it was killed.
         forced: bool,
-        /// The user who wanted that, if somebody did.
+        /// The user who asked for it, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<u32>,
     },
     /// A job is over.
     Ended {
-        /// Which.
+        /// The job's number.
         job: u64,
-        /// How.
-        outcome: Outcome,
+        /// How the job ended.
+        outcome: JobOutcome,
     },
-    /// Something that an operator should know.
+    /// A message to the operator.
     Notice {
-        /// What.
+        /// The message.
         text: String,
     },
 }
 
-impl Happening {
-    /// The job that this is about.
+impl EventKind {
+    /// The job that the event is about, if it is about one.
     pub fn job(&self) -> Option<u64> {
         match self {
-            Happening::Submitted { job, .. }
-            | Happening::Held { job, .. }
-            | Happening::Started { job, .. }
-            | Happening::Withdrawn { job, .. }
-            | Happening::Changed { job, .. }
-            | Happening::Suspended { job }
-            | Happening::Resumed { job }
-            | Happening::Ending { job, .. }
-            | Happening::Ended { job, .. } => Some(*job),
-            Happening::Began { .. }
-            | Happening::Stopped
-            | Happening::Limit { .. }
-            | Happening::Notice { .. } => None,
+            EventKind::Submitted { job, .. }
+            | EventKind::Held { job, .. }
+            | EventKind::Started { job, .. }
+            | EventKind::Withdrawn { job, .. }
+            | EventKind::Changed { job, .. }
+            | EventKind::Suspended { job }
+            | EventKind::Resumed { job }
+            | EventKind::Ending { job, .. }
+            | EventKind::Ended { job, .. } => Some(*job),
+            EventKind::Began { .. }
+            | EventKind::Stopped
+            | EventKind::Limit { .. }
+            | EventKind::Notice { .. } => None,
         }
     }
 }
 
-/// What made a running job change.
+/// Why a running job was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Because {
+pub enum ChangeReason {
     /// The policy decided so.
     Policy,
-    /// The budget fell.
+    /// The budget fell, and the job was given less.
     Squeezed,
-    /// The budget rose again.
+    /// The budget rose, and the job got back what it had.
     Restored,
 }
 
@@ -501,22 +547,23 @@ pub enum Because {
 mod tests {
     use super::*;
 
-    /// What a daemon wrote that did not yet note who wanted something.
+    /// Files of a daemon that did not yet record which user asked for something.
     #[test]
     fn older_files_can_be_read() {
-        let event = |text: &str| serde_json::from_str::<Event>(text).unwrap().what;
+        let event = |text: &str| serde_json::from_str::<Event>(text).unwrap().kind;
         let held = event(r#"{"at":1,"what":{"held":{"job":7,"held":true}}}"#);
-        assert_eq!(held, Happening::Held { job: 7, held: true, by: None });
+        assert_eq!(held, EventKind::Held { job: 7, held: true, by: None });
         let ending =
             event(r#"{"at":1,"what":{"ending":{"job":7,"why":"cancelled","forced":false}}}"#);
-        let expected = Happening::Ending { job: 7, why: Why::Cancelled, forced: false, by: None };
+        let expected =
+            EventKind::Ending { job: 7, reason: EndReason::Cancelled, forced: false, by: None };
         assert_eq!(ending, expected);
         let outcome =
             r#"{"start":null,"end":5,"how":null,"why":"cancelled","energy":0,"nodes":[]}"#;
-        let outcome: Outcome = serde_json::from_str(outcome).unwrap();
-        assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), None));
-        // And what nobody wanted is written as it was.
-        let text = serde_json::to_string(&Event { at: Instant::from_millis(1), what: held });
+        let outcome: JobOutcome = serde_json::from_str(outcome).unwrap();
+        assert_eq!((outcome.reason, outcome.by), (Some(EndReason::Cancelled), None));
+        // Without a user, the form is the same as before.
+        let text = serde_json::to_string(&Event { at: Instant::from_millis(1), kind: held });
         assert_eq!(text.unwrap(), r#"{"at":1,"what":{"held":{"job":7,"held":true}}}"#);
     }
 }

@@ -1,22 +1,22 @@
-//! The local engine: jobs are processes of this machine.
+//! The local engine: jobs run as processes of this machine.
 //!
-//! Each attempt has a folder (`local/folder.rs`) and a [warden]: a small process of its own that starts the
-//! command, waits for it, and writes down how it ended. So a job lives on when the daemon dies, and a
-//! daemon that comes back learns how it ended although it was not there. The command itself begins as
-//! a [stage] that is already whoever the job belongs to.
+//! Each attempt has a folder (`local/folder.rs`) and a [warden]: a small process that starts the
+//! command, waits for it, and records how it ended. So a job survives the daemon, and the next daemon
+//! learns how it ended. The command starts as [`exec`], which takes on the identity of the job's owner
+//! first.
 //!
-//! Nodes are virtual: each stands for some processors, to which the processes of a job are
-//! kept. No power is measured or capped here. A job can read how fast it is believed to be
-//! ([speed]), and an emulated application is just as fast as that.
+//! Nodes are virtual: each stands for some processors, to which the processes of a job are pinned.
+//! Power is neither measured nor capped. A job can read its predicted [speed], and emulated
+//! applications run at that speed.
 
 mod cpus;
+pub mod exec;
 mod folder;
 pub mod group;
 pub mod inheritance;
 pub mod process;
 mod removal;
 pub mod speed;
-pub mod stage;
 mod tree;
 pub mod warden;
 mod watched;
@@ -33,30 +33,31 @@ use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
 use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 use cpus::Cpus;
+pub(crate) use cpus::usable_cpus;
 use folder::{CLAIMED, CPUS, Folder, GROUP, REVOKED, TICKET, Ticket};
 use group::Groups;
 use inheritance::Inheritance;
 use process::Process;
 use removal::Removal;
 use tree::Processes;
-use watched::{Stand, Watched};
+use watched::{AttemptState, Watched};
 
-/// How often wardens are seen to.
+/// How often wardens are tended.
 const BETWEEN_TENDING: Duration = Duration::from_secs(1);
 
-/// Jobs as processes.
+/// An engine that runs jobs as local processes.
 pub struct Local {
-    /// Where the folders of attempts are.
+    /// The folder with the folders of attempts.
     folder: PathBuf,
-    /// The program that is its own warden.
+    /// Busbar's own program, which also serves as the warden.
     program: PathBuf,
     cpus: Cpus,
     inheritance: Inheritance,
-    /// Where attempts have control groups of their own.
+    /// Where the control groups of attempts are created, if they are used.
     groups: Option<Groups>,
     /// Whether orphans of wardens become children of this process.
     is_reaper: bool,
-    /// When wardens were last seen to.
+    /// When wardens were last tended.
     tended: Option<Instant>,
     notices: Vec<String>,
     running: BTreeMap<Attempt, Watched>,
@@ -64,12 +65,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// An engine that keeps its files in a folder; `program` is Busbar itself. `cpus` are the processors
-    /// that each node stands for. Where there are more nodes, the list begins again; without a list,
-    /// jobs run wherever they like.
+    /// An engine that keeps its files in a folder; `program` is Busbar itself. `cpus` are the
+    /// processors of each node. If there are more nodes than entries, the list is repeated; without
+    /// entries, jobs are not pinned.
     ///
-    /// If jobs run as other users, those must be able to enter the folders above, though not to list
-    /// them: else they cannot read how fast they are to be.
+    /// If jobs run as other users, these must be able to enter the folders above, though not to
+    /// list them, to read their speed.
     pub fn new(folder: PathBuf, program: PathBuf, cpus: Vec<Vec<u32>>) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         fs::set_permissions(&folder, Permissions::from_mode(0o711))?;
@@ -90,31 +91,31 @@ impl Local {
         })
     }
 
-    /// Attempts that are started from now on have control groups of their own.
+    /// Gives attempts that start from now on control groups of their own.
     pub fn use_groups(&mut self, groups: Groups) {
         self.groups = Some(groups);
     }
 
-    /// Who loses a warden that this process has started becomes a child of this process, and is ended. Only
-    /// for a process that has no other children.
+    /// Makes processes that lose their warden children of this process, which ends them. Only for a
+    /// process without other children.
     pub fn adopt_orphans(&mut self) -> io::Result<()> {
         set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
         self.is_reaper = true;
         Ok(())
     }
 
-    /// Jobs begin with this instead of what is usual.
+    /// Sets the umask and resource limits of jobs.
     pub fn hand_down(&mut self, inheritance: Inheritance) {
         self.inheritance = inheritance;
     }
 
-    /// What an operator should know: processors that are not there.
+    /// Messages to the operator about missing processors.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Forgets every attempt but these and those that run: a daemon that died may have left some that it
-    /// had no time to forget. Says which ones run although they are none of these.
+    /// Removes the files of all attempts except these and running ones; a daemon that died may have
+    /// left some. Returns attempts that are running but are not among these.
     pub fn forget_others(&mut self, kept: &BTreeSet<Attempt>) -> io::Result<Vec<Attempt>> {
         let mut strays = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -143,7 +144,7 @@ impl Local {
         self.folder.join(attempt.to_string())
     }
 
-    /// Starts the warden of an attempt whose folder is there.
+    /// Starts the warden of an attempt whose folder exists.
     fn begin(&self, folder: &Folder, launch: &Launch) -> io::Result<Watched> {
         let cpus = self.cpus.of(&launch.allotment);
         let speed = launch.allotment.speed;
@@ -172,21 +173,21 @@ impl Local {
         Ok(Watched::started(folder.clone(), group, child, cpus, speed))
     }
 
-    /// Looks at all processes once, if anybody wants something of them: those on errands, attempts that
-    /// are alone, and those that are to be tended. Which of the lone ones have ended now.
+    /// Takes a snapshot of all processes if anything needs it: pending follow-ups, attempts without
+    /// a warden, or tending. Returns the attempts without a warden that have ended now.
     fn look_around(
         &mut self,
         alone: &[Attempt],
         is_tending: bool,
     ) -> io::Result<Vec<(Attempt, End)>> {
         let must_look =
-            |watched: &Watched| watched.has_errand() || (is_tending && watched.is_ungrouped());
+            |watched: &Watched| watched.has_follow_up() || (is_tending && watched.is_ungrouped());
         let must_look = !alone.is_empty() || self.running.values().any(must_look);
         let present = must_look.then(Processes::now).transpose()?;
         for watched in self.running.values_mut() {
-            // Whoever could not be reached is tried again when somebody asks again.
-            if let Some(present) = present.as_ref().filter(|_| watched.has_errand()) {
-                let _ = watched.go_on_errand(present);
+            // Processes that could not be reached are tried again.
+            if let Some(present) = present.as_ref().filter(|_| watched.has_follow_up()) {
+                let _ = watched.follow_up(present);
             }
             if is_tending && let Err(error) = watched.tend(present.as_ref()) {
                 tracing::debug!(%error, "a warden could not be seen to");
@@ -201,7 +202,7 @@ impl Local {
         let mut ended = Vec::new();
         for attempt in alone {
             if let Some(watched) = self.running.get_mut(attempt) {
-                // What cannot be ended now is tried again.
+                // Failures are tried again.
                 let end = watched.bury(&present, &marks, &orphans).unwrap_or(None);
                 ended.extend(end.map(|end| (*attempt, end)));
             }
@@ -209,13 +210,13 @@ impl Local {
         Ok(ended)
     }
 
-    /// Ends the children of this process that are no wardens: each has lost its own.
+    /// Ends the children of this process that are not wardens: their warden is gone.
     fn end_orphans(&self, present: &Processes) -> Vec<Process> {
         let wardens: BTreeSet<i32> = self.running.values().filter_map(Watched::child).collect();
         let mut orphans = Vec::new();
         for stat in present.own_children().filter(|stat| !wardens.contains(&stat.process.number)) {
             if stat.is_over {
-                // Nobody else waits for it.
+                // No other process reaps it.
                 let _ = waitpid(Pid::from_raw(stat.process.number), WaitOptions::NOHANG);
             } else {
                 let _ = stat.process.signal(Signal::Kill);
@@ -226,10 +227,10 @@ impl Local {
     }
 }
 
-/// What a job is told in its environment.
+/// The environment variables that describe the allotment to the job.
 fn variables(folder: &Folder, launch: &Launch) -> Vec<(String, String)> {
     let Launch { attempt, allotment, .. } = launch;
-    let nodes: Vec<u32> = allotment.nodes.iter().map(|(node, _)| *node).collect();
+    let nodes: Vec<u32> = allotment.node_numbers();
     let watts =
         |power: busbar_core::units::Watts| power.to_string().trim_end_matches('W').to_owned();
     [
@@ -266,14 +267,14 @@ impl Engine for Local {
             }
             Err(error) => {
                 let error = failed(error);
-                // Nobody has a ticket, and nobody will.
+                // No warden has a ticket, and none will.
                 self.forget(attempt);
                 Err(error)
             }
         }
     }
 
-    /// Nothing here can be held at a cap: what jobs draw is what their model says.
+    /// Caps are not enforced: jobs draw what their model says.
     fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
         let cpus = self.cpus.of(allotment);
         let watched = self.running.get_mut(&attempt).ok_or(EngineError::Unknown { attempt })?;
@@ -294,13 +295,13 @@ impl Engine for Local {
     fn ended(&mut self) -> Vec<(Attempt, End)> {
         let mut ended = Vec::new();
         let mut alone = Vec::new();
-        let mut has_errands = false;
+        let mut has_follow_ups = false;
         for (attempt, watched) in &mut self.running {
             match watched.look() {
-                Ok(Stand::Over(end)) => ended.push((*attempt, end)),
-                Ok(Stand::Alone) => alone.push(*attempt),
-                Ok(Stand::Watched) => has_errands |= watched.has_errand(),
-                // What cannot be read now may be readable later.
+                Ok(AttemptState::Over(end)) => ended.push((*attempt, end)),
+                Ok(AttemptState::Alone) => alone.push(*attempt),
+                Ok(AttemptState::Watched) => has_follow_ups |= watched.has_follow_up(),
+                // A file that cannot be read now may be readable later.
                 Err(_) => {}
             }
         }
@@ -309,7 +310,7 @@ impl Engine for Local {
         if is_tending {
             self.tended = Some(Instant::now());
         }
-        if has_errands || is_tending || !alone.is_empty() {
+        if has_follow_ups || is_tending || !alone.is_empty() {
             ended.extend(self.look_around(&alone, is_tending).unwrap_or_default());
         }
         for (attempt, _) in &ended {
@@ -325,7 +326,7 @@ impl Engine for Local {
         let folder = Folder::at(&self.folder_of(attempt));
         let path = folder.path.clone();
         let failed = |source| EngineError::File { attempt, what: "look at", path, source };
-        let look = || -> io::Result<Option<(Watched, Stand)>> {
+        let look = || -> io::Result<Option<(Watched, AttemptState)>> {
             if folder.rename(TICKET, REVOKED)? || !folder.has(CLAIMED)? {
                 return Ok(None);
             }
@@ -336,9 +337,9 @@ impl Engine for Local {
         match look() {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
-            Ok(Some((_, Stand::Over(end)))) => Ok(Found::Ended(end)),
-            // Whoever is alone has ended when nobody is left, and not before.
-            Ok(Some((found, Stand::Watched | Stand::Alone))) => {
+            Ok(Some((_, AttemptState::Over(end)))) => Ok(Found::Ended(end)),
+            // An attempt without a warden has ended only when no process is left.
+            Ok(Some((found, AttemptState::Watched | AttemptState::Alone))) => {
                 self.running.insert(attempt, found);
                 Ok(Found::Running)
             }

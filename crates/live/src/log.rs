@@ -1,8 +1,8 @@
-//! What a daemon says on standard error: a line for each thing, for people or for programs.
+//! The daemon's log on standard error: one line per message, for people or for programs.
 //!
-//! As text a line is the local time, the level, what happened, and `key=value` pairs. As JSON it is an
-//! object with the same, the time in UTC. Whatever names and messages hold, a line stays one line: nobody
-//! can forge another by a job's name.
+//! A text line has the local time, the level, the message, and `key=value` pairs. A JSON line is an
+//! object with the same fields and the time in UTC. Control characters in names and messages are
+//! escaped, so that nobody can forge a line through a job's name.
 
 use std::fmt;
 use std::io;
@@ -16,23 +16,23 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{MakeWriter, Subscriber as Formatter};
 
-/// The variable that says the level, whatever the configuration says.
+/// The environment variable that overrides the configured level.
 pub const VARIABLE: &str = "BUSBAR_LOG";
 
-/// How much is said.
+/// The lowest level that is logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// What cannot be done.
+    /// Failures.
     Error,
-    /// And what is not as it should be.
+    /// Warnings as well.
     Warn,
-    /// And what happens to jobs and to the budget.
+    /// Events of jobs and the budget as well.
     #[default]
     Info,
-    /// And requests and decisions.
+    /// Requests and decisions as well.
     Debug,
-    /// And each control cycle.
+    /// Each control cycle as well.
     Trace,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// In which form it is said.
+/// The format of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -83,14 +83,14 @@ impl fmt::Display for Format {
     }
 }
 
-/// Why nothing can be logged.
+/// The level in the environment is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{VARIABLE} is '{0}'; write error, warn, info, debug or trace")]
 pub struct UnknownLevel(String);
 
-/// Sends all that is said in this process to standard error, from this level up; the variable
-/// [`VARIABLE`] says another level. Only the first call in a process has an effect: it returns whether
-/// this was the one.
+/// Sends the messages of this process from this level up to standard error; the variable
+/// [`VARIABLE`] overrides the level. Only the first call in a process has an effect; returns
+/// whether this was the first.
 pub fn begin(level: Level, format: Format) -> Result<bool, UnknownLevel> {
     let said = std::env::var(VARIABLE).unwrap_or_default();
     let level = named(&said)?.unwrap_or(level);
@@ -98,7 +98,7 @@ pub fn begin(level: Level, format: Format) -> Result<bool, UnknownLevel> {
     Ok(tracing::subscriber::set_global_default(subscriber).is_ok())
 }
 
-/// The level of this name; none if nothing was said.
+/// The level of this name; `None` if the text is empty.
 fn named(text: &str) -> Result<Option<Level>, UnknownLevel> {
     let text = text.trim();
     if text.is_empty() {
@@ -123,7 +123,7 @@ where
     }
 }
 
-/// The message as it is, and other fields as `key=value`, in quotes where that is needed.
+/// Writes the message as it is, and other fields as `key=value`, quoted where necessary.
 fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     let text = format!("{value:?}");
     if field.name() == "message" {
@@ -138,7 +138,7 @@ fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
     let is_quoted = text.len() > 1 && text.starts_with('"') && text.ends_with('"');
     let is_plain = |c: char| !c.is_control() && !c.is_whitespace() && c != '"' && c != '=';
     match is_quoted || (!text.is_empty() && text.chars().all(is_plain)) {
-        // Text that is debugged is quoted and escaped already.
+        // The debug format has quoted and escaped it already.
         true if !text.contains(char::is_control) => write!(to, "{}={text}", field.name()),
         _ => write!(to, "{}={text:?}", field.name()),
     }

@@ -1,50 +1,49 @@
 //! An engine that replays a simulation: jobs end when the simulator would end them.
 //!
-//! For each job it knows how long it really runs and how it responds to what it is given, as the
-//! simulated world does, and it reckons with the same [`Progress`]. Time is what it is told. So a
-//! daemon that drives it takes the decisions it would take in a simulation, or the seam between policy
-//! and engine is not honest.
+//! It knows how long each job really runs and how the job responds to caps and nodes, as the simulator
+//! does, and computes with the same [`Progress`]. The driver sets its clock. So a daemon that drives it
+//! must take the same decisions as the simulator; tests compare the two.
 //!
-//! It knows no limits: whoever steers jobs ends those whose time is up. Copies are the same engine, so
-//! a driver keeps one to move its clock and gives one away.
+//! It does not enforce time limits; the daemon does. Clones share the same engine, so a driver can keep
+//! one to move the clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 use busbar_core::job::Job;
-use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint, Progress};
-use busbar_core::units::{Instant, JobId, NodeId, Span};
+use busbar_core::model::{Model, Progress};
+use busbar_core::units::{Instant, JobId, Span};
 
-/// A job as the simulated world knows it.
+/// A job with its real run time.
 #[derive(Clone, Copy, Debug)]
 pub struct Real {
-    /// By which the model knows it.
+    /// The job's ID in the model.
     pub id: JobId,
-    /// What its user asks for.
+    /// The job's request.
     pub job: Job,
-    /// How long it runs at its nominal point.
+    /// The run time on the nodes it asks for without a cap.
     pub run_time: Span,
 }
 
-/// Whether it matters which nodes a job has, as policies say for themselves
+/// Whether it matters which nodes a job has
 /// ([`names_nodes`](busbar_core::policy::Policy::names_nodes)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// A job does what its point says.
+    /// The run time depends on the operating point only.
     Counted,
-    /// It does what its nodes under their caps make of it.
+    /// The run time depends on the nodes and their caps.
     Named,
 }
 
-/// The engine.
+/// An engine that replays a simulation.
 #[derive(Clone)]
 pub struct Replay(Arc<Mutex<World>>);
 
 struct World {
     truth: Arc<dyn Model>,
     naming: Naming,
-    /// By the numbers of live jobs.
+    /// Jobs by the daemon's numbers.
     jobs: BTreeMap<u64, Real>,
     now: Instant,
     attempts: BTreeMap<Attempt, State>,
@@ -54,7 +53,7 @@ struct World {
 enum State {
     Running {
         progress: Progress,
-        /// What its next change costs it.
+        /// The expected pause at the next change.
         pause: Span,
     },
     Over {
@@ -65,8 +64,8 @@ enum State {
 }
 
 impl Replay {
-    /// An engine at the beginning of time, on which jobs run as `truth` says; `jobs` are known by the
-    /// numbers they will have.
+    /// An engine at time zero on which jobs run as `truth` says, with jobs by the numbers the
+    /// daemon will give them.
     pub fn new(
         truth: Arc<dyn Model>,
         naming: Naming,
@@ -81,7 +80,7 @@ impl Replay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Moves the clock, never back. Jobs whose work is done until then have ended.
+    /// Moves the clock forward, and ends the jobs whose work is done by then.
     pub fn advance(&self, now: Instant) {
         let mut world = self.world();
         world.now = world.now.max(now);
@@ -96,7 +95,7 @@ impl Replay {
         }
     }
 
-    /// When the next job ends by itself, if nothing changes.
+    /// When the next job ends, if nothing changes.
     pub fn next_end(&self) -> Option<Instant> {
         let world = self.world();
         let ends = world.attempts.values().filter_map(|state| match state {
@@ -108,21 +107,14 @@ impl Replay {
 }
 
 impl World {
-    /// How long all of a job takes with this, and how long it may take.
+    /// The run time of the whole job with an allotment, and its time limit.
     fn times(&self, attempt: Attempt, allotment: &Allotment) -> Result<(Span, Span), EngineError> {
         let Real { id, job, run_time } =
             self.jobs.get(&attempt.job).ok_or(EngineError::Unknown { attempt })?;
-        let point = OperatingPoint {
-            nodes: allotment.nodes.len() as u32,
-            cores: allotment.cores,
-            cap: allotment.cap,
-            time: allotment.time,
-            power: allotment.power,
-        };
-        let capped = |&(node, cap): &_| NodeCap { node: NodeId(node), cap };
+        let point = allotment.point();
         let caps = match self.naming {
             Naming::Counted => None,
-            Naming::Named => Caps::new(allotment.nodes.iter().map(capped).collect()),
+            Naming::Named => allotment.caps(),
         };
         let outcome = match caps {
             None => self.truth.outcome(*id, job, *run_time, &point),
@@ -165,7 +157,7 @@ impl Engine for Replay {
         }
     }
 
-    /// Whoever is asked to end does so at once.
+    /// A job that is asked to end does so at once.
     fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
         let mut world = self.world();
         let now = world.now;
@@ -187,8 +179,7 @@ impl Engine for Replay {
         Ok(())
     }
 
-    /// In the order in which they ended; of those that ended at the same instant, in the order of their
-    /// numbers.
+    /// Attempts in the order in which they ended, then by number.
     fn ended(&mut self) -> Vec<(Attempt, End)> {
         let mut news = Vec::new();
         for (attempt, state) in &mut self.world().attempts {

@@ -1,13 +1,13 @@
-//! Budgets by the clock on the wall: one limit, limits from given dates on, or a profile of the day.
+//! Budgets by the wall clock: one limit, limits from given dates on, or a daily profile.
 //!
-//! People plan power by the time that a clock shows: less from 22:00 on, nothing but the basics during
-//! a maintenance on the 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] is
-//! the former; [`Schedule::map`] makes the latter of it for the two days to come, since policies
-//! look ahead at limits that are known. When somebody sets the clock on the wall, or when two days are no
-//! longer covered, the [`Mapping`] is stale and has to be made again.
+//! People plan power by local time: less from 22:00 on, or almost nothing during maintenance on the
+//! 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] holds limits in local
+//! time; [`Schedule::map`] converts those of the next two days to the daemon's time, since policies
+//! look ahead at known limits. When the wall clock is set, or when less than a day of known limits is
+//! left, the [`Mapping`] is stale and must be made again.
 //!
-//! A profile of the day means what a clock on the wall shows, on days with a changed hour, too. Time that
-//! is skipped is over at once, and time that comes twice has its limits twice.
+//! A daily profile follows the wall clock on days with a time change, too. Limits in the skipped hour
+//! end at once, and those in the repeated hour apply twice.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub enum ScheduleSpec {
     Always(Allowance),
     /// A CSV file of `time,budget` rows, with dates and times or with times of the day.
     File(PathBuf),
-    /// From these times of each day on, in order.
+    /// Limits from these times of each day on, in order.
     Daily(Vec<(Time, Allowance)>),
 }
 
@@ -52,21 +52,21 @@ pub enum ScheduleError {
     /// A limit is wrong for the machine.
     #[error(transparent)]
     Limit(#[from] BudgetError),
-    /// A limit of the day's profile is.
+    /// A limit of the daily profile is wrong for the machine.
     #[error("from {from}")]
     OfDay {
-        /// When it would begin.
+        /// The time from which it would apply.
         from: Time,
-        /// What is wrong with it.
+        /// What is wrong with the limit.
         source: BudgetError,
     },
-    /// Times of the day that do not increase, or none.
+    /// The times of the daily profile do not increase, or there are none.
     #[error("{0}")]
     Order(String),
 }
 
 impl ScheduleSpec {
-    /// What it means on this machine, with times as in this zone where they name none.
+    /// Resolves the limits for a machine. Times without a zone are in `zone`.
     pub fn resolve(&self, machine: &Machine, zone: &TimeZone) -> Result<Schedule, ScheduleError> {
         let plan = match self {
             ScheduleSpec::Always(allowance) => Plan::Always(allowance.on(machine)?),
@@ -102,7 +102,7 @@ pub(super) fn clock_face(time: Time) -> String {
 
 /// Reads a time of day, in hours and minutes: `22:00`, or to the second.
 pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
-    let wrong = || format!("'{text}' is no time of day; write 00:00 to 23:59, such as 22:00");
+    let wrong = || format!("'{text}' is not a time of day; write 00:00 to 23:59, such as 22:00");
     let mut parts = [0; 3];
     let fields: Vec<&str> = text.trim().split(':').collect();
     if !(2..=3).contains(&fields.len()) {
@@ -115,27 +115,27 @@ pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
     Time::new(parts[0], parts[1], parts[2], 0).map_err(|_| wrong())
 }
 
-/// What the machine may draw, by the clock on the wall.
+/// The machine's budget by the wall clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     plan: Plan,
     zone: TimeZone,
 }
 
-/// Limits with the times from which they hold. Lists are not empty, and times in them increase.
+/// Limits with the times from which they apply. Lists are not empty, and their times increase.
 #[derive(Clone, Debug, PartialEq)]
 enum Plan {
     Always(Watts),
-    /// The first also holds before its time.
+    /// The first limit also applies before its time.
     Dated(Vec<(Timestamp, Watts)>),
-    /// The last holds until the first of the next day.
+    /// The last limit applies until the first of the next day.
     Daily(Vec<(Time, Watts)>),
 }
 
 impl Schedule {
     /// How far ahead limits are known.
     pub const HORIZON: Span = Span::from_secs(48 * 3600);
-    /// Further ahead nobody may look: a profile of the day has steps without end.
+    /// The longest horizon; a daily profile never ends.
     const MOST_AHEAD: Span = Span::from_secs(366 * 24 * 3600);
 
     /// No limit at any time.
@@ -159,8 +159,8 @@ impl Schedule {
         }
     }
 
-    /// The limits of so long from now on, in the daemon's time; the last of them stays. `wall` and `now`
-    /// are the same moment by both clocks.
+    /// The limits within the horizon, in the daemon's time; the last of them stays. `wall` and
+    /// `now` are the same moment by both clocks.
     pub fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
         let mut steps = vec![(now, self.at(wall))];
         for moment in self.moments(wall, later(wall, horizon)) {
@@ -174,20 +174,20 @@ impl Schedule {
                 _ => steps.push((at, limit)),
             }
         }
-        // Times increase, as the loop above sees to.
+        // The loop above makes sure that times increase.
         Budget::from_steps(steps).unwrap_or_else(|_| Budget::constant(self.at(wall)))
     }
 
-    /// The times at which the limit may change, after the first and up to the second, in order.
+    /// The times in (`wall`, `end`] at which the limit may change, in order.
     fn moments(&self, wall: Timestamp, end: Timestamp) -> Vec<Timestamp> {
         let mut moments: Vec<Timestamp> = match &self.plan {
             Plan::Always(_) => Vec::new(),
             Plan::Dated(steps) => steps.iter().map(|step| step.0).collect(),
             Plan::Daily(steps) => {
-                // A time of day may come twice, or be skipped when the hour changes.
+                // A time of day may be repeated or skipped when the offset changes.
                 let changes = self.zone.following(wall).map(|change| change.timestamp());
                 let mut moments: Vec<_> = changes.take_while(|change| *change <= end).collect();
-                // The hour may change about midnight: days before and after belong to it, too.
+                // The offset may change around midnight, so the days before and after count, too.
                 let first = self.zone.to_datetime(wall).date();
                 let last = self.zone.to_datetime(end).date();
                 let mut day = first.yesterday().unwrap_or(first);
@@ -210,7 +210,7 @@ impl Schedule {
         moments
     }
 
-    /// Limits for the two days to come, in the time of this clock.
+    /// The limits of the next two days, in the time of this clock.
     pub fn map(&self, clock: &Clock) -> Mapping {
         let (wall, now) = (clock.wall_now(), clock.now());
         let budget = self.budget(timestamp(wall), now, Schedule::HORIZON);
@@ -229,7 +229,7 @@ impl Schedule {
     }
 }
 
-/// A schedule in the daemon's own time.
+/// A schedule in the daemon's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The limits.
@@ -237,11 +237,11 @@ pub struct Mapping {
     made: Made,
 }
 
-/// From which moment a mapping was made.
+/// When a mapping was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
     ForAllTime,
-    /// By both clocks, and when there is more to know.
+    /// The time by both clocks, and when more limits must be looked up.
     At {
         wall: i64,
         now: Instant,
@@ -250,10 +250,10 @@ enum Made {
 }
 
 impl Mapping {
-    /// By how many milliseconds the clocks may part before limits are looked up again.
+    /// How far the clocks may diverge before limits are looked up again, in milliseconds.
     const SLACK: u64 = 1000;
 
-    /// Whether it has to be made again: somebody has set the clock on the wall, or it is time to.
+    /// Whether it must be made again: the wall clock was set, or the known limits run out.
     pub fn is_stale(&self, clock: &Clock) -> bool {
         let Made::At { wall, now: made, until } = self.made else { return false };
         let now = clock.now();
@@ -263,7 +263,7 @@ impl Mapping {
     }
 }
 
-/// A wall clock far from any year that people live in is taken to be at the end of time.
+/// A wall clock out of range is taken for the end of time.
 fn timestamp(millis: i64) -> Timestamp {
     let end = if millis < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(millis).unwrap_or(end)

@@ -1,4 +1,4 @@
-//! A daemon put together from its configuration: file, engine, socket and signals around the loop.
+//! Starts a daemon from its configuration: database, engine, socket and signals around the loop.
 
 use std::fs;
 use std::io;
@@ -9,37 +9,38 @@ use std::thread;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use super::active_budget::ActiveBudget;
 use super::clock::Clock;
-use super::config::{Config, ConfigError, Prepared};
-use super::custody::{Custody, CustodyError};
-use super::daemon::{Daemon, DaemonError, Look, Rules, Wake};
+use super::config::{Config, ConfigError, Resolved};
+use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::engine::Attempt;
-use super::feed::Feed;
+use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::{BindError, Limits, Operators, Server};
-use super::store::{Store, StoreError};
+use super::store::{Saved, Store, StoreError};
+use super::trusted_folder::{TrustError, TrustedFolder};
 
-/// Why a daemon cannot begin, or go on.
+/// Why a daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The configuration.
+    /// The configuration is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A folder that somebody else could change.
+    /// Another user could change a folder of the daemon.
     #[error(transparent)]
-    Custody(#[from] CustodyError),
-    /// A folder.
+    Untrusted(#[from] TrustError),
+    /// A folder cannot be used.
     #[error("cannot use the folder {}", path.display())]
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Jobs run that the file does not know.
+    /// Jobs are running that the database does not know.
     #[error(
         "jobs run that the state does not know ({strays}; job.attempt): the file is probably an older one \
          than they are. Nobody would count their power. End their processes, which are named in {}, or put \
@@ -47,37 +48,37 @@ pub enum ServeError {
         path.display()
     )]
     Strays {
-        /// Which.
+        /// Their attempts.
         strays: String,
-        /// Where is known what they are.
+        /// The folder with the files of all attempts.
         path: PathBuf,
     },
-    /// The program itself, which watches over jobs.
+    /// The path of the program, which is needed to start wardens, is not known.
     #[error("cannot find out where this program is, which has to watch over jobs")]
     Program(#[source] io::Error),
-    /// Signals.
+    /// Signals cannot be received.
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
-    /// The socket.
+    /// The socket cannot be used.
     #[error(transparent)]
     Socket(#[from] BindError),
-    /// The file.
+    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The loop.
+    /// The loop failed.
     #[error(transparent)]
     Daemon(#[from] DaemonError),
 }
 
-/// The folder in the state in which attempts have theirs.
+/// The subfolder of the state folder that holds the files of attempts.
 const ATTEMPTS: &str = "jobs";
 
-/// The rules of the house, as configured.
-fn setup(config: &Config, prepared: &Prepared) -> Setup {
+/// The setup with the rules from the configuration.
+fn setup(config: &Config, resolved: &Resolved) -> Setup {
     let mut operators = config.operators.clone();
     let own = rustix::process::geteuid().as_raw();
     operators.extend([0, own]);
-    let Setup { machine, decider, .. } = prepared.setup.clone();
+    let Setup { machine, decider, .. } = resolved.setup.clone();
     Setup {
         machine,
         decider,
@@ -94,38 +95,33 @@ fn setup(config: &Config, prepared: &Prepared) -> Setup {
     }
 }
 
-/// The folder in which state is kept; it is made, with those above it, if it is not there.
-pub fn state_folder(path: &Path) -> Result<Custody, ServeError> {
-    // Users' jobs find the file with their speed below root's; what is in it they may not read.
+/// Opens the state folder, and creates it if necessary.
+pub fn state_folder(path: &Path) -> Result<TrustedFolder, ServeError> {
+    // Jobs of other users must reach their speed files below root's state folder, but may not list
+    // it.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    Ok(Custody::of(path, mode)?)
+    Ok(TrustedFolder::of(path, mode)?)
 }
 
-/// Runs a daemon until it is told to stop. `again` reads the configuration again.
-pub fn serve(
+/// The engine for local jobs, with its files in the state folder. Refuses to start if jobs are running that
+/// the database does not know.
+fn start_engine(
     config: &Config,
-    again: impl Fn() -> Result<Config, String> + 'static,
-) -> Result<(), ServeError> {
-    let prepared = config.prepare()?;
-    for remark in &prepared.remarks {
-        tracing::warn!("{remark}");
-    }
-    let state = state_folder(&config.state)?;
-    state.check(ATTEMPTS)?;
-    let store = Store::open_in(&state)?;
-    let saved = store.load()?;
-    let clock = Clock::begin(saved.last.as_ref());
+    resolved: &Resolved,
+    state: &TrustedFolder,
+    saved: &Saved,
+) -> Result<Local, ServeError> {
     let program =
         std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
     let attempts = state.folder(ATTEMPTS, 0o711)?;
     attempts.check_all()?;
     let attempts = attempts.path().to_owned();
-    let cpus = prepared.cpus.clone().unwrap_or_default();
+    let cpus = resolved.cpus.clone().unwrap_or_default();
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
     let mut engine = Local::new(attempts.clone(), program, cpus).map_err(failed)?;
     engine.hand_down(config.jobs.inheritance());
     if let Err(error) = engine.adopt_orphans() {
-        tracing::warn!(%error, "who loses a warden cannot be adopted");
+        tracing::warn!(%error, "processes that lose their warden cannot be adopted");
     }
     match config.local.cgroups.then(Groups::find).flatten() {
         Some(groups) => {
@@ -137,32 +133,50 @@ pub fn serve(
     for notice in engine.notices() {
         tracing::warn!("{notice}");
     }
-    let known = saved.jobs.iter().map(|job| Attempt { job: job.number, number: job.attempts });
+    let known = saved.jobs.iter().map(Entry::attempt);
     let strays = engine.forget_others(&known.collect()).map_err(failed)?;
     if !strays.is_empty() {
         let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
         return Err(ServeError::Strays { strays, path: attempts });
     }
+    Ok(engine)
+}
+
+/// Runs a daemon until it is told to stop. `again` reads the configuration again.
+pub fn serve(
+    config: &Config,
+    again: impl Fn() -> Result<Config, String> + 'static,
+) -> Result<(), ServeError> {
+    let resolved = config.resolve()?;
+    for remark in &resolved.remarks {
+        tracing::warn!("{remark}");
+    }
+    let state = state_folder(&config.state)?;
+    state.check(ATTEMPTS)?;
+    let store = Store::open_in(&state)?;
+    let saved = store.load()?;
+    let clock = Clock::begin(saved.last.as_ref());
+    let engine = start_engine(config, &resolved, &state, &saved)?;
     let operators = Operators::default();
-    let rules = Rules {
+    let options = LoopOptions {
         period: config.period,
         retention: config.retention,
         reload: Box::new({
             let operators = operators.clone();
             move || {
                 let config = again()?;
-                let prepared = config.prepare().map_err(|error| error.to_string())?;
-                let setup = setup(&config, &prepared);
+                let resolved = config.resolve().map_err(|error| error.to_string())?;
+                let setup = setup(&config, &resolved);
                 operators.set(setup.operators.clone());
-                Ok((setup, prepared.schedule))
+                Ok((setup, resolved.schedule))
             }
         }),
     };
-    let feed = Feed::new(prepared.schedule.clone());
+    let budget = ActiveBudget::new(resolved.schedule.clone());
     let engine = ("local, with emulated watts", Box::new(engine) as _);
-    let setup = setup(config, &prepared);
+    let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
-    let mut daemon = Daemon::begin(setup, feed, store, engine, rules, clock)?;
+    let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let (sender, inbox) = channel();
     let signals = listen(sender.clone())?;
     let limits = Limits {
@@ -174,25 +188,25 @@ pub fn serve(
     let mut server = Server::bind(&config.socket, limits, sender)?;
     tracing::info!(
         socket = %config.socket.display(),
-        machine = %prepared.setup.machine.name,
+        machine = %resolved.setup.machine.name,
         policy = %config.policy,
-        "busbar is at work"
+        "busbar is running"
     );
     daemon.announce_to(Service::from_environment());
     let mut in_the_way = None;
     let result = daemon.run(&inbox, |why| restore(&mut server, why, &mut in_the_way));
     signals.close();
-    // Whoever still waits for an answer gets none.
+    // Requests that are still pending get no answer.
     drop(inbox);
     let parting = server.stop();
     daemon.close()?;
     tracing::info!("busbar has stopped; jobs run on");
-    // Whoever asked for this learns that it is done: another daemon can begin.
+    // The client that asked for the stop now sees that another daemon can start.
     drop(parting);
     Ok(result?)
 }
 
-/// Sees to it that clients find the socket. What is in the way is said once.
+/// Restores the socket if it was removed. Problems are logged once.
 fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
     let now = match server.restore(why == Look::Asked) {
         Ok(false) => None,
@@ -211,7 +225,7 @@ fn restore(server: &mut Server, why: Look, in_the_way: &mut Option<String>) {
     *in_the_way = now;
 }
 
-/// Tells the loop of signals.
+/// Forwards signals to the loop.
 fn listen(sender: Sender<Wake>) -> Result<Handle, ServeError> {
     let mut signals =
         Signals::new([SIGCHLD, SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::Signals)?;

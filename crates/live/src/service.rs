@@ -1,9 +1,9 @@
-//! What a service manager is told, if one has started the daemon: that it is ready, reads its
-//! configuration again or stops, and, as long as its loop really turns, that it does.
+//! Reports to a service manager, if one has started the daemon: that it is ready, reloads or stops, and
+//! that its loop is alive.
 //!
-//! This is the protocol of `sd_notify`: lines in datagrams to the socket that `$NOTIFY_SOCKET` names. If
-//! `$WATCHDOG_USEC` says so, silence for that long counts as being stuck. Nothing here may keep the daemon
-//! from its work: what cannot be said is left out.
+//! This is the protocol of `sd_notify`: lines in datagrams to the socket in `$NOTIFY_SOCKET`. If
+//! `$WATCHDOG_USEC` is set, the manager takes silence for that long for a hang. Reporting must never
+//! block the daemon, so messages that cannot be sent are dropped.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,28 +14,28 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often it is said how the daemon is, without a watchdog.
+/// How often the status is sent without a watchdog.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// How long a service manager may keep the daemon waiting.
+/// How long sending may block.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A service manager, or nobody.
+/// The service manager, if there is one.
 pub struct Service {
     manager: Option<(UnixDatagram, SocketAddr)>,
     has_watchdog: bool,
-    /// How often the manager is told that the loop turns.
+    /// How often the status is sent.
     every: Duration,
     told: Option<Instant>,
 }
 
 impl Service {
-    /// Nobody wants to know.
+    /// No service manager.
     pub fn nobody() -> Self {
         Service { manager: None, has_watchdog: false, every: USUAL, told: None }
     }
 
-    /// Whoever is named in the environment.
+    /// The service manager named in the environment.
     pub fn from_environment() -> Self {
         let variable = |name| std::env::var_os(name);
         let Some(name) = variable("NOTIFY_SOCKET") else { return Service::nobody() };
@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// A manager behind this socket; a name that begins with `@` is an abstract one.
+    /// A service manager behind this socket; a name that begins with `@` is abstract.
     fn at(name: &OsStr, watchdog: Option<Duration>) -> io::Result<Self> {
         let address = match name.as_bytes() {
             [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
@@ -60,35 +60,35 @@ impl Service {
         };
         let socket = UnixDatagram::unbound()?;
         socket.set_write_timeout(Some(PATIENCE))?;
-        // Twice within half of the time after which it would count as stuck.
+        // Twice as often as recommended.
         let every = watchdog.map_or(USUAL, |time| time / 4);
         let has_watchdog = watchdog.is_some();
         Ok(Service { manager: Some((socket, address)), has_watchdog, every, told: None })
     }
 
-    /// How long the loop may rest at most.
+    /// The longest time the loop may sleep.
     pub(super) fn longest_rest(&self) -> Option<Duration> {
         self.has_watchdog.then_some(self.every)
     }
 
-    /// It serves clients.
+    /// Reports that the daemon is ready.
     pub(super) fn ready(&self) {
         self.tell("READY=1");
     }
 
-    /// It reads its configuration again; [`ready`](Self::ready) ends that.
+    /// Reports a reload, which ends with [`ready`](Self::ready).
     pub(super) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
-    /// It is about to end.
+    /// Reports that the daemon is about to stop.
     pub(super) fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=stopping; jobs run on");
     }
 
-    /// The loop has turned once more. Says how it is, if it is time to.
+    /// Reports that the loop is alive, with its status, if that is due.
     pub(super) fn turned(&mut self, how: impl FnOnce() -> String) {
         if self.manager.is_none() || self.told.is_some_and(|told| told.elapsed() < self.every) {
             return;

@@ -1,11 +1,11 @@
-//! What a daemon works with: the machine, the policy, and the rules of the house.
+//! What a daemon works with: the machine, the policy, and the site's rules.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
-use super::job::{Entry, Owner, Wish};
+use super::job::{Entry, JobRequest, Owner};
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
@@ -15,36 +15,37 @@ use busbar_core::spelling::closest;
 use busbar_core::units::Span;
 use busbar_core::world::Repertoire;
 
-/// The machine, the policy, and the rules of the house.
+/// The machine, the policy, and the site's rules.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The machine, with what nobody says of its nodes assumed.
+    /// The machine, with assumptions where its description has no figures.
     pub machine: Arc<Machine>,
-    /// Who decides.
+    /// The policy with its beliefs.
     pub decider: Decider,
-    /// How long a job may take to end when it is asked to.
+    /// How long a job may take to end before it is killed.
     pub kill_after: Span,
-    /// What is done if nothing else helps.
+    /// What to do if jobs cannot be slowed down enough.
     pub last_resort: LastResort,
-    /// The only user whose jobs can be run, if the daemon cannot run them as anybody else.
+    /// The only user whose jobs can be run, if the daemon does not run as root.
     pub only_user: Option<u32>,
-    /// Users who may do everything.
+    /// Users who may change all jobs and the budget.
     pub operators: Vec<u32>,
-    /// Whether everybody is told everything about everybody's jobs.
+    /// Whether all users see everything about all jobs.
     pub see_all: bool,
-    /// The most jobs that may wait and run.
+    /// The largest number of jobs that wait or run.
     pub most_jobs: usize,
-    /// The most of them that one user may have.
+    /// The largest number of such jobs of one user.
     pub most_jobs_per_user: usize,
-    /// The most elements of an array.
+    /// The largest number of elements of an array.
     pub most_elements: usize,
-    /// The most bytes that may be kept of one user's jobs that wait and run.
+    /// The largest total size of one user's jobs that wait or run.
     pub most_bytes_per_user: u64,
-    /// How long a forecast may take to be worked out.
+    /// The time limit for working out a forecast.
     pub forecast_time: Span,
 }
 
-/// Somebody who asks about jobs, and whose command lines, folders, paths and names they may see.
+/// A user who asks about jobs, and whether they may see command lines, folders, paths and names of
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Viewer {
     user: u32,
@@ -52,14 +53,14 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Whether they may see everything about a job of this owner.
+    /// Whether the user may see everything about a job of this owner.
     pub fn sees(self, owner: Owner) -> bool {
         self.sees_all || owner.user == self.user
     }
 }
 
 impl Setup {
-    /// A machine on which jobs run these applications, with a policy and the usual rules.
+    /// A setup with default rules for a machine on which jobs run these applications.
     pub fn new(
         machine: &Machine,
         repertoire: Repertoire,
@@ -82,28 +83,28 @@ impl Setup {
         })
     }
 
-    /// The same on another machine.
+    /// The same setup on another machine.
     pub fn on(&self, machine: &Machine) -> Result<Self, DeciderError> {
         let repertoire = self.decider.repertoire().clone();
         let other = Setup::new(machine, repertoire, self.decider.spec())?;
         Ok(Setup { machine: other.machine, decider: other.decider, ..self.clone() })
     }
 
-    /// The same with another policy.
+    /// The same setup with another policy.
     pub fn decided_by(self, policy: PolicySpec) -> Result<Self, DeciderError> {
         Ok(Setup { decider: self.decider.with(&self.machine, policy)?, ..self })
     }
 
-    /// What the policy may hand out of a budget.
+    /// The part of a budget that the policy may hand out.
     pub fn handed_out(&self, budget: &Budget) -> Budget {
         budget.lowered(self.decider.spec().guard())
     }
 
-    /// What the policy sees of a job.
+    /// A job as the policy sees it.
     pub fn job(&self, entry: &Entry) -> Result<Job, Refusal> {
-        let Wish { nodes, moldable, time, application, slowdown, .. } = &entry.wish;
+        let JobRequest { nodes, moldable, time, application, slowdown, .. } = &entry.request;
         let malformed = |message: String| Refusal { kind: RefusalKind::Malformed, message };
-        // Who does not say that it can do with other numbers of nodes cannot.
+        // A job that does not say otherwise runs on exactly the nodes it asks for.
         let (fewest, most) = moldable.unwrap_or((*nodes, *nodes));
         let range = NodeRange::new(fewest, most).ok_or_else(|| {
             malformed(format!("--moldable {fewest}-{most}: write fewest-most, such as 2-8"))
@@ -124,29 +125,30 @@ impl Setup {
         })
     }
 
-    /// A job that runs and cannot be known any more: it keeps what it has until it ends.
+    /// A substitute for a running job that the policy does not accept; it keeps what it has until
+    /// it ends.
     pub fn stand_in(&self, entry: &Entry) -> Job {
-        Job::new(entry.number, entry.submit, entry.wish.nodes, entry.wish.time)
+        Job::new(entry.number, entry.submit, entry.request.nodes, entry.request.time)
     }
 
-    /// Whether the application that a job names is one of those of which something is known. Where a site has
-    /// described its applications, another name is a slip of the pen.
-    pub fn check_application(&self, wish: &Wish) -> Result<(), Refusal> {
-        self.application(wish.application.as_deref()).map(|_| ())
+    /// Checks the application that a job names. Where a site has described its applications, an
+    /// unknown name is a mistake.
+    pub fn check_application(&self, request: &JobRequest) -> Result<(), Refusal> {
+        self.application(request.application.as_deref()).map(|_| ())
     }
 
-    /// That it makes no difference which application a job names, if that is so.
-    pub fn ignores_application(&self, wish: &Wish) -> Option<String> {
-        let name = wish.application.as_deref()?;
+    /// A remark if the application that a job names is not known.
+    pub fn ignores_application(&self, request: &JobRequest) -> Option<String> {
+        let name = request.application.as_deref()?;
         let is_known = self.decider.applications().iter().any(|known| known == name);
         (!is_known).then(|| {
             format!(
-                "names the application '{name}', of which nothing is known: no profile describes it"
+                "names the application '{name}', which has no profile, so the name has no effect"
             )
         })
     }
 
-    /// The number of an application; none if nothing is known of it.
+    /// The number of an application; `None` if it is not known.
     fn application(&self, name: Option<&str>) -> Result<Option<ApplicationId>, Refusal> {
         let known = self.decider.applications();
         let Some(name) = name else { return Ok(None) };
@@ -157,19 +159,20 @@ impl Setup {
             let meant = meant.map(|meant| format!("; did you mean '{meant}'?"));
             let meant = meant.unwrap_or_else(|| ".".to_owned());
             let known = known.join(", ");
-            let message =
-                format!("--app '{name}': there is no such application{meant} Known are: {known}");
+            let message = format!(
+                "--app '{name}': there is no such application{meant} Known applications: {known}"
+            );
             return Err(Refusal { kind: RefusalKind::Impossible, message });
         }
         Ok(number.map(ApplicationId))
     }
 
-    /// Whether somebody may do everything.
+    /// Whether a user is an operator.
     pub fn is_operator(&self, who: Owner) -> bool {
         self.operators.contains(&who.user)
     }
 
-    /// What somebody may see of others' jobs.
+    /// A user as a viewer of jobs.
     pub fn viewer(&self, who: Owner) -> Viewer {
         Viewer { user: who.user, sees_all: self.see_all || self.is_operator(who) }
     }

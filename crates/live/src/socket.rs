@@ -15,4 +15,4 @@ pub mod server;
 mod tests;
 
 pub use client::{Client, ClientError};
-pub use server::{BindError, Gone, Limits, Message, Operators, Parting, Server};
+pub use server::{BindError, ClientGone, Limits, Message, Operators, Parting, Server};

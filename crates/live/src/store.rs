@@ -1,30 +1,47 @@
-//! What a daemon knows, in one SQLite file. What it decides is written here before it is acted on, so the
-//! file is the truth, and what a daemon has in memory can be made from it again at any time.
+//! The state of a daemon, in one SQLite file. Decisions are written here before they are carried out, so
+//! the file is the truth, and the daemon's state in memory can be rebuilt from it at any time.
 //!
-//! A [`Batch`] is written as a whole or not at all, and is on the disk when [`Store::commit`] returns. The
-//! file is `busbar.db` in the folder of the state, `busbar.db-wal` is what was written last, and `lock` is
-//! held by the one daemon that may write. The tables:
+//! A [`Batch`] is written completely or not at all, and is on the disk when [`Store::commit`] returns. The
+//! file is `busbar.db` in the state folder, `busbar.db-wal` is SQLite's write-ahead log, and `lock` is held
+//! by the one daemon that may write. The tables:
 //!
 //! | table | row | columns |
 //! |---|---|---|
 //! | `state` | the only one | `next_number`, `next_line`; `budget` as an operator wrote it; the last stamp: `now_ms`, `wall_ms`, `boot`, `origin_ms` |
-//! | `job` | a job | `number`, `user`, `name`, `state` (`waiting`, `running`, `over`), `submit_ms`, `start_ms`, `end_ms` and the same by the clock on the wall (`submit_wall_ms`, …); `entry`: all of it, as JSON |
-//! | `program` | what a job does; for an array, that of its first element alone | `job`, `program` as JSON |
-//! | `dependency` | a job that another one waits for, or whose program it has | `job`, `needs` |
+//! | `job` | a job | `number`, `user`, `name`, `state` (`waiting`, `running`, `over`), `submit_ms`, `start_ms`, `end_ms` and the same by the wall clock (`submit_wall_ms`, …); `entry`: the whole job as JSON |
+//! | `program` | the program of a job; for an array, that of its first element only | `job`, `program` as JSON |
+//! | `dependency` | a job that another one waits for, or whose program it shares | `job`, `needs` |
 //! | `event` | a line of the history | `line`, `at_ms`, `wall_ms`, `job` if it is about one, `event` as JSON |
 //!
-//! What the daemon reads is sealed: in `seal`, a row carries a checksum of itself. SQLite alone would not
-//! notice a byte that changed inside a value. A file that is damaged is refused, and nothing of it is
-//! touched. What cannot be told is a log whose end is missing: it looks like one that was never written.
+//! # Versions
 //!
-//! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, and if there
-//! are many of them [given back](Store::shrink).
+//! The number in `user_version` covers the tables and the JSON in them. A file of an older version is
+//! upgraded when it is opened, and one of a newer version is refused without touching it
+//! ([`StoreError::TooNew`]). The JSON is that of [`Entry`], [`Program`] and [`Event`]. To keep files
+//! readable, changes to these types and the types inside them must follow two rules:
+//!
+//! - A field that is added has a `#[serde(default)]`. If an older program must not lose it, a new step in
+//!   `schema` raises the version.
+//! - Names in JSON never change: a Rust name that changes gets a `#[serde(rename)]`. Anything else, such
+//!   as a field with another meaning, needs a step in `schema` that rewrites the rows.
+//!
+//! `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
+//! written again without a change.
+//!
+//! # Damage
+//!
+//! Rows that the daemon reads are sealed: the column `seal` is a checksum of the others, because SQLite
+//! alone would not notice a changed byte inside a value. A damaged file is refused and not touched. Only a
+//! log whose end is missing cannot be recognised: it looks like one that was never written.
+//!
+//! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, or
+//! [given back](Store::shrink) to the disk if there are many.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use super::custody::Custody;
-use super::job::{Entry, Event, Outcome, Program};
-use super::wire::HistoryLine;
+use super::job::{Entry, Event, Program};
+use super::trusted_folder::TrustedFolder;
 use busbar_core::units::Instant;
 
 mod error;
@@ -32,7 +49,7 @@ mod file;
 mod inspection;
 mod lock;
 mod log;
-mod presence;
+mod opened_files;
 mod prune;
 mod read;
 mod schema;
@@ -46,123 +63,119 @@ mod write;
 pub use error::StoreError;
 pub use read::Reader;
 
-/// What the file is called.
+/// The name of the database file.
 const DATABASE: &str = "busbar.db";
 
-/// The file, for the one who writes to it.
+/// The database, opened for writing.
 #[derive(Debug)]
 pub struct Store {
-    /// Closed before the lock is given up: fields are dropped in order.
+    /// Closed before the lock is released: fields are dropped in order.
     file: Reader,
-    presence: presence::Presence,
+    presence: opened_files::OpenedFiles,
     _lock: lock::Lock,
 }
 
-/// What is written together, or not at all.
+/// Changes that are written together, or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// Jobs that are new, with what they are to do.
+    /// New jobs with their programs.
     pub submitted: Vec<(Entry, Program)>,
-    /// Elements of arrays that are new; what they are to do is what the first one does, which is in
-    /// `submitted`.
+    /// New elements of arrays. Their program is that of the first element, which is in `submitted`.
     pub elements: Vec<Entry>,
-    /// Jobs that are as follows from now on.
+    /// Jobs that have changed.
     pub changed: Vec<Entry>,
-    /// What happened, in order. A job that is named must be in the file, or in `submitted`.
+    /// Events in order. A job that is named must exist, or be in `submitted`.
     pub events: Vec<Event>,
-    /// The budget that an operator has set: as written; `Some(None)` if the configured one holds again.
+    /// The budget as an operator wrote it; `Some(None)` if the configured one applies again.
     pub budget: Option<Option<String>>,
-    /// When this is: by the daemon's clock, and by the clock on the wall in milliseconds since 1970.
+    /// The time by the daemon's clock, and by the wall clock in milliseconds since 1970.
     pub now: (Instant, i64),
-    /// The boot of the machine that the daemon's clock counts from; as before if that is not said.
+    /// The boot that the daemon's clock counts from; unchanged if `None`.
     pub boot: Option<Boot>,
 }
 
-/// What a daemon has to know when it begins.
+/// The state that a daemon starts from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// The jobs that are not over, by their numbers.
+    /// The jobs that are not over, by number.
     pub jobs: Vec<Entry>,
-    /// The times of each of them by the clock on the wall, in the same order.
-    pub walls: Vec<Walls>,
-    /// How many bytes the program of each of them has, in the same order.
+    /// Their times by the wall clock, in the same order.
+    pub walls: Vec<WallTimes>,
+    /// The size of their programs in bytes, in the same order.
     pub program_bytes: Vec<u64>,
     /// The number of the next job.
     pub next: u64,
     /// The budget that an operator has set.
     pub budget: Option<String>,
-    /// When the last batch was written, by both clocks, and in which boot of the machine.
+    /// When the last batch was written, by all clocks.
     pub last: Option<Stamp>,
 }
 
 /// A boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Which.
+    /// The ID of the boot.
     pub id: String,
-    /// What the daemon's clock said when the machine was booted; may be before its beginning.
+    /// The value of the daemon's clock at boot; may be negative.
     pub origin: i64,
 }
 
-/// An instant by all clocks.
+/// A time by all clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// By the daemon's clock.
+    /// The time by the daemon's clock.
     pub now: Instant,
-    /// By the clock on the wall, in milliseconds since 1970.
+    /// The time by the wall clock, in milliseconds since 1970.
     pub wall: i64,
-    /// Which boot of the machine this was; empty if nobody ever said.
+    /// The ID of the boot; empty if it is not known.
     pub boot: String,
-    /// What the daemon's clock said when the machine was booted; may be before its beginning.
+    /// The value of the daemon's clock at boot; may be negative.
     pub origin: i64,
 }
 
-/// The times of a job by the clock on the wall, in milliseconds since 1970. They are kept as they were
-/// when they were written, since that clock may be set.
+/// The times of a job by the wall clock, in milliseconds since 1970, as they were when they were
+/// written, since that clock may be set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Walls {
-    /// When it was submitted.
+pub struct WallTimes {
+    /// When the job was submitted.
     pub submit: i64,
-    /// When it started, if it did.
+    /// When the job started, if it did.
     pub start: Option<i64>,
-    /// When it was over, if it is.
+    /// When the job ended, if it has.
     pub end: Option<i64>,
 }
 
-/// All that is kept of a job.
+/// A job as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredJob {
     /// The job.
     pub entry: Entry,
-    /// What it is to do.
+    /// Its program.
     pub program: Program,
-    /// Its times by the clock on the wall.
-    pub walls: Walls,
+    /// Its times by the wall clock.
+    pub walls: WallTimes,
 }
 
-/// What is asked of the history.
+/// A query of the history.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Query {
-    /// Of this job alone, or of the elements of this array.
+    /// Only events of this job, or of the elements of this array.
     pub job: Option<u64>,
-    /// After this line. Otherwise the last lines are meant.
+    /// Only lines after this one; without it, the last lines.
     pub after: Option<u64>,
-    /// At most so many.
+    /// The largest number of lines.
     pub limit: u32,
 }
 
-/// Lines of the history.
-pub type Lines = Vec<HistoryLine>;
-
 impl Store {
-    /// Opens the state in a folder, or makes an empty one if there is none. Until it is dropped nobody
-    /// else can open it.
+    /// Opens the state in a folder, and creates an empty one if there is none. Nobody else can open
+    /// it until the store is dropped.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Store::open_in(&Custody::of(folder, 0o700)?)
+        Store::open_in(&TrustedFolder::of(folder, 0o700)?)
     }
 
-    /// The same in a folder that is known to be the daemon's.
-    pub fn open_in(folder: &Custody) -> Result<Self, StoreError> {
+    /// The same in a folder that was checked already.
+    pub fn open_in(folder: &TrustedFolder) -> Result<Self, StoreError> {
         let path = Store::path_in(folder.path());
         for ending in ["", "-wal", "-shm", "-journal", ".new", ".new-wal", ".new-shm"] {
             folder.check(format!("{DATABASE}{ending}"))?;
@@ -172,84 +185,54 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path)?,
             _ => file::open(&path)?,
         };
-        let presence = presence::Presence::now(folder.path(), &path);
+        let presence = opened_files::OpenedFiles::now(folder.path(), &path);
         Ok(Store { file: Reader { path, connection }, presence, _lock: lock })
     }
 
-    /// The file of a state in a folder.
+    /// The path of the database in a state folder.
     pub fn path_in(folder: &Path) -> PathBuf {
         folder.join(DATABASE)
     }
 
-    /// A connection for those who only read, in a thread of their own: they never keep the one who
-    /// writes waiting. It is to be dropped before the store is.
+    /// A connection for reading in another thread, which never blocks the writer. It must be
+    /// dropped before the store.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Reader::open(&self.file.path)
     }
 
-    /// Writes a batch: all of it, or if there is an error nothing. When this returns it is on the disk.
-    /// After an error the next batch can be tried.
+    /// Writes a batch completely, or not at all if there is an error. It is on the disk when this
+    /// returns. After an error, further batches can be tried.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         write::commit(connection, batch).map_err(|fault| fault.at(path))?;
-        // What was written while the file was being removed is gone, too.
+        // A batch written while the file was removed is lost, too.
         self.is_in_place()
     }
 
-    /// An error if the folder or one of its files was removed or replaced: then nothing can be kept.
+    /// An error if the folder or one of its files was removed or replaced.
     pub fn is_in_place(&self) -> Result<(), StoreError> {
         self.presence.check()
     }
 
-    /// Removes jobs that have been over since before an instant, with all that is kept of them, and
-    /// other events from before: at most so many rows, the oldest first. Jobs that somebody waits for
-    /// stay. Says how many rows were removed; if that is `at_most` there may be more.
+    /// Removes jobs that ended before a time, with everything about them, and other events from
+    /// before: at most `at_most` rows, the oldest first. Jobs that others depend on stay. Returns
+    /// the number of removed rows; if it is `at_most` there may be more.
     pub fn prune(&mut self, before: Instant, at_most: u32) -> Result<u32, StoreError> {
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         prune::prune(connection, before, at_most).map_err(|fault| fault.at(path))
     }
 
-    /// Gives pages back to the disk that nothing is in any more, if there are many: at most so many. Says
-    /// whether there are more. The file is smaller when the log is next taken into it.
+    /// Gives unused pages back to the disk, if there are many: at most `at_most`. Returns whether
+    /// there are more. The file shrinks at the next checkpoint.
     pub fn shrink(&mut self, at_most: u32) -> Result<bool, StoreError> {
         self.is_in_place()?;
         let Reader { path, connection } = &self.file;
         shrink::shrink(connection, at_most).map_err(|source| error::Fault::Sqlite(source).at(path))
     }
 
-    /// What a daemon has to know when it begins.
-    pub fn load(&self) -> Result<Saved, StoreError> {
-        self.file.load()
-    }
-
-    /// All that is kept of a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
-        self.file.job(number)
-    }
-
-    /// What a job is to do.
-    pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
-        self.file.program(number)
-    }
-
-    /// How a job ended; nothing if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
-        self.file.outcome(number)
-    }
-
-    /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
-    pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
-        self.file.ended_well(number)
-    }
-
-    /// Lines of the history, in order.
-    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
-        self.file.history(query)
-    }
-
-    /// Closes the file properly: all that is in the log goes into the database.
+    /// Closes the file properly: the write-ahead log is merged into the database.
     pub fn close(self) -> Result<(), StoreError> {
         let Reader { path, connection } = self.file;
         file::close(connection).map_err(|source| error::Fault::Sqlite(source).at(&path))
@@ -261,17 +244,26 @@ impl Store {
     }
 }
 
+/// What can be read can be read from an open store, too.
+impl Deref for Store {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.file
+    }
+}
+
 impl Stamp {
-    /// What the clock on the wall said, or will say, at an instant, if nobody sets it in between.
+    /// The wall clock at a time, if it is not set in between.
     pub fn wall_at(&self, instant: Instant) -> i64 {
         wall_at((self.now, self.wall), instant)
     }
 }
 
-/// What the clock on the wall says at an instant, from what both clocks say now.
+/// The wall clock at a time, from the current values of both clocks.
 fn wall_at((now, wall): (Instant, i64), instant: Instant) -> i64 {
     let distance =
         |span: busbar_core::units::Span| i64::try_from(span.millis()).unwrap_or(i64::MAX);
-    // One of them is nothing.
+    // One of the two is zero.
     wall.saturating_sub(distance(now.since(instant))).saturating_add(distance(instant.since(now)))
 }

@@ -1,78 +1,134 @@
-//! What a client and a daemon say to each other: a line of JSON for each request, and one for each
-//! answer. [`docs/reference/live.md`](https://docs.rs/busbar) lists them.
+//! Requests of clients and answers of the daemon: a line of JSON for each.
+//! [`docs/reference/live.md`](https://docs.rs/busbar) lists them.
+//!
+//! # Versions
+//!
+//! The protocol has a version, [`PROTOCOL`], which `busbar status --json` shows. Within a major version,
+//! requests and answers only gain fields, and these have defaults; so a missing field is not an error.
+//! Anything else raises the major version.
+//!
+//! - Answers: a client ignores fields that it does not know.
+//! - Requests: a field that the daemon does not know is refused, because it may be a misspelt one. A
+//!   client that uses fields added after version 1.0 says so in the request:
+//!   `{"protocol": "1.1", "show": {"job": 7}}`. If its minor version is newer than the daemon's, unknown
+//!   fields are ignored; if its major version is another one, the request is refused. Requests without a
+//!   version are of version 1.0.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::array::Element;
 use super::engine::End;
-use super::job::{Event, Owner, Submission, Why, Wish};
+use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
-/// What a client asks for.
+/// The version of the protocol that this program speaks.
+pub const PROTOCOL: Protocol = Protocol { major: 1, minor: 0 };
+
+/// A version of the protocol, written as `1.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Protocol {
+    /// Different major versions do not understand each other.
+    pub major: u32,
+    /// A newer minor version has more fields.
+    pub minor: u32,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl From<Protocol> for String {
+    fn from(protocol: Protocol) -> String {
+        protocol.to_string()
+    }
+}
+
+impl TryFrom<String> for Protocol {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let parts = text.split_once('.');
+        let parts =
+            parts.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let (major, minor) = parts
+            .ok_or_else(|| format!("'{text}' is not a protocol version such as {PROTOCOL}"))?;
+        Ok(Protocol { major, minor })
+    }
+}
+
+/// The version of daemons that do not state theirs.
+fn first_protocol() -> Protocol {
+    Protocol { major: 1, minor: 0 }
+}
+
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Run this.
+    /// Submit a job or an array.
     Submit(Box<Submission>),
-    /// Who waits and who runs?
+    /// List the jobs that wait or run.
     Queue,
-    /// What of this job, or of this array?
+    /// Show a job or an array.
     Show {
-        /// Its number.
+        /// The number of the job, array or node.
         job: u64,
     },
-    /// End these jobs, or never start them.
+    /// Cancel jobs, whether they wait or run.
     Cancel {
-        /// Their numbers; that of an array stands for all its elements.
+        /// The numbers of jobs; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
-    /// Do not start these jobs until they are released.
+    /// Hold jobs until they are released.
     Hold {
-        /// Their numbers; that of an array stands for all its elements.
+        /// The numbers of jobs; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
-    /// Start them when there is room.
+    /// Release held jobs.
     Release {
-        /// Their numbers; that of an array stands for all its elements.
+        /// The numbers of jobs; that of an array stands for all its elements.
         jobs: Vec<u64>,
     },
-    /// What of the nodes?
+    /// List the nodes.
     Nodes,
-    /// What may be drawn, and what is?
+    /// Show the power budget and its use, or set another limit.
     Budget {
-        /// What may be drawn from now on, as it is written on the command line; `configured` goes back
-        /// to what the configuration says. For operators.
+        /// The new limit as it is written on the command line; `configured` returns to the
+        /// configured budget. For operators.
         #[serde(default)]
         set: Option<String>,
     },
-    /// What has happened?
+    /// Show the history.
     History {
-        /// To this job alone, or to the elements of this array.
+        /// Only events of this job, or of the elements of this array.
         #[serde(default)]
         job: Option<u64>,
-        /// After this line.
+        /// Only lines after this one.
         #[serde(default)]
         after: Option<u64>,
-        /// At most so many lines: the last ones, or the first ones after `after`.
+        /// The largest number of lines: the last ones, or the first ones after `after`.
         #[serde(default)]
         limit: Option<u32>,
     },
-    /// When will everybody start?
-    Forecast(Box<Question>),
-    /// How is the daemon?
+    /// Work out when jobs will start.
+    Forecast(Box<ForecastRequest>),
+    /// Show the daemon's status.
     Status,
-    /// Stop. Jobs run on. For operators.
+    /// Stop the daemon. Jobs run on. For operators.
     Stop,
 }
 
 impl Request {
-    /// The most jobs that one request may name, and the most changes of the budget that one forecast may be
-    /// asked about.
+    /// The largest number of jobs in a request, and of budget changes in a forecast.
     pub const MOST_NAMED: usize = 1000;
 
-    /// Whether it asks for so little that all of it can be done in one turn.
+    /// Checks that the request is small enough for one turn.
     pub fn check(&self) -> Result<(), Refusal> {
         let (count, what, advice) = match self {
             Request::Cancel { jobs } | Request::Hold { jobs } | Request::Release { jobs } => {
@@ -91,334 +147,347 @@ impl Request {
     }
 }
 
-/// What a forecast is to assume.
+/// The assumptions of a forecast.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Question {
-    /// The budget changes: so long from now, to this, as it is written on the command line.
+pub struct ForecastRequest {
+    /// Changes of the budget: the time from now on, and the limit as it is written on the command
+    /// line.
     pub budget: Vec<(Span, String)>,
-    /// A job that would be submitted now.
-    pub job: Option<Wish>,
-    /// Jobs take so many percent of the time they asked for; all of it if that is not said.
+    /// A job that is assumed to be submitted now.
+    pub job: Option<JobRequest>,
+    /// The share of the requested time that jobs take, in percent; 100 by default.
     pub percent: Option<u32>,
 }
 
-/// What a daemon answers.
+/// A daemon's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// It was accepted, and is written down.
+    /// The job or array was accepted and stored.
     Submitted {
         /// The job's number, or that of the array.
         job: u64,
-        /// What its user may want to know, to be read after the job's number: why it will not start as
-        /// things are, or that something it asks for makes no difference.
+        /// A remark to be read after the job's number: why the job cannot start at present, or that
+        /// a part of the request has no effect.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         remark: Option<String>,
     },
     /// The jobs that wait or run, in the order of their numbers.
     Queue(Vec<JobLine>),
-    /// All that is known of a job.
+    /// The details of a job.
     Show(Box<JobDetails>),
-    /// An array: what a list says of its elements.
+    /// The elements of an array.
     Array(ArrayDetails),
-    /// What became of each job that was to be cancelled, held or released.
+    /// The result for each job that was to be cancelled, held or released.
     Done(Vec<Answer>),
     /// The nodes.
     Nodes(Vec<NodeLine>),
-    /// Power.
+    /// The power budget and its use.
     Budget(PowerState),
-    /// What happened, in order.
+    /// Lines of the history, in order.
     History(Vec<HistoryLine>),
-    /// When jobs will start.
+    /// The forecast.
     Forecast(Forecast),
-    /// How the daemon is.
+    /// The daemon's status.
     Status(Box<Status>),
-    /// It will stop.
+    /// The daemon is about to stop.
     Stopping,
-    /// It cannot be done.
+    /// The request was refused.
     Error(Refusal),
 }
 
-/// Why something cannot be done.
+/// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Of which kind it is, for programs.
+    /// The kind of refusal, for programs.
     pub kind: RefusalKind,
-    /// What, and what to do about it, for people.
+    /// The reason and advice, for users.
     pub message: String,
+}
+
+impl Refusal {
+    /// A refusal of a kind, with a message for users.
+    pub fn new(kind: RefusalKind, message: impl Into<String>) -> Self {
+        Refusal { kind, message: message.into() }
+    }
 }
 
 /// Kinds of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// The request makes no sense.
+    /// The request cannot be understood.
     Malformed,
-    /// It is too large, or took too long.
+    /// The request is too large, or took too long.
     TooMuch,
-    /// Too many ask at the same time. Nothing was done: the same request may be sent again.
+    /// There are too many requests at the same time. Nothing was done; the request may be sent
+    /// again.
     Busy,
     /// There is no such job.
     Unknown,
-    /// It is somebody else's.
+    /// The user is not allowed to do that.
     Forbidden,
-    /// It could never run.
+    /// The job could never run, or its state does not allow the request.
     Impossible,
-    /// There are too many already.
+    /// A quota is used up.
     Full,
-    /// The daemon could not write it down.
+    /// The daemon could not write to its database.
     Unwritten,
     /// The daemon is about to stop.
     Stopping,
 }
 
-/// What became of one job of several.
+/// The result for one of several jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Which.
+    /// The job's number.
     pub job: u64,
-    /// Why it could not be done, if it could not.
+    /// Why the request was refused for this job, if it was.
     pub refusal: Option<Refusal>,
-    /// Whether it was only asked for: a job that runs has not ended because it was asked to.
+    /// Whether the job was only asked to end, and may still be running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
 }
 
-/// How far a job has got, for people.
+/// The state of a job, for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It waits for nodes and power.
+    /// Waiting for nodes and power.
     Waiting,
-    /// It waits for other jobs.
+    /// Waiting for other jobs.
     Blocked,
-    /// It waits to be released.
+    /// Waiting to be released.
     Held,
-    /// It runs.
+    /// Running.
     Running,
-    /// It stands still because there is no power for it.
+    /// Suspended because there is no power for it.
     Suspended,
-    /// It has been asked to end.
+    /// Asked to end.
     Ending,
-    /// It ended well.
+    /// Ended with exit code 0.
     Completed,
-    /// It ended by itself, and said that something was wrong, or could not be run.
+    /// Ended by itself with another code or by a signal, or could not be run.
     Failed,
-    /// It ended because its time was over.
+    /// Ended at its time limit.
     TimedOut,
-    /// It was cancelled, or dropped.
+    /// Cancelled, or dropped.
     Cancelled,
-    /// Nobody knows how it ended.
+    /// Ended in an unknown way.
     Lost,
 }
 
-/// A job in a list.
+/// The line of a job in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobLine {
-    /// Its number.
+    /// The number of the job, array or node.
     pub job: u64,
-    /// What its user calls it, for those who may see it.
+    /// The job's name, if the client may see it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
-    /// Whose it is.
+    /// The owner's user ID.
     pub user: u32,
-    /// How far it has got.
+    /// The job's state.
     pub state: State,
-    /// Why it waits, or why it ended, in a few words.
+    /// Why the job waits, or why it ended, in a few words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// How many nodes it asks for, or has.
+    /// The number of nodes the job asks for, or has.
     pub nodes: u32,
-    /// Which ones, if it runs.
+    /// The nodes the job runs on.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub on: Vec<u32>,
-    /// What it draws, as far as is believed.
+    /// The predicted power.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub power: Option<Watts>,
-    /// How fast it is, in millionths of its speed unthrottled on the nodes it asks for.
+    /// The predicted speed, in millionths of the speed on the nodes it asks for without a cap.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub speed: Option<u32>,
-    /// When it was submitted: seconds since 1970.
+    /// When the job was submitted, in seconds since 1970.
     pub submitted: i64,
-    /// When it started.
+    /// When the job started, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub started: Option<i64>,
-    /// For how long it has run, or ran.
+    /// How long the job has run, or ran.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ran: Option<Span>,
-    /// How long it may run.
+    /// The time limit.
     pub time: Span,
-    /// Which element of which array it is, if it is one.
+    /// The element of an array that the job is, if it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub array: Option<Element>,
 }
 
-/// An array.
+/// The elements of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArrayDetails {
-    /// Its number.
+    /// The number of the job, array or node.
     pub array: u64,
-    /// Its elements, in the order of their indices; those that were over long ago may be missing.
+    /// The elements in the order of their indices; pruned ones are missing.
     pub elements: Vec<JobLine>,
 }
 
-/// All that is known of a job.
+/// The details of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobDetails {
-    /// What a list says of it.
+    /// The line of the job in a list.
     #[serde(flatten)]
     pub line: JobLine,
-    /// Whose it is.
+    /// The owner.
     pub owner: Owner,
-    /// What only its owner and operators are told.
+    /// What only the owner and operators may see.
     #[serde(flatten)]
     pub private: Option<Private>,
-    /// How many times it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
-    /// How it ended.
+    /// How the process ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub end: Option<End>,
-    /// Why, if it did not end by itself.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub why: Option<Why>,
-    /// The user who cancelled it, if somebody did.
+    /// Why the job was ended, if it did not end by itself.
+    #[serde(rename = "why", skip_serializing_if = "Option::is_none", default)]
+    pub end_reason: Option<EndReason>,
+    /// The user who cancelled the job, if one did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<u32>,
-    /// When it was over: seconds since 1970.
+    /// When the job ended, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<i64>,
-    /// What it has drawn, as far as is believed.
+    /// The predicted energy drawn so far.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub energy: Option<Joules>,
 }
 
-/// What only the owner of a job and operators are told, unless the configuration says otherwise.
+/// What only the owner of a job and operators may see, unless the configuration says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Private {
-    /// What it is to have.
-    pub wish: Wish,
-    /// What it does.
+    /// The resources and conditions the job asks for.
+    #[serde(rename = "wish")]
+    pub request: JobRequest,
+    /// The command.
     pub command: Vec<String>,
-    /// Where.
+    /// The working directory.
     pub folder: PathBuf,
-    /// Where its output goes.
+    /// The file for standard output.
     pub output: PathBuf,
-    /// Where its errors go.
+    /// The file for standard error.
     pub errors: PathBuf,
 }
 
-/// A node.
+/// The line of a node in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeLine {
-    /// Its number.
+    /// The number of the job, array or node.
     pub node: u32,
-    /// The job on it.
+    /// The job that runs on the node.
     pub job: Option<u64>,
-    /// The most it may draw for it.
+    /// The node's cap.
     pub cap: Option<Watts>,
 }
 
-/// What may be drawn, and what is.
+/// The power budget and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerState {
-    /// The limit in force; nothing if there is none.
+    /// The limit in force; `None` if there is none.
     pub limit: Option<Watts>,
     /// What the machine draws without jobs.
     pub base: Watts,
-    /// What jobs hold.
+    /// The power that jobs hold.
     pub held: Watts,
-    /// What is left for others.
+    /// The power left for further jobs; `None` if there is no limit.
     pub free: Option<Watts>,
-    /// Whether an operator has set it, or else the configuration.
+    /// Whether an operator has set the limit, rather than the configuration.
     pub set_by_operator: bool,
-    /// Limits to come: seconds since 1970, and how much.
+    /// Later limits: the time in seconds since 1970, and the limit.
     pub to_come: Vec<(i64, Option<Watts>)>,
-    /// That more is held than the limit allows, and what is done about it.
+    /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub notice: Option<String>,
-    /// Whether no power is measured or capped, and what jobs hold is what the model says.
+    /// Whether power is only emulated: neither measured nor capped.
     #[serde(default)]
     pub emulated: bool,
 }
 
-/// Something that happened.
+/// A line of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryLine {
-    /// Lines are numbered in order.
+    /// The number of the line; lines are numbered in order.
     pub line: u64,
-    /// When, by the clock on the wall: milliseconds since 1970.
+    /// The time by the wall clock, in milliseconds since 1970.
     pub wall: i64,
-    /// What, and when by the daemon's clock.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// When jobs will start.
+/// A forecast.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// For each job that waits or runs, in the order of their numbers.
+    /// The lines of the jobs that wait or run, in the order of their numbers.
     pub jobs: Vec<ForecastLine>,
-    /// The most that will be drawn.
+    /// The highest power that is reached.
     pub peak: Watts,
-    /// When the last of them ends: seconds since 1970.
+    /// When the last job ends, in seconds since 1970.
     pub all_over: i64,
-    /// What was assumed, in sentences.
+    /// The assumptions, in words.
     pub assumptions: Vec<String>,
 }
 
-/// When a job will start.
+/// The forecast for one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForecastLine {
-    /// Its number; none for the job that would be submitted.
+    /// The job's number; `None` for the assumed job.
     pub job: Option<u64>,
-    /// What its user calls it, for those who may see it.
+    /// The job's name, if the client may see it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
-    /// When it starts, or started: seconds since 1970. None if it never does.
+    /// When the job starts, or started, in seconds since 1970; `None` if it never does.
     pub start: Option<i64>,
-    /// When it ends at the latest.
+    /// When the job ends at the latest.
     pub end: Option<i64>,
-    /// On how many nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// What it draws.
+    /// The predicted power.
     pub power: Option<Watts>,
-    /// Why it never starts.
+    /// Why the job never starts, or is ended.
     pub reason: Option<String>,
-    /// Which element of which array it is, if it is one.
+    /// The element of an array that the job is, if it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub array: Option<Element>,
 }
 
-/// How the daemon is.
+/// The daemon's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its version.
+    /// The daemon's version.
     pub version: String,
-    /// Its process.
+    /// The version of the protocol that it speaks.
+    #[serde(default = "first_protocol")]
+    pub protocol: Protocol,
+    /// The daemon's process ID.
     pub process: u32,
-    /// By which policy it decides.
+    /// The policy in use.
     pub policy: String,
-    /// What jobs run on.
+    /// The engine that runs jobs.
     pub engine: String,
-    /// The machine.
+    /// The name of the machine.
     pub machine: String,
-    /// How many nodes there are, and how many of them are nobody's.
+    /// The number of nodes, and of idle ones.
     pub nodes: (u32, u32),
-    /// How many jobs wait, in whatever state.
+    /// The number of waiting jobs, including held and blocked ones.
     pub waiting: usize,
-    /// How many jobs run.
+    /// The number of running jobs.
     pub running: usize,
-    /// Power.
+    /// The power budget and its use.
     pub power: PowerState,
-    /// Since when it has been at work: seconds since 1970.
+    /// When the daemon started, in seconds since 1970.
     pub since: i64,
-    /// By its own clock, the present.
+    /// The current time by the daemon's clock.
     pub now: Instant,
-    /// Control cycles so far.
+    /// The number of control cycles so far.
     pub cycles: u64,
-    /// How long the longest of the last thousand cycles took, in microseconds.
+    /// The duration of the longest of the last thousand cycles, in microseconds.
     pub longest_cycle: u64,
-    /// What is not as it should be.
+    /// Messages about problems.
     pub notices: Vec<String>,
 }

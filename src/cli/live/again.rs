@@ -1,5 +1,4 @@
-//! Asking again: a daemon that is busy is asked a little later, and one that is started again is waited
-//! for.
+//! Retries: for a daemon that is busy, or is being restarted.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,15 +9,15 @@ use crate::live::socket::ClientError;
 use crate::live::wire::{Refusal, RefusalKind, Reply, Request};
 use crate::mixing::mixed;
 
-/// How long a command waits in all for a daemon that is busy.
+/// How long a command waits in all for a busy daemon.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two tries: first and last.
+/// The shortest and the longest pause between two tries.
 const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Pauses that grow. Commands that begin together do not try again together: each pause is between a half
-/// and all of its length, as the seed says.
+/// Growing pauses. Each is between half and all of its length, depending on the seed, so that
+/// commands that start together do not retry together.
 struct Pauses {
     seed: u64,
     length: Duration,
@@ -29,25 +28,25 @@ impl Pauses {
         Pauses { seed, length: SHORTEST }
     }
 
-    /// Those of this process.
+    /// Pauses seeded with the ID of this process.
     fn own() -> Self {
         Pauses::new(std::process::id().into())
     }
 
-    /// The next one.
+    /// The next pause.
     fn pause(&mut self) -> Duration {
         let length = self.length;
         self.length = (length * 3 / 2).min(LONGEST);
-        // Neighbours in numbers of processes are far apart.
+        // Adjacent process IDs give very different seeds.
         self.seed = mixed(self.seed);
         let share = self.seed >> 48;
         length / 2 + length / 2 * share as u32 / (1 << 16)
     }
 }
 
-/// Asks until the daemon is not busy, or has been for too long. Whoever is told that it is busy has not
-/// been heard, so nothing is asked twice. Anything else, no answer included, is for the caller: then
-/// nobody knows whether the request was heard.
+/// Repeats a request until the daemon is not busy, or has been for too long. A busy daemon has not
+/// read the request, so nothing is done twice. Any other error is returned, since the request may
+/// have been read.
 pub(super) fn while_busy(ask: impl FnMut() -> anyhow::Result<Reply>) -> anyhow::Result<Reply> {
     try_again(ask, Pauses::own(), sleep)
 }
@@ -78,7 +77,7 @@ fn try_again(
     }
 }
 
-/// Whether a daemon that says this, or nothing, may answer later.
+/// Whether the daemon may answer later after this error.
 pub(super) fn may_come_back(error: &anyhow::Error) -> bool {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         use RefusalKind::{Busy, Stopping, TooMuch};
@@ -91,8 +90,9 @@ pub(super) fn may_come_back(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Somebody who asks the same daemon again and again, and outlives it: once it has answered, it is waited
-/// for whenever it is away, and standard error says so. What is asked must do no harm if it is heard twice.
+/// Repeats a request to a daemon that may be restarted: once it has answered, it is waited for
+/// whenever it is away, with a message on standard error. The request must be harmless if it is
+/// read twice.
 pub(super) struct Watcher<'a> {
     daemon: &'a Daemon,
     has_answered: bool,

@@ -1,4 +1,4 @@
-//! `busbar budget`: what may be drawn, and what is; and, for operators, another limit.
+//! `busbar budget`: shows the power budget and its use, or sets another limit.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -9,10 +9,10 @@ use crate::live::wire::{PowerState, Reply, Request};
 use crate::report::human_power;
 use crate::units::Watts;
 
-/// So many places has the bar.
+/// The width of the bar, in characters.
 const BAR: u64 = 40;
 
-/// Show what may be drawn and what is, or set another limit
+/// Show the power budget and its use, or set another limit
 ///
 /// A lower limit takes effect within a control period: running jobs are slowed first. Only operators may
 /// set it.
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// What was typed, as a daemon in another folder understands it.
+/// The limit in a form that does not depend on the current folder.
 pub(super) fn meant(text: &str) -> anyhow::Result<String> {
     if ["configured", "none"].contains(&text) {
         return Ok(text.to_owned());
@@ -81,7 +81,7 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// How much of the limit is held.
+/// A bar that shows how much of the limit is used.
 fn bar(held: Watts, limit: Watts) -> String {
     let (held, limit) = (u128::from(held.milliwatts()), u128::from(limit.milliwatts()));
     let full = (held * u128::from(BAR) / limit).min(u128::from(BAR)) as usize;

@@ -1,4 +1,4 @@
-//! `busbar cancel`, `hold` and `release`: the same thing to each of several jobs.
+//! `busbar cancel`, `hold` and `release`: one operation on several jobs.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -10,21 +10,21 @@ use super::{Daemon, unexpected};
 use crate::cli::failure::{self, Audience};
 use crate::live::wire::{Answer, Reply, Request};
 
-/// End jobs, or never start them
+/// Cancel jobs, whether they wait or run
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Cancel {
     #[command(flatten)]
     change: Change,
 }
 
-/// Do not start jobs until they are released
+/// Hold waiting jobs until they are released
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Hold {
     #[command(flatten)]
     change: Change,
 }
 
-/// Let jobs start that were held
+/// Release held jobs
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Release {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Release {
 #[derive(Debug, Args)]
 #[group(skip)]
 struct Change {
-    /// Their numbers; that of an array means all of it, and 12_3 is element 3 of array 12
+    /// Job numbers; the number of an array means all of it, and 12_3 is element 3 of array 12
     #[arg(value_name = "JOB", required = true)]
     jobs: Vec<JobName>,
 

@@ -1,18 +1,18 @@
-//! `busbar forecast`: when jobs will start, and what if.
+//! `busbar forecast`: when jobs will start, also under other assumptions.
 
 use clap::Args;
 
 use super::options::JobOptions;
 use super::table::{fitted, terminal_width};
 use super::{Daemon, budget, span, unexpected, words};
-use crate::live::wire::{Forecast, ForecastLine, Question, Reply, Request};
+use crate::live::wire::{Forecast, ForecastLine, ForecastRequest, Reply, Request};
 use crate::report::{Side, human_power};
 use crate::units::Span;
 
-/// Work out when each job will start, from the present on
+/// Predict when each job will start
 ///
-/// The daemon hands its state to the simulator. What if the budget changes (--budget), or if this job is
-/// submitted now (-N, -t and others, as for submit)?
+/// The daemon simulates from its current state on. Use --budget to assume other budgets, and -N, -t
+/// and the other options of submit to assume another job.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar forecast
@@ -23,11 +23,11 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     job: JobOptions,
 
-    /// The budget changes to this, so long from now; may be repeated
+    /// Assume that the budget changes to VALUE after TIME; may be repeated
     #[arg(long, value_name = "VALUE@+TIME", value_parser = parse_change)]
     budget: Vec<(Span, String)>,
 
-    /// Jobs take so much of the time they ask for
+    /// Assume that jobs take this percentage of the time they ask for
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
     percent: Option<u32>,
 
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Arguments {
 fn parse_change(text: &str) -> Result<(Span, String), String> {
     let parts = text.rsplit_once('@').and_then(|(value, at)| Some((value, at.strip_prefix('+')?)));
     let Some((value, after)) = parts else {
-        return Err(format!("'{text}' does not say what when; write 5kW@+1h"));
+        return Err(format!("'{text}' is not a change of the budget; write 5kW@+1h"));
     };
     let after = match after {
         "0" => Span::ZERO,
@@ -50,10 +50,12 @@ fn parse_change(text: &str) -> Result<(Span, String), String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let question = Question {
+    let question = ForecastRequest {
         budget: arguments.budget.clone(),
         job: match arguments.job.were_given() {
-            true => Some(arguments.job.wish("this job", |name| arguments.daemon.number_of(name))?),
+            true => {
+                Some(arguments.job.request("this job", |name| arguments.daemon.number_of(name))?)
+            }
             false => None,
         },
         percent: arguments.percent,

@@ -1,4 +1,4 @@
-//! `busbar history`: what was decided, and what happened.
+//! `busbar history`: decisions and events.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
 use crate::live::Allotment;
-use crate::live::job::{Because, Happening};
+use crate::live::job::{ChangeReason, EventKind};
 use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::human_power;
 use crate::units::Watts;
 
-/// How long between two looks.
+/// The pause between two requests.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Show what was decided and what happened
+/// Show decisions and events
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar history
@@ -27,20 +27,20 @@ const PAUSE: Duration = Duration::from_secs(1);
   busbar history --after 0 -n 10000 --json    from the first line on
   busbar history --follow")]
 pub(in crate::cli) struct Arguments {
-    /// What concerns this job alone, or the elements of this array
+    /// Only events of this job, or of the elements of this array
     #[arg(long, value_name = "JOB")]
     job: Option<JobName>,
 
-    /// At most so many lines: the last ones, or the first ones after the line that --after names
+    /// Number of lines: the last ones, or the first ones after the line given by --after
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(1..))]
     lines: u32,
 
-    /// Lines that come after this one; --json shows the numbers of lines
+    /// Only lines after this one; --json shows the numbers of lines
     #[arg(long, value_name = "LINE")]
     after: Option<u64>,
 
-    /// And whatever comes, also when the daemon was started anew; with --json, a line of JSON for each
+    /// Keep printing new lines, even if the daemon is restarted; with --json, one line of JSON each
     #[arg(short, long)]
     follow: bool,
 
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let first =
         lines.first().map(|line| line.line).filter(|_| is_short && arguments.after.is_none());
     if let Some(first) = first {
-        // A daemon tells only so many lines at once.
+        // A daemon limits the number of lines in an answer.
         let earliest = ask(Some(0), 1)?.first().map_or(first, |line| line.line);
         if earliest < first {
             let shown = lines.len();
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    // Of a history without lines, whatever comes is new.
+    // In an empty history, every line is new.
     let mut last = arguments.after.unwrap_or(0);
     loop {
         for line in &lines {
@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
         last = lines.last().map_or(last, |line| line.line);
-        // There may be more than were shown at once.
+        // There may be more lines than fit into one answer.
         if lines.is_empty() {
             sleep(PAUSE);
         }
@@ -106,73 +106,73 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn describe(line: &HistoryLine, users: &Users) -> String {
     let time = words::local_time(line.wall.div_euclid(1000));
-    format!("{time}  {}\n", happening(&line.event.what, users))
+    format!("{time}  {}\n", describe_event(&line.event.kind, users))
 }
 
-/// What happened, in a sentence.
-fn happening(what: &Happening, users: &Users) -> String {
+/// An event in words.
+fn describe_event(kind: &EventKind, users: &Users) -> String {
     let by_whom =
         |by: Option<u32>| by.map(|user| format!(" by {}", users.name(user))).unwrap_or_default();
     let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
-    match what {
-        Happening::Began { version, policy } => {
-            format!("the daemon began, version {version}, policy {policy}")
+    match kind {
+        EventKind::Began { version, policy } => {
+            format!("the daemon started, version {version}, policy {policy}")
         }
-        Happening::Stopped => "the daemon stopped; jobs run on".to_owned(),
-        Happening::Limit { power: None, .. } => "there is no limit".to_owned(),
-        Happening::Limit { power: Some(limit), base } => {
+        EventKind::Stopped => "the daemon stopped; jobs run on".to_owned(),
+        EventKind::Limit { power: None, .. } => "there is no limit".to_owned(),
+        EventKind::Limit { power: Some(limit), base } => {
             format!(
                 "the limit is {}, of which the machine itself draws {}",
                 power(*limit),
                 power(*base)
             )
         }
-        Happening::Submitted { job, element: None } => format!("job {job} was submitted"),
-        Happening::Submitted { job, element: Some((array, index)) } => {
+        EventKind::Submitted { job, element: None } => format!("job {job} was submitted"),
+        EventKind::Submitted { job, element: Some((array, index)) } => {
             format!("job {job} was submitted, which is {array}_{index}")
         }
-        Happening::Held { job, held, by } => {
+        EventKind::Held { job, held, by } => {
             let what = if *held { "held" } else { "released" };
             format!("job {job} is {what}{}", by_whom(*by))
         }
-        Happening::Started { job, attempt, allotment } => {
+        EventKind::Started { job, attempt, allotment } => {
             let again = match attempt {
                 0 | 1 => String::new(),
                 number => format!(", attempt {number}"),
             };
             format!("job {job} starts{again} {}", has(allotment))
         }
-        Happening::Withdrawn { job, reason } => {
+        EventKind::Withdrawn { job, reason } => {
             format!("job {job} did not start and waits again: {}", words::visible(reason))
         }
-        Happening::Changed { job, allotment, because } => {
-            let because = match because {
-                Because::Policy => "the policy",
-                Because::Squeezed => "a lower budget",
-                Because::Restored => "a higher budget",
+        EventKind::Changed { job, allotment, reason } => {
+            let reason = match reason {
+                ChangeReason::Policy => "the policy",
+                ChangeReason::Squeezed => "a lower budget",
+                ChangeReason::Restored => "a higher budget",
             };
-            format!("job {job} now runs {} ({because})", has(allotment))
+            format!("job {job} now runs {} ({reason})", has(allotment))
         }
-        Happening::Suspended { job } => format!("job {job} is suspended"),
-        Happening::Resumed { job } => format!("job {job} goes on as before"),
-        Happening::Ending { job, why, forced, by } => {
+        EventKind::Suspended { job } => format!("job {job} is suspended"),
+        EventKind::Resumed { job } => format!("job {job} goes on as before"),
+        EventKind::Ending { job, reason, forced, by } => {
             let how = if *forced { "is ended by force" } else { "is asked to end" };
-            format!("job {job} {how}: {}{}", words::why(*why), by_whom(*by))
+            format!("job {job} {how}: {reason}{}", by_whom(*by))
         }
-        Happening::Ended { job, outcome } => {
-            let why = outcome.why.map(|why| words::why(why).to_owned() + &by_whom(outcome.by));
+        EventKind::Ended { job, outcome } => {
+            let reason = outcome.reason.map(|reason| reason.to_string() + &by_whom(outcome.by));
             let how = outcome.how.as_ref().map(words::end);
-            let reasons: Vec<String> = why.into_iter().chain(how).collect();
+            let reasons: Vec<String> = reason.into_iter().chain(how).collect();
             match reasons.is_empty() {
                 true => format!("job {job} is over"),
                 false => format!("job {job} is over: {}", reasons.join(", ")),
             }
         }
-        Happening::Notice { text } => format!("notice: {}", words::visible(text)),
+        EventKind::Notice { text } => format!("notice: {}", words::visible(text)),
     }
 }
 
-/// Where a job runs, and what it draws.
+/// The nodes, power and speed of a job.
 fn has(allotment: &Allotment) -> String {
     let nodes: Vec<u32> = allotment.nodes.iter().map(|(node, _)| *node).collect();
     let (list, power) = (words::node_list(&nodes), human_power(allotment.power.as_f64()));

@@ -1,4 +1,4 @@
-//! How jobs are named: by their number, an array by its own, and an element of it as `12_3`.
+//! Names of jobs: the number of a job or an array, or `12_3` for an element of array 12.
 
 use std::fmt;
 use std::str::FromStr;
@@ -48,7 +48,7 @@ impl From<u64> for JobName {
 }
 
 impl Daemon {
-    /// The number by which the daemon knows a job. For an element it is asked.
+    /// The daemon's number of a job. For an element the daemon is asked.
     pub(super) fn number_of(&self, name: JobName) -> anyhow::Result<u64> {
         let Some(index) = name.index else { return Ok(name.job) };
         let array = match self.ask(&Request::Show { job: name.job })? {

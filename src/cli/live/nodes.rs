@@ -1,4 +1,4 @@
-//! `busbar nodes`: who is on which node, and what it may draw.
+//! `busbar nodes`: the jobs on the nodes, and the nodes' caps.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Daemon, unexpected, words};
 use crate::live::wire::{NodeLine, Reply, Request};
 use crate::report::{Side, columns, human_power};
 
-/// Show the nodes: who is on them, and what they may draw
+/// Show the nodes with their jobs and caps
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Nodes that are alike stand in one row, in the order of the first of them.
+/// Nodes with the same job and cap share a row, in the order of the first of them.
 fn describe(nodes: &[NodeLine]) -> String {
     let mut groups: Vec<(&NodeLine, Vec<u32>)> = Vec::new();
     let mut places = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What a job is to have, as it is typed: the same options for `submit`, in the `#BUSBAR` lines of a
-//! script, and for the job of a `forecast`.
+//! Options that describe a job: for `submit`, in the `#BUSBAR` lines of a script, and for the assumed
+//! job of a `forecast`.
 
 use std::path::PathBuf;
 
@@ -8,30 +8,31 @@ use clap::Args;
 use super::names::JobName;
 use super::span;
 use crate::job::Tolerance;
-use crate::live::job::{After, Wish};
+use crate::live::job::{After, JobRequest};
 use crate::units::Span;
 
-/// How long a job may run that does not say.
+/// The default time limit.
 const USUAL_TIME: Span = Span::from_secs(3600);
 
-/// What a job is to have.
+/// The resources and conditions of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[group(skip)]
 pub(super) struct JobOptions {
-    /// How many nodes [default: 1]
+    /// Number of nodes [default: 1]
     #[arg(short = 'N', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) nodes: Option<u32>,
 
-    /// How long it may run on these nodes, unthrottled: 90s, 30m, 2h, minutes, HH:MM:SS, D-HH:MM
+    /// Time limit on these nodes without a power cap: 90s, 30m, 2h, minutes, HH:MM:SS, D-HH:MM
     /// [default: 1h]
     #[arg(short, long, value_name = "TIME", value_parser = span::parse)]
     pub(super) time: Option<Span>,
 
-    /// What it is called [default: the name of the script or the command]
+    /// Name of the job [default: the name of the script or the command]
     #[arg(short = 'J', long, value_name = "NAME")]
     pub(super) name: Option<String>,
 
-    /// Which application it is, if the daemon's policy makes a difference between applications
+    /// Application that the job runs, by its profile's name, for policies that distinguish
+    /// applications
     #[arg(long = "app", value_name = "APP")]
     pub(super) application: Option<String>,
 
@@ -39,16 +40,15 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "SHARE")]
     pub(super) slowdown: Option<Tolerance>,
 
-    /// Fewest and most nodes it could do with; without -N it asks for the fewest
+    /// Smallest and largest number of nodes the job can use; without -N it asks for the smallest
     #[arg(long, value_name = "MIN-MAX", value_parser = parse_range)]
     pub(super) moldable: Option<(u32, u32)>,
 
-    /// Start after this job, or all of this array, has ended well, and never if it does not; may be
-    /// repeated
+    /// Start after this job or array has succeeded, and never if it fails; may be repeated
     #[arg(long, value_name = "JOB")]
     pub(super) after: Vec<JobName>,
 
-    /// Start after this job, or all of this array, has ended, however it did; may be repeated
+    /// Start after this job or array has ended, whether or not it succeeded; may be repeated
     #[arg(long, value_name = "JOB")]
     pub(super) after_any: Vec<JobName>,
 
@@ -57,20 +57,21 @@ pub(super) struct JobOptions {
     pub(super) hold: bool,
 }
 
-/// Where a job runs, and where its output goes.
+/// The working directory and output files of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[group(skip)]
 pub(super) struct Places {
-    /// Where its output goes, from the folder it runs in; %j is the job's number, %A that of its array
-    /// and %a its index in it [default: busbar-%j.out, or busbar-%A_%a.out for an array]
+    /// File for standard output, relative to the working directory; %j is the job's number, %A that
+    /// of its array and %a its index in it [default: busbar-%j.out, or busbar-%A_%a.out for an
+    /// array]
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
-    /// Where its errors go [default: where its output goes]
+    /// File for standard error [default: the file for standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(super) errors: Option<PathBuf>,
 
-    /// Where it runs [default: the current folder]
+    /// Working directory [default: the current folder]
     #[arg(short = 'D', long, value_name = "FOLDER")]
     pub(super) folder: Option<PathBuf>,
 }
@@ -86,7 +87,7 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
 }
 
 impl JobOptions {
-    /// These options, and where they say nothing, others.
+    /// These options, completed by others.
     pub(super) fn over(self, others: JobOptions) -> JobOptions {
         let list = |own: Vec<JobName>, other| if own.is_empty() { other } else { own };
         JobOptions {
@@ -102,22 +103,22 @@ impl JobOptions {
         }
     }
 
-    /// Whether anything is asked for.
+    /// Whether any option was given.
     pub(super) fn were_given(&self) -> bool {
         *self != JobOptions::default()
     }
 
-    /// What the job is to have, with what is usual where nothing was said. `number` is that of a job that
-    /// was named.
-    pub(super) fn wish(
+    /// The request, with defaults where no option was given. `number` finds the number of a named
+    /// job.
+    pub(super) fn request(
         &self,
         usual_name: &str,
         number: impl Fn(JobName) -> anyhow::Result<u64>,
-    ) -> anyhow::Result<Wish> {
+    ) -> anyhow::Result<JobRequest> {
         let after = self.after.iter().map(|job| (job, false));
         let after = after.chain(self.after_any.iter().map(|job| (job, true)));
         let after = after.map(|(job, any)| Ok(After { job: number(*job)?, any }));
-        Ok(Wish {
+        Ok(JobRequest {
             name: self.name.clone().unwrap_or_else(|| usual_name.to_owned()),
             nodes: self.nodes.or(self.moldable.map(|range| range.0)).unwrap_or(1),
             moldable: self.moldable,
@@ -131,7 +132,7 @@ impl JobOptions {
 }
 
 impl Places {
-    /// These places, and where nothing is said, others.
+    /// These options, completed by others.
     pub(super) fn over(self, others: Places) -> Places {
         Places {
             output: self.output.or(others.output),
@@ -156,17 +157,17 @@ mod tests {
 
     #[test]
     fn a_wish_has_what_was_said_and_else_what_is_usual() {
-        let wish = |options: &JobOptions, name| options.wish(name, |_| Ok(9)).unwrap();
-        let usual = wish(&JobOptions::default(), "sleep");
+        let request = |options: &JobOptions, name| options.request(name, |_| Ok(9)).unwrap();
+        let usual = request(&JobOptions::default(), "sleep");
         assert_eq!((usual.name.as_str(), usual.nodes, usual.time), ("sleep", 1, USUAL_TIME));
         let moldable = JobOptions { moldable: Some((2, 8)), ..JobOptions::default() };
-        assert_eq!(wish(&moldable, "x").nodes, 2);
+        assert_eq!(request(&moldable, "x").nodes, 2);
         let both = JobOptions { nodes: Some(4), ..moldable };
-        assert_eq!((wish(&both, "x").nodes, wish(&both, "x").moldable), (4, Some((2, 8))));
+        assert_eq!((request(&both, "x").nodes, request(&both, "x").moldable), (4, Some((2, 8))));
         let (after, after_any) = (vec![3.into()], vec![1.into()]);
         let options = JobOptions { after, after_any, ..JobOptions::default() };
         let expected = [After { job: 9, any: false }, After { job: 9, any: true }];
-        assert_eq!(wish(&options, "x").after, expected);
-        assert!(options.wish("x", |job| anyhow::bail!("there is no {job}")).is_err());
+        assert_eq!(request(&options, "x").after, expected);
+        assert!(options.request("x", |job| anyhow::bail!("there is no {job}")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `busbar queue`: who waits and who runs.
+//! `busbar queue`: the jobs that wait or run.
 
 use std::io::{IsTerminal, stdout};
 use std::thread::sleep;
@@ -15,7 +15,7 @@ use crate::live::array::Element;
 use crate::live::wire::{JobLine, Reply, Request, State};
 use crate::report::{Side, human_power};
 
-/// So many waiting jobs are shown on a terminal.
+/// The number of waiting jobs shown on a terminal.
 const WAITING_SHOWN: usize = 50;
 
 /// List the jobs that wait or run
@@ -25,15 +25,15 @@ const WAITING_SHOWN: usize = 50;
   busbar queue -u ada --watch
   busbar queue --json")]
 pub(in crate::cli) struct Arguments {
-    /// The jobs of this user alone, by name or number
+    /// Only jobs of this user, by name or number
     #[arg(short, long, value_name = "USER")]
     user: Option<String>,
 
-    /// All waiting jobs; a terminal shows the first 50 otherwise
+    /// Show all waiting jobs; on a terminal the default is the first 50
     #[arg(long)]
     all: bool,
 
-    /// Again every so many seconds, and also when the daemon was started anew
+    /// Repeat every S seconds, even if the daemon is restarted
     #[arg(short, long, value_name = "S", num_args = 0..=1, default_missing_value = "2",
           value_parser = clap::value_parser!(u64).range(1..))]
     watch: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         };
         jobs.retain(|job| only.is_none_or(|user| job.user == user));
         if arguments.watch.is_some() && stdout().is_terminal() {
-            // To the upper left, and nothing below.
+            // Clear the terminal.
             print("\u{1b}[H\u{1b}[2J")?;
         }
         arguments.daemon.show(&jobs, |jobs| describe(jobs, &users, most, terminal_width()))?;
@@ -72,8 +72,8 @@ fn describe(jobs: &[JobLine], users: &Users, most: Option<usize>, width: Option<
     }
 }
 
-/// Jobs in a table, with at most so many of those that wait. Elements of an array that wait for the same
-/// share a row.
+/// A table of jobs, with at most `most` waiting ones. Elements of an array that wait for the same
+/// reason share a row.
 pub(super) fn table(
     jobs: &[JobLine],
     users: &Users,
@@ -116,7 +116,7 @@ pub(super) fn table(
     text
 }
 
-/// What jobs are called that share a row: `7`, `12_3`, `12_[4-50]`.
+/// The name of the jobs in a row: `7`, `12_3`, `12_[4-50]`.
 fn name(jobs: &[JobLine]) -> String {
     let elements: Vec<&Element> = jobs.iter().filter_map(|job| job.array.as_ref()).collect();
     match (jobs, elements.as_slice()) {

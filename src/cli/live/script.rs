@@ -1,5 +1,5 @@
-//! Scripts that say themselves what they are to have: lines `#BUSBAR -N 2 -t 10m` before the first
-//! command, with the options of `submit` and the quoting of a shell.
+//! Scripts with options: lines `#BUSBAR -N 2 -t 10m` before the first command, with the options of
+//! `submit` and the quoting of a shell.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,21 +13,21 @@ use crate::live::array::ArraySpec;
 
 const MARK: &str = "#BUSBAR";
 
-/// The largest file that is looked through.
+/// The largest file that is searched for options, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// A script, as far as it concerns whoever submits it.
+/// A script with its options.
 #[derive(Debug)]
 pub(super) struct Script {
-    /// What it says of the job.
+    /// Options that describe the job.
     pub(super) job: JobOptions,
-    /// What it says of files and folders.
+    /// Options for files and folders.
     pub(super) places: Places,
-    /// The indices of an array, if it is to be one.
+    /// The indices, if it is an array.
     pub(super) array: Option<ArraySpec>,
-    /// What runs it, and the script itself.
+    /// The interpreter, if one is needed, and the script.
     pub(super) command: Vec<String>,
-    /// What its author may want to know.
+    /// Warnings for the user.
     pub(super) warnings: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
         false => Vec::new(),
     };
     let is_executable = found.permissions().mode() & 0o111 != 0;
-    // What is no text has no lines to read.
+    // A binary has no lines.
     let is_text = found.len() <= LARGEST && !bytes.contains(&0);
     if !is_text {
         if !is_executable {
@@ -79,12 +79,13 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
     Ok(Script { job, places, array, command, warnings })
 }
 
-/// What runs a script: itself, if it may and says by what; what it says; or the shell.
+/// The command that runs a script: the script itself if it is executable and names an interpreter;
+/// otherwise the named interpreter, or the shell.
 fn command(text: &str, path: &str, is_executable: bool) -> Vec<String> {
     let said = text.lines().next().and_then(|first| first.strip_prefix("#!")).map(str::trim);
     let interpreter: Vec<String> = match said.filter(|said| !said.is_empty()) {
         Some(_) if is_executable => Vec::new(),
-        // As the kernel does: all that follows the program is one argument.
+        // Like the kernel, which passes everything after the program as one argument.
         Some(said) => {
             let (program, argument) = said.split_once([' ', '\t']).unwrap_or((said, ""));
             let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
@@ -95,7 +96,7 @@ fn command(text: &str, path: &str, is_executable: bool) -> Vec<String> {
     interpreter.into_iter().chain([path.to_owned()]).collect()
 }
 
-/// The options in the lines of a script, and what is odd about it. Later lines win.
+/// The options in a script, and warnings. Later lines override earlier ones.
 fn parse(text: &str, path: &Path) -> anyhow::Result<(Line, Vec<String>)> {
     let mut all = Line::default();
     let mut warnings = Vec::new();
@@ -126,15 +127,15 @@ fn parse(text: &str, path: &Path) -> anyhow::Result<(Line, Vec<String>)> {
     Ok((all, warnings))
 }
 
-/// What is wrong, without how the program is used, which has nothing to do with a script.
+/// The error without the usage of the program, which does not apply to a script.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
     first.strip_prefix("error: ").unwrap_or(first).to_owned()
 }
 
-/// The words of a line as a shell sees them: quotes of both kinds, backslashes, and a comment at the
-/// end. Nothing is expanded.
+/// Splits a line like a shell: both kinds of quotes, backslashes, and a comment at the end. Nothing
+/// is expanded.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -20,10 +20,10 @@ use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
 
-/// How long a daemon in the background may take to begin.
+/// How long a daemon in the background may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Share nodes and power among the jobs that are submitted: the daemon
+/// Run the daemon, which shares nodes and power among submitted jobs
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   busbar serve --background                  as many nodes as this computer has processors
@@ -34,41 +34,41 @@ const PATIENCE: Duration = Duration::from_secs(20);
 What is said here wins over the configuration (busbar config init). TERM and INT stop the daemon, HUP
 makes it read its configuration again.")]
 pub(in crate::cli) struct Arguments {
-    /// The configuration; the usual one if none is named (see busbar config show)
+    /// Configuration file [default: see busbar config show]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Go on in the background, and return when clients are served
+    /// Run in the background, and return when the daemon accepts requests
     #[arg(long)]
     background: bool,
 
-    /// The machine: a number of nodes, a name, or a file
+    /// Machine: a number of nodes, a name, or a file
     #[arg(long, value_name = "MACHINE")]
     machine: Option<String>,
 
-    /// Who decides
+    /// Scheduling policy
     #[arg(long, value_name = "POLICY")]
     policy: Option<PolicySpec>,
 
-    /// What may be drawn: 6500W, 80%, or a .csv file
+    /// Power budget: 6500W, 80%, or a .csv file
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
 
-    /// The profiles of applications, for policies that choose configurations
+    /// Profiles of applications, for policies that choose configurations
     #[arg(long, value_name = "FILE")]
     profiles: Option<String>,
 
-    /// Where state is kept
+    /// Folder for the daemon's state
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 
-    /// Where clients reach it
+    /// Path of the socket for clients
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// The configuration with what was typed.
+    /// The configuration, overridden by options.
     fn configuration(&self) -> anyhow::Result<Config> {
         let mut config = Config::find(self.config.as_deref())?;
         if let Some(machine) = &self.machine {
@@ -95,8 +95,8 @@ impl Arguments {
         Ok(config)
     }
 
-    /// A state folder of one's own means a daemon of one's own: its socket is there, too, unless the
-    /// environment says where it is.
+    /// A daemon with its own state folder has its socket there, too, unless the environment names
+    /// one.
     fn takes_sockets_place(&self) -> bool {
         std::env::var_os("BUSBAR_SOCKET").is_none()
     }
@@ -107,7 +107,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    // Nothing was opened yet: whatever is open belongs to whoever started this, and is no daemon's.
+    // Nothing was opened yet, so all open descriptors were inherited by accident.
     close_descriptors()?;
     let config = arguments.configuration()?;
     if arguments.background {
@@ -121,8 +121,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Starts the same daemon in the background and waits until it answers.
 fn in_background(config: &Config) -> anyhow::Result<()> {
-    // What is wrong with the configuration is said here rather than in a file.
-    config.prepare()?;
+    // Errors in the configuration are shown here rather than in the log file.
+    config.resolve()?;
     if Client::connect(&config.socket).is_ok() {
         bail!("a daemon listens on {} already", config.socket.display());
     }
@@ -149,7 +149,7 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
             break;
         }
         if let Some(status) = daemon.try_wait()? {
-            bail!("the daemon did not begin ({status}): {}", said(&path, begun));
+            bail!("the daemon did not start ({status}): {}", said(&path, begun));
         }
         if asked.elapsed() > PATIENCE {
             warn(&format!("the daemon (process {}) does not answer yet", daemon.id()));
@@ -165,7 +165,7 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
     ))
 }
 
-/// What a daemon that is gone has said.
+/// The log lines of a daemon that has ended.
 fn said(log: &Path, from: u64) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let from = usize::try_from(from).unwrap_or(0).min(bytes.len());

@@ -1,4 +1,4 @@
-//! `busbar show`: all that is known of a job.
+//! `busbar show`: the details of a job.
 
 use clap::Args;
 
@@ -10,10 +10,10 @@ use crate::live::job::After;
 use crate::live::wire::{JobDetails, Reply, Request};
 use crate::report::{human_energy, human_power};
 
-/// Show all that is known of a job, or list the elements of an array
+/// Show the details of a job, or list the elements of an array
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Its number; 12_3 is element 3 of array 12
+    /// Job number; 12_3 is element 3 of array 12
     job: JobName,
 
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn describe(details: &JobDetails, users: &Users) -> String {
     let JobDetails { line, private, .. } = details;
-    let wish = private.as_ref().map(|private| &private.wish);
+    let request = private.as_ref().map(|private| &private.request);
     let (number, element) = (line.job.to_string(), line.array);
     let mut rows = vec![
         ("job", element.map_or(number.clone(), |element| format!("{number}, which is {element}"))),
@@ -60,9 +60,9 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     if !line.on.is_empty() {
         nodes += &format!(": {}", words::node_list(&line.on));
     }
-    let range = wish.and_then(|wish| Some((wish.nodes, wish.moldable?)));
+    let range = request.and_then(|request| Some((request.nodes, request.moldable?)));
     if let Some((asked, (fewest, most))) = range {
-        nodes += &format!(" (asks for {asked}; {fewest} to {most} would do)");
+        nodes += &format!(" (asks for {asked}; can use {fewest} to {most})");
     }
     rows.push(("nodes", nodes));
     if let Some(power) = line.power {
@@ -71,17 +71,17 @@ fn describe(details: &JobDetails, users: &Users) -> String {
         rows.push(("power", human_power(power.as_f64()) + &speed.unwrap_or_default()));
     }
     let energy = details.energy.map(|energy| human_energy(energy.as_f64()));
-    rows.extend(energy.map(|energy| ("energy", energy + ", as far as is believed")));
-    let application = wish.and_then(|wish| wish.application.as_deref());
+    rows.extend(energy.map(|energy| ("energy", energy + ", predicted")));
+    let application = request.and_then(|request| request.application.as_deref());
     rows.extend(application.map(|name| ("application", words::visible(name))));
-    let slowdown = wish.and_then(|wish| wish.slowdown.as_deref());
+    let slowdown = request.and_then(|request| request.slowdown.as_deref());
     rows.extend(slowdown.map(|text| ("slowdown", words::visible(text))));
-    if let Some(wish) = wish.filter(|wish| !wish.after.is_empty()) {
+    if let Some(request) = request.filter(|request| !request.after.is_empty()) {
         let after = |after: &After| match after.any {
-            true => format!("{} (however it ends)", after.job),
+            true => format!("{} (even if it fails)", after.job),
             false => after.job.to_string(),
         };
-        rows.push(("after", wish.after.iter().map(after).collect::<Vec<_>>().join(", ")));
+        rows.push(("after", request.after.iter().map(after).collect::<Vec<_>>().join(", ")));
     }
     if details.attempts > 1 {
         rows.push(("attempts", details.attempts.to_string()));

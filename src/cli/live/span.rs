@@ -1,4 +1,4 @@
-//! Times as people type them for jobs: `90s`, `30m`, `1.5h`, `1h30m`, and the forms of sbatch.
+//! Time limits as users type them: `90s`, `30m`, `1.5h`, `1h30m`, and the forms of sbatch.
 
 use crate::units::{Span, parse_length};
 
@@ -7,15 +7,15 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Reads a time: with units, or as sbatch does: minutes, `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`,
-/// `D-HH:MM:SS`.
+/// Reads a time limit: with units, or in a form of sbatch: minutes, `MM:SS`, `HH:MM:SS`, `D-HH`,
+/// `D-HH:MM`, `D-HH:MM:SS`.
 pub(super) fn parse(text: &str) -> Result<Span, String> {
     let millis = match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
         true => parse_length(text).ok().map(Span::millis),
         false => as_sbatch(text),
     };
     match millis {
-        Some(0) => Err(format!("'{text}' is no time at all")),
+        Some(0) => Err(format!("'{text}' is zero; a time limit must be longer")),
         Some(millis) => Ok(Span::from_millis(millis)),
         None => Err(format!(
             "'{text}' is not a time; write 90s, 30m, 2h or 1d, a number of minutes, HH:MM:SS, \
@@ -24,8 +24,8 @@ pub(super) fn parse(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Fields between colons, after days and a dash. Without days, a lone field is minutes, and two are
-/// minutes and seconds; with days the first field is hours.
+/// Reads fields separated by colons, optionally after days and a dash. Without days, a single field
+/// is minutes, and two are minutes and seconds; with days the first field is hours.
 fn as_sbatch(text: &str) -> Option<u64> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (Some(days), clock),

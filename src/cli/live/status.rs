@@ -1,18 +1,18 @@
-//! `busbar status` and `busbar stop`: how the daemon is, and that it has done enough.
+//! `busbar status` and `busbar stop`.
 
 use clap::Args;
 
 use super::{Daemon, again, budget, unexpected, words};
 use crate::live::wire::{self, Reply, Request};
 
-/// Show how the daemon is
+/// Show the daemon's status
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Status {
     #[command(flatten)]
     daemon: Daemon,
 }
 
-/// Stop the daemon, and wait until another one can be started; jobs run on, and are found again by that
+/// Stop the daemon and wait until it has ended; jobs run on, and the next daemon takes them over
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Stop {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `busbar submit`: a command or a script becomes a job.
+//! `busbar submit`: submits a command or a script as a job.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -19,9 +19,9 @@ use crate::live::wire::{Reply, Request};
 
 /// Submit a job to the daemon
 ///
-/// It runs as soon as there are nodes and power for it, in the current folder and with the present
-/// environment. A script may say what it needs in lines such as '#BUSBAR -N 2 -t 10m' before its first
-/// command; what is typed wins. Command and environment together have at most a mebibyte.
+/// It runs as soon as nodes and power are available, in the current folder and with the current
+/// environment. A script may contain options in lines such as '#BUSBAR -N 2 -t 10m'; options on the
+/// command line override them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar submit -N 2 -t 10m -- ./solve input.dat
@@ -35,18 +35,20 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     places: Places,
 
-    /// As many jobs as there are indices: 1-50, 1,3,7-9 or 0-20:5; with %4 at most four run at once
+    /// Submit an array with one job per index: 1-50, 1,3,7-9 or 0-20:5; with %4 at most four run at
+    /// once
     #[arg(long, value_name = "INDICES")]
     array: Option<ArraySpec>,
 
-    /// Wait for its end, and exit as it does; for an array with 0 if all elements ended well, and else 1
+    /// Wait for the end of the job and exit with its code; for an array with 0 if all elements
+    /// succeeded, otherwise 1
     #[arg(long)]
     wait: bool,
 
     #[command(flatten)]
     daemon: Daemon,
 
-    /// A script with its arguments; or, after --, any command
+    /// Script with its arguments; or, after --, any command
     #[arg(value_name = "SCRIPT or -- COMMAND", required = true, trailing_var_arg = true)]
     words: Vec<String>,
 }
@@ -130,25 +132,26 @@ fn submission(arguments: &Arguments) -> anyhow::Result<Submission> {
         errors: places.errors.map(|errors| folder.join(errors)),
         folder,
     };
-    let wish = job.wish(&script::base_name(first), |name| arguments.daemon.number_of(name))?;
-    Ok(Submission { wish, program, array })
+    let request =
+        job.request(&script::base_name(first), |name| arguments.daemon.number_of(name))?;
+    Ok(Submission { request, program, array })
 }
 
-/// Whether the name of a file is another for each element of an array.
+/// Whether a file name differs between the elements of an array.
 fn tells_elements_apart(name: &Path) -> bool {
     let name = name.to_string_lossy();
     name.contains("%a") || name.contains("%j") || name == "/dev/null"
 }
 
-/// Whether the last so many words of a command line come after `--`: then they are a command, and no
-/// script. The parser does not tell the two apart.
+/// Whether the last `words` words of a command line come after `--`, so that they are a command and
+/// not a script. The parser does not distinguish the two.
 fn is_after_dashes<W: AsRef<OsStr>>(words: usize, line: impl Iterator<Item = W>) -> bool {
     let line: Vec<W> = line.collect();
     let before = line.len().checked_sub(words + 1).and_then(|place| line.get(place));
     before.is_some_and(|word| word.as_ref() == "--")
 }
 
-/// The environment, as far as it is text.
+/// The environment; variables that are not UTF-8 are left out.
 fn environment() -> Vec<(String, String)> {
     let mut environment = Vec::new();
     for (name, value) in std::env::vars_os() {

@@ -1,13 +1,13 @@
-//! Tables that fit the terminal: where there is not room enough, columns of words give way.
+//! Tables that fit the terminal: if necessary, columns of text are cut.
 
 use std::io::{IsTerminal, stdout};
 
 use crate::report::{Side, columns};
 
-/// No column of words is made narrower than this.
+/// The smallest width of a column of text.
 const NARROWEST: usize = 6;
 
-/// The width of the terminal; none if standard output is none, and no table is cut.
+/// The width of the terminal; `None` if standard output is not a terminal.
 pub(super) fn terminal_width() -> Option<usize> {
     let out = stdout();
     if !out.is_terminal() {
@@ -17,8 +17,8 @@ pub(super) fn terminal_width() -> Option<usize> {
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 
-/// Rows under their headings. If they are wider than they may be, the widest column of words gives way
-/// until they are not, or all are narrow.
+/// Formats rows under their headings. If the table is too wide, the widest column of text is cut
+/// until it fits, or all are at the smallest width.
 pub(super) fn fitted(
     headings: &[(&str, Side)],
     mut rows: Vec<Vec<String>>,
@@ -36,7 +36,7 @@ pub(super) fn fitted(
     let needed = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
     while needed(&widths) > width {
         let words = (0..headings.len()).filter(|&place| headings[place].1 == Side::Left);
-        // Of equals the last gives way first: it is the least to be missed.
+        // Of equally wide columns, the last is cut first.
         match words.max_by_key(|&place| widths[place]).filter(|&place| widths[place] > NARROWEST) {
             Some(widest) => widths[widest] -= 1,
             None => break,
@@ -50,7 +50,7 @@ pub(super) fn fitted(
     columns(headings, &rows)
 }
 
-/// A text of at most so many characters.
+/// Cuts a text to a width.
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -7,19 +7,19 @@ use anyhow::anyhow;
 
 use crate::live::users;
 
-/// Users by their numbers, each looked up once. Whom the system does not know is called by number.
+/// User names by user ID, each looked up once. Unknown users are shown by ID.
 #[derive(Default)]
 pub(super) struct Users(RefCell<BTreeMap<u32, String>>);
 
 impl Users {
-    /// The name of a user, or the number.
+    /// The name of a user, or the user ID.
     pub(super) fn name(&self, number: u32) -> String {
         let mut known = self.0.borrow_mut();
         let name = || users::name_of(number).unwrap_or_else(|| number.to_string());
         known.entry(number).or_insert_with(name).clone()
     }
 
-    /// The number of a user who was named, or given by number.
+    /// The user ID for a name or an ID.
     pub(super) fn number(&self, name: &str) -> anyhow::Result<u32> {
         let number = users::number_of(name).or_else(|| name.parse().ok());
         number

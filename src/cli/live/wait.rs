@@ -1,5 +1,4 @@
-//! Waiting for a job's end. A daemon that is started again meanwhile is waited for, too: jobs run on
-//! without it.
+//! Waits for the end of a job, even if the daemon is restarted meanwhile.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant as Clock};
@@ -10,20 +9,20 @@ use super::{Daemon, unexpected, words};
 use crate::live::End;
 use crate::live::wire::{ArrayDetails, JobDetails, JobLine, Reply, Request, State};
 
-/// Between two questions: first and last.
+/// The shortest and the longest pause between two requests.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How long a daemon may be away.
+/// How long to wait for a daemon that does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is over.
+/// A job or an array that is over.
 pub(super) enum Ended {
     Job(Box<JobDetails>),
     Array(ArrayDetails),
 }
 
-/// Asks about a job or an array, less and less often, until it is over.
+/// Asks about a job or an array, with growing pauses, until it is over.
 pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<Ended> {
     let is_over = |line: &JobLine| words::is_over(line.state);
     let mut pause = SHORTEST;
@@ -48,7 +47,7 @@ pub(super) fn until_over(daemon: &Daemon, job: u64) -> anyhow::Result<Ended> {
 pub(super) fn outcome(details: &JobDetails) -> String {
     let state = words::state(details.line.state);
     let end = details.end.as_ref().filter(|end| **end != End::Exited(0)).map(words::end);
-    let why = details.why.map(|why| words::why(why).to_owned()).filter(|why| why != state);
+    let why = details.end_reason.map(|reason| reason.to_string()).filter(|why| why != state);
     let by = details.by.map(|user| format!("by {}", Users::default().name(user)));
     let reasons: Vec<String> = why.into_iter().chain(by).chain(end).collect();
     let job = details.line.job;
@@ -63,13 +62,12 @@ pub(super) fn outcomes(array: &ArrayDetails) -> String {
     format!("array {}: {}\n", array.array, words::states(&array.elements))
 }
 
-/// Whether all elements of an array ended well.
+/// Whether all elements of an array succeeded.
 pub(super) fn all_completed(array: &ArrayDetails) -> bool {
     array.elements.iter().all(|line| line.state == State::Completed)
 }
 
-/// The exit code of a job, as a shell would have it. One that did not end by itself has not ended well,
-/// whatever it says.
+/// The exit code of a job as in a shell. A job that was ended has not succeeded, whatever its code.
 pub(super) fn exit_code(details: &JobDetails) -> u8 {
     let code = match details.end {
         Some(End::Exited(code)) => code as u8,
@@ -77,5 +75,5 @@ pub(super) fn exit_code(details: &JobDetails) -> u8 {
         Some(End::Failed(_)) => 127,
         Some(End::Lost) | None => 1,
     };
-    if details.why.is_some() { code.max(1) } else { code }
+    if details.end_reason.is_some() { code.max(1) } else { code }
 }

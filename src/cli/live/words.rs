@@ -1,14 +1,13 @@
-//! How times, states, nodes and ends are written for people.
+//! Formats times, states, nodes and ends for users.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::live::End;
-use crate::live::job::Why;
 use crate::live::wire::{JobLine, State};
 use crate::units::Span;
 
-/// A time on the wall, here: seconds since 1970.
+/// A time in seconds since 1970, as local time.
 pub(super) fn local_time(seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
@@ -16,7 +15,7 @@ pub(super) fn local_time(seconds: i64) -> String {
     }
 }
 
-/// A length of time as squeue writes it: `M:SS`, `H:MM:SS` or `D-HH:MM:SS`; parts of a second are cut.
+/// A duration as squeue writes it: `M:SS`, `H:MM:SS` or `D-HH:MM:SS`, rounded down to seconds.
 pub(super) fn clock(span: Span) -> String {
     let seconds = span.millis() / 1000;
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
@@ -28,7 +27,7 @@ pub(super) fn clock(span: Span) -> String {
     }
 }
 
-/// Nodes in order, neighbours together: `0-3,7`.
+/// A list of nodes with ranges: `0-3,7`.
 pub(super) fn node_list(nodes: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &node in nodes {
@@ -44,7 +43,7 @@ pub(super) fn node_list(nodes: &[u32]) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// A state in a word.
+/// The name of a state.
 pub(super) fn state(state: State) -> &'static str {
     match state {
         State::Waiting => "waiting",
@@ -61,7 +60,7 @@ pub(super) fn state(state: State) -> &'static str {
     }
 }
 
-/// How many jobs are in which state, in the order in which states come up: `3 completed, 1 running`.
+/// The number of jobs in each state, in the order of first occurrence: `3 completed, 1 running`.
 pub(super) fn states(lines: &[JobLine]) -> String {
     let mut counts: Vec<(State, usize)> = Vec::new();
     for line in lines {
@@ -89,35 +88,24 @@ pub(super) fn end(end: &End) -> String {
         End::Exited(code) => format!("exit code {code}"),
         End::Signalled(signal) => format!("ended by signal {signal}"),
         End::Failed(reason) => format!("could not be run: {}", visible(reason)),
-        End::Lost => "nobody knows how it ended".to_owned(),
+        End::Lost => "its end is not known".to_owned(),
     }
 }
 
-/// Why a job ended that did not end by itself.
-pub(super) fn why(why: Why) -> &'static str {
-    match why {
-        Why::Cancelled => "cancelled",
-        Why::TimeLimit => "its time was over",
-        Why::Budget => "no power for it any more",
-        Why::Dependency => "a job before it did not end well",
-        Why::Dropped => "given up by the policy",
-    }
-}
-
-/// A text of somebody else's, without anything that would steer the terminal.
+/// A text without control characters, which could change the terminal.
 pub(super) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// What stands where somebody may not see what there is.
+/// Shown instead of what the user may not see.
 pub(super) const HIDDEN: &str = "-";
 
-/// What a job is called, if that may be seen.
+/// The name of a job, if the user may see it.
 pub(super) fn name(name: Option<&str>) -> String {
     name.map_or_else(|| HIDDEN.to_owned(), visible)
 }
 
-/// A command as one could type it.
+/// A command, quoted as in a shell.
 pub(super) fn command(words: &[String]) -> String {
     let quoted = |word: &String| {
         let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,+@%".contains(c);
@@ -129,8 +117,8 @@ pub(super) fn command(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Rows of a name and a value, the names to the right.
-pub(super) fn rows(rows: &[(&str, String)]) -> String {
+/// Formats rows of a name and a value.
+pub(in crate::cli) fn rows(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(name, value)| format!("{name:>12}  {value}\n")).collect()
 }
 

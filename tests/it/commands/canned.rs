@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, mpsc};
 
-use busbar::live::job::{After, Because, Event, Happening, Outcome, Owner, Submission, Why, Wish};
+use busbar::live::job::{
+    After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest, Owner, Submission,
+};
 use busbar::live::socket::{Limits, Message, Server};
 use busbar::live::wire::{
     Answer, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine, PowerState,
@@ -159,12 +161,12 @@ fn waiting() -> JobLine {
     }
 }
 
-pub(super) fn details(state: State, end: Option<End>, why: Option<Why>) -> JobDetails {
+pub(super) fn details(state: State, end: Option<End>, why: Option<EndReason>) -> JobDetails {
     JobDetails {
         line: JobLine { state, ..running() },
         owner: Owner { user: 0, group: 0 },
         private: Some(Private {
-            wish: Wish {
+            request: JobRequest {
                 name: "solve".to_owned(),
                 nodes: 2,
                 moldable: Some((1, 4)),
@@ -181,9 +183,9 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<Why>) -> JobDe
         }),
         attempts: 1,
         end,
-        why,
+        end_reason: why,
         ended: None,
-        by: (why == Some(Why::Cancelled)).then_some(0),
+        by: (why == Some(EndReason::Cancelled)).then_some(0),
         energy: Some(Joules::from_joules(1500)),
     }
 }
@@ -211,33 +213,37 @@ pub(super) fn history() -> Vec<HistoryLine> {
         speed: 1_000_000,
     };
     let slower = Allotment { power: watts(150), speed: 712_000, ..allotment.clone() };
-    let outcome = Outcome {
+    let outcome = JobOutcome {
         start: Some(Instant::ZERO),
         end: Instant::from_secs(9),
         how: Some(End::Signalled(15)),
-        why: Some(Why::TimeLimit),
+        reason: Some(EndReason::TimeLimit),
         energy: Joules::ZERO,
         nodes: vec![0, 1],
         by: None,
     };
-    let cancelled =
-        Outcome { why: Some(Why::Cancelled), how: None, by: Some(0), ..outcome.clone() };
+    let cancelled = JobOutcome {
+        reason: Some(EndReason::Cancelled),
+        how: None,
+        by: Some(0),
+        ..outcome.clone()
+    };
     let happenings = [
-        Happening::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
-        Happening::Limit { power: Some(1_000_000), base: 100_000 },
-        Happening::Submitted { job: 7, element: None },
-        Happening::Started { job: 7, attempt: 1, allotment },
-        Happening::Changed { job: 7, allotment: slower, because: Because::Squeezed },
-        Happening::Ending { job: 7, why: Why::TimeLimit, forced: false, by: None },
-        Happening::Ended { job: 7, outcome },
-        Happening::Held { job: 8, held: true, by: Some(0) },
-        Happening::Held { job: 8, held: false, by: Some(4_000_000_000) },
-        Happening::Held { job: 8, held: true, by: None },
-        Happening::Ended { job: 8, outcome: cancelled },
-        Happening::Ending { job: 9, why: Why::Cancelled, forced: false, by: Some(0) },
+        EventKind::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
+        EventKind::Limit { power: Some(1_000_000), base: 100_000 },
+        EventKind::Submitted { job: 7, element: None },
+        EventKind::Started { job: 7, attempt: 1, allotment },
+        EventKind::Changed { job: 7, allotment: slower, reason: ChangeReason::Squeezed },
+        EventKind::Ending { job: 7, reason: EndReason::TimeLimit, forced: false, by: None },
+        EventKind::Ended { job: 7, outcome },
+        EventKind::Held { job: 8, held: true, by: Some(0) },
+        EventKind::Held { job: 8, held: false, by: Some(4_000_000_000) },
+        EventKind::Held { job: 8, held: true, by: None },
+        EventKind::Ended { job: 8, outcome: cancelled },
+        EventKind::Ending { job: 9, reason: EndReason::Cancelled, forced: false, by: Some(0) },
     ];
-    let line = |(line, what): (u64, Happening)| {
-        let event = Event { at: Instant::from_secs(line as u32), what };
+    let line = |(line, what): (u64, EventKind)| {
+        let event = Event { at: Instant::from_secs(line as u32), kind: what };
         HistoryLine { line, wall: (THEN + line as i64) * 1000, event }
     };
     (0..).zip(happenings).map(line).collect()
@@ -288,7 +294,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             let answer = |&job: &u64| Answer {
                 job,
                 refusal: (job != 7)
-                    .then(|| refusal(RefusalKind::Forbidden, "it is somebody else's")),
+                    .then(|| refusal(RefusalKind::Forbidden, "it belongs to another user")),
                 asked: false,
             };
             Reply::Done(jobs.iter().map(answer).collect())
@@ -303,6 +309,7 @@ pub(super) fn canned(request: &Request) -> Reply {
         Request::Forecast(_) => Reply::Forecast(forecast()),
         Request::Status => Reply::Status(Box::new(Status {
             version: "0.1.0".to_owned(),
+            protocol: busbar::live::wire::PROTOCOL,
             process: 4711,
             policy: "easy".to_owned(),
             engine: "local".to_owned(),

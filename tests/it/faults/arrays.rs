@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-use busbar::live::job::Happening;
+use busbar::live::job::EventKind;
 use busbar::live::wire::{HistoryLine, Reply, Request, State};
 
 use super::books::Books;
@@ -35,12 +35,12 @@ fn busbar(served: &Served, arguments: &[&str]) -> String {
 fn at_once(lines: &[HistoryLine], of: impl Fn(u64) -> bool) -> (usize, usize) {
     let (mut running, mut most, mut starts) = (BTreeSet::new(), 0, 0);
     for line in lines {
-        match &line.event.what {
-            Happening::Started { job, .. } if of(*job) => {
+        match &line.event.kind {
+            EventKind::Started { job, .. } if of(*job) => {
                 assert!(running.insert(*job), "{job} runs twice");
                 starts += 1;
             }
-            Happening::Withdrawn { job, .. } | Happening::Ended { job, .. } => {
+            EventKind::Withdrawn { job, .. } | EventKind::Ended { job, .. } => {
                 running.remove(job);
             }
             _ => (),
@@ -89,7 +89,7 @@ fn an_array_runs_once_each_and_four_at_once_through_kills() {
     let history = served.history();
     let books = Books::add_up(&history, 8).unwrap();
     assert_eq!(books.jobs.len(), ELEMENTS + 1);
-    assert!(books.jobs.values().all(|job| job.outcome.as_ref().unwrap().is_good()));
+    assert!(books.jobs.values().all(|job| job.outcome.as_ref().unwrap().succeeded()));
     let is_element = |job| (2..=51).contains(&job);
     let (most, starts) = at_once(&history, is_element);
     assert_eq!(most, AT_ONCE, "there is power for five");

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use busbar::live::Allotment;
-use busbar::live::job::{Happening, Outcome};
+use busbar::live::job::{EventKind, JobOutcome};
 use busbar::live::wire::HistoryLine;
 use busbar::units::Instant;
 
@@ -38,7 +38,7 @@ pub(super) struct Books {
 pub(super) struct Account {
     pub(super) attempts: u32,
     held: Option<Held>,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<JobOutcome>,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Books {
         let mut books = Books::default();
         let (mut next, mut now) = (1, Instant::ZERO);
         for line in lines {
-            let checked = books.take(&line.event.what).and_then(|()| {
+            let checked = books.take(&line.event.kind).and_then(|()| {
                 if line.line != next {
                     return Err(format!("line {next} is missing"));
                 }
@@ -61,7 +61,7 @@ impl Books {
                     return Err("time goes back".to_owned());
                 }
                 books.check_nodes(nodes)?;
-                books.check_power(&line.event.what)
+                books.check_power(&line.event.kind)
             });
             checked.map_err(|why| format!("{why}, after {line:?}"))?;
             (next, now) = (line.line + 1, line.event.at);
@@ -69,14 +69,14 @@ impl Books {
         Ok(books)
     }
 
-    fn take(&mut self, what: &Happening) -> Result<(), String> {
-        if let Happening::Submitted { job, .. } = what {
+    fn take(&mut self, what: &EventKind) -> Result<(), String> {
+        if let EventKind::Submitted { job, .. } = what {
             return match self.jobs.insert(*job, Account::default()) {
                 None => Ok(()),
                 Some(_) => Err("a number is used twice".to_owned()),
             };
         }
-        if let Happening::Limit { power, base } = what {
+        if let EventKind::Limit { power, base } = what {
             (self.limit, self.base) = (*power, *base);
             return Ok(());
         }
@@ -86,33 +86,33 @@ impl Books {
             return Err("it is over".to_owned());
         }
         match (what, &mut account.held) {
-            (Happening::Started { attempt, allotment, .. }, held @ None) => {
+            (EventKind::Started { attempt, allotment, .. }, held @ None) => {
                 account.attempts += 1;
                 if *attempt != account.attempts {
                     return Err(format!("attempt {} would be the next", account.attempts));
                 }
                 *held = Some(Held { allotment: allotment.clone(), is_suspended: false });
             }
-            (Happening::Changed { allotment, .. }, Some(held)) => {
+            (EventKind::Changed { allotment, .. }, Some(held)) => {
                 held.allotment.clone_from(allotment);
                 self.changed += 1;
             }
-            (Happening::Withdrawn { .. }, held @ Some(_)) => {
+            (EventKind::Withdrawn { .. }, held @ Some(_)) => {
                 *held = None;
                 self.withdrawn += 1;
             }
-            (Happening::Suspended { .. }, Some(held)) if !held.is_suspended => {
+            (EventKind::Suspended { .. }, Some(held)) if !held.is_suspended => {
                 held.is_suspended = true;
                 self.suspended += 1;
             }
-            (Happening::Resumed { .. }, Some(held)) if held.is_suspended => {
+            (EventKind::Resumed { .. }, Some(held)) if held.is_suspended => {
                 held.is_suspended = false;
             }
-            (Happening::Ended { outcome, .. }, held) => {
+            (EventKind::Ended { outcome, .. }, held) => {
                 *held = None;
                 account.outcome = Some(outcome.clone());
             }
-            (Happening::Held { .. } | Happening::Ending { .. }, _) => (),
+            (EventKind::Held { .. } | EventKind::Ending { .. }, _) => (),
             (_, held) => return Err(format!("it has {held:?}")),
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Books {
         self.base + awake.map(|held| held.allotment.power.milliwatts()).sum::<u64>()
     }
 
-    fn check_power(&mut self, what: &Happening) -> Result<(), String> {
+    fn check_power(&mut self, what: &EventKind) -> Result<(), String> {
         let (drawn, limit) = (self.drawn(), self.limit.unwrap_or(u64::MAX));
         if drawn <= limit {
             self.ceiling = None;
@@ -133,7 +133,7 @@ impl Books {
             return Ok(());
         }
         match self.ceiling {
-            None if matches!(what, Happening::Limit { .. }) => self.shortages += 1,
+            None if matches!(what, EventKind::Limit { .. }) => self.shortages += 1,
             Some(before) if drawn <= before => (),
             before => return Err(format!("{drawn} mW of {limit}, before it {before:?}")),
         }
@@ -171,47 +171,47 @@ mod tests {
         Allotment { nodes: vec![(node, power)], cores: 1, cap: power, time, power, speed }
     }
 
-    fn started(job: u64, node: u32, watts: u32) -> Happening {
-        Happening::Started { job, attempt: 1, allotment: has(node, watts) }
+    fn started(job: u64, node: u32, watts: u32) -> EventKind {
+        EventKind::Started { job, attempt: 1, allotment: has(node, watts) }
     }
 
-    fn limit(watts: u64) -> Happening {
-        Happening::Limit { power: Some(watts * 1000), base: 0 }
+    fn limit(watts: u64) -> EventKind {
+        EventKind::Limit { power: Some(watts * 1000), base: 0 }
     }
 
-    fn ended(job: u64) -> Happening {
-        let outcome = Outcome {
+    fn ended(job: u64) -> EventKind {
+        let outcome = JobOutcome {
             start: None,
             end: Instant::ZERO,
             how: None,
-            why: None,
+            reason: None,
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by: None,
         };
-        Happening::Ended { job, outcome }
+        EventKind::Ended { job, outcome }
     }
 
     /// Two jobs of 100 W on two nodes, and then this.
-    fn books(more: &[Happening]) -> Result<Books, String> {
+    fn books(more: &[EventKind]) -> Result<Books, String> {
         let mut story = vec![limit(200)];
-        story.extend((1..=3).map(|job| Happening::Submitted { job, element: None }));
+        story.extend((1..=3).map(|job| EventKind::Submitted { job, element: None }));
         story.extend([started(1, 0, 100), started(2, 1, 100)]);
         story.extend_from_slice(more);
-        let line = |(line, what): (u64, Happening)| HistoryLine {
+        let line = |(line, what): (u64, EventKind)| HistoryLine {
             line,
             wall: 0,
-            event: Event { at: Instant::ZERO, what },
+            event: Event { at: Instant::ZERO, kind: what },
         };
         Books::add_up(&(1..).zip(story).map(line).collect::<Vec<_>>(), 4)
     }
 
     #[test]
     fn what_may_be_is_added_up() {
-        let squeezed = Happening::Changed {
+        let squeezed = EventKind::Changed {
             job: 2,
             allotment: has(1, 50),
-            because: busbar::live::job::Because::Squeezed,
+            reason: busbar::live::job::ChangeReason::Squeezed,
         };
         let rest = [limit(150), squeezed, ended(1), started(3, 0, 100), ended(2), ended(3)];
         let books = books(&rest).unwrap();
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_must_not_be_is_found() {
-        let withdrawn = |job| Happening::Withdrawn { job, reason: String::new() };
+        let withdrawn = |job| EventKind::Withdrawn { job, reason: String::new() };
         for (more, why) in [
             (vec![started(3, 2, 1)], "201000 mW of 200000"),
             (vec![limit(99), ended(1), started(3, 2, 1)], "101000 mW of 99000"),
@@ -232,7 +232,7 @@ mod tests {
             (vec![withdrawn(1), started(1, 0, 100)], "attempt 2 would be the next"),
             (vec![withdrawn(3)], "it has"),
             (vec![started(4, 2, 100)], "nobody submitted it"),
-            (vec![Happening::Submitted { job: 1, element: None }], "a number is used twice"),
+            (vec![EventKind::Submitted { job: 1, element: None }], "a number is used twice"),
         ] {
             let error = books(&more).unwrap_err();
             assert!(error.starts_with(why), "{error}");

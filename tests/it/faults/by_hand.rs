@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
+use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::Hand;
 use busbar::live::config::LastResort;
-use busbar::live::daemon::{Daemon, Rules};
+use busbar::live::daemon::{Daemon, LoopOptions};
 use busbar::live::engine::{Call, Recording};
-use busbar::live::feed::Feed;
-use busbar::live::job::{Owner, Program, Submission, Wish};
+use busbar::live::job::{JobRequest, Owner, Program, Submission};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
-use busbar::live::socket::{Gone, Message};
+use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::Store;
 use busbar::live::wire::{HistoryLine, JobLine, Refusal, Reply, Request, Status};
 use busbar::live::{Allotment, Attempt, Signal};
@@ -60,13 +60,13 @@ impl ByHand {
     pub(super) fn begin(&mut self) {
         let store = Store::open(&self.folder).unwrap();
         let clock = self.hand.clock(store.load().unwrap().last.as_ref());
-        let rules = Rules {
+        let rules = LoopOptions {
             period: Span::from_secs(1),
             retention: self.retention,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let engine = ("recording", Box::new(self.engine.clone()) as _);
-        let feed = Feed::new(self.schedule.clone());
+        let feed = ActiveBudget::new(self.schedule.clone());
         let daemon = Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock);
         self.daemon = Some(daemon.unwrap());
         self.cycle();
@@ -95,7 +95,7 @@ impl ByHand {
     pub(super) fn ask(&mut self, request: Request) -> Reply {
         let (reply, answer) = channel();
         self.daemon()
-            .cycle(vec![Message { request, peer: ROOT, reply, gone: Gone::default() }])
+            .cycle(vec![Message { request, peer: ROOT, reply, gone: ClientGone::default() }])
             .unwrap();
         self.cycle();
         answer.recv().expect("an answer")
@@ -133,7 +133,7 @@ impl ByHand {
 
 pub(super) fn submission(nodes: u32, seconds: u32) -> Submission {
     Submission {
-        wish: Wish {
+        request: JobRequest {
             name: "fault".to_owned(),
             nodes,
             moldable: None,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use busbar::live::config::LastResort;
-use busbar::live::job::Happening;
+use busbar::live::job::EventKind;
 use busbar::live::wire::{RefusalKind, Reply, Request, State};
 use busbar::live::{End, Signal};
 use busbar::units::Watts;
@@ -179,10 +179,10 @@ fn story() {
     let books = Books::add_up(&lines, 4).unwrap();
     assert_eq!(books.jobs.len(), 5);
     for (job, account) in &books.jobs {
-        let is_good = account.outcome.as_ref().is_some_and(|outcome| outcome.is_good());
+        let is_good = account.outcome.as_ref().is_some_and(|outcome| outcome.succeeded());
         assert_eq!((is_good, account.attempts), (true, 1), "job {job}");
     }
-    let held = lines.iter().filter(|line| matches!(line.event.what, Happening::Held { .. }));
+    let held = lines.iter().filter(|line| matches!(line.event.kind, EventKind::Held { .. }));
     assert_eq!(held.count(), 0, "what was refused was not done");
     day.end();
 }

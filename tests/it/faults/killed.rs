@@ -13,7 +13,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use busbar::live::End;
-use busbar::live::job::Why;
+use busbar::live::job::EndReason;
 use busbar::live::socket::Client;
 use busbar::live::wire::{JobLine, RefusalKind, Reply, Request, State};
 use rand::{RngExt, SeedableRng};
@@ -217,10 +217,10 @@ fn check(served: &Served, told: &Told, books: &Books) {
         let what = format!("job {job}, {begins:?}, {ends:?}: {outcome:?}");
         assert!(begins.len() <= 1 && ends.len() <= 1, "it ran twice: {what}");
         assert!(begins.iter().all(|attempt| *attempt == account.attempts), "{what}");
-        if outcome.is_good() {
+        if outcome.succeeded() {
             assert_eq!((begins.len(), ends.len()), (1, 1), "it did not run: {what}");
         } else {
-            assert_eq!(outcome.why, Some(Why::Cancelled), "{what}");
+            assert_eq!(outcome.reason, Some(EndReason::Cancelled), "{what}");
             assert!(cancelled.contains(job), "nobody wanted that: {what}");
         }
     }
@@ -243,7 +243,7 @@ fn killed_under_load(policy: &str, last_resort: &str, seed: u64) {
     served.assert_nothing_is_left();
     served.stop();
 
-    let good = books.jobs.values().filter(|job| job.outcome.as_ref().unwrap().is_good()).count();
+    let good = books.jobs.values().filter(|job| job.outcome.as_ref().unwrap().succeeded()).count();
     println!(
         "{policy}, last resort {last_resort}: {kills} kills, {} jobs accepted, {good} completed, \
          {} cancelled, {} attempts withdrawn; {} lines of history, {} changes of what jobs had, \

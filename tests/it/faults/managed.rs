@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use busbar::live::End;
-use busbar::live::job::Why;
+use busbar::live::job::EndReason;
 use busbar::live::wire::{Reply, Request, State};
 use rustix::fs::XattrFlags;
 use rustix::process::{Pid, Signal, kill_process};
@@ -114,9 +114,9 @@ fn groups_of_attempts(below: &Path, daemons: &[u32]) -> Vec<PathBuf> {
 }
 
 /// The state of a job, when it is not `Running`.
-fn outcome(served: &Served, job: u64) -> (State, Option<End>, Option<Why>) {
+fn outcome(served: &Served, job: u64) -> (State, Option<End>, Option<EndReason>) {
     let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
-    (shown.line.state, shown.end, shown.why)
+    (shown.line.state, shown.end, shown.end_reason)
 }
 
 /// A service manager ends everything in the daemon's control group when it stops the service. Jobs run on:
@@ -255,7 +255,7 @@ fn cancelled_with_a_stopped_warden() {
         assert_eq!(cancel(job), format!("asked job {job} to end\n"));
         served.drain();
         let (state, _, why) = outcome(&served, job);
-        assert_eq!((state, why), (State::Cancelled, Some(Why::Cancelled)));
+        assert_eq!((state, why), (State::Cancelled, Some(EndReason::Cancelled)));
         served.assert_nothing_is_left();
         served.stop();
     }

@@ -121,17 +121,17 @@ fn a_second_daemon() {
 }
 
 /// A state folder that is not the daemon's work.
-struct Prepared {
+struct Resolved {
     outside: tempfile::TempDir,
 }
 
-impl Prepared {
+impl Resolved {
     fn new() -> Self {
         let outside = tempfile::tempdir().unwrap();
-        let prepared = Prepared { outside };
-        fs::create_dir(prepared.state()).unwrap();
-        prepared.allow("state", 0o700);
-        prepared
+        let resolved = Resolved { outside };
+        fs::create_dir(resolved.state()).unwrap();
+        resolved.allow("state", 0o700);
+        resolved
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -157,40 +157,40 @@ impl Prepared {
 
 #[test]
 fn a_state_folder_that_others_can_write_to() {
-    let prepared = Prepared::new();
+    let resolved = Resolved::new();
     for mode in [0o777, 0o770] {
-        prepared.allow("state", mode);
-        let said = prepared.refused(&[]);
-        let in_background = prepared.refused(&["--background"]);
+        resolved.allow("state", mode);
+        let said = resolved.refused(&[]);
+        let in_background = resolved.refused(&["--background"]);
         assert!(said.ends_with(&in_background), "{in_background}");
         assert!(said.contains("can be written to by others"), "{said}");
-        assert!(said.contains(&format!("chmod go-w {}", prepared.state().display())), "{said}");
+        assert!(said.contains(&format!("chmod go-w {}", resolved.state().display())), "{said}");
     }
-    prepared.allow("state", 0o700);
-    prepared.allow("", 0o777);
-    let said = prepared.refused(&[]);
+    resolved.allow("state", 0o700);
+    resolved.allow("", 0o777);
+    let said = resolved.refused(&[]);
     assert!(said.contains("could put something else in the place of"), "{said}");
-    assert_eq!(fs::read_dir(prepared.state()).unwrap().count(), 0, "nothing was made");
+    assert_eq!(fs::read_dir(resolved.state()).unwrap().count(), 0, "nothing was made");
 }
 
 #[test]
 fn links_in_a_state_folder() {
-    let prepared = Prepared::new();
-    let (target, folder) = (prepared.path("target"), prepared.path("folder"));
+    let resolved = Resolved::new();
+    let (target, folder) = (resolved.path("target"), resolved.path("folder"));
     fs::write(&target, "as it was").unwrap();
     fs::create_dir(&folder).unwrap();
-    prepared.allow("folder", 0o750);
+    resolved.allow("folder", 0o750);
     for (name, behind) in [("lock", &target), ("busbar.db", &target), ("jobs", &folder)] {
-        let link = prepared.state().join(name);
+        let link = resolved.state().join(name);
         symlink(behind, &link).unwrap();
-        let said = prepared.refused(&[]);
+        let said = resolved.refused(&[]);
         assert!(said.contains(&format!("{} is a symbolic link", link.display())), "{said}");
         fs::remove_file(link).unwrap();
     }
     // Where a daemon in the background writes.
-    let link = prepared.state().join("log");
+    let link = resolved.state().join("log");
     symlink(&target, &link).unwrap();
-    let said = prepared.refused(&["--background"]);
+    let said = resolved.refused(&["--background"]);
     assert!(said.contains(&format!("{} is a symbolic link", link.display())), "{said}");
     assert_eq!(fs::read_to_string(&target).unwrap(), "as it was");
     let mode = folder.metadata().unwrap().permissions().mode();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use busbar::live::job::{Program, Submission, Wish};
+use busbar::live::job::{JobRequest, Program, Submission};
 use busbar::live::socket::Client;
 use busbar::live::wire::{HistoryLine, Reply, Request, Status};
 use busbar::units::Span;
@@ -148,7 +148,7 @@ impl Served {
 
     /// A request to run a script on so many nodes. It can write to the file `$RECORD`.
     pub(super) fn job(&self, nodes: u32, script: &str) -> Request {
-        let wish = Wish {
+        let request = JobRequest {
             name: "fault".to_owned(),
             nodes,
             moldable: None,
@@ -169,7 +169,7 @@ impl Served {
             output: "/dev/null".into(),
             errors: None,
         };
-        Request::Submit(Box::new(Submission { wish, program, array: None }))
+        Request::Submit(Box::new(Submission { request, program, array: None }))
     }
 
     pub(super) fn record(&self) -> PathBuf {

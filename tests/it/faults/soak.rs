@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use busbar::live::End;
-use busbar::live::socket::{Client, Gone, Message};
+use busbar::live::socket::{Client, ClientGone, Message};
 use busbar::live::wire::{Reply, Request};
 use busbar::units::Span;
 
@@ -99,7 +99,7 @@ fn old_jobs_make_room() {
             request: Request::Submit(Box::new(submission(1, 60))),
             peer: ROOT,
             reply: reply.clone(),
-            gone: Gone::default(),
+            gone: ClientGone::default(),
         };
         let messages = (0..4).map(message).collect();
         day.daemon.as_mut().unwrap().cycle(messages).unwrap();
@@ -130,13 +130,13 @@ fn a_great_day_is_forgotten() {
         let (reply, _answers) = channel();
         let message = |_| {
             let mut job = submission(1, 60);
-            job.wish.held = true;
+            job.request.held = true;
             job.program.environment.push(("LARGE".to_owned(), "x".repeat(50_000)));
             Message {
                 request: Request::Submit(Box::new(job)),
                 peer: ROOT,
                 reply: reply.clone(),
-                gone: Gone::default(),
+                gone: ClientGone::default(),
             }
         };
         day.daemon.as_mut().unwrap().cycle((0..20).map(message).collect()).unwrap();

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use busbar::budget::BudgetSpec;
 use busbar::job::Job;
-use busbar::live::job::{Happening, Owner};
+use busbar::live::job::{EventKind, Owner};
 use busbar::live::setup::Setup;
 use busbar::live::wire::HistoryLine;
 use busbar::machine::Machine;
@@ -97,7 +97,7 @@ impl Model for Emulated {
 /// something was decided.
 fn turned_twice(history: &[HistoryLine]) -> bool {
     let decides = |line: &HistoryLine| {
-        matches!(line.event.what, Happening::Started { .. } | Happening::Changed { .. })
+        matches!(line.event.kind, EventKind::Started { .. } | EventKind::Changed { .. })
     };
     history
         .windows(2)
@@ -110,12 +110,12 @@ fn seen(planned: &[Planned], history: &[HistoryLine]) -> Vec<Planned> {
     let mut starts: BTreeMap<u64, Instant> = BTreeMap::new();
     for HistoryLine { event, .. } in history {
         let place = |job: u64| job as usize - 1;
-        match &event.what {
-            Happening::Submitted { job, .. } => seen[place(*job)].submit = event.at,
-            Happening::Started { job, .. } => {
+        match &event.kind {
+            EventKind::Submitted { job, .. } => seen[place(*job)].submit = event.at,
+            EventKind::Started { job, .. } => {
                 starts.insert(*job, event.at);
             }
-            Happening::Ended { job, outcome } => {
+            EventKind::Ended { job, outcome } => {
                 seen[place(*job)].run_time = outcome.end.since(starts[job]);
             }
             _ => (),
@@ -129,16 +129,16 @@ fn lateness(planned: &[Planned], history: &[HistoryLine]) -> Vec<i64> {
     let mut expected: BTreeMap<u64, Option<(Instant, u64)>> = BTreeMap::new();
     let mut late = Vec::new();
     for HistoryLine { event, .. } in history {
-        match &event.what {
-            Happening::Started { job, allotment, .. } => {
+        match &event.kind {
+            EventKind::Started { job, allotment, .. } => {
                 let asked = planned[*job as usize - 1].run_time.millis();
                 let time = (asked * 1_000_000).div_ceil(u64::from(allotment.speed));
                 expected.insert(*job, Some((event.at, time)));
             }
-            Happening::Changed { job, .. } => {
+            EventKind::Changed { job, .. } => {
                 expected.insert(*job, None);
             }
-            Happening::Ended { job, outcome } => {
+            EventKind::Ended { job, outcome } => {
                 if let Some((start, time)) = expected[job] {
                     late.push(outcome.end.since(start).millis() as i64 - time as i64);
                 }

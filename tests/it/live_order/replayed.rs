@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
 use busbar::budget::Budget;
+use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::{Clock, Hand};
-use busbar::live::daemon::{Daemon, Rules};
-use busbar::live::feed::Feed;
+use busbar::live::daemon::{Daemon, LoopOptions};
 use busbar::live::job::Program;
 use busbar::live::replay::{Naming, Real, Replay};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
-use busbar::live::socket::{Gone, Message};
+use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::{Query, Store};
 use busbar::live::wire::{Reply, Request};
 use busbar::policy::PolicySpec;
@@ -74,13 +74,13 @@ impl Machine<'_> {
     fn daemon(&self) -> Daemon {
         let store = Store::open(&self.state()).unwrap();
         let clock: Clock = self.hand.clock(store.load().unwrap().last.as_ref());
-        let rules = Rules {
+        let rules = LoopOptions {
             period: Span::from_secs(1),
             retention: Span::FOREVER,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let engine = ("replay", Box::new(self.engine.clone()) as _);
-        let feed = Feed::new(self.schedule.clone());
+        let feed = ActiveBudget::new(self.schedule.clone());
         Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock).unwrap()
     }
 
@@ -129,7 +129,7 @@ impl Machine<'_> {
             while let Some(job) = coming.next_if(|job| job.submit <= next) {
                 let (reply, _) = channel();
                 let request = Request::Submit(Box::new(job.submission(program())));
-                requests.push(Message { request, peer: ALICE, reply, gone: Gone::default() });
+                requests.push(Message { request, peer: ALICE, reply, gone: ClientGone::default() });
             }
             daemon.cycle(requests).unwrap();
         }
@@ -248,8 +248,8 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let setup = cases().remove(0);
     let (schedule, _) = schedule(&folder, &setup, &[(0, 100), (1, 30)]);
     let mut job = jobs(&setup, 1, MINUTES, 1).remove(0);
-    job.wish.nodes = setup.machine.nodes;
-    job.wish.moldable = None;
+    job.request.nodes = setup.machine.nodes;
+    job.request.moldable = None;
     let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
     let (_, hand) = Clock::by_hand();
     let mut machine =
@@ -259,7 +259,9 @@ fn who_comes_with_a_lower_limit_meets_it() {
     machine.go_to(Instant::from_secs(3600));
     let (reply, answers) = channel();
     let request = Request::Submit(Box::new(job.submission(program())));
-    daemon.cycle(vec![Message { request, peer: ALICE, reply, gone: Gone::default() }]).unwrap();
+    daemon
+        .cycle(vec![Message { request, peer: ALICE, reply, gone: ClientGone::default() }])
+        .unwrap();
     let answer = answers.recv().unwrap();
     assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");
 }

@@ -1,7 +1,7 @@
 //! Jobs as they are submitted to a daemon, with what they really do.
 
 use busbar::job::Job;
-use busbar::live::job::{Entry, Owner, Phase, Program, Submission, Wish};
+use busbar::live::job::{Entry, JobRequest, Owner, Phase, Program, Submission};
 use busbar::live::setup::Setup;
 use busbar::policy::PolicySpec;
 use busbar::units::{Instant, Span};
@@ -14,21 +14,28 @@ pub(super) const ALICE: Owner = Owner { user: 1000, group: 1000 };
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     pub(super) submit: Instant,
-    pub(super) wish: Wish,
+    pub(super) request: JobRequest,
     /// How long it runs on the nodes it asks for, unthrottled.
     pub(super) run_time: Span,
 }
 
 impl Planned {
     pub(super) fn submission(&self, program: Program) -> Submission {
-        Submission { wish: self.wish.clone(), program, array: None }
+        Submission { request: self.request.clone(), program, array: None }
     }
 
     /// The job as a policy of this setup sees it.
     pub(super) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
-        let Planned { submit, wish, .. } = self.clone();
-        let entry =
-            Entry { number, owner, wish, submit, attempts: 0, phase: Phase::Waiting, array: None };
+        let Planned { submit, request, .. } = self.clone();
+        let entry = Entry {
+            number,
+            owner,
+            request,
+            submit,
+            attempts: 0,
+            phase: Phase::Waiting,
+            array: None,
+        };
         setup.job(&entry).unwrap()
     }
 }
@@ -69,7 +76,7 @@ pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             false => (draw(0, 2) != 0).then(|| (nodes.div_ceil(2), most)),
         };
         let slowdown = (draw(0, 3) == 0).then(|| "20%".to_owned());
-        let wish = Wish {
+        let request = JobRequest {
             name: "order".to_owned(),
             nodes,
             moldable,
@@ -79,7 +86,7 @@ pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             after: Vec::new(),
             held: false,
         };
-        Planned { submit, wish, run_time }
+        Planned { submit, request, run_time }
     };
     (0..count).map(job).collect()
 }

@@ -1,4 +1,4 @@
-//! A configuration as it is written, read so that every mistake has its file, line and field.
+//! Reads a configuration file so that every error names its file, line and field.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
-    Config, ConfigError, Jobs, LastResort, Length, Limits, Local, Log, Place, Said, Surroundings,
+    Config, ConfigError, Environment, Jobs, LastResort, Length, Limits, Local, Log, Place, Source,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -16,7 +16,7 @@ use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
 use busbar_core::units::Span;
 
-/// The file.
+/// The file as it is written.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -43,7 +43,7 @@ struct File {
     local: LocalTable,
 }
 
-/// A step of the day's profile.
+/// A step of the daily budget.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
@@ -86,13 +86,13 @@ struct LocalTable {
     cgroups: Option<bool>,
 }
 
-/// Reads a configuration; `path` is where it is from.
-pub(super) fn parse(text: &str, path: &Path, around: &Surroundings) -> Result<Config, ConfigError> {
-    let said = Said { file: Some(path.to_owned()), lines: lines(text) };
+/// Reads a configuration; `path` is that of the file.
+pub(super) fn parse(text: &str, path: &Path, around: &Environment) -> Result<Config, ConfigError> {
+    let source = Source { file: Some(path.to_owned()), lines: lines(text) };
     let wrong = |error: toml::de::Error, field: String| {
         let begin = error.span().map_or(0, |span| span.start);
         let field = (field != ".").then_some(field);
-        let place = Place { file: said.file.clone(), line: Some(line(text, begin)), field };
+        let place = Place { file: source.file.clone(), line: Some(line(text, begin)), field };
         ConfigError::Wrong { place, why: error.message().into() }
     };
     let deserializer =
@@ -103,23 +103,23 @@ pub(super) fn parse(text: &str, path: &Path, around: &Surroundings) -> Result<Co
     })?;
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = whole.parent().unwrap_or(Path::new("")).to_owned();
-    Reader { said, folder, around }.config(file)
+    Reader { source, folder, around }.config(file)
 }
 
-/// Gives values their meaning.
+/// Interprets the values of a file.
 struct Reader<'a> {
-    said: Said,
+    source: Source,
     folder: PathBuf,
-    around: &'a Surroundings,
+    around: &'a Environment,
 }
 
 impl Reader<'_> {
     fn config(self, file: File) -> Result<Config, ConfigError> {
-        let usual = Config::usual(self.around);
+        let usual = Config::default_in(self.around);
         let state = self.path("state", file.state)?.unwrap_or(usual.state);
         let socket = self.path("socket", file.socket)?;
         Ok(Config {
-            socket: socket.unwrap_or_else(|| self.around.usual_socket(&state)),
+            socket: socket.unwrap_or_else(|| self.around.default_socket(&state)),
             state,
             machine: match file.machine {
                 Some(Name(text)) => self.beside(&text, &[".toml", ".csv"]),
@@ -154,26 +154,26 @@ impl Reader<'_> {
                 format: file.log.format.unwrap_or(usual.log.format),
             },
             local: self.local(file.local)?,
-            said: self.said,
+            source: self.source,
         })
     }
 
-    /// A path as seen from the folder of the file.
+    /// A path relative to the folder of the configuration.
     fn path(&self, field: &str, path: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
         let Some(path) = path else { return Ok(None) };
         if path.as_os_str().is_empty() {
             let why = "the path is empty; write one, or leave the key out";
-            return Err(self.said.error(field, why));
+            return Err(self.source.error(field, why));
         }
         if path.starts_with("~") {
-            let why = format!("'{}': write the whole path; ~ means nothing here", path.display());
-            return Err(self.said.error(field, why));
+            let why = format!("'{}': write the full path; ~ is not expanded here", path.display());
+            return Err(self.source.error(field, why));
         }
         Ok(Some(self.folder.join(path)))
     }
 
-    /// The path of a file beside the configuration, if the text looks like one or if it is there; other
-    /// text as it is.
+    /// The path of a file beside the configuration, if the text looks like one or such a file
+    /// exists; otherwise the text itself.
     fn beside(&self, text: &str, endings: &[&str]) -> String {
         let path = self.folder.join(text);
         match path.is_file() || endings.iter().any(|ending| text.ends_with(ending)) {
@@ -191,16 +191,16 @@ impl Reader<'_> {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => {
                 let why = "there is a 'budget', too; keep one of them";
-                Err(self.said.error("daily", why))
+                Err(self.source.error("daily", why))
             }
             (Some(Text(text)), None) => {
                 let spec = self.beside(&text, &[".csv"]).parse();
-                spec.map(Some).map_err(|why| self.said.error("budget", why))
+                spec.map(Some).map_err(|why| self.source.error("budget", why))
             }
             (None, Some(steps)) => {
                 if steps.is_empty() {
                     let why = "the list is empty; give at least one, or leave the key out";
-                    return Err(self.said.error("daily", why));
+                    return Err(self.source.error("daily", why));
                 }
                 let steps = steps.into_iter().map(|step| (step.from.0.0, step.budget.0));
                 Ok(Some(ScheduleSpec::Daily(steps.collect())))
@@ -219,7 +219,7 @@ impl Reader<'_> {
         if !range.contains(&span) {
             let (least, most) = (Length(*range.start()), Length(*range.end()));
             let why = format!("{} is out of range; write {least} to {most}", Length(span));
-            return Err(self.said.error(field, why));
+            return Err(self.source.error(field, why));
         }
         Ok(span)
     }
@@ -230,7 +230,7 @@ impl Reader<'_> {
             number.ok_or_else(|| {
                 let why =
                     format!("there is no user '{name}' on this machine; write names or numbers");
-                self.said.error(&format!("operators[{place}]"), why)
+                self.source.error(&format!("operators[{place}]"), why)
             })
         };
         names.into_iter().enumerate().map(number).collect()
@@ -244,7 +244,7 @@ impl Reader<'_> {
                 number if (least..=most).contains(&number) => Ok(number),
                 number => {
                     let why = format!("{number} is out of range; write {least} to {most}");
-                    Err(self.said.error(&format!("limits.{field}"), why))
+                    Err(self.source.error(&format!("limits.{field}"), why))
                 }
             };
         let usual = Limits::default();
@@ -266,7 +266,7 @@ impl Reader<'_> {
                 1 << 20,
                 u32::MAX,
             )?,
-            // Less than a request of any use takes, more than any takes.
+            // Smaller requests would be useless, and larger ones do not occur.
             request_bytes: within(
                 "request_bytes",
                 written.request_bytes,
@@ -287,7 +287,7 @@ impl Reader<'_> {
     fn jobs(&self, written: JobsTable) -> Result<Jobs, ConfigError> {
         let bounds = |(ulimit, Name(text)): (Ulimit, Name)| match text.parse() {
             Ok(bounds) => Ok((ulimit, bounds)),
-            Err(why) => Err(self.said.error(&format!("jobs.ulimits.{ulimit}"), why)),
+            Err(why) => Err(self.source.error(&format!("jobs.ulimits.{ulimit}"), why)),
         };
         Ok(Jobs {
             umask: written.umask.map_or(Umask::default(), |umask| umask.0),
@@ -301,7 +301,7 @@ impl Reader<'_> {
             written.cpus.unwrap_or_default().into_iter().map(|list| list.0.0).collect();
         if !pin && !cpus.is_empty() {
             let why = "'local.pin' is false, so that no job is kept on these; keep one of them";
-            return Err(self.said.error("local.cpus", why));
+            return Err(self.source.error("local.cpus", why));
         }
         let cgroups = written.cgroups.unwrap_or(Local::default().cgroups);
         Ok(Local { pin, cpus, cgroups })

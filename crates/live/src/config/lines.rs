@@ -1,4 +1,4 @@
-//! On which lines of a file its keys stand.
+//! Finds the lines of all keys in a file.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn lines(text: &str) -> BTreeMap<String, usize> {
         }
     }
     let mut lines = BTreeMap::new();
-    // Text that is no TOML at all is reported by whoever reads it.
+    // Text that is not TOML is reported by the caller.
     if let Ok(table) = DeTable::parse(text) {
         collect_table(text, "", table.get_ref(), &mut lines);
     }

@@ -1,13 +1,13 @@
-//! Where things usually are, by who asks and by what the environment says.
+//! Default places of files, by user and environment.
 
 use std::path::{Path, PathBuf};
 
-/// What the usual configuration depends on.
+/// The part of the process environment that the defaults depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
-    /// Who runs the program.
+pub struct Environment {
+    /// The user ID of the process.
     pub user: u32,
-    /// How many processors it may use.
+    /// The number of processors that the process may use.
     pub processors: u32,
     /// `$HOME`.
     pub home: Option<PathBuf>,
@@ -23,16 +23,16 @@ pub struct Surroundings {
     pub config: Option<PathBuf>,
 }
 
-impl Surroundings {
-    /// Those of this process.
+impl Environment {
+    /// The environment of this process.
     pub fn here() -> Self {
         let given = |name: &str| {
             std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
         };
-        // The XDG Base Directory Specification takes a relative path for none.
+        // The XDG Base Directory Specification ignores relative paths.
         let absolute = |name: &str| given(name).filter(|path| path.is_absolute());
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Surroundings {
+        Environment {
             user: rustix::process::geteuid().as_raw(),
             processors: u32::try_from(processors).unwrap_or(1),
             home: absolute("HOME"),
@@ -44,9 +44,9 @@ impl Surroundings {
         }
     }
 
-    /// Where state is kept: for root in `/var/lib`, for others where they keep such things. For who has
-    /// no home, in the folder where the program runs.
-    pub fn usual_state(&self) -> PathBuf {
+    /// The default state folder: `/var/lib` for root, the user's state folder for others, or the
+    /// current folder for users without a home.
+    pub fn default_state(&self) -> PathBuf {
         if self.user == 0 {
             return "/var/lib/busbar".into();
         }
@@ -55,8 +55,8 @@ impl Surroundings {
         states.unwrap_or_default().join("busbar")
     }
 
-    /// Where clients reach the daemon that keeps its state in this folder.
-    pub fn usual_socket(&self, state: &Path) -> PathBuf {
+    /// The default socket of a daemon with this state folder.
+    pub fn default_socket(&self, state: &Path) -> PathBuf {
         match (&self.socket, &self.runtime) {
             (Some(socket), _) => socket.clone(),
             _ if self.user == 0 => "/run/busbar/socket".into(),
@@ -65,13 +65,13 @@ impl Surroundings {
         }
     }
 
-    /// The configuration that is read if none is named: what `$BUSBAR_CONFIG` says, or else the file of
-    /// root or of the user if there is one.
-    pub fn usual_file(&self) -> Option<PathBuf> {
+    /// The configuration file that is read if none is named: `$BUSBAR_CONFIG`, or else the file of
+    /// root or of the user if it exists.
+    pub fn default_file(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| self.own_file().filter(|path| path.exists()))
     }
 
-    /// Where a user's own configuration would be.
+    /// The place of the user's own configuration file.
     fn own_file(&self) -> Option<PathBuf> {
         if self.user == 0 {
             return Some("/etc/busbar.toml".into());
@@ -88,34 +88,34 @@ mod tests {
 
     #[test]
     fn places_are_where_one_would_look_for_them() {
-        let root = Surroundings { home: Some("/root".into()), ..Surroundings::default() };
-        assert_eq!(root.usual_state(), Path::new("/var/lib/busbar"));
-        assert_eq!(root.usual_socket(Path::new("/st")), Path::new("/run/busbar/socket"));
+        let root = Environment { home: Some("/root".into()), ..Environment::default() };
+        assert_eq!(root.default_state(), Path::new("/var/lib/busbar"));
+        assert_eq!(root.default_socket(Path::new("/st")), Path::new("/run/busbar/socket"));
         assert_eq!(root.own_file().unwrap(), Path::new("/etc/busbar.toml"));
 
-        let user = Surroundings { user: 1000, home: Some("/home/u".into()), ..root };
-        assert_eq!(user.usual_state(), Path::new("/home/u/.local/state/busbar"));
-        assert_eq!(user.usual_socket(Path::new("/st")), Path::new("/st/socket"));
+        let user = Environment { user: 1000, home: Some("/home/u".into()), ..root };
+        assert_eq!(user.default_state(), Path::new("/home/u/.local/state/busbar"));
+        assert_eq!(user.default_socket(Path::new("/st")), Path::new("/st/socket"));
         assert_eq!(user.own_file().unwrap(), Path::new("/home/u/.config/busbar/busbar.toml"));
 
-        let told = Surroundings {
+        let told = Environment {
             state_home: Some("/s".into()),
             config_home: Some("/c".into()),
             runtime: Some("/r".into()),
             ..user
         };
-        assert_eq!(told.usual_state(), Path::new("/s/busbar"));
-        assert_eq!(told.usual_socket(Path::new("/st")), Path::new("/r/busbar/socket"));
+        assert_eq!(told.default_state(), Path::new("/s/busbar"));
+        assert_eq!(told.default_socket(Path::new("/st")), Path::new("/r/busbar/socket"));
         assert_eq!(told.own_file().unwrap(), Path::new("/c/busbar/busbar.toml"));
 
         let named =
-            Surroundings { socket: Some("here".into()), config: Some("gone.toml".into()), ..told };
-        assert_eq!(named.usual_socket(Path::new("/st")), Path::new("here"));
+            Environment { socket: Some("here".into()), config: Some("gone.toml".into()), ..told };
+        assert_eq!(named.default_socket(Path::new("/st")), Path::new("here"));
         // What was named is read, or it is an error.
-        assert_eq!(named.usual_file(), Some("gone.toml".into()));
+        assert_eq!(named.default_file(), Some("gone.toml".into()));
 
-        let nobody = Surroundings { user: 65534, ..Surroundings::default() };
-        assert_eq!(nobody.usual_state(), Path::new("busbar"));
-        assert_eq!(nobody.usual_file(), None);
+        let nobody = Environment { user: 65534, ..Environment::default() };
+        assert_eq!(nobody.default_state(), Path::new("busbar"));
+        assert_eq!(nobody.default_file(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A configuration as a file that says every key.
+//! Writes a configuration as a file that sets every key.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::{Config, Length, Local};
 use crate::schedule::{ScheduleSpec, clock_face};
 
 impl Config {
-    /// The whole configuration as a file, which can be read again from any folder.
+    /// The whole configuration as a file, which means the same in any folder.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let mut line = |key: &str, value: String| {

@@ -7,12 +7,12 @@ use super::*;
 use busbar_core::budget::Limit;
 use busbar_core::units::{Share, Watts};
 
-fn around() -> Surroundings {
-    Surroundings {
+fn around() -> Environment {
+    Environment {
         user: 1000,
         processors: 6,
         home: Some("/home/u".into()),
-        ..Surroundings::default()
+        ..Environment::default()
     }
 }
 
@@ -26,7 +26,7 @@ fn read(text: &str) -> Result<Config, String> {
 
 /// A configuration as if it had been read from nowhere.
 fn unsaid(config: Config) -> Config {
-    Config { said: Said::default(), ..config }
+    Config { source: Source::default(), ..config }
 }
 
 /// The keys of a table, as the complaint about an unknown one lists them.
@@ -61,8 +61,8 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
 
 #[test]
 fn the_template_says_what_holds_anyway() {
-    assert_eq!(unsaid(read(Config::template()).unwrap()), Config::usual(&around()));
-    assert_eq!(unsaid(read("").unwrap()), Config::usual(&around()));
+    assert_eq!(unsaid(read(Config::template()).unwrap()), Config::default_in(&around()));
+    assert_eq!(unsaid(read("").unwrap()), Config::default_in(&around()));
 }
 
 #[test]
@@ -156,7 +156,6 @@ cgroups = false
         (Span::from_secs(7200), LastResort::Suspend)
     );
     assert_eq!(config.operators, [0, 1234]);
-    assert!(config.is_operator(0) && config.is_operator(1234) && !config.is_operator(4321));
     assert!(config.see_all);
     let limits = Limits {
         jobs: 5,
@@ -175,7 +174,7 @@ cgroups = false
     assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
-    assert_eq!(config.said.place("limits.jobs").line, Some(14));
+    assert_eq!(config.source.place("limits.jobs").line, Some(14));
     assert_eq!(unsaid(read(&config.to_toml()).unwrap()), unsaid(config));
     for text in [
         "",
@@ -220,10 +219,13 @@ fn mistakes_are_named_with_file_line_and_field() {
             "last_resort = 'pray'",
             "field 'last_resort': unknown variant `pray`, expected one of `hold`",
         ),
-        ("[jobs]\numask = '8'", "line 2, field 'jobs.umask': '8' is no umask; write three octal"),
+        (
+            "[jobs]\numask = '8'",
+            "line 2, field 'jobs.umask': '8' is not a umask; write three octal",
+        ),
         (
             "[jobs.ulimits]\nnofile = 'x'",
-            "line 2, field 'jobs.ulimits.nofile': 'x' is no limit; write a number or",
+            "line 2, field 'jobs.ulimits.nofile': 'x' is not a limit; write a number or",
         ),
         ("[jobs.ulimits]\nfiles = 1", "unknown variant `files`, expected one of `as`, `core`"),
         (
@@ -243,15 +245,15 @@ fn mistakes_are_named_with_file_line_and_field() {
         ("[log]\nlevel = 'loud'", "line 2, field 'log.level': unknown variant `loud`"),
         (
             "[local]\ncpus = ['3-1']",
-            "line 2, field 'local.cpus[0]': '3-1' is no list of processors",
+            "line 2, field 'local.cpus[0]': '3-1' is not a list of processors",
         ),
         (
             "[local]\ncpus = ['0-99999999']",
-            "line 2, field 'local.cpus[0]': '0-99999999' is no list",
+            "line 2, field 'local.cpus[0]': '0-99999999' is not a list",
         ),
         ("[local]\npin = false\ncpus = ['1']", "line 3, field 'local.cpus': 'local.pin' is false"),
         ("state = ''", "line 1, field 'state': the path is empty"),
-        ("state = '~/b'", "line 1, field 'state': '~/b': write the whole path"),
+        ("state = '~/b'", "line 1, field 'state': '~/b': write the full path"),
         ("daily = []", "line 1, field 'daily': the list is empty"),
         (
             "[[daily]]\nfrom = '25:00'\nbudget = '1kW'",
@@ -291,7 +293,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
     );
     assert_eq!(config.profiles.as_deref(), inside("p.db").to_str());
     let config = Config { profiles: None, ..config };
-    assert_eq!(config.prepare().unwrap().setup.machine.nodes, 2);
+    assert_eq!(config.resolve().unwrap().setup.machine.nodes, 2);
     // Who has no folder for sockets has it beside the state.
     assert_eq!(read("state = '/s'").unwrap().socket, Path::new("/s/socket"));
     let missing = Config::load(&inside("gone.toml")).unwrap_err();
@@ -302,7 +304,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
 fn what_this_machine_does_not_have_is_named() {
     let prepare = |text: &str| {
         let config = file::parse(text, Path::new("busbar.toml"), &around()).unwrap();
-        config.prepare().map_err(|error| match error.source() {
+        config.resolve().map_err(|error| match error.source() {
             Some(why) => format!("{error}: {why}"),
             None => error.to_string(),
         })

@@ -1,4 +1,4 @@
-//! The values of a configuration as they are written: text that means something, names, lists.
+//! Types for the values in a configuration file.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,8 +9,8 @@ use serde::de::{self, Deserialize, Deserializer};
 
 use crate::schedule::parse_clock_face;
 
-/// Something that is written as text in quotes. A bare number is not taken for it: without its unit, it
-/// could mean anything.
+/// A value that is written as text in quotes. A bare number is refused, since its unit would not be
+/// clear.
 pub(super) struct Text<T>(pub(super) T);
 
 impl<'de, T> Deserialize<'de> for Text<T>
@@ -85,9 +85,10 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        /// As many as Linux can count.
+        /// The largest number of processors in Linux.
         const MOST: u32 = 8192;
-        let wrong = || format!("'{text}' is no list of processors; write such as 0, 0-3 or 0-3,8");
+        let wrong =
+            || format!("'{text}' is not a list of processors; write for example 0, 0-3 or 0-3,8");
         let mut cpus = Vec::new();
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,38 +1,39 @@
-//! Arrays of which elements are not over, and how many of them may run at once.
+//! Job arrays that are not over, and the limit on how many elements run at once.
 //!
-//! An element gets into the queue only if fewer than so many are there or run; the others wait here, in
-//! order, for a place. So a policy never sees more of them than may run, and need not know of arrays. Who
-//! has a place follows from the jobs, and is worked out again when a daemon begins.
+//! An element is queued only if fewer elements than the limit are queued or running; the others wait
+//! here, in order, for a place. So a policy never sees more elements than may run, and need not know
+//! about arrays. Which element has a place follows from the jobs, and is determined again when a daemon
+//! starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controller;
 use crate::array::Element;
-use crate::job::{Entry, Phase};
+use crate::job::Entry;
 
-/// Arrays by their numbers.
+/// Arrays by number.
 #[derive(Default)]
 pub(super) struct Arrays(BTreeMap<u64, Array>);
 
 struct Array {
-    /// How many may have a place; all of them if that is not said.
+    /// The number of elements that may be queued or running.
     places: usize,
     /// Elements that are not over.
     present: BTreeSet<u64>,
-    /// Those that wait in the queue, or run.
+    /// Elements that are queued or running.
     placed: BTreeSet<u64>,
-    /// Those that could be in the queue if there were a place.
+    /// Elements that wait for a place.
     next: BTreeSet<u64>,
 }
 
 impl Arrays {
-    /// The arrays of these jobs. Whoever runs has a place.
+    /// The arrays of these jobs. Running elements have a place.
     pub(super) fn of<'a>(jobs: impl Iterator<Item = &'a Entry>) -> Self {
         let mut arrays = Arrays::default();
         for entry in jobs {
             arrays.add(entry);
             if let Some(element) = entry.array
-                && matches!(entry.phase, Phase::Running(_))
+                && entry.run().is_some()
                 && let Some(array) = arrays.0.get_mut(&element.array)
             {
                 array.placed.insert(entry.number);
@@ -41,7 +42,7 @@ impl Arrays {
         arrays
     }
 
-    /// Adds a job, which may be no element.
+    /// Adds a job; jobs that are no elements are ignored.
     pub(super) fn add(&mut self, entry: &Entry) {
         let Some(element) = entry.array else { return };
         let array = self.0.entry(element.array).or_insert_with(|| Array {
@@ -53,7 +54,7 @@ impl Arrays {
         array.present.insert(entry.number);
     }
 
-    /// Elements of an array that are not over; none if there is no such array, or it is over.
+    /// Elements of an array that are not over; none if the number is not that of an array.
     pub(super) fn present(&self, array: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
         self.0.get(&array).into_iter().flat_map(|array| array.present.iter().copied())
     }
@@ -63,7 +64,7 @@ impl Arrays {
         self.0.contains_key(&array)
     }
 
-    /// Gives a job a place in the queue, if there is one. Who is no element needs none.
+    /// Takes a place in the queue for a job, if there is one. Jobs that are no elements need none.
     pub(super) fn place(&mut self, element: Option<Element>, number: u64) -> bool {
         let Some(array) = element.and_then(|element| self.0.get_mut(&element.array)) else {
             return true;
@@ -79,7 +80,7 @@ impl Arrays {
         self.0.get(&element.array).is_some_and(|array| array.next.contains(&number))
     }
 
-    /// An element needs no place for now.
+    /// Gives up the place of an element.
     pub(super) fn leave(&mut self, element: Element, number: u64) {
         if let Some(array) = self.0.get_mut(&element.array) {
             array.placed.remove(&number);
@@ -87,7 +88,7 @@ impl Arrays {
         }
     }
 
-    /// An element is over.
+    /// Removes an element that is over.
     pub(super) fn remove(&mut self, element: Element, number: u64) {
         self.leave(element, number);
         if let Some(array) = self.0.get_mut(&element.array) {
@@ -98,7 +99,7 @@ impl Arrays {
         }
     }
 
-    /// Who gets a place that is free.
+    /// The next element, if a place is free.
     fn promoted(&mut self, array: u64) -> Option<u64> {
         let array = self.0.get_mut(&array)?;
         if array.placed.len() < array.places { array.next.pop_first() } else { None }
@@ -106,7 +107,7 @@ impl Arrays {
 }
 
 impl Controller {
-    /// A job that waits or runs leaves its place to the next element of its array, if it is of one.
+    /// Gives the place of a job to the next element of its array, if it is an element.
     pub(super) fn leave_place(&mut self, number: u64) {
         let element = self.jobs.get(&number).and_then(|entry| entry.array);
         if let Some(element) = element {
@@ -115,14 +116,14 @@ impl Controller {
         }
     }
 
-    /// Elements get into the queue as long as there are places.
+    /// Queues elements of an array as long as there are places.
     pub(super) fn fill_places(&mut self, array: u64) {
         while let Some(number) = self.arrays.promoted(array) {
-            self.line_up(number);
+            self.enqueue(number);
         }
     }
 
-    /// Whether a job waits because as many of its array run as may.
+    /// Whether a job waits because the limit of its array is reached.
     pub fn waits_for_place(&self, entry: &Entry) -> bool {
         entry.array.is_some_and(|element| self.arrays.waits(element, entry.number))
     }

@@ -1,55 +1,55 @@
-//! What a controller has in mind beside the jobs, above all the plans of its policy: so that a forecast goes
-//! on exactly as the daemon would. A policy that hears of everybody from the beginning may plan otherwise.
+//! The state of a controller besides its jobs, above all the plans of its policy. With it a forecast
+//! continues exactly as the daemon would; a policy that starts afresh may plan differently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Controller;
 use crate::job::Entry;
-use crate::roster::{Draft, Roster};
+use crate::scheduler::{Scheduler, Snapshot};
 use crate::wire::Refusal;
 use busbar_core::units::{Instant, Watts};
 
-/// What a controller has in mind beside the jobs.
+/// The state of a controller besides its jobs.
 pub(crate) struct Memory {
-    roster: Draft,
+    scheduler: Snapshot,
     stuck: BTreeMap<u64, &'static str>,
-    strangers: BTreeSet<u64>,
+    unmanaged: BTreeSet<u64>,
     must_ask: bool,
     put_off: Option<Instant>,
     limit: Option<Watts>,
 }
 
 impl Controller {
-    /// What it has in mind; nothing if its policy cannot be copied, or is about to be replaced.
+    /// The current state; `None` if the policy cannot be copied or is about to be replaced.
     pub(crate) fn memory(&self) -> Option<Memory> {
         if self.must_rebuild {
             return None;
         }
         Some(Memory {
-            roster: self.roster.draft()?,
+            scheduler: self.scheduler.snapshot()?,
             stuck: self.stuck.clone(),
-            strangers: self.strangers.clone(),
+            unmanaged: self.unmanaged.clone(),
             must_ask: self.must_ask,
             put_off: self.put_off,
             limit: self.limit,
         })
     }
 
-    /// Goes on as the one would whose memory this is and who has the same jobs.
+    /// Continues from the state of another controller with the same jobs.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        let Memory { roster, stuck, strangers, must_ask, put_off, limit } = memory;
-        self.roster = Roster::from_draft(&self.setup, roster);
-        (self.stuck, self.strangers) = (stuck, strangers);
+        let Memory { scheduler, stuck, unmanaged, must_ask, put_off, limit } = memory;
+        self.scheduler = Scheduler::from_snapshot(&self.setup, scheduler);
+        (self.stuck, self.unmanaged) = (stuck, unmanaged);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
         self.must_rebuild = false;
     }
 
-    /// Takes in a job as if it had just been submitted.
+    /// Adds a job as if it had just been submitted.
     pub(crate) fn enter(&mut self, entry: Entry) -> Result<(), Refusal> {
         let number = entry.number;
-        self.roster.add(self.setup.job(&entry)?);
+        self.scheduler.add(self.setup.job(&entry)?);
         self.jobs.insert(number, entry);
-        self.line_up(number);
+        self.enqueue(number);
         Ok(())
     }
 }

@@ -1,21 +1,21 @@
-//! What came of a turn: what is to be written down, and what is then to be done.
+//! The result of a turn: changes to be written to the store, and acts to be carried out afterwards.
 
 use std::collections::BTreeSet;
 
 use super::Controller;
 use crate::engine::{Allotment, Attempt, Signal};
-use crate::job::{Because, Before, Course, Entry, Event, Happening, Phase, Program};
+use crate::job::{ChangeReason, Entry, Event, EventKind, Phase, Previous, Program, Run};
 use crate::store::Batch;
 use busbar_core::units::{Instant, Span};
 
-/// What came of the last turn and is to be written down and done.
+/// Changes and acts that have not been taken yet.
 #[derive(Default)]
 pub(super) struct Unwritten {
     pub(super) submitted: Vec<(Entry, Program)>,
     pub(super) elements: Vec<Entry>,
     pub(super) changed: BTreeSet<u64>,
-    /// Jobs whose last change was confirmed. That is written with whatever is written next: until then a
-    /// restart would only say it again.
+    /// Jobs whose last change the engine confirmed. This is written together with the next batch;
+    /// until then a restart would merely repeat the change.
     pub(super) confirmed: BTreeSet<u64>,
     pub(super) over: Vec<Entry>,
     pub(super) events: Vec<Event>,
@@ -23,48 +23,48 @@ pub(super) struct Unwritten {
     pub(super) acts: Vec<Act>,
 }
 
-/// Something to be done in the real world.
+/// Something for the engine to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Start an attempt of a job.
+    /// Start an attempt to run a job.
     Start {
-        /// Which.
+        /// The attempt.
         attempt: Attempt,
-        /// What it has.
+        /// Its nodes and power.
         allotment: Allotment,
     },
-    /// Give a running job something else.
+    /// Change the nodes or power of a running job.
     Set {
-        /// Which.
+        /// The attempt.
         attempt: Attempt,
-        /// What it has from now on.
+        /// The new nodes and power.
         allotment: Allotment,
-        /// What it had.
-        before: Before,
-        /// For how long it stands still, because it has to move.
+        /// What it had before.
+        before: Previous,
+        /// The expected pause in which the job moves to other nodes.
         pause: Span,
-        /// Whether it may have that already: nobody knows whether this was done before a restart.
+        /// Whether the change may have been made already, before a restart.
         again: bool,
     },
-    /// Send a signal.
+    /// Send a signal to a running job.
     Signal {
-        /// To whom.
+        /// The attempt.
         attempt: Attempt,
-        /// Which.
+        /// The signal.
         signal: Signal,
     },
-    /// Whatever is kept of it may go.
+    /// Remove what the engine keeps of an attempt.
     Forget {
-        /// Of what.
+        /// The attempt.
         attempt: Attempt,
     },
 }
 
-/// What is to be written down, and then done.
+/// A batch to be written and the acts that follow.
 pub struct Turn {
-    /// To be written first.
+    /// The changes to be written first.
     pub batch: Batch,
-    /// To be done then, in this order.
+    /// What to do after that, in this order.
     pub acts: Vec<Act>,
 }
 
@@ -72,12 +72,12 @@ impl Controller {
     pub(super) fn start(&mut self, now: Instant, number: u64, allotment: Allotment) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
         entry.attempts += 1;
-        let attempt = Attempt { job: number, number: entry.attempts };
-        entry.phase = Phase::Running(Course::new(now, allotment.clone()));
+        let attempt = entry.attempt();
+        entry.phase = Phase::Running(Run::new(now, allotment.clone()));
         self.running.insert(number);
         self.unwritten.changed.insert(number);
         self.unwritten.acts.push(Act::Start { attempt, allotment: allotment.clone() });
-        self.note(now, Happening::Started { job: number, attempt: attempt.number, allotment });
+        self.note(now, EventKind::Started { job: number, attempt: attempt.number, allotment });
     }
 
     pub(super) fn change(
@@ -86,48 +86,48 @@ impl Controller {
         number: u64,
         allotment: Allotment,
         pause: Span,
-        because: Because,
+        because: ChangeReason,
     ) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        let attempt = Attempt { job: number, number: entry.attempts };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        let before = course.present();
-        course.change(now, allotment.clone(), pause);
+        let attempt = entry.attempt();
+        let Some(run) = entry.run_mut() else { return };
+        let before = run.present();
+        run.change(now, allotment.clone(), pause);
         match because {
-            Because::Squeezed if course.squeezed_from.is_none() => {
-                course.squeezed_from = Some(before.allotment.clone());
+            ChangeReason::Squeezed if run.squeezed_from.is_none() => {
+                run.squeezed_from = Some(before.allotment.clone());
             }
-            Because::Squeezed => (),
-            Because::Policy | Because::Restored => course.squeezed_from = None,
+            ChangeReason::Squeezed => (),
+            ChangeReason::Policy | ChangeReason::Restored => run.squeezed_from = None,
         }
         self.unwritten.changed.insert(number);
         let set = Act::Set { attempt, allotment: allotment.clone(), before, pause, again: false };
         self.unwritten.acts.push(set);
-        self.note(now, Happening::Changed { job: number, allotment, because });
+        self.note(now, EventKind::Changed { job: number, allotment, reason: because });
     }
 
-    pub(super) fn note(&mut self, at: Instant, what: Happening) {
-        self.unwritten.events.push(Event { at, what });
+    pub(super) fn note(&mut self, at: Instant, kind: EventKind) {
+        self.unwritten.events.push(Event { at, kind });
     }
 
-    /// Writes down something an operator should know.
+    /// Records a message to the operator.
     pub fn notice(&mut self, now: Instant, text: String) {
-        self.note(now, Happening::Notice { text });
+        self.note(now, EventKind::Notice { text });
     }
 
-    /// Writes down that a daemon begins its work.
+    /// Records that a daemon has started.
     pub fn began(&mut self, now: Instant) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let policy = self.setup.decider.spec().to_string();
-        self.note(now, Happening::Began { version, policy });
+        self.note(now, EventKind::Began { version, policy });
     }
 
-    /// Writes down that it ends its work.
+    /// Records that the daemon has stopped.
     pub fn stopped(&mut self, now: Instant) {
-        self.note(now, Happening::Stopped);
+        self.note(now, EventKind::Stopped);
     }
 
-    /// What is to be written down and then done.
+    /// Takes the changes to be written and the acts to be carried out since the last call.
     pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
         let unwritten = std::mem::take(&mut self.unwritten);
         let Unwritten { submitted, elements, mut changed, mut confirmed, .. } = unwritten;
@@ -148,7 +148,7 @@ impl Controller {
         Turn { batch, acts }
     }
 
-    /// Whether there is nothing to be written down.
+    /// Whether there is nothing to be written or done.
     pub fn is_clean(&self) -> bool {
         let Unwritten { submitted, elements, changed, over, events, budget, acts, confirmed: _ } =
             &self.unwritten;

@@ -1,36 +1,36 @@
-//! What became of jobs while nobody watched, and of acts that could not be carried out.
+//! Recovery: jobs after a restart of the daemon, and acts that could not be carried out.
 
 use super::{Act, Controller};
 use crate::engine::{Allotment, Attempt, End, Found, Signal};
-use crate::job::{Because, Before, Course, Happening, Outcome, Phase};
+use crate::job::{ChangeReason, EventKind, JobOutcome, Phase, Previous, Run};
 use busbar_core::units::{Instant, Joules, Span};
 
-/// How long one waits before what failed is tried again,
+/// The pause before a failed change is tried again.
 const BETWEEN_TRIES: Span = Span::from_secs(1);
 
-/// and how often, before it counts as what cannot be done.
+/// The number of tries after which a job counts as one that cannot be changed.
 const MOST_TRIES: u32 = 3;
 
-/// That changes of a job failed.
+/// Failed changes of a job.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
-    /// How many in a row.
+    /// The number of failures in a row.
     tries: u32,
-    /// When the next may be tried, if that is to come.
+    /// When the change may be tried again, if that is due.
     pub(super) again: Option<Instant>,
 }
 
 impl Controller {
-    /// The attempts that are under way, as far as was written down.
+    /// The attempts that are running according to the store.
     pub fn attempts(&self) -> Vec<Attempt> {
         let attempt = |number: &u64| {
             let entry = self.jobs.get(number)?;
-            Some(Attempt { job: *number, number: entry.attempts })
+            Some(entry.attempt())
         };
         self.running.iter().filter_map(attempt).collect()
     }
 
-    /// What an engine says of an attempt that was decided before a restart.
+    /// Takes in what the engine found out about an attempt after a restart.
     pub fn found(&mut self, now: Instant, attempt: Attempt, found: Found) {
         match found {
             Found::Running => (),
@@ -41,71 +41,73 @@ impl Controller {
         }
     }
 
-    /// Tells the engine again what every running job has: a daemon may have died between writing that
-    /// down and doing it. What becomes less comes first, then what was confirmed.
-    pub fn say_again(&mut self) {
+    /// Sends the current settings of all running jobs to the engine again, since a daemon may have
+    /// died between writing and applying them. Settings that reduce power come first, then those
+    /// that were confirmed.
+    pub fn resend_settings(&mut self) {
         let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
         let (mut stops, mut goes_on, mut asked) = (Vec::new(), Vec::new(), Vec::new());
         for number in &self.running {
             let Some(entry) = self.jobs.get(number) else { continue };
-            let Phase::Running(course) = &entry.phase else { continue };
-            let attempt = Attempt { job: *number, number: entry.attempts };
-            match course.suspended {
+            let Some(run) = entry.run() else { continue };
+            let attempt = entry.attempt();
+            match run.suspended {
                 true => stops.push(Act::Signal { attempt, signal: Signal::Suspend }),
                 false => goes_on.push(Act::Signal { attempt, signal: Signal::Resume }),
             }
-            if let Some(ending) = course.ending {
+            if let Some(ending) = run.ending {
                 let signal = if ending.forced { Signal::Kill } else { Signal::Terminate };
                 asked.push(Act::Signal { attempt, signal });
             }
-            let order = match &course.before {
+            let order = match &run.before {
                 None => &mut same,
-                Some(before) if course.allotment.power > before.allotment.power => &mut more,
+                Some(before) if run.allotment.power > before.allotment.power => &mut more,
                 Some(_) => &mut less,
             };
-            order.push(set_again(attempt, course));
+            order.push(set_again(attempt, run));
         }
         self.unwritten.acts.extend([stops, less, same, asked, more, goes_on].into_iter().flatten());
     }
 
-    /// An engine has done what was last asked of it, or the attempt is over.
+    /// Records that the engine has applied the last change, or that the attempt is over.
     pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        if entry.attempts != attempt.number || course.allotment != *allotment {
+        let Phase::Running(run) = &mut entry.phase else { return };
+        if entry.attempts != attempt.number || run.allotment != *allotment {
             return;
         }
         self.failures.remove(&attempt.job);
-        if course.before.take().is_some() {
+        if run.before.take().is_some() {
             self.unwritten.confirmed.insert(attempt.job);
         }
     }
 
-    /// A change of a job failed. It is not tried again at once, nor for ever before the last resort acts.
+    /// Records that a change of a job failed. It is tried again later, a limited number of times
+    /// before the last resort acts.
     pub fn failed(&mut self, now: Instant, attempt: Attempt) {
         let failure = self.failures.entry(attempt.job).or_default();
         failure.tries += 1;
         failure.again = Some(now + BETWEEN_TRIES);
     }
 
-    /// Whether a change of this job failed a moment ago.
+    /// Whether a change of this job has just failed.
     pub(super) fn has_just_failed(&self, number: u64) -> bool {
         self.failures.get(&number).is_some_and(|failure| failure.again.is_some())
     }
 
-    /// Whether somebody's change failed a moment ago.
+    /// Whether a change of any job has just failed.
     pub(super) fn is_about_to_try_again(&self) -> bool {
         self.failures.values().any(|failure| failure.again.is_some())
     }
 
-    /// Whether it is too early to say that jobs cannot be changed.
+    /// Whether a failed change may still succeed when it is tried again.
     pub(super) fn may_still_succeed(&self) -> bool {
         let may = |failure: &Failure| failure.again.is_some() && failure.tries < MOST_TRIES;
         self.failures.values().any(may)
     }
 
-    /// What failed may be tried again when its time has come. What is not confirmed is said again;
-    /// everything else is decided anew.
+    /// Allows failed changes to be tried again when they are due. Unconfirmed ones are sent again;
+    /// the others are decided anew.
     pub(super) fn try_again(&mut self, now: Instant) {
         for (number, failure) in &mut self.failures {
             if failure.again.is_none_or(|again| again > now) {
@@ -114,32 +116,31 @@ impl Controller {
             failure.again = None;
             self.must_ask = true;
             let Some(entry) = self.jobs.get(number) else { continue };
-            if let Phase::Running(course) = &entry.phase
-                && course.before.is_some()
+            if let Some(run) = entry.run()
+                && run.before.is_some()
             {
-                let attempt = Attempt { job: *number, number: entry.attempts };
-                self.unwritten.acts.push(set_again(attempt, course));
+                let attempt = entry.attempt();
+                self.unwritten.acts.push(set_again(attempt, run));
             }
         }
     }
 
-    /// An attempt did not begin and never will: the job waits again, or is held if it is to be looked at
-    /// first.
+    /// Records that an attempt did not begin and never will. The job waits again, or is held if a
+    /// person should look at it first.
     pub fn never_started(&mut self, now: Instant, attempt: Attempt, reason: &str, hold: bool) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(Course { ending, start, .. }) = &entry.phase else { return };
+        let Some(&Run { ending, start, .. }) = entry.run() else { return };
         if entry.attempts != attempt.number {
             return;
         }
-        let (ending, start) = (*ending, *start);
         self.must_rebuild = true;
         if let Some(ending) = ending {
-            self.roster.end(attempt.job);
-            let outcome = Outcome {
+            self.scheduler.end(attempt.job);
+            let outcome = JobOutcome {
                 start: Some(start),
                 end: now,
                 how: Some(End::Failed(reason.to_owned())),
-                why: Some(ending.why),
+                reason: Some(ending.reason),
                 energy: Joules::ZERO,
                 nodes: Vec::new(),
                 by: ending.by,
@@ -152,46 +153,46 @@ impl Controller {
         self.running.remove(&attempt.job);
         self.unwritten.changed.insert(attempt.job);
         let reason = reason.to_owned();
-        self.note(now, Happening::Withdrawn { job: attempt.job, reason });
+        self.note(now, EventKind::Withdrawn { job: attempt.job, reason });
         if hold {
             self.set_held(now, attempt.job, true, None);
         }
         self.unwritten.acts.push(Act::Forget { attempt });
     }
 
-    /// Acts that were not carried out, because one before them, which was to free power, failed: what
-    /// they would have changed is as it was.
+    /// Reverts acts that were not carried out because an earlier act failed that should have freed
+    /// power.
     pub fn undo(&mut self, now: Instant, undone: &[&Act], reason: &str) {
-        // The last first: one job may have been changed twice.
+        // In reverse order: one job may have been changed twice.
         for act in undone.iter().rev() {
             match act {
                 Act::Start { attempt, .. } => self.never_started(now, *attempt, reason, false),
                 Act::Set { attempt, before, .. } => self.go_back(now, *attempt, before),
-                // Said again when it is due again.
+                // Sent again when it is due.
                 Act::Signal { .. } | Act::Forget { .. } => (),
             }
         }
         self.must_rebuild = true;
     }
 
-    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Before) {
+    fn go_back(&mut self, now: Instant, attempt: Attempt, before: &Previous) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
-        let Phase::Running(course) = &mut entry.phase else { return };
-        let Before { allotment, squeezed_from } = before.clone();
-        if course.allotment == allotment {
+        let Some(run) = entry.run_mut() else { return };
+        let Previous { allotment, squeezed_from } = before.clone();
+        if run.allotment == allotment {
             return;
         }
-        course.change(now, allotment.clone(), Span::ZERO);
-        (course.squeezed_from, course.before) = (squeezed_from, None);
+        run.change(now, allotment.clone(), Span::ZERO);
+        (run.squeezed_from, run.before) = (squeezed_from, None);
         self.unwritten.changed.insert(attempt.job);
-        let because = Because::Policy;
-        self.note(now, Happening::Changed { job: attempt.job, allotment, because });
+        let because = ChangeReason::Policy;
+        self.note(now, EventKind::Changed { job: attempt.job, allotment, reason: because });
     }
 }
 
-/// Tells an engine what a job has, once more.
-fn set_again(attempt: Attempt, course: &Course) -> Act {
-    let before = course.before.as_deref().cloned().unwrap_or_else(|| course.present());
-    let allotment = course.allotment.clone();
+/// An act that sends the current settings of a job to the engine again.
+fn set_again(attempt: Attempt, run: &Run) -> Act {
+    let before = run.before.as_deref().cloned().unwrap_or_else(|| run.present());
+    let allotment = run.allotment.clone();
     Act::Set { attempt, allotment, before, pause: Span::ZERO, again: true }
 }

@@ -1,57 +1,52 @@
-//! What clients ask a daemon to do with jobs.
+//! Requests of clients: submit, cancel, hold and release jobs.
 
 use super::Controller;
 use crate::array::{ArraySpec, Element};
-use crate::job::{Entry, Happening, Owner, Phase, Program, Submission, Why, Wish};
+use crate::job::{EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Submission};
 use crate::wire::{Refusal, RefusalKind};
 use busbar_core::units::{Instant, Span};
 
 /// The longest name of a job, in bytes.
 const LONGEST_NAME: usize = 200;
 
-/// The most jobs that one may wait for.
+/// The largest number of dependencies of a job.
 const MOST_BEFORE: usize = 1000;
 
-/// The longest time a job may ask for: a year. Whoever means 'for ever' means less.
+/// The longest time limit, one year.
 const LONGEST_TIME: Span = Span::from_secs(366 * 24 * 3600);
 
-/// A number, and those of the jobs that it stands for.
+/// The number given to the user, and the numbers of the jobs it stands for.
 type Numbered = (u64, Vec<(u64, Option<Element>)>);
-
-/// How a job that is over ended; or of an array, all that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WasGood(pub bool);
 
 fn refuse<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { kind, message: message.into() })
 }
 
 impl Controller {
-    /// Takes a job in, or an array of them, and says its number. `over` tells how jobs and arrays ended of
-    /// which something is over.
+    /// Accepts a job or an array and returns its number. `succeeded` tells whether a job that is
+    /// over succeeded, and for an array whether all of its elements that are over did.
     pub fn submit(
         &mut self,
         now: Instant,
         owner: Owner,
         submission: Submission,
-        over: &dyn Fn(u64) -> Option<WasGood>,
+        succeeded: &dyn Fn(u64) -> Option<bool>,
     ) -> Result<u64, Refusal> {
         let bytes = submission.bytes();
-        let Submission { wish, program, array } = submission;
+        let Submission { request, program, array } = submission;
         if self.setup.only_user.is_some_and(|user| user != owner.user) {
-            let message =
-                "this daemon does not run as root, and runs nobody's jobs but its own user's";
+            let message = "this daemon does not run as root, so it runs only its own user's jobs";
             return refuse(RefusalKind::Forbidden, message);
         }
-        self.check_wish(&wish)?;
+        self.check_request(&request)?;
         check_program(&program)?;
-        self.check_after(&wish, over)?;
+        self.check_after(&request, succeeded)?;
         let (number, elements) = self.numbered(array.as_ref())?;
         self.check_quotas(owner, elements.len(), bytes)?;
         let (submit, phase) = (now, Phase::Waiting);
         let entry = |(number, array)| {
-            let (wish, phase) = (wish.clone(), phase.clone());
-            Entry { number, owner, wish, submit, attempts: 0, phase, array }
+            let (request, phase) = (request.clone(), phase.clone());
+            Entry { number, owner, request, submit, attempts: 0, phase, array }
         };
         let entries: Vec<Entry> = elements.into_iter().map(entry).collect();
         let jobs = entries.iter().map(|entry| self.setup.job(entry));
@@ -59,28 +54,28 @@ impl Controller {
         let mut program = Some(program);
         for (entry, job) in entries.iter().zip(jobs) {
             self.next = entry.number + 1;
-            self.roster.add(job);
+            self.scheduler.add(job);
             self.jobs.insert(entry.number, entry.clone());
             self.bytes.insert(entry.number, bytes);
             self.arrays.add(entry);
-            // What all of them do is kept once.
+            // The program of an array is stored once.
             match program.take() {
                 Some(program) => self.unwritten.submitted.push((entry.clone(), program)),
                 None => self.unwritten.elements.push(entry.clone()),
             }
             let element = entry.array.map(|element| (element.array, element.index));
-            self.note(now, Happening::Submitted { job: entry.number, element });
+            self.note(now, EventKind::Submitted { job: entry.number, element });
         }
         let own = self.of_user.entry(owner.user).or_default();
         own.jobs += entries.len();
         own.bytes += bytes * entries.len() as u64;
         for entry in &entries {
-            self.line_up(entry.number);
+            self.enqueue(entry.number);
         }
         Ok(number)
     }
 
-    /// The number of the next job or array, and the numbers of the jobs that it will be.
+    /// The number of the next job or array, and the numbers of its jobs.
     fn numbered(&self, array: Option<&ArraySpec>) -> Result<Numbered, Refusal> {
         let Some(spec) = array else { return Ok((self.next, vec![(self.next, None)])) };
         let elements = Element::all(self.next, spec);
@@ -96,7 +91,7 @@ impl Controller {
         Ok((self.next, numbers.zip(elements.into_iter().map(Some)).collect()))
     }
 
-    /// Whether there is room for so many more jobs of so many bytes each.
+    /// Checks whether the quotas allow `more` jobs of `bytes` bytes each.
     fn check_quotas(&self, owner: Owner, more: usize, bytes: u64) -> Result<(), Refusal> {
         let more_than = |most: usize, whose: &str, count: usize| match count + more <= most {
             true => Ok(()),
@@ -126,63 +121,61 @@ impl Controller {
         Ok(())
     }
 
-    /// Why a job that was accepted will not start as things are, if that is so.
+    /// Why an accepted job cannot be queued at present, if so.
     pub fn remark(&self, number: u64) -> Option<&'static str> {
         self.stuck.get(&number).copied()
     }
 
-    /// What whoever submitted a job may want to know of it, to be read after its number.
+    /// A remark for the user who submitted a job, to be read after its number.
     pub fn advice(&self, number: u64) -> Option<String> {
         // All elements of an array are alike.
         let number = self.arrays.present(number).next().unwrap_or(number);
         let waits = self.remark(number);
-        let waits = waits.map(|why| format!("{why}, and waits until that is otherwise"));
+        let waits = waits.map(|why| format!("{why}, and waits until that changes"));
         let entry = self.jobs.get(&number);
-        waits.or_else(|| self.setup.ignores_application(&entry?.wish))
+        waits.or_else(|| self.setup.ignores_application(&entry?.request))
     }
 
-    /// Whether a job may ask for this.
-    pub fn check_wish(&self, wish: &Wish) -> Result<(), Refusal> {
+    /// Checks a job's request.
+    pub fn check_request(&self, request: &JobRequest) -> Result<(), Refusal> {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
-        if wish.name.len() > LONGEST_NAME || wish.name.chars().any(char::is_control) {
-            return malformed(
-                "a job's name has at most 200 bytes, and nothing that cannot be seen",
-            );
+        if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
+            return malformed("a job's name may have at most 200 bytes, and no control characters");
         }
-        let texts = [wish.application.as_deref(), wish.slowdown.as_deref()];
+        let texts = [request.application.as_deref(), request.slowdown.as_deref()];
         if texts.into_iter().flatten().any(|text| text.len() > LONGEST_NAME) {
             return malformed("the application and the slowdown of a job have at most 200 bytes");
         }
-        if wish.after.len() > MOST_BEFORE {
+        if request.after.len() > MOST_BEFORE {
             return malformed("a job may wait for at most 1000 others (--after)");
         }
-        if wish.nodes == 0 {
+        if request.nodes == 0 {
             return malformed("a job needs at least one node (-N)");
         }
-        if wish.time == Span::ZERO || wish.time > LONGEST_TIME {
-            return malformed("a job's time (-t) is more than nothing and at most 366 days");
+        if request.time == Span::ZERO || request.time > LONGEST_TIME {
+            return malformed("a job's time limit (-t) must be more than 0, and at most 366 days");
         }
-        if let Some((fewest, most)) = wish.moldable
-            && !(fewest..=most).contains(&wish.nodes)
+        if let Some((fewest, most)) = request.moldable
+            && !(fewest..=most).contains(&request.nodes)
         {
-            let nodes = wish.nodes;
+            let nodes = request.nodes;
             return malformed(&format!("-N {nodes} is not within --moldable {fewest}-{most}"));
         }
         let all = self.setup.machine.nodes;
-        if wish.nodes > all {
-            let message = format!("-N {}: the machine has {all} nodes", wish.nodes);
+        if request.nodes > all {
+            let message = format!("-N {}: the machine has {all} nodes", request.nodes);
             return refuse(RefusalKind::Impossible, message);
         }
-        self.setup.check_application(wish)
+        self.setup.check_application(request)
     }
 
-    /// Whether everybody exists that a job waits for, and may still end well.
+    /// Checks that all dependencies of a job exist and can still be met.
     fn check_after(
         &self,
-        wish: &Wish,
-        over: &dyn Fn(u64) -> Option<WasGood>,
+        request: &JobRequest,
+        succeeded: &dyn Fn(u64) -> Option<bool>,
     ) -> Result<(), Refusal> {
-        for after in &wish.after {
+        for after in &request.after {
             let job = after.job;
             if self.jobs.contains_key(&job) {
                 continue;
@@ -190,20 +183,21 @@ impl Controller {
             let is_meant = |entry: &&Entry| {
                 entry.number == job || entry.array.is_some_and(|element| element.array == job)
             };
-            let just_ended = self.unwritten.over.iter().filter(is_meant).map(|entry| {
-                WasGood(matches!(&entry.phase, Phase::Over(outcome) if outcome.is_good()))
-            });
-            // Of an array, all that is over counts.
-            let ended = just_ended.chain(over(job)).reduce(|one, other| WasGood(one.0 && other.0));
+            let just_ended =
+                self.unwritten.over.iter().filter(is_meant).map(
+                    |entry| matches!(&entry.phase, Phase::Over(outcome) if outcome.succeeded()),
+                );
+            // An array has succeeded if all of its elements did.
+            let ended = just_ended.chain(succeeded(job)).reduce(|one, other| one && other);
             match ended {
                 None if self.is_present(job) => (),
                 None => {
                     return refuse(RefusalKind::Unknown, format!("--after {job}: no such job"));
                 }
-                Some(WasGood(false)) if !after.any => {
+                Some(false) if !after.any => {
                     let message = format!(
-                        "--after {job}: that job did not end well, so this one would never start; \
-                         --after-any does not mind"
+                        "--after {job}: that job failed, so this one would never start; \
+                         --after-any starts it anyway"
                     );
                     return refuse(RefusalKind::Impossible, message);
                 }
@@ -213,26 +207,27 @@ impl Controller {
         Ok(())
     }
 
-    /// A job that is not over, if this one may touch it.
-    fn touched(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
+    /// A job that is not over and that this user may change.
+    fn authorised(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
         let Some(entry) = self.jobs.get(&number) else {
             let message = format!("there is no job {number}, or it is over");
             return refuse(RefusalKind::Unknown, message);
         };
         if entry.owner.user != who.user && !self.setup.is_operator(who) {
-            let message = format!("job {number} is somebody else's");
+            let message = format!("job {number} belongs to another user");
             return refuse(RefusalKind::Forbidden, message);
         }
         Ok(entry)
     }
 
-    /// Does something to a job, or to all elements of an array: then it is done if it could be done to any.
+    /// Applies an operation to a job, or to all elements of an array. For an array it succeeds if
+    /// it does for any element.
     fn each_of(
         &mut self,
         number: u64,
         mut does: impl FnMut(&mut Self, u64) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        // The last first, so that nobody gets a place who is next.
+        // In reverse order, so that no element takes the place of one before it.
         let elements: Vec<u64> = self.arrays.present(number).rev().collect();
         if elements.is_empty() {
             return does(self, number);
@@ -248,24 +243,24 @@ impl Controller {
         if is_done { Ok(()) } else { refused }
     }
 
-    /// Ends a job or an array, or lets it never start.
+    /// Cancels a job or an array, whether it waits or runs.
     pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             let by = Some(who.user);
-            match controller.touched(who, number)?.phase {
-                Phase::Running(_) => controller.ask_to_end(now, number, Why::Cancelled, by),
-                Phase::Waiting => controller.give_up(now, number, Why::Cancelled, by),
+            match controller.authorised(who, number)?.phase {
+                Phase::Running(_) => controller.ask_to_end(now, number, EndReason::Cancelled, by),
+                Phase::Waiting => controller.abandon(now, number, EndReason::Cancelled, by),
                 Phase::Over(_) => (),
             }
             Ok(())
         })
     }
 
-    /// Lets a job wait until it is released; of an array, all who wait.
+    /// Holds a job until it is released; of an array, all elements that wait.
     pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            if !matches!(controller.touched(who, number)?.phase, Phase::Waiting) {
-                let message = format!("job {number} runs already; only who waits can be held");
+            if !matches!(controller.authorised(who, number)?.phase, Phase::Waiting) {
+                let message = format!("job {number} is running; only waiting jobs can be held");
                 return refuse(RefusalKind::Impossible, message);
             }
             controller.set_held(now, number, true, Some(who.user));
@@ -273,10 +268,10 @@ impl Controller {
         })
     }
 
-    /// Lets a job start that was held; of an array, all who are.
+    /// Releases a held job; of an array, all held elements.
     pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            if !controller.touched(who, number)?.wish.held {
+            if !controller.authorised(who, number)?.request.held {
                 let message = format!("job {number} is not held");
                 return refuse(RefusalKind::Impossible, message);
             }
@@ -285,22 +280,22 @@ impl Controller {
         })
     }
 
-    /// Holds or releases a job, perhaps because somebody wants that.
+    /// Holds or releases a job; `by` is the user who asked for that, if one did.
     pub(super) fn set_held(&mut self, now: Instant, number: u64, held: bool, by: Option<u32>) {
         let Some(entry) = self.jobs.get_mut(&number) else { return };
-        if entry.wish.held == held {
+        if entry.request.held == held {
             return;
         }
-        entry.wish.held = held;
+        entry.request.held = held;
         self.unwritten.changed.insert(number);
-        self.note(now, Happening::Held { job: number, held, by });
+        self.note(now, EventKind::Held { job: number, held, by });
         match held {
             true => self.withdraw(number),
-            false => self.line_up(number),
+            false => self.enqueue(number),
         }
     }
 
-    /// Writes down the budget that an operator wrote, or that the configured one holds again.
+    /// Records the budget that an operator set; `None` if the configured one applies again.
     pub fn write_budget(&mut self, text: Option<String>) {
         self.unwritten.budget = Some(text);
     }

@@ -9,7 +9,7 @@ mod arrays;
 use super::*;
 use crate::config::LastResort;
 use crate::engine::Found;
-use crate::job::{After, Owner, Program, Submission, Wish};
+use crate::job::{After, JobRequest, Owner, Program, Submission};
 use crate::store::Batch;
 use crate::wire::{RefusalKind, State};
 use busbar_core::freedom::Freedom;
@@ -33,7 +33,7 @@ fn watts(watts: u32) -> Watts {
 
 fn submission(nodes: u32, seconds: u32) -> Submission {
     Submission {
-        wish: Wish {
+        request: JobRequest {
             name: "test".to_owned(),
             nodes,
             moldable: None,
@@ -78,7 +78,7 @@ struct World {
     running: BTreeMap<Attempt, (Watts, bool)>,
     /// Who was ever started.
     started: BTreeMap<Attempt, u32>,
-    events: Vec<Happening>,
+    events: Vec<EventKind>,
 }
 
 impl World {
@@ -113,7 +113,7 @@ impl World {
             assert!(self.file.contains_key(&entry.number), "what changes is known");
             self.file.insert(entry.number, entry);
         }
-        self.events.extend(batch.events.into_iter().map(|event| event.what));
+        self.events.extend(batch.events.into_iter().map(|event| event.kind));
     }
 
     /// Does the first so many acts; returns who is gone because of a signal.
@@ -177,7 +177,7 @@ impl World {
             };
             self.controller.found(now, attempt, found);
         }
-        self.controller.say_again();
+        self.controller.resend_settings();
     }
 
     fn state(&self, job: u64, now: Instant) -> (State, Option<String>) {
@@ -263,9 +263,9 @@ fn who_cancels_holds_and_releases_is_written_down() {
     world.controller.turn(at(110)).unwrap();
     world.end(at(110), first(late), End::Signalled(15));
     world.cycle(at(110));
-    let by = |what: &Happening| match what {
-        Happening::Held { job, by, .. } | Happening::Ending { job, by, .. } => Some((*job, *by)),
-        Happening::Ended { job, outcome } => Some((*job, outcome.by)),
+    let by = |what: &EventKind| match what {
+        EventKind::Held { job, by, .. } | EventKind::Ending { job, by, .. } => Some((*job, *by)),
+        EventKind::Ended { job, outcome } => Some((*job, outcome.by)),
         _ => None,
     };
     let (alice, root) = (Some(ALICE.user), Some(ROOT.user));
@@ -282,7 +282,7 @@ fn who_cancels_holds_and_releases_is_written_down() {
     ];
     assert_eq!(world.events.iter().filter_map(by).collect::<Vec<_>>(), expected);
     let Phase::Over(outcome) = &world.file[&runs].phase else { panic!() };
-    assert_eq!((outcome.why, outcome.by), (Some(Why::Cancelled), alice));
+    assert_eq!((outcome.reason, outcome.by), (Some(EndReason::Cancelled), alice));
 }
 
 /// Where applications were described, a name that none has is a typing mistake.
@@ -290,7 +290,7 @@ fn who_cancels_holds_and_releases_is_written_down() {
 fn an_application_that_is_not_known_is_refused() {
     let named = |name: &str| {
         let mut job = submission(1, 60);
-        job.wish.application = Some(name.to_owned());
+        job.request.application = Some(name.to_owned());
         job
     };
     for policy in ["ppartition", "rmap-adaptive"] {
@@ -301,12 +301,12 @@ fn an_application_that_is_not_known_is_refused() {
         assert_eq!(refusal.kind, RefusalKind::Impossible);
         let meant = format!("did you mean '{known}'?");
         assert!(refusal.message.contains(&meant), "{}", refusal.message);
-        assert!(refusal.message.contains("Known are: "), "{}", refusal.message);
+        assert!(refusal.message.contains("Known applications: "), "{}", refusal.message);
         let far =
             world.controller.submit(at(0), ALICE, named("zzzzzzzzzz"), &|_| None).unwrap_err();
         assert!(!far.message.contains("did you mean"), "{}", far.message);
-        let wish = named(&typed).wish;
-        assert!(world.controller.check_wish(&wish).is_err(), "nor can it be foreseen");
+        let request = named(&typed).request;
+        assert!(world.controller.check_request(&request).is_err(), "nor can it be foreseen");
     }
     // Without --app the worst is assumed, and a known one is fine.
     let mut world = World::new(setup("parm"), Budget::unlimited());
@@ -318,7 +318,7 @@ fn an_application_that_is_not_known_is_refused() {
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let job = world.submit(at(0), named("CoMDD"));
     let advice = world.controller.advice(job).unwrap();
-    let said = "names the application 'CoMDD', of which nothing is known: no profile describes it";
+    let said = "names the application 'CoMDD', which has no profile, so the name has no effect";
     assert_eq!(advice, said);
     // Another policy takes over who was accepted.
     let budget = Budget::unlimited();
@@ -333,9 +333,9 @@ fn a_job_is_written_down_before_it_starts_and_ends_well() {
     world.controller.turn(at(1)).unwrap();
     let Turn { batch, acts } = world.controller.take(at(1), 0);
     let (entry, _) = &batch.submitted[0];
-    let Phase::Running(course) = &entry.phase else { panic!("{entry:?}") };
-    assert_eq!(course.allotment.nodes, [(0, watts(100)), (1, watts(100))]);
-    assert_eq!(course.until, at(61));
+    let Phase::Running(run) = &entry.phase else { panic!("{entry:?}") };
+    assert_eq!(run.allotment.nodes, [(0, watts(100)), (1, watts(100))]);
+    assert_eq!(run.until, at(61));
     assert!(matches!(&acts[..], [Act::Start { attempt, .. }] if *attempt == first(job)));
     world.write(batch);
     world.act(&acts, 1, Watts::UNLIMITED);
@@ -343,7 +343,7 @@ fn a_job_is_written_down_before_it_starts_and_ends_well() {
     let acts = world.cycle(at(31));
     assert_eq!(acts, [Act::Forget { attempt: first(job) }]);
     let Phase::Over(outcome) = &world.file[&job].phase else { panic!() };
-    assert!(outcome.is_good());
+    assert!(outcome.succeeded());
     // Two nodes of 100 W for 30 s.
     assert_eq!(outcome.energy, Joules::from_joules(6000));
 }
@@ -403,7 +403,7 @@ fn a_falling_budget_slows_jobs_down_and_a_rising_one_speeds_them_up_again() {
         if allotment.power < before.allotment.power && allotment.speed < 1_000_000)));
     // Who is slower may take longer.
     let slowed = world.file.values().filter_map(|entry| match &entry.phase {
-        Phase::Running(course) if course.squeezed_from.is_some() => Some(course.until),
+        Phase::Running(run) if run.squeezed_from.is_some() => Some(run.until),
         _ => None,
     });
     assert!(slowed.into_iter().all(|until| until > at(600)));
@@ -434,7 +434,7 @@ fn the_last_resort_can_be_to_wait() {
     world.end(at(12), first(1), End::Exited(0));
     world.cycle(at(12));
     assert_eq!(world.controller.shortage(), None);
-    let notices = world.events.iter().filter(|what| matches!(what, Happening::Notice { .. }));
+    let notices = world.events.iter().filter(|what| matches!(what, EventKind::Notice { .. }));
     assert_eq!(notices.count(), 1, "it is said once");
 }
 
@@ -449,9 +449,9 @@ fn the_last_resort_can_be_to_suspend_the_youngest() {
     world.controller.set_budget(Budget::constant(watts(400)), true);
     let acts = world.cycle(at(1000 - 408));
     assert_eq!(acts, [Act::Signal { attempt: first(3), signal: Signal::Resume }]);
-    let Phase::Running(course) = &world.file[&3].phase else { panic!() };
-    assert_eq!((course.until, course.suspended), (at(592 + 592), false));
-    assert_eq!(course.energy, Joules::from_joules(800));
+    let Phase::Running(run) = &world.file[&3].phase else { panic!() };
+    assert_eq!((run.until, run.suspended), (at(592 + 592), false));
+    assert_eq!(run.energy, Joules::from_joules(800));
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn the_last_resort_can_be_to_end_the_youngest() {
     assert_eq!(world.cycle(at(11)), [], "one is enough, as soon as it has ended");
     world.end(at(12), first(3), End::Signalled(15));
     world.cycle(at(12));
-    assert_eq!(world.state(3, at(12)), (State::Cancelled, Some("no power for it".to_owned())));
+    assert_eq!(world.state(3, at(12)), (State::Cancelled, Some("no power left for it".to_owned())));
     assert_eq!(world.controller.shortage(), None);
 }
 
@@ -490,18 +490,18 @@ fn jobs_wait_for_others_and_for_their_release() {
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let before = world.submit(at(0), submission(1, 60));
     let mut well = submission(1, 60);
-    well.wish.after = vec![After { job: before, any: false }];
+    well.request.after = vec![After { job: before, any: false }];
     let well = world.submit(at(0), well);
     let mut any = submission(1, 60);
-    any.wish.after = vec![After { job: before, any: true }];
-    any.wish.held = true;
+    any.request.after = vec![After { job: before, any: true }];
+    any.request.held = true;
     let any = world.submit(at(0), any);
     world.cycle(at(0));
     assert_eq!(world.running.len(), 1);
     assert_eq!(world.state(well, at(0)), (State::Blocked, Some("after 1".to_owned())));
     world.end(at(5), first(before), End::Exited(3));
     world.cycle(at(5));
-    let reason = Some("a job before it did not end well".to_owned());
+    let reason = Some("a job it depends on failed".to_owned());
     assert_eq!(world.state(well, at(5)), (State::Cancelled, reason));
     assert_eq!(world.state(any, at(5)).0, State::Held);
     world.controller.release(at(6), ALICE, any).unwrap();
@@ -509,8 +509,8 @@ fn jobs_wait_for_others_and_for_their_release() {
     world.cycle(at(6));
     assert_eq!(world.state(any, at(6)).0, State::Running);
     let mut late = submission(1, 60);
-    late.wish.after = vec![After { job: before, any: false }];
-    let ended = |job| (job == before).then_some(WasGood(false));
+    late.request.after = vec![After { job: before, any: false }];
+    let ended = |job| (job == before).then_some(false);
     let refusal = world.controller.submit(at(7), ALICE, late.clone(), &ended).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Impossible);
     let refusal = world.controller.submit(at(7), ALICE, late, &|_| None).unwrap_err();
@@ -562,14 +562,14 @@ fn wishes_that_cannot_be_are_refused() {
         change(&mut submission);
         world.controller.submit(at(0), ALICE, submission, &|_| None).unwrap_err().kind
     };
-    assert_eq!(refused(&|s| s.wish.nodes = 0), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.nodes = 5), RefusalKind::Impossible);
-    assert_eq!(refused(&|s| s.wish.time = Span::ZERO), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.time = Span::FOREVER), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.moldable = Some((2, 4))), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.moldable = Some((1, 0))), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.slowdown = Some("much".into())), RefusalKind::Malformed);
-    assert_eq!(refused(&|s| s.wish.name = "a\nb".into()), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.nodes = 0), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.nodes = 5), RefusalKind::Impossible);
+    assert_eq!(refused(&|s| s.request.time = Span::ZERO), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.time = Span::FOREVER), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.moldable = Some((2, 4))), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.moldable = Some((1, 0))), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.slowdown = Some("much".into())), RefusalKind::Malformed);
+    assert_eq!(refused(&|s| s.request.name = "a\nb".into()), RefusalKind::Malformed);
     assert_eq!(refused(&|s| s.program.command.clear()), RefusalKind::Malformed);
     assert_eq!(refused(&|s| s.program.folder = "here".into()), RefusalKind::Malformed);
     assert_eq!(refused(&|s| s.program.command = vec!["a\0".into()]), RefusalKind::Malformed);
@@ -608,7 +608,7 @@ fn what_could_not_be_lowered_gives_nobody_more() {
         .file
         .values()
         .map(|entry| match &entry.phase {
-            Phase::Running(course) => course.allotment.power,
+            Phase::Running(run) => run.allotment.power,
             _ => Watts::ZERO,
         })
         .sum();
@@ -678,16 +678,16 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         match step.clone() {
             Step::Submit { nodes, seconds, held, after } => {
                 let mut submission = submission(nodes, seconds);
-                submission.wish.held = held;
-                submission.wish.application.clone_from(&application);
+                submission.request.held = held;
+                submission.request.application.clone_from(&application);
                 if world.controller.setup.decider.spec().wants().has(Freedom::Sizes) {
-                    submission.wish.moldable = Some((1, world.controller.setup.machine.nodes));
+                    submission.request.moldable = Some((1, world.controller.setup.machine.nodes));
                 }
-                submission.wish.after =
+                submission.request.after =
                     after.map(|job| After { job, any: job % 2 == 0 }).into_iter().collect();
                 let file = world.file.clone();
                 let over = |job| match &file.get(&job)?.phase {
-                    Phase::Over(outcome) => Some(WasGood(outcome.is_good())),
+                    Phase::Over(outcome) => Some(outcome.succeeded()),
                     _ => None,
                 };
                 accepted +=
@@ -730,7 +730,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         world.cycle(now);
         // Whoever is asked to end does so at once.
         let ending = world.controller.jobs.values().filter_map(|entry| match &entry.phase {
-            Phase::Running(course) if course.ending.is_some() => {
+            Phase::Running(run) if run.ending.is_some() => {
                 Some(Attempt { job: entry.number, number: entry.attempts })
             }
             _ => None,
@@ -739,9 +739,9 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
             world.end(now, attempt, End::Signalled(15));
         }
         world.cycle(now);
-        world.controller.roster.ledger().check().unwrap();
+        world.controller.scheduler.ledger().check().unwrap();
         let limit = world.controller.budget.at(now);
-        let held: Watts = world.controller.roster.ledger().held();
+        let held: Watts = world.controller.scheduler.ledger().held();
         assert_eq!(world.power(), held, "what is drawn is what the ledger says");
         assert!(
             held <= limit || last_resort == LastResort::Hold && world.controller.shortage.is_some(),
@@ -751,9 +751,9 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         for (number, entry) in &world.controller.jobs {
             // That a change was confirmed is written with whatever is written next.
             let known = world.file.get(number).cloned().map(|mut known| {
-                if let (Phase::Running(known), Phase::Running(course)) =
+                if let (Phase::Running(known), Phase::Running(run)) =
                     (&mut known.phase, &entry.phase)
-                    && course.before.is_none()
+                    && run.before.is_none()
                 {
                     known.before = None;
                 }
@@ -763,7 +763,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         }
     }
     assert_eq!(world.file.len() as u64, accepted, "no job is lost");
-    let refused = |what: &&Happening| matches!(what, Happening::Notice { text } if text.contains("decided what cannot be"));
+    let refused = |what: &&EventKind| matches!(what, EventKind::Notice { text } if text.contains("decision of the policy was refused"));
     assert_eq!(world.events.iter().find(refused), None, "policies decide what can be");
 }
 
@@ -775,13 +775,13 @@ fn a_running_job_that_a_new_policy_does_not_know_holds_what_it_holds() {
     let limit = Budget::constant(watts(3000));
     let mut world = World::new(easy, limit.clone());
     let mut job = submission(8, 600);
-    job.wish.application = Some("one that has no profile".to_owned());
+    job.request.application = Some("one that has no profile".to_owned());
     world.submit(at(0), job);
     world.cycle(at(0));
     let drawn = world.power();
     assert!(drawn > Watts::ZERO);
     world.controller.set_up(cab, limit, at(1)).unwrap();
-    let ledger = world.controller.roster.ledger();
+    let ledger = world.controller.scheduler.ledger();
     assert_eq!((ledger.held(), ledger.free_nodes()), (drawn, 64 - 8));
     // A lower limit cannot slow it, as nobody knows how; but nobody else starts.
     world.controller.set_budget(Budget::constant(watts(500)), true);
@@ -790,17 +790,17 @@ fn a_running_job_that_a_new_policy_does_not_know_holds_what_it_holds() {
     assert!(world.controller.shortage().is_some());
     world.end(at(3), first(1), End::Exited(0));
     world.cycle(at(3));
-    assert_eq!(world.controller.roster.ledger().held(), Watts::ZERO);
+    assert_eq!(world.controller.scheduler.ledger().held(), Watts::ZERO);
 }
 
 #[test]
 fn a_job_may_wait_for_many() {
     let mut world = World::new(setup("easy"), Budget::unlimited());
     let mut last = submission(1, 60);
-    last.wish.after = (1..=200).map(|job| After { job, any: true }).collect();
+    last.request.after = (1..=200).map(|job| After { job, any: true }).collect();
     for _ in 0..200 {
         let mut held = submission(1, 60);
-        held.wish.held = true;
+        held.request.held = true;
         world.submit(at(0), held);
     }
     let last = world.submit(at(0), last);
@@ -811,7 +811,7 @@ fn a_job_may_wait_for_many() {
     }
     assert_eq!(world.state(last, at(1)).0, State::Running);
     let mut too_many = submission(1, 60);
-    too_many.wish.after = vec![After { job: last, any: true }; 1001];
+    too_many.request.after = vec![After { job: last, any: true }; 1001];
     assert!(world.controller.submit(at(2), ALICE, too_many, &|_| None).is_err());
 }
 
@@ -879,7 +879,7 @@ proptest! {
                     }
                     (2, Some(job)) => world.controller.cancel(now, ALICE, job).unwrap(),
                     (3, Some(job)) => {
-                        let held = world.controller.jobs[&job].wish.held;
+                        let held = world.controller.jobs[&job].request.held;
                         world.controller.set_held(now, job, !held, None);
                     }
                     _ => {

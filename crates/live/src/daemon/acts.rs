@@ -1,4 +1,4 @@
-//! What was written down, done.
+//! Carries out acts that have been written down.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use crate::engine::{Allotment, Attempt, EngineError, Launch, Signal};
 use busbar_core::units::Instant;
 
 impl Daemon {
-    /// Does what was written down, in its order.
+    /// Carries out acts in their order.
     pub(super) fn act(&mut self, now: Instant, acts: &[Act]) {
         for (place, act) in acts.iter().enumerate() {
             match act {
@@ -51,17 +51,17 @@ impl Daemon {
         }
     }
 
-    /// Gives a job something else. One that is over has it.
+    /// Changes the nodes or power of a job. A job that is over needs no change.
     fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
         match self.engine.set(attempt, allotment) {
-            // Nobody knows whether this one is over.
-            Err(EngineError::Unknown { .. }) if !self.unsure.contains(&attempt) => Ok(()),
+            // It is not known whether this job is over.
+            Err(EngineError::Unknown { .. }) if !self.unresolved.contains(&attempt) => Ok(()),
             result => result,
         }
     }
 
-    /// What acts would have changed is as it was. Of a raise that may have been done before a restart that
-    /// is so only if it can be taken back; otherwise it counts, and is tried again.
+    /// Reverts acts that were not carried out. An increase that may have been made before a restart
+    /// is reverted only if the engine can take it back; otherwise it stays and is tried again.
     fn undo(&mut self, now: Instant, acts: &[Act], reason: &str) {
         let mut undone = Vec::new();
         for (place, act) in acts.iter().enumerate() {
@@ -70,7 +70,7 @@ impl Daemon {
                     if allotment.power > before.allotment.power
                         && self.set(*attempt, &before.allotment).is_err() =>
                 {
-                    // Of the first one that is known.
+                    // The failure of the first one is recorded already.
                     if place > 0 {
                         self.controller.failed(now, *attempt);
                     }
@@ -81,7 +81,7 @@ impl Daemon {
         self.controller.undo(now, &undone, reason);
     }
 
-    /// Of acts that are not carried out, those that can do no harm are.
+    /// Carries out those of the skipped acts that can do no harm.
     fn finish_safe(&mut self, acts: &[Act]) {
         for act in acts {
             match act {
@@ -94,8 +94,9 @@ impl Daemon {
         }
     }
 
-    /// Of acts that could not be written down, those that make jobs draw less, or end. The file says that
-    /// they draw more, so nobody else gets what they give back; and whoever fills the disk can be ended.
+    /// Carries out those of the unwritten acts that reduce power or end jobs. The database says
+    /// that these jobs hold more, so nothing is handed out twice; and a job that fills the disk can
+    /// be ended.
     pub(super) fn lower(&mut self, acts: &[Act]) {
         for act in acts {
             match act {
@@ -124,14 +125,14 @@ impl Daemon {
     /// All that an engine needs to start a job.
     fn launch(&self, attempt: Attempt, allotment: Allotment) -> Result<Launch, String> {
         let program = self.store.program(attempt.job).map_err(|error| error_text(&error))?;
-        let program = program.ok_or_else(|| "nobody knows what it is to do".to_owned())?;
+        let program = program.ok_or_else(|| "its program is not known".to_owned())?;
         let entry = self.controller.jobs().get(&attempt.job);
         let entry = entry.ok_or_else(|| "it is over already".to_owned())?;
-        // Only root can be somebody else.
+        // Only root can run jobs as other users.
         let owner = Some(entry.owner).filter(|_| self.controller.setup().only_user.is_none());
         let (output, errors) = program.files(entry);
         let mut environment = program.environment;
-        // Whoever submits from within an element does not submit elements.
+        // A job submitted from within an element is not an element.
         environment.retain(|(name, _)| !name.starts_with(array::VARIABLES));
         environment.extend(entry.array.iter().flat_map(|element| element.variables()));
         Ok(Launch {
@@ -147,7 +148,7 @@ impl Daemon {
     }
 }
 
-/// An error with the reasons behind it.
+/// An error with its causes.
 fn error_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,41 +1,41 @@
-//! What clients ask for, and what they are told.
+//! Requests of clients and the answers to them.
 
 use std::sync::mpsc::Sender;
 
 use super::Daemon;
 use crate::answers;
-use crate::clerk::Errand;
-use crate::controller::WasGood;
 use crate::forecast::Outlook;
 use crate::job::Owner;
+use crate::lookups::Lookup;
 use crate::setup::Viewer;
-use crate::socket::Gone;
+use crate::socket::ClientGone;
 use crate::store::Query;
-use crate::wire::{Answer, JobLine, Refusal, RefusalKind, Reply, Request, Status};
+use crate::wire::{Answer, JobLine, PROTOCOL, Refusal, RefusalKind, Reply, Request, Status};
 use busbar_core::units::Instant;
 
-/// The most lines of history that are told at once.
+/// The largest number of lines of history in one answer.
 const MOST_LINES: u32 = 10_000;
 
-/// An answer that has to wait.
+/// An answer that is sent at the end of the cycle.
 pub(super) enum Pending {
-    /// Until what it says is written down.
+    /// This reply, once the changes are written.
     Written(Reply),
-    /// Until that is written down, and then it says how things are.
+    /// The state after the changes are written.
     WrittenAndSeen(Request, Viewer),
-    /// Until what happened in this cycle can be seen in it.
+    /// The state at the end of the cycle.
     Seen(Request, Viewer),
 }
 
 impl Daemon {
-    /// Does what a client asks for, or says what the answer waits for.
+    /// Handles a request. Returns what to answer at the end of the cycle, unless another thread
+    /// answers.
     pub(super) fn handle(
         &mut self,
         now: Instant,
         request: Request,
         peer: Owner,
         reply: &Sender<Reply>,
-        gone: &Gone,
+        gone: &ClientGone,
     ) -> Option<Pending> {
         let controller = &mut self.controller;
         let viewer = controller.setup().viewer(peer);
@@ -46,8 +46,8 @@ impl Daemon {
         match request {
             Request::Submit(submission) => {
                 let store = &self.store;
-                let over = |job| store.ended_well(job).ok().flatten().map(WasGood);
-                let answer = match controller.submit(now, peer, *submission, &over) {
+                let succeeded = |job| store.succeeded(job).ok().flatten();
+                let answer = match controller.submit(now, peer, *submission, &succeeded) {
                     Ok(job) => {
                         let remark = controller.advice(job);
                         Reply::Submitted { job, remark }
@@ -74,18 +74,18 @@ impl Daemon {
             }),
             Request::Show { job } if !controller.is_present(job) => {
                 let present = Vec::new();
-                self.clerk.run(Errand::Show { job, viewer, present, reply: reply.clone() });
+                self.lookups.run(Lookup::Show { job, viewer, present, reply: reply.clone() });
                 None
             }
             Request::History { job, after, limit } => {
                 let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
                 let query = Query { job, after, limit };
-                self.clerk.run(Errand::History { query, viewer, reply: reply.clone() });
+                self.lookups.run(Lookup::History { query, viewer, reply: reply.clone() });
                 None
             }
             Request::Forecast(question) => {
-                let wish = question.job.as_ref();
-                let asked = wish.map_or(Ok(()), |job| controller.check_wish(job));
+                let request = question.job.as_ref();
+                let asked = request.map_or(Ok(()), |job| controller.check_request(job));
                 if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user)) {
                     return Some(Pending::Written(Reply::Error(refusal)));
                 }
@@ -113,7 +113,7 @@ impl Daemon {
         }
         let written = (text != "configured").then(|| text.to_owned());
         let machine = &self.controller.setup().machine;
-        let budget = self.feed.operators(written.as_deref(), machine, &self.clock);
+        let budget = self.budget.set_override(written.as_deref(), machine, &self.clock);
         let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
         tracing::info!(budget = text, user = peer.user, "budget set");
         self.controller.set_budget(budget, written.is_some());
@@ -121,7 +121,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// An answer about how things are now.
+    /// Answers a request about the current state.
     pub(super) fn seen(&self, request: &Request, viewer: Viewer) -> Reply {
         let now = self.clock.now();
         let millis = self.clock.walls();
@@ -135,7 +135,7 @@ impl Daemon {
         }
     }
 
-    /// What a list says of the elements of an array that are not over.
+    /// The lines of the elements of an array that are not over.
     pub(super) fn present_elements(&self, array: u64, viewer: Viewer) -> Vec<JobLine> {
         let (now, millis) = (self.clock.now(), self.clock.walls());
         let wall = |at: Instant| millis(at).div_euclid(1000);
@@ -172,13 +172,13 @@ impl Daemon {
             }
             Ok(()) => (),
         }
-        for attempt in &self.unsure {
-            notices
-                .push(format!("nobody knows what became of job {attempt}; it counts as running"));
+        for attempt in &self.unresolved {
+            notices.push(format!("the state of job {attempt} is not known; it counts as running"));
         }
-        let ledger = self.controller.roster().ledger();
+        let ledger = self.controller.scheduler().ledger();
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol: PROTOCOL,
             process: std::process::id(),
             policy: setup.decider.spec().to_string(),
             engine: self.engine_name.to_owned(),

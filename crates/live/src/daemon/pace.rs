@@ -1,17 +1,17 @@
-//! How a daemon keeps pace: how many cycles there were, and how long they took.
+//! Statistics about cycles, and when regular tasks are due.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use busbar_core::units::{Instant, Span};
 
-/// Of so many cycles is remembered how long they took.
+/// The number of latest cycles whose duration is kept.
 const REMEMBERED: usize = 1000;
 
-/// How long the daemon waits before it looks for old jobs again.
+/// The pause between two searches for old jobs.
 const BETWEEN_PRUNINGS: Span = Span::from_secs(60);
 
-/// How long it waits before it looks again whether its files are where they were.
+/// The pause between two checks of the daemon's files.
 const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
 pub(super) struct Pace {
@@ -24,7 +24,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// From this moment on, by the clock on the wall.
+    /// Statistics of a daemon that started at this time by the wall clock.
     pub(super) fn new(since: i64) -> Self {
         let latest = VecDeque::new();
         Pace { since, cycles: 0, latest, next_pruning: Instant::ZERO, next_look: Instant::ZERO }
@@ -67,7 +67,7 @@ impl Pace {
         is_time
     }
 
-    /// There is more to be removed.
+    /// Makes the next search for old jobs due at once.
     pub(super) fn prune_again(&mut self) {
         self.next_pruning = Instant::ZERO;
     }

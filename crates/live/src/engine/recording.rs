@@ -1,7 +1,6 @@
-//! An engine that runs nothing and remembers what it was asked to do: for tests of whoever decides.
+//! An engine for tests that runs nothing and records what it was asked to do.
 //!
-//! Copies are the same engine, so a test keeps one and gives one away; so does a daemon that begins
-//! again after another one.
+//! Clones share the same engine, so a test can keep one, and give others to one daemon after another.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -10,31 +9,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
 
-/// Something that an engine was asked to do, whether or not it could.
+/// A call to the engine, whether or not it succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// To start this.
+    /// Start an attempt.
     Start(Box<Launch>),
-    /// To give a job something else.
+    /// Change the nodes or power of a job.
     Set(Attempt, Allotment),
-    /// To send a signal.
+    /// Send a signal.
     Signal(Attempt, Signal),
-    /// To say what became of an attempt.
+    /// Find an attempt.
     Find(Attempt),
-    /// To forget an attempt.
+    /// Forget an attempt.
     Forget(Attempt),
 }
 
-/// The engine.
+/// An engine that records calls.
 #[derive(Clone, Debug, Default)]
 pub struct Recording(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     calls: Vec<Call>,
-    /// Every attempt that began and is not forgotten, with its end if it has ended.
+    /// Attempts that began and were not forgotten, with their ends.
     attempts: BTreeMap<Attempt, Option<End>>,
-    /// Ends that were not asked for yet, in the order in which they came.
+    /// Attempts whose ends were not reported yet, in order.
     news: VecDeque<Attempt>,
     failing_starts: VecDeque<String>,
     failing_sets: VecDeque<String>,
@@ -46,24 +45,24 @@ impl Recording {
         Recording::default()
     }
 
-    // A test that failed elsewhere is to fail with its own message.
+    // A failed test must fail with its own message, not with a poisoned lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it was asked to do since this was called last, in order.
+    /// The calls since the last time, in order.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state().calls)
     }
 
-    /// What runs on it.
+    /// The running attempts.
     pub fn running(&self) -> Vec<Attempt> {
         let state = self.state();
         let running = state.attempts.iter().filter(|(_, end)| end.is_none());
         running.map(|(attempt, _)| *attempt).collect()
     }
 
-    /// A job ends. Says whether it ran.
+    /// Ends an attempt; returns whether it was running.
     pub fn end(&self, attempt: Attempt, end: End) -> bool {
         let mut state = self.state();
         match state.attempts.get_mut(&attempt) {
@@ -74,12 +73,12 @@ impl Recording {
         true
     }
 
-    /// The next start fails for this reason; called twice, the next two.
+    /// Lets the next start fail with this reason; called twice, the next two.
     pub fn fail_start(&self, reason: &str) {
         self.state().failing_starts.push_back(reason.to_owned());
     }
 
-    /// The next change fails for this reason.
+    /// Lets the next change fail with this reason.
     pub fn fail_set(&self, reason: &str) {
         self.state().failing_sets.push_back(reason.to_owned());
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::config::LastResort;
-use crate::controller::{Act, Turn, WasGood};
+use crate::controller::{Act, Turn};
 use crate::engine::Signal;
-use crate::job::{After, Program, Submission, Wish};
-use crate::socket::Gone;
+use crate::job::{After, JobRequest, Program, Submission};
+use crate::socket::ClientGone;
 use busbar_core::machine::{Details, Machine};
 use busbar_core::world::Repertoire;
 
@@ -17,8 +17,8 @@ fn watts(watts: u32) -> Watts {
     Watts::from_watts(watts)
 }
 
-fn wish(nodes: u32, seconds: u32, after: &[u64]) -> Wish {
-    Wish {
+fn request(nodes: u32, seconds: u32, after: &[u64]) -> JobRequest {
+    JobRequest {
         name: "test".to_owned(),
         nodes,
         moldable: None,
@@ -31,13 +31,13 @@ fn wish(nodes: u32, seconds: u32, after: &[u64]) -> Wish {
 }
 
 /// Four nodes of 100 W, with these jobs submitted at the beginning.
-fn controller(policy: &str, limit: u32, wishes: &[Wish]) -> Controller {
+fn controller(policy: &str, limit: u32, wishes: &[JobRequest]) -> Controller {
     let machine = Machine { details: Details::ideal(), ..Machine::of_processors(4).unwrap() };
     let setup = Setup::new(&machine, Repertoire::BuiltIn, policy.parse().unwrap());
     let setup = Setup { last_resort: LastResort::Suspend, ..setup.unwrap() };
     let budget = Budget::constant(watts(limit));
     let mut controller = Controller::new(setup, budget, Saved::default(), at(0)).unwrap();
-    for wish in wishes {
+    for request in wishes {
         let program = Program {
             command: vec!["true".to_owned()],
             folder: "/".into(),
@@ -45,9 +45,9 @@ fn controller(policy: &str, limit: u32, wishes: &[Wish]) -> Controller {
             output: "out".into(),
             errors: None,
         };
-        let submission = Submission { wish: wish.clone(), program, array: None };
+        let submission = Submission { request: request.clone(), program, array: None };
         let owner = Owner { user: 0, group: 0 };
-        controller.submit(at(0), owner, submission, &|_| Some(WasGood(true))).unwrap();
+        controller.submit(at(0), owner, submission, &|_| Some(true)).unwrap();
     }
     controller.turn(at(0)).unwrap();
     controller.take(at(0), 0);
@@ -60,11 +60,11 @@ fn outlook_at(controller: &Controller, now: Instant) -> Outlook {
     Outlook::of(controller, viewer, now, now.millis() as i64)
 }
 
-fn wanted() -> Wanted {
-    Wanted::for_at_most(Span::from_secs(100_000), Gone::default())
+fn wanted() -> Cancellation {
+    Cancellation::for_at_most(Span::from_secs(100_000), ClientGone::default())
 }
 
-fn foreseen(outlook: Outlook, question: &Question) -> Forecast {
+fn foreseen(outlook: Outlook, question: &ForecastRequest) -> Forecast {
     outlook.forecast(question, &wanted()).unwrap()
 }
 
@@ -79,31 +79,32 @@ fn some(start: i64, end: i64) -> (Option<i64>, Option<i64>) {
 
 #[test]
 fn jobs_start_when_others_end() {
-    let wishes = [wish(3, 100, &[]), wish(2, 50, &[]), wish(1, 100, &[]), wish(1, 10, &[2])];
+    let wishes =
+        [request(3, 100, &[]), request(2, 50, &[]), request(1, 100, &[]), request(1, 10, &[2])];
     let controller = controller("easy", 400, &wishes);
     let outlook = || outlook_at(&controller, at(40));
-    let forecast = foreseen(outlook(), &Question::default());
+    let forecast = foreseen(outlook(), &ForecastRequest::default());
     assert_eq!(told(&forecast), [some(0, 100), some(100, 150), some(0, 100), some(150, 160)]);
     assert_eq!((forecast.peak, forecast.all_over), (watts(400), 160));
     // 40 of 50 s are over already.
-    let half = Question { percent: Some(50), ..Question::default() };
+    let half = ForecastRequest { percent: Some(50), ..ForecastRequest::default() };
     let forecast = foreseen(outlook(), &half);
     assert_eq!(told(&forecast), [some(0, 50), some(50, 75), some(0, 50), some(75, 80)]);
-    let asked = Question { job: Some(wish(1, 30, &[])), ..Question::default() };
+    let asked = ForecastRequest { job: Some(request(1, 30, &[])), ..ForecastRequest::default() };
     let forecast = foreseen(outlook(), &asked);
     assert_eq!((forecast.jobs.len(), forecast.jobs[4].job), (5, None));
     assert_eq!(told(&forecast)[4], some(100, 130));
-    let long = Question { percent: Some(101), ..Question::default() };
+    let long = ForecastRequest { percent: Some(101), ..ForecastRequest::default() };
     assert!(outlook().forecast(&long, &wanted()).is_err());
 }
 
 #[test]
 fn a_chain_is_followed_to_its_end() {
-    let wishes: Vec<Wish> = (0..40)
-        .map(|job| wish(1, 10, if job == 0 { &[] } else { std::slice::from_ref(&job) }))
+    let wishes: Vec<JobRequest> = (0..40)
+        .map(|job| request(1, 10, if job == 0 { &[] } else { std::slice::from_ref(&job) }))
         .collect();
     let controller = controller("easy", 400, &wishes);
-    let forecast = foreseen(outlook_at(&controller, at(0)), &Question::default());
+    let forecast = foreseen(outlook_at(&controller, at(0)), &ForecastRequest::default());
     assert_eq!(told(&forecast)[39], some(390, 400));
 }
 
@@ -112,20 +113,21 @@ fn a_chain_is_followed_to_its_end() {
 #[test]
 fn a_limit_that_falls_is_foreseen_as_it_comes() {
     for (policy, limit) in [("easy-power", "300W"), ("easy", "250W")] {
-        let wishes = [wish(1, 600, &[]), wish(1, 600, &[]), wish(2, 600, &[]), wish(1, 60, &[])];
+        let wishes =
+            [request(1, 600, &[]), request(1, 600, &[]), request(2, 600, &[]), request(1, 60, &[])];
         let mut live = controller(policy, 400, &wishes);
-        let question = Question {
+        let question = ForecastRequest {
             budget: vec![(Span::from_secs(60), limit.to_owned())],
-            ..Question::default()
+            ..ForecastRequest::default()
         };
         let forecast = foreseen(outlook_at(&live, at(0)), &question);
-        let limit = feed::limit(limit, &live.setup().machine).unwrap();
+        let limit = active_budget::limit(limit, &live.setup().machine).unwrap();
         // The operator sets it when the time has come.
         live.advance(at(60));
         live.set_budget(Budget::constant(limit), true);
         live.turn(at(60)).unwrap();
         live.take(at(60), 0);
-        let later = foreseen(outlook_at(&live, at(60)), &Question::default());
+        let later = foreseen(outlook_at(&live, at(60)), &ForecastRequest::default());
         assert!(later.peak <= limit, "{policy}: {}", later.peak);
         // What is known beforehand may keep somebody from starting; who runs fares alike.
         for (one, other) in told(&forecast).iter().zip(&told(&later)).take(3) {
@@ -137,11 +139,11 @@ fn a_limit_that_falls_is_foreseen_as_it_comes() {
 
 #[test]
 fn who_never_starts_says_why() {
-    let mut held = wish(1, 10, &[]);
+    let mut held = request(1, 10, &[]);
     held.held = true;
-    let wishes = [held, wish(1, 10, &[1]), wish(4, 10, &[])];
+    let wishes = [held, request(1, 10, &[1]), request(4, 10, &[])];
     let controller = controller("easy", 300, &wishes);
-    let forecast = foreseen(outlook_at(&controller, at(0)), &Question::default());
+    let forecast = foreseen(outlook_at(&controller, at(0)), &ForecastRequest::default());
     let reasons: Vec<&str> =
         forecast.jobs.iter().map(|line| line.reason.as_deref().unwrap_or_default()).collect();
     assert_eq!(
@@ -164,13 +166,13 @@ fn the_bound_of_an_array_is_foreseen() {
     };
     let owner = Owner { user: 0, group: 0 };
     let array = Some("1-6%2".parse().unwrap());
-    let submission = Submission { wish: wish(1, 10, &[]), program: program.clone(), array };
+    let submission = Submission { request: request(1, 10, &[]), program: program.clone(), array };
     let number = live.submit(at(0), owner, submission, &|_| None).unwrap();
-    let submission = Submission { wish: wish(1, 5, &[number]), program, array: None };
+    let submission = Submission { request: request(1, 5, &[number]), program, array: None };
     live.submit(at(0), owner, submission, &|_| None).unwrap();
     live.turn(at(0)).unwrap();
     live.take(at(0), 0);
-    let forecast = foreseen(outlook_at(&live, at(0)), &Question::default());
+    let forecast = foreseen(outlook_at(&live, at(0)), &ForecastRequest::default());
     let expected = [(0, 10), (0, 10), (10, 20), (10, 20), (20, 30), (20, 30), (30, 35)];
     assert_eq!(told(&forecast), expected.map(|(start, end)| some(start, end)));
     let indices = forecast.jobs.iter().filter_map(|line| Some(line.array?.index));
@@ -209,9 +211,9 @@ impl Life {
     fn of(live: Controller, mut numbers: Numbers) -> Self {
         let (mut starts, mut ends) = (BTreeMap::new(), BTreeMap::new());
         for attempt in live.attempts() {
-            let Phase::Running(course) = &live.jobs()[&attempt.job].phase else { unreachable!() };
-            starts.insert(attempt.job, course.start);
-            ends.insert(attempt, course.until + numbers.moment());
+            let Phase::Running(run) = &live.jobs()[&attempt.job].phase else { unreachable!() };
+            starts.insert(attempt.job, run.start);
+            ends.insert(attempt, run.until + numbers.moment());
         }
         Life { live, numbers, now: at(0), starts, ends }
     }
@@ -257,16 +259,16 @@ impl Life {
 /// milliseconds it is wrong at most.
 fn worst(policy: &str, limit: u32, step: u64, started: usize, seed: u64) -> i64 {
     let mut numbers = Numbers(seed);
-    let wishes: Vec<Wish> = (0..30)
+    let wishes: Vec<JobRequest> = (0..30)
         .map(|_| {
             let nodes = numbers.draw(1, 3) as u32;
             let time = Span::from_millis(step * numbers.draw(10_000 / step, 60_000 / step));
-            Wish { time, ..wish(nodes, 1, &[]) }
+            JobRequest { time, ..request(nodes, 1, &[]) }
         })
         .collect();
     let mut life = Life::of(controller(policy, limit, &wishes), numbers);
     life.pass(started);
-    let forecast = foreseen(outlook_at(&life.live, life.now), &Question::default());
+    let forecast = foreseen(outlook_at(&life.live, life.now), &ForecastRequest::default());
     assert!(forecast.jobs.iter().filter(|line| line.start > Some(0)).count() > 5);
     life.pass(usize::MAX);
     let wrong = forecast.jobs.iter().map(|line| {

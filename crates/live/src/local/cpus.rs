@@ -1,8 +1,7 @@
-//! Which processors of this machine stand for which node, and how jobs are kept to them.
+//! The processors of each node, and pinning of jobs to them.
 //!
-//! Where there are fewer processors than nodes, nodes share them: the list begins again. Without a list
-//! nobody is kept to anything. Processors that are not there, or not for this program, are left out,
-//! and that is said; a job for which none is left may use all.
+//! If there are more nodes than entries in the list, the list is repeated. Without a list nothing is
+//! pinned. Missing processors are left out and reported; a job with none left may use all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,23 +14,21 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::process::Process;
 use crate::engine::Allotment;
 
-/// How often one looks for threads that have appeared meanwhile.
+/// How often new threads are searched for.
 const ROUNDS: u32 = 50;
 
 /// The processors of each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cpus {
     of_nodes: Vec<Vec<u32>>,
-    /// All that this program may use.
+    /// All processors that this program may use.
     all: Vec<u32>,
 }
 
 impl Cpus {
-    /// These, as far as they are there, and what is to be said of the others.
+    /// The existing ones of these processors, with messages about the others.
     pub(super) fn new(of_nodes: Vec<Vec<u32>>) -> io::Result<(Self, Vec<String>)> {
-        let set = sched_getaffinity(None)?;
-        let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32);
-        Ok(Cpus::among(of_nodes, all.collect()))
+        Ok(Cpus::among(of_nodes, usable_cpus()?))
     }
 
     fn among(mut of_nodes: Vec<Vec<u32>>, all: Vec<u32>) -> (Self, Vec<String>) {
@@ -51,7 +48,7 @@ impl Cpus {
         (Cpus { of_nodes, all }, notices)
     }
 
-    /// Those of a job, in order; none if it is not kept to any.
+    /// The processors of a job in order; none if it is not pinned.
     pub(super) fn of(&self, allotment: &Allotment) -> Vec<u32> {
         if self.of_nodes.is_empty() {
             return Vec::new();
@@ -63,13 +60,20 @@ impl Cpus {
     }
 }
 
-/// Numbers for people and for scripts: `0,1,5`.
+/// The processors that this process may use, in order.
+pub(crate) fn usable_cpus() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    let all = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    Ok(all.map(|cpu| cpu as u32).collect())
+}
+
+/// A list of numbers: `0,1,5`.
 pub(super) fn list(numbers: &[u32]) -> String {
     numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Keeps a process to these processors, with all its threads, also those that appear meanwhile. Where
-/// none of them is there any more it stays where it is: that is no reason to fail.
+/// Pins a process with all its threads, including new ones, to these processors. If none of them
+/// exists any more, nothing changes.
 pub(super) fn pin(process: Process, cpus: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus.iter().map(|cpu| *cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU) {
@@ -107,7 +111,7 @@ fn threads(process: Process) -> io::Result<Vec<i32>> {
     if !process.is_there()? {
         return Ok(Vec::new());
     }
-    // What cannot be listed ends just now.
+    // A thread that cannot be listed has just ended.
     let names = listed.filter_map(|entry| Some(entry.ok()?.file_name()));
     Ok(names.filter_map(|name| name.to_str()?.parse().ok()).collect())
 }

@@ -1,23 +1,23 @@
-//! The folder of an attempt: how a daemon and a warden tell each other what they know.
+//! The folder of an attempt, through which daemon and warden communicate.
 //!
 //! | file | written by | means |
 //! |---|---|---|
-//! | `group.json` | daemon | which control group it is to run in, if in one of its own |
-//! | `cpus.json` | daemon | on which processors it is to run, if it is kept to any |
-//! | `ticket` | daemon | what is to be run, and that it may begin; whoever renames it decides |
+//! | `group.json` | daemon | the control group to run in, if it has one |
+//! | `cpus.json` | daemon | the processors to run on, if it is pinned |
+//! | `ticket` | daemon | what to run, and that it may begin; renaming it decides |
 //! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives |
 //! | `revoked` | daemon | the ticket: it has not begun and never will |
-//! | `suspended` | daemon | it is to stand still, even if it has not begun yet |
-//! | `started.json` | warden | who the warden and the command are |
-//! | `seen.json` | daemon | which processes it had, where no control group knows that |
+//! | `suspended` | daemon | it is suspended, even if it has not begun yet |
+//! | `started.json` | warden | the processes of the warden and the command |
+//! | `seen.json` | daemon | the processes it had, if it has no control group |
 //! | `ended.json` | warden | how it ended |
 //!
-//! A ticket can be renamed once, so an attempt runs once or never. Nobody but the daemon's user can look
-//! into the folder: what is to be run may hold secrets.
+//! A ticket can be renamed once, so an attempt runs once or never. Only the daemon's user can look into
+//! the folder, since commands may contain secrets.
 //!
-//! That an attempt was claimed is synced by its warden before it begins, so that it is not begun again
-//! after the machine went down; the daemon itself waits for no disk here. How it ended need not be: a
-//! daemon that hears it writes it down, and if none does before the machine goes down, it is lost.
+//! The warden syncs its claim to disk before it starts the command, so that the attempt is not started
+//! again after a crash of the machine; the daemon itself waits for no disk here. The end is not synced:
+//! a daemon that reads it records it, and if the machine crashes before that, it is lost.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -49,44 +49,44 @@ pub(super) struct Folder {
     pub(super) path: PathBuf,
 }
 
-/// What is to be run, and how it begins.
+/// What to run, and with which settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Ticket {
     #[serde(flatten)]
     pub(super) launch: Launch,
     #[serde(default)]
     pub(super) inheritance: Inheritance,
-    /// The control group that its warden is in, once there is one.
+    /// The control group of its warden, once there is one.
     #[serde(default)]
     pub(super) group: Option<Group>,
 }
 
-/// Who runs an attempt.
+/// The processes that run an attempt.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Started {
-    /// Since which boot of the machine; after another one nobody of them is there.
+    /// The boot in which they were started; after another boot they are gone.
     pub(super) boot: String,
     pub(super) warden: Process,
     pub(super) command: Process,
 }
 
-/// Who has the lock of an attempt.
+/// The holder of the lock of an attempt.
 pub(super) enum Lock {
-    /// Whoever asked, as long as this is open.
+    /// The caller, as long as the file is open.
     Own(File),
-    /// Somebody else.
+    /// Another process.
     Others,
-    /// Nobody: there is nothing to lock.
+    /// There is no file to lock.
     NoFile,
 }
 
 impl Folder {
-    /// One that is there, or may be.
+    /// A folder that may exist.
     pub(super) fn at(path: &Path) -> Self {
         Folder { path: path.to_owned() }
     }
 
-    /// A new one.
+    /// Creates a folder.
     pub(super) fn create(path: PathBuf) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Folder { path })
@@ -100,12 +100,12 @@ impl Folder {
         self.file(name).try_exists()
     }
 
-    /// Writes a file that says nothing but that it is there.
+    /// Creates an empty file.
     pub(super) fn put(&self, name: &str) -> io::Result<()> {
         File::create(self.file(name)).map(|_| ())
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_file(self.file(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -113,21 +113,21 @@ impl Folder {
         }
     }
 
-    /// Writes a file that is there whole or not at all.
+    /// Writes a file atomically.
     pub(super) fn write(&self, name: &str, content: &impl Serialize) -> io::Result<()> {
         let beside = self.file(&format!("{name}.unfinished"));
         fs::write(&beside, serde_json::to_vec(content)?)?;
         fs::rename(&beside, self.file(name))
     }
 
-    /// What is in the folder now stays there even if the machine goes down.
+    /// Syncs the folder to disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()?;
-        // And so does the folder itself.
+        // The entry of the folder itself as well.
         self.path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Reads a file, if it is there.
+    /// Reads a file, if it exists.
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
         match fs::read(self.file(name)) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
@@ -139,7 +139,7 @@ impl Folder {
         }
     }
 
-    /// The same, but what is garbled is not there: a machine that went down may have left half of it.
+    /// The same, but an incomplete file, as a crash of the machine may leave, counts as missing.
     pub(super) fn read_whole<T: DeserializeOwned>(&self, name: &str) -> io::Result<Option<T>> {
         match self.read(name) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
@@ -147,7 +147,7 @@ impl Folder {
         }
     }
 
-    /// Renames a file; says whether it was there.
+    /// Renames a file; returns whether it existed.
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<bool> {
         match fs::rename(self.file(from), self.file(to)) {
             Ok(()) => Ok(true),
@@ -156,7 +156,7 @@ impl Folder {
         }
     }
 
-    /// Locks a file, and with it the attempt: a lock stays with a file that is renamed.
+    /// Locks a file, and with it the attempt: the lock stays with a renamed file.
     pub(super) fn lock(&self, name: &str) -> io::Result<Lock> {
         let file = match OpenOptions::new().write(true).open(self.file(name)) {
             Ok(file) => file,
@@ -170,12 +170,12 @@ impl Folder {
         }
     }
 
-    /// Whether an attempt that was claimed is over: its warden has said so, or is gone.
+    /// Whether a claimed attempt is over: its warden has reported the end, or is gone.
     pub(super) fn is_over(&self) -> io::Result<bool> {
         Ok(self.has(ENDED)? || !matches!(self.lock(CLAIMED)?, Lock::Others))
     }
 
-    /// Who runs it, as far as is known and in this boot of the machine.
+    /// The processes that run the attempt, if they are known and of the current boot.
     pub(super) fn started(&self) -> io::Result<Option<Started>> {
         let here = boot()?;
         Ok(self.read::<Started>(STARTED)?.filter(|started| started.boot == here))

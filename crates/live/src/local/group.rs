@@ -1,9 +1,9 @@
-//! Control groups of the second version: one for each attempt, where the daemon may make them.
+//! Control groups (version 2): one for each attempt, where the daemon may create them.
 //!
-//! The warden of an attempt is in its group, and all of the job in the group `job` below it. Nobody leaves
-//! a group by forking, by a session of its own or by forgetting its environment, so all of it can be found
-//! and ended, with its warden or without. And since these groups are not below the daemon's own, unless
-//! that was delegated to it, jobs live on if a service manager ends everything in the daemon's group.
+//! The warden of an attempt is in its group, and the job in the subgroup `job`. A process cannot leave
+//! a group by forking, by a new session or by clearing its environment, so all processes of a job can
+//! be found and ended, with or without its warden. Since these groups are not below the daemon's own,
+//! unless that was delegated, jobs survive when a service manager ends the daemon's group.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use super::process::Process;
 use crate::engine::{Attempt, Signal};
 
-/// Where the control groups of attempts are made.
+/// The place where control groups of attempts are created.
 #[derive(Clone, Debug)]
 pub struct Groups {
     base: PathBuf,
-    /// By which their names differ from those of other daemons.
+    /// The daemon's process, which makes the names unique.
     maker: Process,
 }
 
 impl Groups {
-    /// Where this process may make them; `None` if it may not, or should not.
+    /// The place where this process may create groups; `None` if it may not.
     pub fn find() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -31,27 +31,27 @@ impl Groups {
         let has_owner = Path::new("/run/systemd/system").is_dir();
         let base = base(&mounts, &own, has_owner, is_delegated)?;
         let groups = Groups { base, maker: Process::this().ok()? };
-        // Whether it may is seen when it tries.
+        // Tries whether that is permitted.
         let tried = groups.of(Attempt { job: 0, number: 0 });
         tried.make().and_then(|()| tried.remove()).ok()?;
         Some(groups)
     }
 
-    /// Where they are made.
+    /// The parent group.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// That of an attempt, which is still to be made: by its warden, since that may take its time.
+    /// The group of an attempt. Its warden creates it, since that may take a while.
     pub(super) fn of(&self, attempt: Attempt) -> Group {
         let Process { number, began } = self.maker;
         Group { path: self.base.join(format!("busbar-{number}-{began}-{attempt}")) }
     }
 }
 
-/// The group below which those of attempts may be, by what the kernel says of mounts and of the group
-/// that this process is in: its own or the one above if it was delegated, else beside its own if nobody
-/// else owns that.
+/// The parent for groups of attempts, from the kernel's list of mounts and the group of this
+/// process: its own group or the one above if that was delegated, or else the one above if nobody
+/// else manages it.
 fn base(
     mounts: &str,
     own: &str,
@@ -64,7 +64,7 @@ fn base(
     let own = Path::new(own.lines().find_map(|line| line.strip_prefix("0::"))?);
     let inside = own.strip_prefix(root).ok()?;
     if inside.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
-        // It is outside of what can be seen here.
+        // The group is outside of the mounted hierarchy.
         return None;
     }
     let own = top.join(inside);
@@ -75,7 +75,7 @@ fn base(
     (is_delegated(above) || !has_owner).then(|| above.to_owned())
 }
 
-/// Whether systemd says that a group is not its own business.
+/// Whether systemd has delegated a group.
 fn is_delegated(group: &Path) -> bool {
     ["user.delegate", "trusted.delegate"].iter().any(|name| {
         let mut value = [0_u8; 8];
@@ -94,52 +94,52 @@ impl Group {
         self.path.join("job")
     }
 
-    /// Makes it.
+    /// Creates the group.
     pub(super) fn make(&self) -> io::Result<()> {
         fs::create_dir(&self.path)?;
         fs::create_dir(self.job())
     }
 
-    /// Puts this process into it, as the warden.
+    /// Moves this process into the group, as the warden.
     pub(super) fn enter(&self) -> io::Result<()> {
         fs::write(self.path.join("cgroup.procs"), "0")
     }
 
-    /// Puts this process into it, as the first of the job.
+    /// Moves this process into the subgroup of the job.
     pub(super) fn enter_job(&self) -> io::Result<()> {
         fs::write(self.job().join("cgroup.procs"), "0")
     }
 
-    /// Ends the whole job at once. Its warden is there to see it.
+    /// Kills the whole job at once, but not its warden.
     pub(super) fn kill_job(&self) -> io::Result<()> {
         kill(&self.job())
     }
 
-    /// Ends everybody in it.
+    /// Kills all processes in the group.
     pub(super) fn kill_all(&self) -> io::Result<()> {
         kill(&self.path)
     }
 
-    /// Whether anything of the job is alive.
+    /// Whether a process of the job is alive.
     pub(super) fn has_job(&self) -> io::Result<bool> {
         is_populated(&self.job())
     }
 
-    /// Whether anybody in it is alive.
+    /// Whether a process in the group is alive.
     pub(super) fn has_anybody(&self) -> io::Result<bool> {
         is_populated(&self.path)
     }
 
-    /// Removes it. Fails as long as anybody is in it.
+    /// Removes the group. Fails as long as it has processes.
     pub(super) fn remove(&self) -> io::Result<()> {
         remove(&self.path)
     }
 }
 
-/// Nothing is lost where a group is gone: nobody was in it.
+/// A group that is gone has no processes.
 fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
     match result {
-        // A group that is removed while one of its files is open says that there is no such device.
+        // Reading a file of a removed group gives ENODEV.
         Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(19) => {
             Ok(T::default())
         }
@@ -152,7 +152,7 @@ fn kill(group: &Path) -> io::Result<()> {
     if by_kernel.exists() {
         return unless_gone(fs::write(by_kernel, "1"));
     }
-    // Kernels before 5.14: one by one. Whoever forks meanwhile is met the next time.
+    // Kernels before 5.14 need one signal per process. New children are reached the next time.
     for inner in subgroups(group)? {
         kill(&inner)?;
     }
@@ -186,7 +186,7 @@ fn subgroups(group: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(inner)
 }
 
-/// Jobs of those who may have made groups of their own below theirs.
+/// Jobs may have created groups below theirs.
 fn remove(group: &Path) -> io::Result<()> {
     for inner in subgroups(group)? {
         remove(&inner)?;

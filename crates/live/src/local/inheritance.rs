@@ -1,5 +1,5 @@
-//! What a job begins with, whoever started the daemon and from wherever: its owner's groups, a fixed
-//! umask, fixed resource limits, and no descriptor but the three standard ones.
+//! The settings that a job starts with, however the daemon was started: its owner's groups, a fixed
+//! umask, fixed resource limits, and only the three standard file descriptors.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -23,7 +23,7 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// The kernel's own limits, except for those that are given.
+    /// The kernel's default limits, except for those given.
     pub fn new(umask: Umask, given: &BTreeMap<Ulimit, Bounds>) -> Self {
         let mut ulimits: BTreeMap<_, _> =
             Ulimit::ALL.iter().map(|ulimit| (*ulimit, ulimit.usual())).collect();
@@ -31,7 +31,7 @@ impl Inheritance {
         Inheritance { umask, ulimits }
     }
 
-    /// Gives this process the umask and the limits. A hard limit that may not be raised stays as it is.
+    /// Applies the settings to this process. A hard limit that may not be raised stays as it is.
     pub(super) fn apply(&self) -> io::Result<()> {
         umask(Mode::from_raw_mode(self.umask.0));
         for (ulimit, bounds) in &self.ulimits {
@@ -72,7 +72,7 @@ impl FromStr for Umask {
         let number =
             u32::from_str_radix(text, 8).ok().filter(|number| is_octal && *number <= 0o777);
         number.map(Umask).ok_or_else(|| {
-            format!("'{text}' is no umask; write three octal digits, such as \"022\" or \"077\"")
+            format!("'{text}' is not a umask; write three octal digits, such as \"022\" or \"077\"")
         })
     }
 }
@@ -126,7 +126,7 @@ impl Ulimit {
         Ulimit::Stack,
     ];
 
-    /// What the kernel gives the first process; of open files as many as service managers allow.
+    /// The kernel's default; for open files that of service managers.
     fn usual(self) -> Bounds {
         let both = |value| Bounds { soft: value, hard: value };
         match self {
@@ -159,7 +159,7 @@ impl std::fmt::Display for Ulimit {
     }
 }
 
-/// A number that the kernel says.
+/// Reads a number from a kernel setting.
 fn setting(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
@@ -190,14 +190,14 @@ impl From<Ulimit> for Resource {
 /// A soft and a hard limit; `None` is without a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// What holds.
+    /// The soft limit, which is enforced.
     pub soft: Option<u64>,
-    /// How far it may be raised.
+    /// The hard limit, up to which the soft one may be raised.
     pub hard: Option<u64>,
 }
 
 impl Bounds {
-    /// These, as far as a hard limit allows that cannot be raised.
+    /// The limits, bounded by a hard limit that cannot be raised.
     fn within(self, most: Option<u64>) -> Rlimit {
         let maximum = least(self.hard, most);
         Rlimit { current: least(self.soft, maximum), maximum }
@@ -215,7 +215,7 @@ impl FromStr for Bounds {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is no limit; write a number or \"unlimited\", or both limits, such as \
+                "'{text}' is not a limit; write a number or \"unlimited\", or both limits, such as \
                  \"1024:524288\""
             )
         };
@@ -245,9 +245,9 @@ impl std::fmt::Display for Bounds {
     }
 }
 
-/// Makes this process that of another user, with all groups in which the system knows them: the
-/// system's own name service is asked, so users of a directory have theirs, too. Whoever has that user
-/// and group already stays as they are if they may not change their groups.
+/// Takes on the identity of another user, with all groups that the system's name service knows, so
+/// also those of a directory. A process that has that user and group already stays as it is if it
+/// may not change its groups.
 pub(super) fn become_owner(user: u32, group: u32) -> io::Result<()> {
     let is_owner = (geteuid().as_raw(), getegid().as_raw()) == (user, group);
     let become_user = || -> nix::Result<()> {
@@ -271,14 +271,13 @@ pub(super) fn become_owner(user: u32, group: u32) -> io::Result<()> {
     })
 }
 
-/// Closes every descriptor but the three standard ones. Only for a process that has opened none itself,
-/// or needs none of them any more.
+/// Closes all file descriptors but the three standard ones. Only for a process that needs no other.
 pub fn close_descriptors() -> io::Result<()> {
     let mut open = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         open.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
     }
-    // The one by which they were listed is closed by now: that this fails does no harm.
+    // The descriptor used for listing is closed by now; that failure does not matter.
     for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
         let _ = close(descriptor);
     }

@@ -15,9 +15,9 @@ use crate::engine::Signal;
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// The process ID.
     pub number: i32,
-    /// When it began, as the kernel counts.
+    /// The start time in the kernel's clock ticks since boot.
     pub began: u64,
 }
 
@@ -33,16 +33,16 @@ impl Process {
         Process::of(number)?.ok_or_else(|| io::Error::other("/proc does not show this process"))
     }
 
-    /// Whether it is still there, if only to be waited for.
+    /// Whether the process still exists, perhaps as a zombie.
     pub fn is_there(&self) -> io::Result<bool> {
         Ok(Process::of(self.number)? == Some(*self))
     }
 
-    /// Sends it a signal. Where it is gone already there is nothing to do.
+    /// Sends a signal; does nothing if the process is gone.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let Some(number) = Pid::from_raw(self.number) else { return Ok(()) };
-        // What was opened stays the same process, whoever gets the number afterwards. Kernels before
-        // 5.3 cannot do that.
+        // An open descriptor means this process even if its ID is reused. Kernels before 5.3 cannot
+        // do that.
         let opened = pidfd_open(number, PidfdFlags::empty());
         if opened.as_ref().is_err_and(|error| *error == Errno::SRCH) || !self.is_there()? {
             return Ok(());
@@ -57,8 +57,7 @@ impl Process {
         }
     }
 
-    /// Sends a signal to its process group, of which it is the leader: to all of it at once, so nobody
-    /// gets away. Where it is gone already there is nothing to do.
+    /// Sends a signal to all of the process group that it leads; does nothing if that is gone.
     pub(super) fn signal_group(&self, signal: Signal) -> io::Result<()> {
         let Some(group) = Pid::from_raw(self.number) else { return Ok(()) };
         if !self.is_there()? {
@@ -82,34 +81,34 @@ impl From<Signal> for rustix::process::Signal {
     }
 }
 
-/// What the kernel says of a process.
+/// The kernel's information about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) process: Process,
-    /// The number of the process whose child it is.
+    /// The process ID of its parent.
     pub(super) parent: i32,
-    /// The number of its process group.
+    /// The ID of its process group.
     pub(super) group: i32,
-    /// Whether it has ended, and only waits to be waited for.
+    /// Whether it is a zombie.
     pub(super) is_over: bool,
-    /// Whether it stands still until it is told to go on.
+    /// Whether it is stopped.
     pub(super) is_stopped: bool,
 }
 
 impl Stat {
-    /// Of the process that has this number now.
+    /// The information about the process with this ID.
     pub(super) fn of(number: i32) -> io::Result<Option<Self>> {
         match fs::read(format!("/proc/{number}/stat")) {
             Ok(line) => Ok(Stat::read(number, &line)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            // It ended while it was read.
+            // The process ended while it was read.
             Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// From a line of `/proc/…/stat`. Its second field is a name in parentheses, which may have blanks,
-    /// parentheses and anything else; so one counts from its end.
+    /// Parses `/proc/…/stat`. The second field is a name in parentheses that may contain anything,
+    /// so fields are counted from its end.
     fn read(number: i32, line: &[u8]) -> Option<Self> {
         let end = line.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(&line[end + 1..]).ok()?;
@@ -124,7 +123,7 @@ impl Stat {
     }
 }
 
-/// Which of the times that the machine was switched on this is; what began in another is gone.
+/// The ID of the current boot; processes of other boots are gone.
 pub(super) fn boot() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim_end().to_owned())
 }

@@ -1,5 +1,4 @@
-//! Removes what was kept of attempts, beside everything else: disks may take their time, and nobody
-//! waits for it.
+//! Removes the files of attempts in the background, so that nobody waits for the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +10,14 @@ use super::folder::{Folder, GROUP};
 use super::group::Group;
 use super::speed;
 
-/// Removes folders of attempts. Those that were given to it are removed when it is dropped.
+/// Removes folders of attempts. Dropping it waits until all are removed.
 #[derive(Default)]
 pub(super) struct Removal {
     at_work: Option<(Sender<PathBuf>, JoinHandle<()>)>,
 }
 
 impl Removal {
-    /// Removes the folder of an attempt and what is beside it, soon.
+    /// Schedules the folder of an attempt, and the files beside it, for removal.
     pub(super) fn remove(&mut self, folder: PathBuf) {
         if self.at_work.is_none() {
             let (sender, folders) = channel::<PathBuf>();
@@ -40,16 +39,16 @@ impl Drop for Removal {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.at_work.take() {
             drop(sender);
-            // What is left takes room and does no harm.
+            // Leftover files do no harm.
             let _ = thread.join();
         }
     }
 }
 
-/// How often one tries to remove a control group whose warden is about to end.
+/// The number of tries to remove a control group whose warden is about to end.
 const TRIES: u32 = 200;
 
-/// What cannot be removed takes room and does no harm; the next daemon tries again.
+/// Files that cannot be removed do no harm; the next daemon tries again.
 fn remove(folder: &Path) {
     if let Ok(Some(group)) = Folder::at(folder).read_whole::<Group>(GROUP) {
         let is_gone = (0..TRIES).any(|_| {

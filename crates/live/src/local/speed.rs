@@ -1,9 +1,7 @@
-//! How fast a job is believed to be, in a file that the job can read: one number, `0.85`, of its speed on
-//! the nodes it asks for without a cap. An application that is only emulated follows it; see
-//! `busbar work`.
+//! The predicted speed of a job, in a file that the job can read: a number such as `0.85`, relative to
+//! the speed on the nodes it asks for without a cap. Emulated applications (`busbar work`) follow it.
 //!
-//! It is beside the folder of the attempt, not in it: the job may read it as whoever it runs, and
-//! nothing else.
+//! The file is beside the folder of the attempt, so that the job can read it and nothing else.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -11,26 +9,26 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::engine::Allotment;
 use busbar_core::units::parse_decimal;
 
-/// What the variable is called that tells a job where the file is. Every process of an attempt begins
-/// with it, so it is also what distinguishes them from all others.
+/// The environment variable with the path of the file. Every process of an attempt starts with it,
+/// so it also identifies them.
 pub const VARIABLE: &str = "BUSBAR_SPEED_FILE";
 
 /// As fast as without a cap.
-pub const FULL: u32 = 1_000_000;
+pub const FULL: u32 = Allotment::FULL_SPEED;
 
-/// How the names of the file and of one that is being written end.
+/// The suffixes of the file and of one that is being written.
 const ENDING: &str = ".speed";
 const UNFINISHED: &str = ".unfinished";
 
-/// The file that belongs to the folder of an attempt.
+/// The speed file of an attempt's folder.
 pub(super) fn file_of(folder: &Path) -> PathBuf {
     with(folder, ENDING)
 }
 
-/// The name of the folder that a file like this belongs to, whether or not it was finished; any other
-/// name as it is.
+/// The folder that a speed file belongs to, finished or not; other names are returned as they are.
 pub(super) fn folder_of(name: &str) -> &str {
     let finished = name.strip_suffix(UNFINISHED).unwrap_or(name);
     finished.strip_suffix(ENDING).unwrap_or(name)
@@ -42,26 +40,26 @@ fn with(path: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// Writes a speed, in millionths; whoever reads meanwhile sees the old one or the new one.
+/// Writes a speed in millionths. The file is replaced atomically.
 pub(super) fn write(path: &Path, millionths: u32) -> io::Result<()> {
     let beside = with(path, UNFINISHED);
     let written = fs::write(&beside, format!("{}.{:06}\n", millionths / FULL, millionths % FULL))
         .and_then(|()| fs::set_permissions(&beside, Permissions::from_mode(0o644)))
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // What is left of it says nothing.
+        // An unfinished file is of no use.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// Removes the file, and what is left of one that was not finished.
+/// Removes the file and an unfinished one.
 pub(super) fn remove(path: &Path) {
     let _ = fs::remove_file(path);
     let _ = fs::remove_file(with(path, UNFINISHED));
 }
 
-/// Reads a speed, in millionths.
+/// Reads a speed in millionths.
 pub fn read(path: &Path) -> io::Result<u32> {
     let text = fs::read_to_string(path)?;
     let millionths = parse_decimal(text.trim(), u64::from(FULL)).ok();

@@ -1,12 +1,11 @@
-//! All processes of this machine at one moment, and which of them belong to a job.
+//! A snapshot of all processes, and which of them belong to a job.
 //!
-//! What a job starts is below its [warden](super::warden): a process that loses its parent becomes the
-//! warden's child, in whatever session or process group it is. If the warden itself is gone, that is
-//! gone too; then processes are known by a variable in the environment they began with, and those that
-//! have none because they were seen below the warden before.
+//! All processes of a job descend from its [warden](super::warden): a process that loses its parent
+//! becomes a child of the warden, whatever its session or process group. If the warden is gone,
+//! processes are recognised by a variable in their initial environment, or because they were seen below
+//! the warden before.
 //!
-//! To look at all processes takes some tens of microseconds for each, so a daemon does it once for all
-//! jobs of which it wants something.
+//! A snapshot takes some tens of microseconds per process, so a daemon takes one for all jobs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -20,12 +19,12 @@ use super::speed;
 /// The processes of this machine.
 pub(super) struct Processes {
     all: Vec<Stat>,
-    /// The places of the children of each number.
+    /// The positions in `all` of the children of each process ID.
     children: HashMap<i32, Vec<usize>>,
 }
 
 impl Processes {
-    /// As they are now. Whoever begins or ends meanwhile may be missed.
+    /// The current processes. Some that start or end meanwhile may be missed.
     pub(super) fn now() -> io::Result<Self> {
         let mut all = Vec::new();
         for entry in fs::read_dir("/proc")? {
@@ -45,7 +44,7 @@ impl Processes {
         Processes { all, children }
     }
 
-    /// Those below another: its children, and theirs. Nobody, if it is not there any more.
+    /// All descendants of a process; none if it is gone.
     pub(super) fn below(&self, root: Process) -> Vec<Stat> {
         if !self.all.iter().any(|stat| stat.process == root) {
             return Vec::new();
@@ -58,7 +57,7 @@ impl Processes {
         let mut seen = BTreeSet::new();
         while let Some(parent) = parents.pop() {
             for place in self.children.get(&parent).into_iter().flatten() {
-                // Each is taken once, whatever the numbers say.
+                // Each process is visited once, even if reused IDs form a cycle.
                 if seen.insert(*place) {
                     parents.push(self.all[*place].process.number);
                     below.push(self.all[*place]);
@@ -68,7 +67,7 @@ impl Processes {
         below
     }
 
-    /// Reads who belongs to which attempt by what processes have in their environment.
+    /// Finds the attempts that processes belong to by their environment.
     pub(super) fn marks(&self) -> Marks {
         let mut marks: HashMap<OsString, Vec<Process>> = HashMap::new();
         for stat in self.all.iter().filter(|stat| is_alive(stat)) {
@@ -79,14 +78,14 @@ impl Processes {
         Marks(marks)
     }
 
-    /// The children of this process, also those that have ended and wait to be waited for.
+    /// The children of this process, including zombies.
     pub(super) fn own_children(&self) -> impl Iterator<Item = &Stat> {
         let own = std::process::id() as i32;
         self.children.get(&own).into_iter().flatten().map(|place| &self.all[*place])
     }
 
-    /// What is left of an attempt without a warden: whoever has its mark or is known to belong to it, and
-    /// those below them; without those that have ended and only wait to be waited for.
+    /// The remaining processes of an attempt without a warden: those with its mark, those known to
+    /// belong to it, and their descendants; without zombies.
     pub(super) fn left(
         &self,
         marks: &Marks,
@@ -108,16 +107,15 @@ impl Processes {
     }
 }
 
-/// Processes by the speed file they were told.
+/// Processes by the speed file in their environment.
 pub(super) struct Marks(HashMap<OsString, Vec<Process>>);
 
-/// Whether somebody has not ended, and is not this process itself, which is nobody's.
+/// Whether a process is neither a zombie nor this process.
 fn is_alive(stat: &Stat) -> bool {
     !stat.is_over && stat.process.number != std::process::id() as i32
 }
 
-/// Which speed file a process was told when it began. The environment of others cannot be read; they
-/// are not meant.
+/// The speed file in the initial environment of a process; `None` if that cannot be read.
 fn mark(number: i32) -> Option<OsString> {
     let environment = fs::read(format!("/proc/{number}/environ")).ok()?;
     let mut values = environment

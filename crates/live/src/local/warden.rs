@@ -1,8 +1,8 @@
 //! The warden of an attempt: starts the command, waits for it, and writes down how it ended.
 //!
-//! It is a process of its own, with a session of its own, and outlives the daemon. Whatever the command
-//! leaves behind, wherever it has put itself, becomes a child of the warden, which ends it before it
-//! says that the job has ended: what comes next on these processors has them to itself.
+//! The warden is a process with a session of its own, and outlives the daemon. Whatever processes the
+//! command leaves behind become children of the warden, which ends them before it reports the end of
+//! the job, so that the next job has the processors to itself.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -24,28 +24,27 @@ use super::tree::Processes;
 use super::{cpus, speed};
 use crate::engine::{End, Signal};
 
-/// How long what a command leaves behind may take to end when it is asked to.
+/// How long leftover processes may take to end before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long one waits before one tries again to write down an end.
+/// The pause before writing the end is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The most that is kept of why a command could not be run.
+/// The longest kept reason why a command could not be run, in bytes.
 const LONGEST_REASON: u64 = 4096;
 
-/// Runs the attempt in this folder, unless somebody else does or it was revoked.
+/// Runs the attempt in this folder, unless another warden does or it was revoked.
 pub fn watch(folder: &Path) -> io::Result<()> {
     let folder = Folder::at(folder);
     close_descriptors()?;
-    // A leader of a session already has what it wants.
+    // This fails if the process leads a session already, which is fine.
     let _ = setsid();
     let Lock::Own(_held) = folder.lock(TICKET)? else { return Ok(()) };
     if !folder.rename(TICKET, CLAIMED)? {
         return Ok(());
     }
     let end = run(&folder).unwrap_or_else(|error| End::Failed(error.to_string()));
-    // A full disk may have room again. Until then the job counts as running; nobody is told what may
-    // be forgotten.
+    // A full disk may have space again. Until then the job counts as running.
     while let Err(error) = folder.write(ENDED, &end) {
         if !folder.has(CLAIMED).unwrap_or(true) {
             return Err(error);
@@ -60,22 +59,22 @@ fn run(folder: &Folder) -> io::Result<End> {
     set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
     let this = Process::this()?;
     let Some(mut ticket) = folder.read::<Ticket>(CLAIMED)? else {
-        return Ok(End::Failed("it does not say what is to be run".to_owned()));
+        return Ok(End::Failed("its ticket is missing".to_owned()));
     };
     ticket.group = folder.read_whole::<Group>(GROUP)?;
     let cannot_enter = |group: &mut Group| group.make().and_then(|()| group.enter()).is_err();
     if let Some(group) = ticket.group.take_if(cannot_enter) {
-        // Then its processes are found one by one.
+        // Without a control group, processes are found one by one.
         folder.remove(GROUP)?;
         let _ = group.remove();
     }
     if let Some(cpus) = folder.read::<Vec<u32>>(CPUS)? {
         cpus::pin(this, &cpus)?;
     }
-    let mut child = stage(folder)?;
+    let mut child = spawn_exec(folder)?;
     let began = begin(folder, &ticket, this, &mut child);
     if began.is_err() {
-        // It may have begun all the same, and must not run on where nobody knows of it.
+        // The command may have started, and must not run on unobserved.
         child.kill()?;
     }
     let status = child.wait()?;
@@ -88,11 +87,11 @@ fn run(folder: &Folder) -> io::Result<End> {
     })
 }
 
-/// The process that will become the command, when it is told which.
-fn stage(folder: &Folder) -> io::Result<Child> {
-    // By this name it is found whoever the process is, and though another version was installed since.
+/// Starts the process that will become the command once it is told which.
+fn spawn_exec(folder: &Folder) -> io::Result<Child> {
+    // This name works for any user, and even if another version was installed meanwhile.
     Command::new("/proc/self/exe")
-        .arg("job-stage")
+        .arg("job-exec")
         .env_clear()
         .env(speed::VARIABLE, speed::file_of(&folder.path))
         .stdin(Stdio::piped())
@@ -102,7 +101,7 @@ fn stage(folder: &Folder) -> io::Result<Child> {
         .spawn()
 }
 
-/// Lets the command begin, and waits until it has. Why it could not, if it could not.
+/// Lets the command start, and waits until it has. Returns the reason if it could not.
 fn begin(
     folder: &Folder,
     ticket: &Ticket,
@@ -110,13 +109,13 @@ fn begin(
     child: &mut Child,
 ) -> io::Result<Option<String>> {
     let number = child.id() as i32;
-    // It is not waited for yet, so it is there, if only to be waited for.
+    // The child was not waited for yet, so it exists at least as a zombie.
     let command = Process::of(number)?.unwrap_or(Process { number, began: 0 });
     folder.write(STARTED, &Started { boot: boot()?, warden, command })?;
-    // From now on whoever wants something of the command finds it. What was wanted before is here.
+    // From now on the daemon finds the command. What it wanted before is done here.
     catch_up(folder, warden, command)?;
     if let Some(mut input) = child.stdin.take() {
-        // If it does not listen, it says why, or its end does.
+        // If the child does not listen, it reports why, or its exit status does.
         let _ = input.write_all(&serde_json::to_vec(ticket)?);
     }
     let mut reason = Vec::new();
@@ -126,8 +125,9 @@ fn begin(
     Ok((!reason.is_empty()).then(|| String::from_utf8_lossy(&reason).into_owned()))
 }
 
-/// Does what the daemon wanted while nobody could be found. It may change its mind meanwhile: then it
-/// finds the command itself, but perhaps before this does what it wanted first. So one looks again.
+/// Applies what the daemon asked for before the command could be found. The daemon may change its
+/// mind meanwhile and reach the command itself, perhaps before an older request is applied here, so
+/// this checks again.
 fn catch_up(folder: &Folder, warden: Process, command: Process) -> io::Result<()> {
     let mut done = None;
     loop {
@@ -149,13 +149,13 @@ fn catch_up(folder: &Folder, warden: Process, command: Process) -> io::Result<()
     Ok(())
 }
 
-/// Ends everything that the command has left behind: children, and theirs.
+/// Ends all processes that the command has left behind.
 fn clean_up(warden: Process) -> io::Result<()> {
     let since = Instant::now();
     let mut asked = BTreeSet::new();
     let mut rest = Duration::from_millis(1);
     loop {
-        // Reap who has ended; without children there is nobody left.
+        // Reap zombies; without children, all are gone.
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => continue,
@@ -166,7 +166,7 @@ fn clean_up(warden: Process) -> io::Result<()> {
         }
         let is_over = since.elapsed() > GRACE;
         for stat in Processes::now()?.below(warden) {
-            // Whom it may not end it waits for.
+            // Processes that it may not signal are waited for.
             let _ = match (is_over, asked.insert(stat.process)) {
                 (true, _) => stat.process.signal(Signal::Kill),
                 (false, true) => stat.process.signal(Signal::Terminate),

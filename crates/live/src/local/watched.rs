@@ -1,13 +1,12 @@
-//! An attempt that is under way, as the daemon sees it.
+//! A running attempt as the daemon sees it.
 //!
-//! What is wanted of a job reaches its command at once, with all of the process group. Processes that
-//! have left the group are met on an errand: at the next look at all processes, and again until
-//! nobody new is met. So the cost of a look does not grow with the number of jobs of which something
-//! is wanted.
+//! Changes and signals reach the command and its process group at once. Processes that have left the
+//! group are reached in a follow-up: at the next snapshots of all processes, until no new one is found.
+//! So the cost does not grow with the number of jobs concerned.
 //!
-//! Somebody has to see to the warden, too: it may be told to stand still, or be killed. So every now and
-//! then a daemon [tends](Watched::tend) an attempt, lets its warden go on, and notes who is below it. What
-//! is left without a warden is then known by that, or by its control group.
+//! The warden itself may be stopped or killed. So the daemon regularly [tends](Watched::tend) each
+//! attempt: it lets its warden go on, and records the processes below it. If the warden is gone, its
+//! processes are found by that record or by their control group.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,61 +20,62 @@ use super::tree::{Marks, Processes};
 use super::{cpus, speed};
 use crate::engine::{End, Signal};
 
-/// How long a warden may take to say that a job has ended that was ended by force.
+/// How long a warden may take to report the end of a killed job.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// An attempt that is under way.
+/// A running attempt.
 pub(super) struct Watched {
     pub(super) folder: Folder,
-    /// The warden, if it is a child of this process; so that nothing is left of it when it ends.
+    /// The warden, if it is a child of this process, so that it can be waited for.
     child: Option<Child>,
-    /// The process that all others of the job are below, once it is known.
+    /// The warden, once it is known.
     warden: Option<Process>,
     command: Option<Process>,
     /// Its control group, if it has one of its own.
     group: Option<Group>,
-    /// Who was below its warden at the last look, and whether that is in its folder.
+    /// The processes below the warden at the last snapshot, and whether they are recorded in the
+    /// folder.
     seen: BTreeSet<Process>,
     is_noted: bool,
-    /// Since when it is to be ended by force.
+    /// When the job was killed.
     is_to_die: Option<Instant>,
-    /// By what its ticket was revoked.
+    /// The signal that revoked the ticket.
     revoked: Option<Signal>,
-    /// What it is known to have.
+    /// The processors and speed that were last set.
     cpus: Option<Vec<u32>>,
     speed: Option<u32>,
-    errand: Errand,
-    /// Whether its warden is gone without a word, and nobody was left at the last look.
+    follow_up: FollowUp,
+    /// Whether the warden is gone without a report, and no process was left at the last snapshot.
     is_quiet: bool,
 }
 
-/// What is still to be done to processes that have left the group.
+/// What is still to be done to processes that have left the process group.
 #[derive(Default)]
-struct Errand {
+struct FollowUp {
     signals: Vec<Signal>,
     is_to_pin: bool,
-    /// Who was met already.
+    /// Processes that were reached already.
     met: BTreeSet<Process>,
 }
 
-impl Errand {
+impl FollowUp {
     fn is_done(&self) -> bool {
         self.signals.is_empty() && !self.is_to_pin
     }
 }
 
-/// How an attempt stands.
-pub(super) enum Stand {
-    /// Its warden is there.
+/// The state of an attempt.
+pub(super) enum AttemptState {
+    /// Its warden is alive.
     Watched,
     /// It is over.
     Over(End),
-    /// Its warden is gone without a word. What is left of it is nobody's.
+    /// Its warden is gone without a report, and its processes must be ended.
     Alone,
 }
 
 impl Watched {
-    /// One that this process has started.
+    /// An attempt that this process has started.
     pub(super) fn started(
         folder: Folder,
         group: Option<Group>,
@@ -83,13 +83,13 @@ impl Watched {
         cpus: Vec<u32>,
         speed: u32,
     ) -> Self {
-        // It is not waited for yet, so it is there, if only to be waited for.
+        // The child was not waited for yet, so it exists at least as a zombie.
         let warden = Process::of(child.id() as i32).unwrap_or_default();
         let (child, cpus, speed) = (Some(child), Some(cpus), Some(speed));
         Watched { child, warden, cpus, speed, ..Watched::with(folder, group) }
     }
 
-    /// One that another has.
+    /// An attempt that another daemon has started.
     pub(super) fn found(folder: Folder) -> io::Result<Self> {
         let group = folder.read_whole(GROUP)?;
         Ok(Watched::with(folder, group))
@@ -108,37 +108,37 @@ impl Watched {
             revoked: None,
             cpus: None,
             speed: None,
-            errand: Errand::default(),
+            follow_up: FollowUp::default(),
             is_quiet: false,
         }
     }
 
-    /// Learns who runs it, if that is known by now.
+    /// Reads which processes run the attempt, if that is known by now.
     fn meet(&mut self) -> io::Result<()> {
         if self.command.is_none()
             && let Some(Started { warden, command, .. }) = self.folder.started()?
         {
             (self.warden, self.command) = (Some(warden), Some(command));
-            // Unless its warden could not enter it.
+            // The warden may have been unable to enter the group.
             self.group = self.folder.read_whole(GROUP)?;
-            // Another daemon may have seen some.
+            // Another daemon may have recorded processes.
             let seen = self.folder.read_whole::<Vec<Process>>(SEEN)?;
             self.seen.extend(seen.unwrap_or_default());
         }
         Ok(())
     }
 
-    /// Gives it other processors and another speed.
+    /// Changes the processors and the speed.
     pub(super) fn set(&mut self, cpus: Vec<u32>, speed: u32) -> io::Result<()> {
         if self.cpus.as_ref() != Some(&cpus) {
-            // First for a warden that is about to begin, then for what has begun.
+            // First for a warden that is just starting, then for running processes.
             self.folder.write(CPUS, &cpus)?;
             self.meet()?;
             for process in self.warden.into_iter().chain(self.command) {
                 cpus::pin(process, &cpus)?;
             }
             self.cpus = Some(cpus);
-            (self.errand.is_to_pin, self.errand.met) = (true, BTreeSet::new());
+            (self.follow_up.is_to_pin, self.follow_up.met) = (true, BTreeSet::new());
         }
         if self.speed != Some(speed) {
             speed::write(&speed::file_of(&self.folder.path), speed)?;
@@ -147,29 +147,29 @@ impl Watched {
         Ok(())
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the job.
     pub(super) fn signal(&mut self, signal: Signal) -> io::Result<()> {
         match signal {
-            // One that has not begun need not begin in order to end.
+            // An attempt that has not begun is revoked.
             Signal::Terminate | Signal::Kill => {
                 if self.revoked.is_none() && self.folder.rename(TICKET, REVOKED)? {
                     self.revoked = Some(signal);
                 }
             }
-            // For a warden that is about to begin. Of one that has begun, the command is known.
+            // For a warden that is just starting; otherwise the command is known.
             Signal::Suspend => match self.folder.put(SUSPENDED) {
                 Err(error) if self.command.is_none() => return Err(error),
                 _ => {}
             },
             Signal::Resume => {
                 self.folder.remove(SUSPENDED)?;
-                self.errand.signals.retain(|signal| *signal != Signal::Suspend);
+                self.follow_up.signals.retain(|signal| *signal != Signal::Suspend);
             }
         }
         self.meet()?;
-        self.errand.signals.retain(|earlier| *earlier != signal);
-        self.errand.signals.push(signal);
-        self.errand.met.clear();
+        self.follow_up.signals.retain(|earlier| *earlier != signal);
+        self.follow_up.signals.push(signal);
+        self.follow_up.met.clear();
         let mut sent = self.command.map_or(Ok(()), |command| command.signal_group(signal));
         if signal == Signal::Kill {
             self.is_to_die.get_or_insert_with(Instant::now);
@@ -178,18 +178,18 @@ impl Watched {
         sent
     }
 
-    /// The warden's number, if it is a child of this process.
+    /// The warden's process ID, if it is a child of this process.
     pub(super) fn child(&self) -> Option<i32> {
         self.child.as_ref().map(|child| child.id() as i32)
     }
 
-    /// Whether nobody but who looks at all processes knows which of them belong to it.
+    /// Whether its processes can only be found in a snapshot of all processes.
     pub(super) fn is_ungrouped(&self) -> bool {
         self.group.is_none()
     }
 
-    /// Lets a warden go on that stands still, notes who is below it, and ends it if the job was ended by
-    /// force and it does not say so.
+    /// Resumes a stopped warden, records the processes below it, and kills it if it does not report
+    /// the end of a killed job.
     pub(super) fn tend(&mut self, present: Option<&Processes>) -> io::Result<()> {
         self.meet()?;
         let Some(warden) = self.warden else { return Ok(()) };
@@ -210,12 +210,12 @@ impl Watched {
         Ok(())
     }
 
-    /// Whether anything of the job was alive when somebody looked.
+    /// Whether a process of the job was alive at the last snapshot.
     fn has_job(&self) -> io::Result<bool> {
         self.group.as_ref().map_or(Ok(!self.seen.is_empty()), Group::has_job)
     }
 
-    /// Notes who is below the warden, also for daemons to come.
+    /// Records the processes below the warden, for later daemons, too.
     fn note(&mut self, below: Vec<Stat>) -> io::Result<()> {
         let alive = below.iter().filter(|stat| !stat.is_over).map(|stat| stat.process);
         let seen: BTreeSet<Process> = alive.collect();
@@ -229,20 +229,20 @@ impl Watched {
     }
 
     /// Whether something is still to be done to processes that have left the group.
-    pub(super) fn has_errand(&self) -> bool {
-        !self.errand.is_done()
+    pub(super) fn has_follow_up(&self) -> bool {
+        !self.follow_up.is_done()
     }
 
-    /// Does it to those that are there. When nobody new is met, it is done.
+    /// Reaches the processes in a snapshot. It is complete when no new one is found.
     ///
-    /// Until its warden has said who the command is, nobody is touched: the warden sees to it as soon as it
-    /// has. A stage that was stopped before that could only be told to go on by a daemon that has started the
-    /// warden itself; one that came later would wait for a word that never comes.
-    pub(super) fn go_on_errand(&mut self, present: &Processes) -> io::Result<()> {
+    /// Nothing is done before the warden has reported the command, since the warden then catches up
+    /// itself. A process that was stopped earlier could only be resumed by the daemon that started
+    /// the warden; for a later daemon the report would never come.
+    pub(super) fn follow_up(&mut self, present: &Processes) -> io::Result<()> {
         let was_known = self.command.is_some();
         self.meet()?;
         let (Some(warden), Some(command)) = (self.warden, self.command) else { return Ok(()) };
-        let Errand { signals, is_to_pin, met } = &mut self.errand;
+        let FollowUp { signals, is_to_pin, met } = &mut self.follow_up;
         let mut result = Ok(());
         if !was_known {
             for signal in &*signals {
@@ -264,17 +264,17 @@ impl Watched {
                 }
             }
         }
-        // One that is about to begin is still to be met.
+        // A process that is just starting must still be reached.
         if !is_anybody_new && was_known {
-            self.errand = Errand::default();
+            self.follow_up = FollowUp::default();
         }
         result
     }
 
-    /// Whether the warden, which is no child of this process, has gone. Its lock says so; if somebody has
-    /// removed the folder with it, the kernel does.
+    /// Whether the warden, which is not a child of this process, is gone. Its lock tells; if the
+    /// folder was removed, the kernel does.
     fn is_abandoned(&mut self) -> io::Result<bool> {
-        // Without a warden that is known, the lock has to do.
+        // If the warden is not known, the lock decides.
         let _ = self.meet();
         match (self.warden, self.folder.path.try_exists()?) {
             (Some(warden), false) => Ok(!warden.is_there()?),
@@ -282,34 +282,35 @@ impl Watched {
         }
     }
 
-    /// How it stands.
-    pub(super) fn look(&mut self) -> io::Result<Stand> {
+    /// The current state.
+    pub(super) fn look(&mut self) -> io::Result<AttemptState> {
         let is_alone = match &mut self.child {
             Some(child) => child.try_wait()?.is_some(),
             None => self.is_abandoned()?,
         };
         if !is_alone {
-            return Ok(Stand::Watched);
+            return Ok(AttemptState::Watched);
         }
         if let Some(signal) = self.revoked {
             let number = rustix::process::Signal::from(signal).as_raw();
-            return Ok(Stand::Over(End::Signalled(number)));
+            return Ok(AttemptState::Over(End::Signalled(number)));
         }
         if let Some(end) = self.folder.read_whole(ENDED)? {
-            return Ok(Stand::Over(end));
+            return Ok(AttemptState::Over(end));
         }
         Ok(match self.folder.rename(TICKET, REVOKED)? {
             true => {
-                let why = "what was to watch over it ended before it began";
-                Stand::Over(End::Failed(why.to_owned()))
+                let why = "its warden ended before it began";
+                AttemptState::Over(End::Failed(why.to_owned()))
             }
-            false => Stand::Alone,
+            false => AttemptState::Alone,
         })
     }
 
-    /// Ends what is left of it without its warden, and those of whom nobody knows whose they are. It is
-    /// over when nobody is left, twice: a process that is just becoming another program has no environment
-    /// for a moment. Until then it holds what it has.
+    /// Ends the remaining processes of an attempt without a warden, and orphans of unknown origin.
+    /// It is over when none is left in two snapshots in a row, because a process has no environment
+    /// for a moment while it becomes another program. Until then the attempt holds its nodes and
+    /// power.
     pub(super) fn bury(
         &mut self,
         present: &Processes,
@@ -326,7 +327,7 @@ impl Watched {
             result = result.and(process.signal(Signal::Kill));
         }
         let mut is_quiet = left.is_empty();
-        // Their children are known even if they end first.
+        // Their children can be found even if the parents end first.
         self.seen.extend(left);
         if let Some(group) = &self.group {
             result = result.and(group.kill_all());
@@ -392,14 +393,14 @@ mod tests {
         let command = below(warden).process;
 
         watched.signal(Signal::Suspend).unwrap();
-        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        watched.follow_up(&Processes::now().unwrap()).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         assert!(!is_stopped(command), "its warden has not said who it is");
-        assert!(watched.has_errand());
+        assert!(watched.has_follow_up());
 
         let started = Started { boot: boot().unwrap(), warden, command };
         watched.folder.write(STARTED, &started).unwrap();
-        watched.go_on_errand(&Processes::now().unwrap()).unwrap();
+        watched.follow_up(&Processes::now().unwrap()).unwrap();
         wait_until(|| is_stopped(command));
         watched.signal(Signal::Resume).unwrap();
         wait_until(|| !is_stopped(command));

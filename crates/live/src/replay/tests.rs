@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use busbar_core::budget::BudgetSpec;
 use busbar_core::machine::Machine;
 use busbar_core::model::pass::Application;
-use busbar_core::model::{Elastic, Menu, NodeCaps, Outcome, Rigid, Rung};
+use busbar_core::model::{Caps, Elastic, Menu, NodeCaps, OperatingPoint, Outcome, Rigid, Rung};
 use busbar_core::policy::{Decision, Easy, Parm, ParmSpec, Policy, View};
 use busbar_core::sim::{Simulation, State as SimState};
 use busbar_core::units::Watts;

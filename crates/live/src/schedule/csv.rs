@@ -13,7 +13,7 @@ use super::{Allowance, Plan, clock_face, parse_clock_face};
 use busbar_core::budget::{BudgetError, LIMITS};
 use busbar_core::machine::Machine;
 
-/// When a row begins to hold.
+/// The time from which a row applies.
 enum When {
     On(Timestamp),
     Daily(Time),
@@ -90,8 +90,8 @@ fn parse_when(text: &str, zone: &TimeZone) -> Result<When, String> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(When::On(at));
     }
-    // In brackets a zone may be named, which would be passed over.
+    // A zone in brackets would be ignored, so it is refused.
     let local = text.parse::<DateTime>().ok().filter(|_| !text.contains('['));
     let at = local.and_then(|local| zone.to_timestamp(local).ok());
-    at.map(When::On).ok_or_else(|| format!("'{text}' is no time; {VALID}"))
+    at.map(When::On).ok_or_else(|| format!("'{text}' is not a time; {VALID}"))
 }

@@ -1,4 +1,4 @@
-//! The client's side of the socket: one question at a time.
+//! The client's side of the socket: one request at a time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::wire::{Reply, Request};
 
-/// How long a client waits for a daemon to take a request, or to answer it.
+/// How long a client waits to send a request, and for the answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection to a daemon.
@@ -20,49 +20,49 @@ pub struct Client {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens.
+    /// No daemon listens on the socket.
     #[error("no daemon listens on {}; start one with: busbar serve --background", path.display())]
     NoDaemon {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the kernel says.
+        /// The system's error.
         source: io::Error,
     },
     /// The socket cannot be used.
     #[error("cannot use the socket {}", path.display())]
     Socket {
-        /// Which.
+        /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The daemon went away.
+    /// The daemon did not answer.
     #[error(
         "the daemon on {} did not answer; 'busbar status' says whether it runs, \
          and 'busbar queue' what became of a request",
         path.display()
     )]
     Silent {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// How it went.
+        /// The system's error.
         source: io::Error,
     },
-    /// The answer makes no sense.
+    /// The answer cannot be read.
     #[error(
-        "the daemon on {} gave an answer that cannot be read; is it of another version?",
+        "the daemon on {} gave an answer that cannot be read; does it have another version?",
         path.display()
     )]
     Unreadable {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it.
         source: serde_json::Error,
     },
 }
 
 impl Client {
-    /// Connects to the daemon that listens on a socket of this name.
+    /// Connects to the daemon that listens on this socket.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
         let failed = |source: io::Error| {
             let path = path.to_owned();
@@ -79,13 +79,13 @@ impl Client {
         Ok(Client { path: path.to_owned(), stream: BufReader::new(stream) })
     }
 
-    /// Asks, and waits for the answer. A refusal is an answer, too ([`Reply::Error`]).
+    /// Sends a request and waits for the answer. A refusal is an answer, too ([`Reply::Error`]).
     pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
         let unreadable = |source| ClientError::Unreadable { path: self.path.clone(), source };
         let mut line = serde_json::to_vec(request).map_err(unreadable)?;
         line.push(b'\n');
         let sent = self.stream.get_mut().write_all(&line);
-        // A daemon that turns somebody away says so before it hears what they want.
+        // A daemon that refuses a connection says so without reading the request.
         let mut answer = Vec::new();
         let read = self.stream.read_until(b'\n', &mut answer);
         let is_whole = answer.last() == Some(&b'\n');
@@ -101,8 +101,8 @@ impl Client {
 }
 
 impl Client {
-    /// Waits until the daemon closes the connection. One that stops does so last, when its socket and its
-    /// state are free for the next.
+    /// Waits until the daemon closes the connection. When a daemon stops, it does this last, after
+    /// releasing its socket and state.
     pub fn wait_for_end(mut self) -> Result<(), ClientError> {
         let mut unread = [0; 512];
         loop {
@@ -123,8 +123,7 @@ impl Client {
     }
 }
 
-/// What the kernel says of a socket, in words that fit: a broken pipe is another thing to a command, whose
-/// own output may be one.
+/// Words a socket error for users: "broken pipe" would be taken for the command's own output.
 fn plain(error: io::Error) -> io::Error {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     match error.kind() {

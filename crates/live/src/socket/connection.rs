@@ -1,8 +1,8 @@
-//! One connection: lines in, answers out, in order, until the client goes, or is too slow.
+//! One connection: requests and answers in order, until the client disconnects or is too slow.
 //!
-//! Submissions that come together are passed on together, so that the daemon can write them down
-//! together: a disk takes as long for one as for many. Anything else is answered before the next line is
-//! looked at, as answers may be long and are not to pile up.
+//! Submissions that arrive together are passed on together, so that the daemon can write them in one
+//! transaction. Any other request is answered before the next line is read, since answers may be long
+//! and must not pile up.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,17 +14,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::frame::{Lines, line_of, parse};
-use super::server::{Gone, Limits, Message};
+use super::server::{ClientGone, Limits, Message};
 use crate::job::Owner;
 use crate::wire::{Refusal, RefusalKind, Reply, Request};
 
-/// How much is read at once.
+/// The size of a read, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// How often somebody who waits for an answer is looked after.
+/// How often a waiting client's connection is checked.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Serves a client until it goes or breaks a limit. An error means that it cannot be spoken to any more.
+/// Serves a client until it disconnects or exceeds a limit. An error means that the connection is
+/// broken.
 pub(super) fn serve<T: From<Message>>(
     stream: &UnixStream,
     peer: Owner,
@@ -32,9 +33,9 @@ pub(super) fn serve<T: From<Message>>(
     is_busy: &AtomicBool,
     loop_end: &Sender<T>,
 ) -> io::Result<()> {
-    let gone = Gone::default();
+    let gone = ClientGone::default();
     let served = serve_until(stream, peer, limits, is_busy, &gone, loop_end);
-    // However it ended.
+    // In any case.
     gone.set();
     served
 }
@@ -44,7 +45,7 @@ fn serve_until<T: From<Message>>(
     peer: Owner,
     limits: &Limits,
     is_busy: &AtomicBool,
-    gone: &Gone,
+    gone: &ClientGone,
     loop_end: &Sender<T>,
 ) -> io::Result<()> {
     let mut lines = Lines::new(limits.request);
@@ -67,7 +68,7 @@ fn serve_until<T: From<Message>>(
         }
         for answer in expected.drain(..) {
             write(stream, &hear(stream, &answer)?, limits.answer)?;
-            // The next line may have come with this one; its time begins when it is looked at.
+            // The next line may have arrived with this one; its time starts when it is read.
             let patience = if lines.is_begun() { limits.line } else { limits.idle };
             deadline = Clock::now() + patience;
         }
@@ -101,11 +102,11 @@ fn serve_until<T: From<Message>>(
     }
 }
 
-/// Lets the daemon's loop answer. If there is no loop any more, no answer comes.
+/// Passes a request to the daemon's loop. If the loop has ended, no answer comes.
 fn ask<T: From<Message>>(
     request: Request,
     peer: Owner,
-    gone: &Gone,
+    gone: &ClientGone,
     loop_end: &Sender<T>,
 ) -> Receiver<Reply> {
     let (reply, answer) = mpsc::channel();
@@ -113,7 +114,7 @@ fn ask<T: From<Message>>(
     answer
 }
 
-/// Waits for an answer, as long as the client does.
+/// Waits for an answer as long as the client is connected.
 fn hear(stream: &UnixStream, answer: &Receiver<Reply>) -> io::Result<Reply> {
     loop {
         match answer.recv_timeout(LOOK) {
@@ -127,21 +128,21 @@ fn hear(stream: &UnixStream, answer: &Receiver<Reply>) -> io::Result<Reply> {
     }
 }
 
-/// Whether the other end is closed. One that only says no more still listens.
+/// Whether the client has disconnected. One that only closed its sending side still waits.
 fn has_hung_up(stream: &UnixStream) -> bool {
     let mut look = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut look, Some(&now)).is_ok() && look[0].revents().contains(PollFlags::HUP)
 }
 
-/// An answer that needs no loop.
+/// An answer that does not need the loop.
 fn known(answer: Reply) -> Receiver<Reply> {
     let (reply, known) = mpsc::channel();
     let _ = reply.send(answer);
     known
 }
 
-/// What is said if no answer comes.
+/// The answer if the loop has ended.
 fn stopping() -> Reply {
     refuse(RefusalKind::Stopping, "the daemon is about to stop; try again later")
 }
@@ -151,14 +152,14 @@ pub(super) fn refuse(kind: RefusalKind, message: &str) -> Reply {
     Reply::Error(Refusal { kind, message: message.to_owned() })
 }
 
-/// What is left until then, and an error if nothing is.
+/// The time left until a deadline; an error if there is none.
 fn left(deadline: Clock) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Clock::now());
-    // No time at all would mean 'for ever' to a socket.
+    // A timeout of zero would mean no timeout.
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// Reads what there is, or waits for it until then.
+/// Reads available bytes, or waits for some until the deadline.
 fn read(mut stream: &UnixStream, piece: &mut [u8], deadline: Clock) -> io::Result<usize> {
     loop {
         stream.set_read_timeout(Some(left(deadline)?))?;
@@ -169,8 +170,8 @@ fn read(mut stream: &UnixStream, piece: &mut [u8], deadline: Clock) -> io::Resul
     }
 }
 
-/// Writes a whole answer, within so much time in all: a client that takes a byte now and then is too
-/// slow as well.
+/// Writes a whole answer within a total time, so that a client that reads a byte now and then is
+/// too slow, too.
 fn write(mut stream: &UnixStream, reply: &Reply, within: Duration) -> io::Result<()> {
     let line = line_of(reply);
     let deadline = Clock::now() + within;
@@ -187,7 +188,7 @@ fn write(mut stream: &UnixStream, reply: &Reply, within: Duration) -> io::Result
     Ok(())
 }
 
-/// Whether a socket only says that nothing happened; the deadline decides.
+/// Whether to try again; the deadline decides when to stop.
 fn may_go_on(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

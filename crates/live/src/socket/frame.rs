@@ -1,28 +1,33 @@
-//! Bytes into lines, and a line into a request: everything that a client can get wrong by itself.
+//! Splits bytes into lines, and reads a line as a request.
 //!
-//! As long as lines end, a line that makes no sense has an answer, and the next one is read as if
-//! nothing had been. A line that does not end within the limit cannot be told from the next request any
-//! more, so that is the end of the connection.
+//! A line that cannot be read is answered with an error, and the next one is read normally. A line that
+//! exceeds the limit cannot be told from the next request, so it ends the connection.
 
-use crate::wire::{Refusal, RefusalKind, Reply, Request};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 
-/// The most characters of a parser's words that are passed on: they may quote what was sent.
+use crate::wire::{PROTOCOL, Protocol, Refusal, RefusalKind, Reply, Request};
+
+/// The longest quoted error of the JSON parser, in characters; it may quote the request.
 const LONGEST_REASON: usize = 240;
 
-/// Lines out of bytes that come in pieces. It holds one line that is not complete, and what came with
-/// it.
+/// The largest number of unknown fields that are ignored in a request.
+const MOST_UNKNOWN: usize = 64;
+
+/// Collects bytes into lines. It holds one incomplete line, and what arrived with it.
 #[derive(Debug)]
 pub struct Lines {
     bytes: Vec<u8>,
-    /// There is no line's end before this place.
+    /// There is no newline before this position.
     searched: usize,
     limit: usize,
 }
 
-/// A line is longer than it may be.
+/// A line exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oversized {
-    /// How long it may be.
+    /// The limit in bytes.
     pub limit: usize,
 }
 
@@ -36,18 +41,18 @@ impl From<Oversized> for Refusal {
 }
 
 impl Lines {
-    /// Lines of at most so many bytes, the end of the line not counted.
+    /// Lines of at most `limit` bytes without the newline.
     pub fn new(limit: usize) -> Self {
         Lines { bytes: Vec::new(), searched: 0, limit }
     }
 
-    /// More bytes have come. Before that, [`next_line`](Self::next_line) has to be asked until there is
-    /// no line left: then what is held is bounded by the limit and one piece.
+    /// Adds bytes. [`next_line`](Self::next_line) must have returned `None` before, so that memory
+    /// is bounded by the limit and one piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// The next complete line, without its end.
+    /// The next complete line, without the newline.
     pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, Oversized> {
         let Some(place) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
             self.searched = self.bytes.len();
@@ -67,7 +72,7 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// Whether a line has begun that has not ended.
+    /// Whether there is an incomplete line.
     pub fn is_begun(&self) -> bool {
         !self.bytes.is_empty()
     }
@@ -82,20 +87,84 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
     if text.trim().is_empty() {
         return Err(malformed("the line is empty; a request is a line of JSON".to_owned()));
     }
-    let json = &mut serde_json::Deserializer::from_str(text);
-    let request: Request = serde_path_to_error::deserialize(&mut *json).map_err(|error| {
-        let path = error.path().to_string();
-        malformed(match path.as_str() {
-            "." | "?" => explain(error.inner()),
-            path => format!("field '{}': {}", shortened(path), explain(error.inner())),
-        })
-    })?;
-    json.end().map_err(|error| malformed(explain(&error)))?;
-    request.check()?;
+    // Only a request with a version is read twice.
+    let request = match serde_json::from_str::<Versioned>(text) {
+        Ok(Versioned { protocol: Some(protocol) }) => parse_versioned(text, protocol)?,
+        _ => {
+            let json = &mut serde_json::Deserializer::from_str(text);
+            let request = serde_path_to_error::deserialize(&mut *json)
+                .map_err(|error| malformed(located(&error)))?;
+            json.end().map_err(|error| malformed(explain(&error)))?;
+            request
+        }
+    };
+    Request::check(&request)?;
     Ok(request)
 }
 
-/// What a parser says, with the byte at which it says so: there is but one line.
+/// The version that a request may state.
+#[derive(Deserialize)]
+struct Versioned {
+    protocol: Option<Protocol>,
+}
+
+/// Reads a request that states its version. Unknown fields of a newer minor version are ignored.
+fn parse_versioned(text: &str, protocol: Protocol) -> Result<Request, Refusal> {
+    let malformed = |message| Refusal::new(RefusalKind::Malformed, message);
+    if protocol.major != PROTOCOL.major {
+        return Err(malformed(format!(
+            "the request is of protocol {protocol}, and this daemon speaks {PROTOCOL}; use the busbar \
+             that is installed with the daemon"
+        )));
+    }
+    let mut value: Value =
+        serde_json::from_str(text).map_err(|error| malformed(explain(&error)))?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("protocol");
+    }
+    for _ in 0..MOST_UNKNOWN {
+        let error = match serde_path_to_error::deserialize::<_, Request>(&value) {
+            Ok(request) => return Ok(request),
+            Err(error) => error,
+        };
+        let is_unknown = error.inner().to_string().starts_with("unknown field");
+        if !(is_unknown && protocol.minor > PROTOCOL.minor && remove(&mut value, error.path())) {
+            return Err(malformed(located(&error)));
+        }
+    }
+    Err(malformed(format!("the request has more than {MOST_UNKNOWN} unknown fields")))
+}
+
+/// Removes the field at a path; returns whether it was there.
+fn remove(mut value: &mut Value, path: &Path) -> bool {
+    let mut segments = path.iter().peekable();
+    while let Some(segment) = segments.next() {
+        let next = match segment {
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                let Some(fields) = value.as_object_mut() else { return false };
+                if segments.peek().is_none() {
+                    return fields.remove(key).is_some();
+                }
+                fields.get_mut(key)
+            }
+            Segment::Seq { index } => value.get_mut(*index),
+            Segment::Unknown => None,
+        };
+        let Some(next) = next else { return false };
+        value = next;
+    }
+    false
+}
+
+/// A parser's error with the field it is about.
+fn located(error: &serde_path_to_error::Error<serde_json::Error>) -> String {
+    match error.path().to_string().as_str() {
+        "." | "?" => explain(error.inner()),
+        path => format!("field '{}': {}", shortened(path), explain(error.inner())),
+    }
+}
+
+/// A parser's error with the position in the line.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -106,7 +175,7 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-/// A text, cut where it gets too long.
+/// Cuts a text that is too long.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_REASON) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -114,10 +183,10 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// An answer as it goes over the wire: a line.
+/// An answer as a line of JSON.
 pub fn line_of(reply: &Reply) -> Vec<u8> {
     let mut line = serde_json::to_vec(reply).unwrap_or_else(|error| {
-        // No reply holds what JSON cannot; if one ever does, the client is told so.
+        // Every reply can be written as JSON; if one ever cannot, the client is told.
         let message = format!("the daemon could not write its answer: {error}");
         let refusal = Refusal { kind: RefusalKind::Unwritten, message };
         serde_json::to_vec(&Reply::Error(refusal)).unwrap_or_default()
@@ -129,14 +198,14 @@ pub fn line_of(reply: &Reply) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{After, Program, Submission, Wish};
-    use crate::wire::Question;
+    use crate::job::{After, JobRequest, Program, Submission};
+    use crate::wire::ForecastRequest;
     use busbar_core::units::Span;
     use proptest::prelude::*;
 
     fn submission() -> Request {
         Request::Submit(Box::new(Submission {
-            wish: Wish {
+            request: JobRequest {
                 name: "β \"quoted\"\n".to_owned(),
                 nodes: 2,
                 moldable: Some((1, 4)),
@@ -168,9 +237,9 @@ mod tests {
             Request::Nodes,
             Request::Budget { set: Some("5kW".to_owned()) },
             Request::History { job: None, after: Some(7), limit: Some(50) },
-            Request::Forecast(Box::new(Question {
+            Request::Forecast(Box::new(ForecastRequest {
                 budget: vec![(Span::from_secs(3600), "80%".to_owned())],
-                ..Question::default()
+                ..ForecastRequest::default()
             })),
             Request::Status,
             Request::Stop,
@@ -220,6 +289,32 @@ mod tests {
         let long = format!("\"{}\"", "é".repeat(500_000));
         let message = parse(long.as_bytes()).unwrap_err().message;
         assert!(message.len() < 1000, "what is quoted is cut: {} bytes", message.len());
+    }
+
+    #[test]
+    fn a_newer_client_of_the_same_major_version_is_understood() {
+        let show = Ok(Request::Show { job: 7 });
+        assert_eq!(parse(br#"{"protocol":"1.0","show":{"job":7}}"#), show);
+        let newer = br#"{"protocol":"1.9","show":{"job":7,"depth":[1],"colour":"red"}}"#;
+        assert_eq!(parse(newer), show);
+        let Request::Submit(mut submission) = submission() else { panic!() };
+        let mut value = serde_json::to_value(Request::Submit(submission.clone())).unwrap();
+        value["protocol"] = "1.2".into();
+        value["submit"]["wish"]["gpus"] = 2.into();
+        value["submit"]["wish"]["after"][0]["delay"] = 5.into();
+        value["submit"]["program"]["shell"] = "sh".into();
+        // Missing fields have defaults.
+        value["submit"]["wish"].as_object_mut().unwrap().remove("slowdown");
+        submission.request.slowdown = None;
+        assert_eq!(parse(value.to_string().as_bytes()), Ok(Request::Submit(submission)));
+
+        let refused = |line: &str| parse(line.as_bytes()).unwrap_err().message;
+        let same = refused(r#"{"protocol":"1.0","show":{"job":7,"colour":"red"}}"#);
+        assert!(same.contains("unknown field `colour`"), "{same}");
+        let other = refused(r#"{"protocol":"2.0","show":{"job":7}}"#);
+        assert!(other.contains("of protocol 2.0, and this daemon speaks 1.0"), "{other}");
+        let wrong = refused(r#"{"protocol":"1.2","show":{"job":"x"}}"#);
+        assert!(wrong.contains("field 'show.job': invalid type"), "{wrong}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The daemon's side of the socket: who may come in, and how many.
+//! The daemon's side of the socket: who may connect, and how often.
 //!
-//! Anybody on the machine may connect; what they may do is decided by who they are, which the kernel
-//! says of the other end of a connection. So that nobody is kept out by others who only hold connections open,
-//! a user has a bounded number of them, one that waits for nothing makes way for a user who has fewer, and
-//! some places are kept for operators. The server asks nothing of the daemon but a channel: each
-//! request goes there as a [`Message`], and the answer comes back on the channel in it.
+//! Any user of the machine may connect; the kernel tells the server who they are, which decides what
+//! they may do. So that nobody can block others by holding connections open, each user has a limited
+//! number, an idle connection is closed for a user with fewer connections, and some places are reserved
+//! for operators. Each request is sent to the daemon's loop as a [`Message`], and the answer comes back
+//! on the channel in it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -25,49 +25,48 @@ use rustix::net::sockopt::socket_peercred;
 
 use super::connection::{refuse, serve};
 use super::frame::line_of;
-use crate::custody::{Custody, CustodyError};
 use crate::job::Owner;
+use crate::trusted_folder::{FileIdentity, TrustError, TrustedFolder, file_identity};
 use crate::wire::{RefusalKind, Reply, Request};
 
-/// How long to wait after a connection could not be accepted, which is when the machine is out of
-/// something.
+/// The pause after a connection could not be accepted because the machine is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A request on its way to the daemon's loop, which sends one answer.
+/// A request for the daemon's loop, which sends one answer.
 #[derive(Debug)]
 pub struct Message {
-    /// What is asked.
+    /// The request.
     pub request: Request,
-    /// By whom.
+    /// The user who sent it.
     pub peer: Owner,
-    /// Where the answer goes. Whoever asked may be gone by then.
+    /// The channel for the answer. The client may be gone by then.
     pub reply: Sender<Reply>,
-    /// That they are, for those whose answer takes long.
-    pub gone: Gone,
+    /// Tells whether the client is gone, for answers that take long.
+    pub gone: ClientGone,
 }
 
-/// Whether whoever asked is gone, so that nobody waits for the answer any more. Copies are the same.
+/// Tells whether a client is gone, so that nobody waits for the answer. Clones share the state.
 #[derive(Clone, Debug, Default)]
-pub struct Gone(Arc<AtomicBool>);
+pub struct ClientGone(Arc<AtomicBool>);
 
-impl Gone {
-    /// They are.
+impl ClientGone {
+    /// Records that the client is gone.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they are.
-    pub fn is_so(&self) -> bool {
+    /// Whether the client is gone.
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Users for whom places are kept. Copies are the same.
+/// Users for whom connections are reserved. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub struct Operators(Arc<RwLock<Vec<u32>>>);
 
 impl Operators {
-    /// These users, from now on.
+    /// Replaces the list.
     pub fn set(&self, users: Vec<u32>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = users;
     }
@@ -77,20 +76,20 @@ impl Operators {
     }
 }
 
-/// How much a server bears.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The most bytes of a request.
+    /// The largest request, in bytes.
     pub request: usize,
-    /// The most connections at once.
+    /// The largest number of connections.
     pub connections: usize,
-    /// The most connections of one user, unless it is the one the daemon runs as.
+    /// The largest number of connections of one user, except the daemon's own.
     pub connections_of_user: usize,
-    /// Connections beyond the most, for operators alone.
+    /// Additional connections for operators only.
     pub kept_for_operators: usize,
-    /// Who these are.
+    /// The operators.
     pub operators: Operators,
-    /// How long a request may take from its first byte to its last.
+    /// The time limit from the first to the last byte of a request.
     pub line: Duration,
     /// How long a connection may be silent.
     pub idle: Duration,
@@ -116,58 +115,55 @@ impl Default for Limits {
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// There is one already.
+    /// Another daemon listens there.
     #[error("another daemon listens on {}; stop it with 'busbar stop', or name another socket", path.display())]
     Another {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
     },
-    /// Something else has the name.
+    /// There is a file that is not a socket.
     #[error("{} is there and is no socket; remove it, or name another socket", path.display())]
     NotASocket {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// The name is too long for the kernel.
+    /// The path is too long for a socket.
     #[error("the path of the socket, {}, is too long; a socket's path has at most 107 bytes", path.display())]
     TooLong {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// Somebody else could put a socket in its place.
+    /// Another user could replace the socket.
     #[error(transparent)]
-    Custody(#[from] CustodyError),
+    Untrusted(#[from] TrustError),
     /// A file or folder cannot be used.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was to be done.
+        /// The operation, to be read after "cannot".
         what: &'static str,
-        /// With which.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A socket that is listened on. When it is dropped, it is gone.
+/// A listening socket. Dropping it removes the socket.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
     listener: UnixListener,
-    /// Which file its name stands for.
-    identity: Identity,
+    /// The identity of the socket's file.
+    identity: FileIdentity,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
-    /// Held as long as the server lives, so that two daemons that begin together do not take the socket
-    /// from each other.
+    /// Held as long as the server exists, so that two daemons that start together do not replace
+    /// each other's socket.
     lock: File,
 }
 
-/// The device of a file, and its number there.
-type Identity = (u64, u64);
-
-/// Connections that are over but for their end: clients see that they are closed when this is dropped.
-/// Whoever waits for a daemon to end waits for that.
+/// Connections that are served but not closed yet: clients see that they are closed when this is
+/// dropped, which tells them that the daemon has stopped.
 #[derive(Debug, Default)]
 pub struct Parting {
     _streams: Vec<UnixStream>,
@@ -177,16 +173,16 @@ pub struct Parting {
 struct Shared {
     limits: Limits,
     open: Mutex<Open>,
-    /// A connection is over.
+    /// Signals the end of a connection.
     closed: Condvar,
 }
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
     streams: BTreeMap<u64, Connection>,
-    /// What is to be listened on from now on, when the one before it is shut down.
+    /// The listener to use after the current one is shut down.
     successor: Option<UnixListener>,
     is_stopping: bool,
 }
@@ -195,18 +191,18 @@ struct Open {
 struct Connection {
     peer: Owner,
     stream: UnixStream,
-    /// Whether it waits for an answer, or reads one.
+    /// Whether the client waits for an answer, or reads one.
     is_busy: Arc<AtomicBool>,
 }
 
 impl Open {
-    /// How many connections a user has.
+    /// The number of connections of a user.
     fn of_user(&self, user: u32) -> usize {
         self.streams.values().filter(|other| other.peer.user == user).count()
     }
 
-    /// Closes a connection that waits for nothing, the oldest of the user who has most of them, so that
-    /// another user with so many, and with fewer than that, may come in. Says whether there was one.
+    /// Closes the oldest idle connection of the user with the most connections, to make room for a
+    /// user who has `theirs` and so would have fewer. Returns whether there was one.
     fn make_room(&mut self, theirs: usize) -> bool {
         let mut counts: HashMap<u32, usize> = HashMap::new();
         for connection in self.streams.values() {
@@ -216,22 +212,25 @@ impl Open {
         let found = idle
             .map(|(number, one)| (counts[&one.peer.user], *number))
             .filter(|(count, _)| *count > theirs + 1)
-            // The largest count, and the first of them.
+            // The largest count, then the oldest.
             .min_by_key(|(count, number)| (usize::MAX - count, *number));
         let Some(connection) = found.and_then(|(_, number)| self.streams.remove(&number)) else {
             return false;
         };
         let ends = connection.stream.try_clone();
-        turn_away(connection.stream, "closed to make room for others; you have many connections");
-        // Its thread ends when it sees that.
+        turn_away(
+            connection.stream,
+            "closed to make room for other users; you have many connections",
+        );
+        // Its thread ends when it notices.
         let _ = ends.and_then(|stream| stream.shutdown(Shutdown::Both));
         true
     }
 }
 
 impl Server {
-    /// Listens on a socket of this name from now on. Requests go to the other end of the channel. The
-    /// socket of a daemon that is dead is replaced.
+    /// Listens on a socket of this name, and sends requests to the channel. The socket of a dead
+    /// daemon is replaced.
     pub fn bind<T: From<Message> + Send + 'static>(
         path: &Path,
         limits: Limits,
@@ -241,8 +240,8 @@ impl Server {
             let path = path.to_owned();
             move |source| BindError::File { what, path, source }
         };
-        // Others have to get to the socket, and must not be able to put their own in its place.
-        let folder = Custody::around(folder_of(path), 0o755)?;
+        // Other users must reach the socket, but must not be able to replace it.
+        let folder = TrustedFolder::around(folder_of(path), 0o755)?;
         let lock = lock(path, &folder)?;
         let (listener, identity) = listen(path)?;
         let shared =
@@ -259,10 +258,10 @@ impl Server {
         Ok(Server { path, listener, identity, shared, accepting: Some(accepting), lock })
     }
 
-    /// Listens under its name again if somebody has removed its file; says whether that was so. The
-    /// folder is made again only if that is wanted. Connections that are open are not affected.
+    /// Listens again if the socket's file was removed; returns whether that was so. The folder is
+    /// created again only if `may_make_folder`. Open connections are not affected.
     pub fn restore(&mut self, may_make_folder: bool) -> Result<bool, BindError> {
-        if identity(&self.path) == Some(self.identity) {
+        if file_identity(&self.path) == Some(self.identity) {
             return Ok(false);
         }
         let failed =
@@ -271,9 +270,10 @@ impl Server {
         if !may_make_folder && !folder.exists() {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "its folder is gone")));
         }
-        let folder = Custody::around(folder, 0o755)?;
+        let folder = TrustedFolder::around(folder, 0o755)?;
         let held = self.lock.metadata().map_err(failed)?;
-        if identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino())) {
+        if file_identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino()))
+        {
             self.lock = lock(&self.path, &folder)?;
         }
         let (listener, identity) = listen(&self.path)?;
@@ -284,15 +284,15 @@ impl Server {
         Ok(true)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.open().streams.len()
     }
 
-    /// Lets nobody in any more, and waits until those who are here have read their answers, but not
-    /// longer than they may take. Requests that the loop has not answered are answered only when it drops
-    /// them, so its end of the channel should be gone by now. Clients see that they are disconnected when
-    /// what is returned is dropped. Dropping the server does the same.
+    /// Accepts no more connections, and waits until clients have read their answers or their time
+    /// is over. Pending requests are answered only when the loop drops them, so its end of the
+    /// channel should be gone. Clients see the disconnection when the returned value is dropped.
+    /// Dropping the server does the same.
     pub fn stop(mut self) -> Parting {
         self.close()
     }
@@ -300,8 +300,8 @@ impl Server {
     fn close(&mut self) -> Parting {
         let Some(accepting) = self.accepting.take() else { return Parting::default() };
         self.shared.open().is_stopping = true;
-        // The file goes first: who looks for a daemon from now on finds none.
-        if identity(&self.path) == Some(self.identity) {
+        // The file is removed first, so that no new client finds the daemon.
+        if file_identity(&self.path) == Some(self.identity) {
             let _ = fs::remove_file(&self.path);
         }
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
@@ -340,12 +340,8 @@ fn folder_of(path: &Path) -> &Path {
     named.unwrap_or(Path::new("."))
 }
 
-fn identity(path: &Path) -> Option<Identity> {
-    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
-}
-
-/// Makes a socket of this name, for everybody to use.
-fn listen(path: &Path) -> Result<(UnixListener, Identity), BindError> {
+/// Creates a socket of this name that all users may use.
+fn listen(path: &Path) -> Result<(UnixListener, FileIdentity), BindError> {
     let failed = |what| move |source| BindError::File { what, path: path.to_owned(), source };
     make_way(path)?;
     let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
@@ -354,7 +350,7 @@ fn listen(path: &Path) -> Result<(UnixListener, Identity), BindError> {
     })?;
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(failed("let others use"))?;
     let gone = || failed("listen on")(io::ErrorKind::NotFound.into());
-    let identity = identity(path).ok_or_else(gone)?;
+    let identity = file_identity(path).ok_or_else(gone)?;
     Ok((listener, identity))
 }
 
@@ -365,9 +361,9 @@ fn lock_of(path: &Path) -> OsString {
     name
 }
 
-/// Takes the lock beside the socket. It is never removed: whoever holds a lock of a file that is gone
-/// keeps nobody out.
-fn lock(path: &Path, folder: &Custody) -> Result<File, BindError> {
+/// Takes the lock beside the socket. Its file is never removed, since a lock on a removed file
+/// excludes nobody.
+fn lock(path: &Path, folder: &TrustedFolder) -> Result<File, BindError> {
     let name = lock_of(path);
     let failed = |source| BindError::File { what: "lock", path: folder.path().join(&name), source };
     let file = folder.file(&name, OFlags::WRONLY)?;
@@ -378,7 +374,7 @@ fn lock(path: &Path, folder: &Custody) -> Result<File, BindError> {
     }
 }
 
-/// Removes the socket of a daemon that is dead.
+/// Removes the socket of a dead daemon.
 fn make_way(path: &Path) -> Result<(), BindError> {
     let failed = |what| move |source| BindError::File { what, path: path.to_owned(), source };
     match fs::symlink_metadata(path) {
@@ -426,7 +422,7 @@ impl Shared {
         }
     }
 
-    /// Gives a connection a thread of its own, or turns it away.
+    /// Gives a connection a thread of its own, or refuses it.
     fn admit<T: From<Message> + Send + 'static>(
         self: &Arc<Self>,
         stream: UnixStream,
@@ -439,7 +435,7 @@ impl Shared {
         let loop_end = loop_end.clone();
         let thread = thread::Builder::new().name("connection".to_owned());
         let spawned = thread.spawn(move || {
-            // With whoever cannot be spoken to any more, there is nothing left to do.
+            // A broken connection needs nothing else.
             let Guest { shared, peer, is_busy, .. } = &guest;
             if let Err(error) = serve(&stream, *peer, &shared.limits, is_busy, &loop_end) {
                 tracing::debug!(%error, "a client went without its answer");
@@ -450,7 +446,7 @@ impl Shared {
         }
     }
 
-    /// Notes that a connection is open, or says why it may not be.
+    /// Registers a connection, or returns why it is refused.
     fn let_in(self: &Arc<Self>, stream: &UnixStream, peer: Owner) -> Result<Guest, String> {
         let mut open = self.open();
         if open.is_stopping {
@@ -475,24 +471,24 @@ impl Shared {
     }
 }
 
-/// Who is at the other end, as the kernel knows.
+/// The user at the other end, as the kernel knows it.
 fn peer(stream: &UnixStream) -> io::Result<Owner> {
     let peer = socket_peercred(stream)?;
     Ok(Owner { user: peer.uid.as_raw(), group: peer.gid.as_raw() })
 }
 
-/// The machine is out of something.
+/// The message for a machine that is out of resources.
 fn short(error: io::Error) -> String {
     format!("the daemon cannot take a connection: {error}; try again later")
 }
 
-/// Says why, if that can be said without waiting.
+/// Tells the client why it is refused, if that does not block.
 fn turn_away(mut stream: UnixStream, message: &str) {
     let line = line_of(&refuse(RefusalKind::Busy, message));
     let _ = stream.set_nonblocking(true).and_then(|()| stream.write_all(&line));
 }
 
-/// A connection that is open as long as this is there.
+/// Unregisters a connection when it is dropped.
 struct Guest {
     shared: Arc<Shared>,
     peer: Owner,
@@ -550,7 +546,7 @@ mod tests {
         assert_eq!(shared.open().streams.len(), 0, "all are gone, and those who made way once");
         let mut told = String::new();
         ends[0].read_to_string(&mut told).unwrap();
-        assert!(told.contains("closed to make room for others"), "{told}");
+        assert!(told.contains("closed to make room for other users"), "{told}");
     }
 
     #[test]

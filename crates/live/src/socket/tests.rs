@@ -13,7 +13,7 @@ use std::time::{Duration, Instant as Clock};
 use tempfile::TempDir;
 
 use super::*;
-use crate::job::{Event, Happening};
+use crate::job::{Event, EventKind};
 use crate::wire::{HistoryLine, RefusalKind, Reply, Request};
 use busbar_core::units::Instant;
 
@@ -33,8 +33,8 @@ fn answer(message: &Message) -> Reply {
     match &message.request {
         Request::Show { job } => Reply::Submitted { job: *job, remark: None },
         Request::History { .. } => {
-            let what = Happening::Notice { text: "x".repeat(1000) };
-            let event = Event { at: Instant::ZERO, what };
+            let what = EventKind::Notice { text: "x".repeat(1000) };
+            let event = Event { at: Instant::ZERO, kind: what };
             let line = |line| HistoryLine { line, wall: 0, event: event.clone() };
             Reply::History((0..3000).map(line).collect())
         }
@@ -315,14 +315,14 @@ fn whoever_works_on_an_answer_hears_that_the_client_is_gone() {
     let (mut quiet, asked) = ask();
     quiet.0.get_mut().shutdown(Shutdown::Write).unwrap();
     let (client, message) = ask();
-    assert!(!message.gone.is_so());
+    assert!(!message.gone.is_set());
     drop(client);
     let began = Clock::now();
-    while !message.gone.is_so() {
+    while !message.gone.is_set() {
         assert!(began.elapsed() < LONG, "nobody noticed");
         sleep(Duration::from_millis(2));
     }
-    assert!(!asked.gone.is_so());
+    assert!(!asked.gone.is_set());
     asked.reply.send(Reply::Stopping).unwrap();
     assert_eq!(quiet.hear(), Some(Reply::Stopping));
 }

@@ -1,16 +1,16 @@
-//! Why the state of a daemon cannot be used, in words that say what to do.
+//! Errors of the store, with advice.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-use crate::custody::CustodyError;
+use crate::trusted_folder::TrustError;
 
 /// Why the state of a daemon cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another daemon has it.
+    /// Another daemon uses it.
     #[error(
         "the state in {} is used by another daemon{}; stop that one, or name another folder",
         folder.display(),
@@ -19,19 +19,19 @@ pub enum StoreError {
     InUse {
         /// The folder.
         folder: PathBuf,
-        /// The daemon's process, as far as is known.
+        /// The daemon's process ID, if it is known.
         process: Option<u32>,
     },
-    /// Somebody else could change it.
+    /// Another user could change it.
     #[error(transparent)]
-    Custody(CustodyError),
-    /// The file is something else than a file.
+    Untrusted(TrustError),
+    /// The path is not that of a file.
     #[error(
         "{} is not a file; move it away, or name another folder for the state",
         path.display()
     )]
     NotAFile {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
     /// The file is a database of something else.
@@ -41,21 +41,21 @@ pub enum StoreError {
         path.display()
     )]
     Foreign {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A later version of the program made it.
+    /// A newer version of the program wrote it.
     #[error(
         "{} was written by a newer busbar: its tables have form {version}, and this busbar knows \
          forms up to {known}; it was not touched: use the newer one",
         path.display()
     )]
     TooNew {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The form it has.
+        /// The version of its tables.
         version: i32,
-        /// The last form that is known.
+        /// The latest version that is known.
         known: i32,
     },
     /// The file is not as it was written.
@@ -68,94 +68,93 @@ pub enum StoreError {
         path = path.display()
     )]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
     },
     /// The folder or a file was removed or replaced while it was used.
     #[error(
-        "{} was {what} while the daemon ran: what it would write down now would be lost. Put back what was \
-         there; or stop the daemon, and look after the jobs that run before you start it again",
+        "{} was {what} while the daemon ran: anything written now would be lost. Put it back; or stop the daemon, and look after the jobs that run before you start it again",
         path.display()
     )]
     Gone {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What happened to it.
+        /// Whether it was removed or replaced.
         what: &'static str,
     },
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error(
         "the disk of {} is full; nothing was written: make room there, and try again",
         path.display()
     )]
     Full {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// The disk, or whatever it is, does not work.
-    #[error("the disk of {} does not do what it should; nothing was written", path.display())]
+    /// The disk does not work.
+    #[error("the disk of {} does not work; nothing was written", path.display())]
     Disk {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
     /// The file cannot be read.
     #[error("cannot read {}; see who owns it, and as whom the daemon runs", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file cannot be made or written to.
+    /// The file cannot be created or written.
     #[error("cannot write to {}; see who owns it, and as whom the daemon runs", path.display())]
     Unwritable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// A job that is to be changed, and is not there.
+    /// A job that should be changed does not exist.
     #[error("there is no job {job} in {}", path.display())]
     UnknownJob {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Its number.
+        /// The job's number.
         job: u64,
     },
-    /// Something that cannot be written down.
+    /// A value cannot be written as JSON.
     #[error("cannot write down {what}")]
     Unsayable {
-        /// What.
+        /// What it belongs to.
         what: String,
-        /// Why.
+        /// The error of the conversion to JSON.
         source: serde_json::Error,
     },
-    /// What is in the file cannot be read or changed.
+    /// Another error of SQLite.
     #[error("cannot use the state {}", path.display())]
     Database {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
 
-impl From<CustodyError> for StoreError {
-    fn from(error: CustodyError) -> Self {
+impl From<TrustError> for StoreError {
+    fn from(error: TrustError) -> Self {
         match error {
-            CustodyError::File { path, source, .. } => StoreError::Unwritable { path, source },
-            other => StoreError::Custody(other),
+            TrustError::File { path, source, .. } => StoreError::Unwritable { path, source },
+            other => StoreError::Untrusted(other),
         }
     }
 }
 
-/// What went wrong, before it is said in which file.
+/// An error without the path of the file.
 #[derive(Debug)]
 pub(super) enum Fault {
     Sqlite(rusqlite::Error),

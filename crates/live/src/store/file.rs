@@ -1,5 +1,5 @@
-//! The file: made, opened and closed. A file under its name is always a whole one. It is made under
-//! another name first, so one that is empty or half made has not always been like that.
+//! Creates, opens and closes the database. It is created under another name and then renamed, so a file
+//! under its final name is always complete, unless it was damaged later.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,18 +14,19 @@ use super::inspection::inspect;
 use super::schema::{STEPS, migrate};
 use super::{StoreError, shrink};
 
-/// How long somebody else's hold on the file is waited for, such as that of a shell of SQLite.
+/// How long to wait for a lock on the file, such as that of an SQLite shell.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The log is taken into the database when it has so many pages of 4 KiB,
+/// The size of the write-ahead log at which it is merged into the database, in pages of 4 KiB.
 const LOG_PAGES: u32 = 1000;
 
-/// and is cut down to this when it had to grow meanwhile.
+/// The size to which a larger log is cut afterwards, in bytes.
 const LOG_BYTES: u32 = 16 << 20;
 
-/// Makes an empty state.
+/// Creates an empty state.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
-    // A log without its database is somebody's loss already; it must not become part of a new one.
+    // A log without its database means that the database was lost; it must not become part of a new
+    // one.
     if beside(path, "-wal").exists() {
         return Err(Fault::Damaged("it is gone, and its log is still there".to_owned()).at(path));
     }
@@ -41,10 +42,10 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     open(path)
 }
 
-/// An empty file for nobody else to read: environments of jobs may hold secrets. What SQLite makes beside
-/// it has the same permissions.
+/// Creates an empty file that only its owner can read, since environments of jobs may contain
+/// secrets. SQLite creates its other files with the same permissions.
 fn make(new: &Path, path: &Path) -> io::Result<()> {
-    // What is left of one who was stopped while making it, or of a database that was moved away.
+    // Leftovers of an interrupted creation, or of a database that was moved away.
     let left_behind = ["", "-wal", "-shm", "-journal"].map(|ending| beside(new, ending));
     for file in left_behind.iter().chain(&[beside(path, "-shm")]) {
         match fs::remove_file(file) {
@@ -56,21 +57,21 @@ fn make(new: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a state that is there, if nothing is wrong with it.
+/// Opens an existing state, if nothing is wrong with it.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     inspect(path)?;
     let fail = |source| Fault::Sqlite(source).at(path);
     let mut connection = connect(path).map_err(fail)?;
     migrate(&mut connection, STEPS).map_err(fail)?;
-    // One that is too large for its disk cannot be made to shrink, and can be used all the same.
+    // If the disk is too full for that, the database can still be used.
     let _ = shrink::enable(&connection);
-    // So that the log holds nothing but what this daemon writes. On a full disk it stays as it is, and
-    // the first who wants to write will be told.
+    // After this the log holds only what this daemon writes. On a full disk this fails, which the
+    // first commit will report.
     let _ = empty_log(&connection);
     Ok(connection)
 }
 
-/// Closes the file. All that is in the log goes into the database.
+/// Closes the file after merging the log into the database.
 pub(super) fn close(connection: Connection) -> rusqlite::Result<()> {
     empty_log(&connection)?;
     connection.close().map_err(|(_, error)| error)
@@ -82,10 +83,10 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(plain(path), flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // Before anything is in the file; later it only says what `VACUUM` is to do.
+    // Takes effect in an empty file, and otherwise at the next `VACUUM`.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // A commit is on the disk when it is said to be done.
+    // Commits return only when the data is on the disk.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
@@ -93,7 +94,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A connection that cannot write, while the one who can has the file open.
+/// A read-only connection while another one writes.
 pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -107,12 +108,12 @@ fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))
 }
 
-/// The path as one that has no meaning of its own to SQLite, as `file:x` has.
+/// The path in a form that SQLite cannot take for a URI such as `file:x`.
 pub(super) fn plain(path: &Path) -> PathBuf {
     Path::new(".").join(path)
 }
 
-/// A file beside another one.
+/// The path with a suffix.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

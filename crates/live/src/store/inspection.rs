@@ -1,7 +1,6 @@
-//! A look at the file before it is used, that changes nothing: neither the file nor what is beside it.
-//! Whoever opens an SQLite database for writing, or just for reading while there is a log, may change
-//! both. So the look is made through a connection that takes no locks and makes no files, while the
-//! lock of the folder keeps other daemons away.
+//! Checks the database before it is used, without changing it or the files beside it. Opening an SQLite
+//! database normally, even for reading, may change them. So this connection takes no locks and creates
+//! no files; the lock of the folder keeps other daemons away.
 
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +17,7 @@ use super::schema::{Kind, TABLES, VERSION};
 
 const BEGINNING: &[u8] = b"SQLite format 3\0";
 
-/// Refuses a file that is not the state of a daemon, or is damaged, or may not be read or written.
+/// Refuses a file that is not the state of a daemon, is damaged, or may not be read or written.
 pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
     let damaged = |what: &str| Fault::Damaged(what.to_owned()).at(path);
     let unreadable = |source| StoreError::Unreadable { path: path.to_owned(), source };
@@ -27,7 +26,7 @@ pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
         return Err(StoreError::NotAFile { path: path.to_owned() });
     }
     let mut file = File::open(path).map_err(unreadable)?;
-    // Nothing is written; the system says more clearly than SQLite whether that could be done.
+    // Nothing is written; the system's error is clearer than that of SQLite.
     File::options()
         .append(true)
         .open(path)
@@ -64,7 +63,7 @@ pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// What SQLite cannot read, although the system can, is damaged.
+/// A file that the system can read but SQLite cannot is damaged.
 fn at_a_look(fault: Fault, path: &Path) -> StoreError {
     use rusqlite::ErrorCode::{OutOfMemory, SystemIoFailure};
     match fault {
@@ -88,7 +87,7 @@ fn look(path: &Path, has_log: bool) -> Result<Kind, Fault> {
     if finding != "ok" {
         return Err(Fault::Damaged(finding.replace('\n', " ")));
     }
-    // Of other forms it is not known here which columns are sealed.
+    // The sealed columns of older versions are not known here.
     if version == VERSION {
         for table in TABLES {
             table.rows(&connection, "", (), |_| Ok(()))?;
@@ -97,8 +96,8 @@ fn look(path: &Path, has_log: bool) -> Result<Kind, Fault> {
     Ok(kind)
 }
 
-/// Without locks on the file and with the index of the log in memory: what is in the log is seen, and
-/// nothing is written.
+/// A connection without locks and with the index of the log in memory: it sees the log and writes
+/// nothing.
 fn with_log(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let connection = Connection::open_with_flags_and_vfs(plain(path), flags, "unix-none")?;
@@ -107,7 +106,7 @@ fn with_log(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// As a file that does not change. That can be said in a name only.
+/// A connection to an immutable file, which only a URI can request.
 fn without_log(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let mut name = String::from("file:");

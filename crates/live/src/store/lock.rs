@@ -1,6 +1,6 @@
-//! One daemon for each state: a file that is locked as long as its daemon lives. The system gives the lock
-//! back when the process ends, however it ends, so none is ever left behind. A daemon that is killed while
-//! it starts a process leaves the lock to that one, but only until it becomes another program.
+//! One daemon per state: a file that is locked as long as the daemon runs. The system releases the lock
+//! when the process ends for any reason. If a daemon is killed while it starts a process, that process
+//! holds the lock until it executes its program.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -11,26 +11,26 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::StoreError;
-use crate::custody::Custody;
+use crate::trusted_folder::TrustedFolder;
 
-/// What the file is called.
+/// The name of the lock file.
 const NAME: &str = "lock";
 
-/// How often one tries to take the lock, and how long one waits in between: whoever comes right after a
-/// daemon that was killed gets it.
+/// The number of tries to take the lock and the pause between them, so that a daemon can start
+/// right after another one was killed.
 const TRIES: u32 = 100;
 const REST: Duration = Duration::from_millis(20);
 
-/// The lock, held.
+/// The lock, as long as it is held.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock of a folder, and leaves the number of this process there.
-    pub(super) fn take(folder: &Custody) -> Result<Self, StoreError> {
-        // Whoever may open it could lock it, so nobody else may.
+    /// Takes the lock of a folder, and writes the ID of this process to it.
+    pub(super) fn take(folder: &TrustedFolder) -> Result<Self, StoreError> {
+        // Anyone who can open the file could lock it, so only its owner may.
         let mut file = folder.file(NAME, OFlags::RDWR)?;
         let mut locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
         for _ in 1..TRIES {
@@ -53,7 +53,7 @@ impl Lock {
                 return Err(StoreError::Unwritable { path, source: errno.into() });
             }
         }
-        // A full disk is no reason not to hold a lock; the number is only for people.
+        // The process ID is only for information, so a full disk does not matter.
         let _ = file
             .set_len(0)
             .and_then(|()| file.rewind())
@@ -62,7 +62,7 @@ impl Lock {
     }
 }
 
-/// Who has the lock, if that was written down.
+/// The process that holds the lock, if it is known.
 fn process(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;

@@ -1,10 +1,9 @@
-//! A look at the log that SQLite writes ahead. SQLite reads it up to the first frame that is not right and
-//! takes that for the end, since a commit that was cut short looks like that. If it was a frame in the
-//! middle, all that was committed after it would silently be gone. So: after the first frame that is not
-//! right there may be the end of one commit, which was not confirmed to anybody, and of no more; the
-//! second was begun only when the first was on the disk.
+//! Checks SQLite's write-ahead log. SQLite reads the log up to the first invalid frame and takes that
+//! for the end, since an interrupted commit looks like that. If the frame was in the middle, all later
+//! commits would be lost silently. So at most one commit may follow the first invalid frame: a commit
+//! that was not confirmed. A second one is begun only when the first is on the disk.
 //!
-//! The form of the log is described at <https://www.sqlite.org/fileformat2.html#walformat>.
+//! The format is described at <https://www.sqlite.org/fileformat2.html#walformat>.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -15,11 +14,11 @@ const LITTLE_ENDIAN: u32 = 0x377f_0682;
 const BIG_ENDIAN: u32 = 0x377f_0683;
 const VERSION: u32 = 3_007_000;
 
-/// What is wrong with a log, if something is.
+/// What is wrong with a log, if anything.
 pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
     let length = file.metadata()?.len();
     let mut input = BufReader::with_capacity(1 << 16, file);
-    // The header is on the disk before anything else is written, so without frames it may be anything.
+    // The header is written before anything else, so it does not matter without frames.
     if length <= HEADER as u64 {
         return Ok(None);
     }
@@ -33,7 +32,7 @@ pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
     let mut commits_behind = 0;
     while fill(&mut input, &mut frame)? {
         is_broken = is_broken || !chain.goes_on_with(&frame);
-        // Frames from before the log was begun anew have other salts.
+        // Frames from before the log was restarted have other salts.
         if is_broken && frame[8..16] == chain.salts && word(&frame, 4) != 0 {
             commits_behind += 1;
         }
@@ -41,7 +40,7 @@ pub(super) fn damage(file: File) -> io::Result<Option<&'static str>> {
     Ok((commits_behind > 1).then_some("the log beside it is damaged before its end"))
 }
 
-/// Checksums, each of which depends on all before it.
+/// Chained checksums: each depends on all before it.
 struct Chain {
     is_little_endian: bool,
     page_size: usize,
@@ -97,7 +96,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Fills the buffer; false if there is not so much left.
+/// Fills the buffer; `false` if the input is too short.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(buffer) {
         Ok(()) => Ok(true),

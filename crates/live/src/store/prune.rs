@@ -1,4 +1,4 @@
-//! What is removed from the file when it is old: jobs that have been over for long, with their events.
+//! Removes jobs that have been over for long, with their events.
 
 use rusqlite::{Connection, Statement, TransactionBehavior, params};
 
@@ -6,7 +6,7 @@ use super::error::Fault;
 use super::write::millis;
 use busbar_core::units::Instant;
 
-/// Removes what is from before an instant: at most so many rows.
+/// Removes data from before a time: at most `at_most` rows.
 pub(super) fn prune(
     connection: &mut Connection,
     before: Instant,
@@ -43,7 +43,7 @@ pub(super) fn prune(
         "DELETE FROM job WHERE number IN (SELECT number FROM job WHERE number = ?1 LIMIT ?2)",
     )?;
     for job in jobs {
-        // Its events may be many; it goes when they are gone, and takes its program along.
+        // A job may have many events; it is removed with its program when they are gone.
         room.delete(&mut events, job)?;
         room.delete(&mut whole, job)?;
     }
@@ -52,11 +52,11 @@ pub(super) fn prune(
     Ok(at_most - room.0)
 }
 
-/// How many rows may still be removed.
+/// The number of rows that may still be removed.
 struct Room(u32);
 
 impl Room {
-    /// Removes rows that a statement names by a number, and at most so many.
+    /// Removes rows selected by a number, within the limit.
     fn delete(&mut self, statement: &mut Statement<'_>, number: i64) -> Result<(), Fault> {
         if self.0 > 0 {
             let removed = statement.execute(params![number, self.0])?;

@@ -1,4 +1,4 @@
-//! What is asked of the file. Nothing here writes.
+//! Queries. Nothing here writes.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use serde::de::DeserializeOwned;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{Kept, Lines, Query, Saved, StoreError, Walls, file};
+use super::{Query, Saved, StoreError, StoredJob, WallTimes, file};
 use crate::array::Element;
-use crate::job::{Entry, Outcome, Owner, Phase, Program};
+use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
 
-/// The file, for those who read it. It can be handed to another thread.
+/// The database, opened for reading. It can be sent to another thread.
 #[derive(Debug)]
 pub struct Reader {
     pub(super) path: PathBuf,
@@ -27,21 +27,21 @@ impl Reader {
         Ok(Reader { path: path.to_owned(), connection })
     }
 
-    /// What a daemon has to know when it begins.
+    /// Reads the state that a daemon starts from.
     pub fn load(&self) -> Result<Saved, StoreError> {
         load(&self.connection).map_err(|fault| fault.at(&self.path))
     }
 
-    /// All that is kept of a job, whether or not it is over.
-    pub fn job(&self, number: u64) -> Result<Option<Kept>, StoreError> {
+    /// Reads a job, whether or not it is over.
+    pub fn job(&self, number: u64) -> Result<Option<StoredJob>, StoreError> {
         let Some((entry, walls)) = self.entry(number)? else {
             return Ok(None);
         };
-        // Programs never change. If there is none any more, the job was removed in between.
-        Ok(self.program(number)?.map(|program| Kept { entry, program, walls }))
+        // Programs never change. If there is none, the job was removed in between.
+        Ok(self.program(number)?.map(|program| StoredJob { entry, program, walls }))
     }
 
-    /// What a job is to do. An element of an array does what the first one does.
+    /// Reads the program of a job. Elements of an array share that of the first one.
     pub fn program(&self, number: u64) -> Result<Option<Program>, StoreError> {
         if let Some(program) = self.own_program(number)? {
             return Ok(Some(program));
@@ -63,38 +63,39 @@ impl Reader {
         Ok(found.map_err(|fault| fault.at(&self.path))?.pop())
     }
 
-    /// How a job ended; nothing if it is not over, or not known.
-    pub fn outcome(&self, number: u64) -> Result<Option<Outcome>, StoreError> {
+    /// How a job ended; `None` if it is not over, or not known.
+    pub fn outcome(&self, number: u64) -> Result<Option<JobOutcome>, StoreError> {
         Ok(match self.entry(number)? {
             Some((Entry { phase: Phase::Over(outcome), .. }, _)) => Some(outcome),
             _ => None,
         })
     }
 
-    /// Whether a job ended well, or of an array all that is over; nothing if it is not over, or not known.
-    pub fn ended_well(&self, number: u64) -> Result<Option<bool>, StoreError> {
+    /// Whether a job succeeded, or for an array whether all of its elements that are over did;
+    /// `None` if nothing is over, or not known.
+    pub fn succeeded(&self, number: u64) -> Result<Option<bool>, StoreError> {
         if let Some(outcome) = self.outcome(number)? {
-            return Ok(Some(outcome.is_good()));
+            return Ok(Some(outcome.succeeded()));
         }
         let over = self.elements(number)?.into_iter().filter_map(|(entry, _)| match entry.phase {
-            Phase::Over(outcome) => Some(outcome.is_good()),
+            Phase::Over(outcome) => Some(outcome.succeeded()),
             _ => None,
         });
         Ok(over.reduce(|one, other| one && other))
     }
 
-    /// The elements of an array that are kept, in order; none if there is no such array.
-    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, Walls)>, StoreError> {
+    /// The stored elements of an array in order; none if there is no such array.
+    pub fn elements(&self, array: u64) -> Result<Vec<(Entry, WallTimes)>, StoreError> {
         let Some((first, last)) = self.numbers(array)? else { return Ok(Vec::new()) };
         let which = "WHERE number BETWEEN ?1 AND ?2 ORDER BY number";
         let found = JOB.rows(&self.connection, which, (first, last), job);
         found.map_err(|fault| fault.at(&self.path))
     }
 
-    /// The first and the last number of an array's elements, if any of them is kept.
+    /// The first and the last number of an array's elements, if any is stored.
     fn numbers(&self, array: u64) -> Result<Option<(i64, i64)>, StoreError> {
         let Ok(number) = i64::try_from(array) else { return Ok(None) };
-        // The next job is an element, or there is none.
+        // The next job is an element of the array, unless it has none.
         let which = "WHERE number > ?1 ORDER BY number LIMIT 1";
         let found = JOB.rows(&self.connection, which, (number,), job);
         let next = found.map_err(|fault| fault.at(&self.path))?.pop();
@@ -103,13 +104,13 @@ impl Reader {
         Ok(last.map(|last| (number.saturating_add(1), last)))
     }
 
-    /// Whose a job is, whether or not it is over.
+    /// The owner of a job, whether or not it is over.
     pub fn owner(&self, number: u64) -> Result<Option<Owner>, StoreError> {
         Ok(self.entry(number)?.map(|(entry, _)| entry.owner))
     }
 
     /// Lines of the history, in order.
-    pub fn history(&self, query: Query) -> Result<Lines, StoreError> {
+    pub fn history(&self, query: Query) -> Result<Vec<HistoryLine>, StoreError> {
         let jobs = match query.job {
             Some(job) => self.numbers(job)?,
             None => None,
@@ -117,7 +118,7 @@ impl Reader {
         history(&self.connection, query, jobs).map_err(|fault| fault.at(&self.path))
     }
 
-    fn entry(&self, number: u64) -> Result<Option<(Entry, Walls)>, StoreError> {
+    fn entry(&self, number: u64) -> Result<Option<(Entry, WallTimes)>, StoreError> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
@@ -127,7 +128,7 @@ impl Reader {
 }
 
 fn load(connection: &Connection) -> Result<Saved, Fault> {
-    // Both questions are about the same moment.
+    // Both queries see the same state.
     let _moment = connection.unchecked_transaction()?;
     let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
     let (jobs, walls): (Vec<Entry>, _) = jobs.into_iter().unzip();
@@ -136,8 +137,8 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last })
 }
 
-/// How many bytes the program of each job has, without reading it. An element of an array has that of the
-/// first one.
+/// The size of each job's program, without reading it. Elements of an array share that of the first
+/// one.
 fn program_bytes(connection: &Connection, jobs: &[Entry]) -> Result<Vec<u64>, Fault> {
     let mut statement =
         connection.prepare("SELECT octet_length(program) FROM program WHERE job = ?1")?;
@@ -152,12 +153,12 @@ fn program_bytes(connection: &Connection, jobs: &[Entry]) -> Result<Vec<u64>, Fa
     jobs.iter().map(|job| Ok(of_job(job)?.unwrap_or_default())).collect()
 }
 
-/// Lines of the history; if a job is asked for that is an array, of the jobs with these numbers.
+/// Lines of the history; `elements` are the numbers of the jobs if an array is asked for.
 fn history(
     connection: &Connection,
     query: Query,
     elements: Option<(i64, i64)>,
-) -> Result<Lines, Fault> {
+) -> Result<Vec<HistoryLine>, Fault> {
     let Query { job, after, limit } = query;
     let (Ok(job), Ok(after)) =
         (job.map(i64::try_from).transpose(), after.map(i64::try_from).transpose())
@@ -185,25 +186,25 @@ fn history(
     Ok(lines)
 }
 
-fn job(row: &Row<'_>) -> Result<(Entry, Walls), Fault> {
+fn job(row: &Row<'_>) -> Result<(Entry, WallTimes), Fault> {
     let number: i64 = row.get(0)?;
     let entry = understood(row, 10, || format!("job {number}"))?;
     Ok((entry, walls(row)?))
 }
 
-/// The times of a job by the clock on the wall.
-pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<Walls> {
-    Ok(Walls { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
+/// The times of a job by the wall clock.
+pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<WallTimes> {
+    Ok(WallTimes { submit: row.get(7)?, start: row.get(8)?, end: row.get(9)? })
 }
 
-/// A column of JSON.
+/// Reads a column of JSON.
 fn understood<T: DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
     what: impl Fn() -> String,
 ) -> Result<T, Fault> {
     let damaged = |error: &dyn std::fmt::Display| {
-        Fault::Damaged(format!("{} makes no sense: {error}", what()))
+        Fault::Damaged(format!("{} cannot be read: {error}", what()))
     };
     let text = row.get_ref(column)?.as_str().map_err(|error| damaged(&error))?;
     serde_json::from_str(text).map_err(|error| damaged(&error))

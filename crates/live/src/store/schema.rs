@@ -1,18 +1,18 @@
-//! The forms that the tables have had, and the way from each to the next.
+//! The versions of the tables, and the upgrade from each to the next.
 
 use rusqlite::{Connection, Params, Row, TransactionBehavior};
 
 use super::error::Fault;
 use super::seal;
 
-/// Marks the file as the state of a daemon, whatever its name: 'Busd'.
+/// The SQLite application ID that marks the state of a daemon: 'Busd'.
 pub(super) const MARK: i32 = 0x4275_7364;
 
-/// What leads to the first form, to the second one, and so on. What has been released stays as it is:
-/// files of that form exist.
+/// The scripts that lead to version 1, version 2, and so on. Released scripts must not change,
+/// since files of that version exist.
 pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
 
-/// The form that this program knows.
+/// The version that this program writes.
 pub(super) const VERSION: i32 = STEPS.len() as i32;
 
 /// A table whose rows are sealed.
@@ -22,7 +22,7 @@ pub(super) struct Table {
     sealed: &'static [&'static str],
 }
 
-/// The only row of what is not about a job.
+/// The single row of data that is not about a job.
 pub(super) const STATE: Table = Table {
     name: "state",
     sealed: &[
@@ -53,9 +53,9 @@ pub(super) const JOB: Table = Table {
         "entry",
     ],
 };
-/// What they are to do.
+/// The programs of jobs.
 pub(super) const PROGRAM: Table = Table { name: "program", sealed: &["job", "program"] };
-/// What happened.
+/// The history.
 pub(super) const EVENT: Table =
     Table { name: "event", sealed: &["line", "at_ms", "wall_ms", "job", "event"] };
 
@@ -63,17 +63,17 @@ pub(super) const EVENT: Table =
 pub(super) const TABLES: [Table; 4] = [STATE, JOB, PROGRAM, EVENT];
 
 impl Table {
-    /// A question for rows: the sealed columns, and the seal.
+    /// A query for rows: the sealed columns, then the seal.
     pub(super) fn question(&self, which: &str) -> String {
         format!("SELECT {}, seal FROM {} {which}", self.sealed.join(", "), self.name)
     }
 
-    /// Whether a row is as it was written.
+    /// An error if a row is not as it was written.
     pub(super) fn check(&self, row: &Row<'_>) -> Result<(), Fault> {
         seal::check(row, self.sealed.len(), self.name)
     }
 
-    /// Rows, each as it was written or else an error.
+    /// Reads rows, and checks their seals.
     pub(super) fn rows<T>(
         &self,
         connection: &Connection,
@@ -91,13 +91,13 @@ impl Table {
         Ok(answer)
     }
 
-    /// A statement for a new row: the sealed columns, and the seal.
+    /// A statement that inserts a row: the sealed columns, then the seal.
     pub(super) fn insert(&self) -> String {
         let (columns, places) = self.columns_and_places();
         format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
     }
 
-    /// A statement for a row that there is already, by its first column.
+    /// A statement that updates a row, selected by its first column.
     pub(super) fn update(&self) -> String {
         let (columns, places) = self.columns_and_places();
         format!("UPDATE {} SET ({columns}) = ({places}) WHERE {} = ?1", self.name, self.sealed[0])
@@ -110,12 +110,12 @@ impl Table {
     }
 }
 
-/// What a file turns out to be.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The state of a daemon, in this form.
+    /// The state of a daemon, with tables of this version.
     State { version: i32 },
-    /// Something else.
+    /// A database of another program.
     Foreign,
 }
 
@@ -130,8 +130,8 @@ impl Kind {
     }
 }
 
-/// Takes the tables to the last form: one transaction for each step, so that a step that fails leaves
-/// the form before it.
+/// Upgrades the tables to the latest version, with one transaction for each step, so that a failed
+/// step leaves the version before it.
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
     let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for (place, step) in steps.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {

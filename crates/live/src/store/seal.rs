@@ -1,5 +1,5 @@
-//! Rows that show whether they are as they were written: the last column is a checksum of all others.
-//! SQLite notices when pages do not fit together, and not when a byte changes inside a value.
+//! Seals: the last column of a row is a checksum of all others. SQLite notices inconsistent pages, but
+//! not a changed byte inside a value.
 
 use flate2::Crc;
 use rusqlite::Row;
@@ -7,7 +7,7 @@ use rusqlite::types::{Value, ValueRef};
 
 use super::error::Fault;
 
-/// The values of a row with their seal at the end.
+/// The values of a row, followed by their seal.
 pub(super) fn sealed<const N: usize>(values: [Value; N]) -> Vec<Value> {
     let seal = seal(values.iter().map(ValueRef::from));
     values.into_iter().chain([Value::Integer(seal)]).collect()
@@ -33,7 +33,7 @@ pub(super) fn check(row: &Row<'_>, columns: usize, table: &str) -> Result<(), Fa
 fn seal<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
     let mut sum = Crc::new();
     for value in values {
-        // Kind and length first, so that no other values make the same bytes.
+        // Type and length come first, so that different values cannot give the same bytes.
         let (kind, bytes): (u8, &[u8]) = match &value {
             ValueRef::Null => (0, &[]),
             ValueRef::Integer(number) => (1, &number.to_le_bytes()),

@@ -1,16 +1,15 @@
-//! Pages of the file that nothing is in any more, given back to the disk. SQLite moves pages from the end of
-//! the file into the gaps; a few at a time, so that nobody waits for it.
+//! Gives unused pages back to the disk. SQLite moves pages from the end of the file into the gaps; this
+//! is done in small steps, so that nobody waits for it.
 
 use rusqlite::Connection;
 
-/// So many free pages of 4 KiB are kept for what is written next,
+/// The number of free 4 KiB pages that are kept for new data,
 const SPARE: u64 = 256;
 
-/// and so many in proportion to those in use.
+/// or, if that is more, the number of used pages divided by this.
 const SPARE_SHARE: u64 = 4;
 
-/// Lets the file shrink, if it was made when that was not wanted. That takes as long as it takes to copy
-/// it, once.
+/// Allows the file to shrink, if it was created without that. This copies the file once.
 pub(super) fn enable(connection: &Connection) -> rusqlite::Result<()> {
     // 2 is `INCREMENTAL`.
     match number(connection, "auto_vacuum")? {
@@ -19,7 +18,7 @@ pub(super) fn enable(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Gives back free pages beyond those that are kept: at most so many. Says whether there are more.
+/// Gives back free pages beyond the reserve: at most `at_most`. Returns whether there are more.
 pub(super) fn shrink(connection: &Connection, at_most: u32) -> rusqlite::Result<bool> {
     let (all, free) = (number(connection, "page_count")?, number(connection, "freelist_count")?);
     let spare = SPARE.max((all - free.min(all)) / SPARE_SHARE);

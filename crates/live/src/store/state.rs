@@ -1,4 +1,4 @@
-//! The one row of what is not about a job.
+//! The single row of data that is not about a job.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -10,7 +10,7 @@ use super::write::{identity, millis};
 use super::{Batch, Stamp};
 use busbar_core::units::Instant;
 
-/// What is not about a job.
+/// Data that is not about a job.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) next_number: u64,
@@ -20,7 +20,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// What is there; of a file to which nothing was ever written, the beginning.
+    /// Reads the row; in a new file, the initial values.
     pub(super) fn read(connection: &Connection) -> Result<Self, Fault> {
         let mut found = STATE.rows(connection, "", (), |row| {
             Ok(State {
@@ -38,7 +38,7 @@ impl State {
         Ok(found.pop().unwrap_or(State { next_number: 1, next_line: 1, budget: None, last: None }))
     }
 
-    /// What a batch says of it.
+    /// Applies a batch.
     pub(super) fn take(&mut self, batch: &Batch) {
         if let Some(budget) = &batch.budget {
             self.budget.clone_from(budget);

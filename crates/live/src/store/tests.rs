@@ -1,7 +1,8 @@
 //! What is written, what is refused, and who may look: values by hand.
 
 use super::*;
-use crate::job::{Happening, Owner, Phase, Why, Wish};
+use crate::job::{EndReason, EventKind, JobOutcome, JobRequest, Owner, Phase};
+use crate::wire::HistoryLine;
 use busbar_core::units::{Joules, Span};
 
 mod arrays;
@@ -11,13 +12,14 @@ mod figures;
 mod pruning;
 mod round_trip;
 mod strategies;
+mod versions;
 
 /// A job that waits.
 pub(super) fn waiting(number: u64) -> Entry {
     Entry {
         number,
         owner: Owner { user: 1000, group: 100 },
-        wish: Wish {
+        request: JobRequest {
             name: format!("job-{number}"),
             nodes: 2,
             moldable: None,
@@ -36,11 +38,11 @@ pub(super) fn waiting(number: u64) -> Entry {
 
 /// The same job, over since an instant.
 pub(super) fn over(entry: &Entry, end: Instant) -> Entry {
-    let outcome = Outcome {
+    let outcome = JobOutcome {
         start: None,
         end,
         how: None,
-        why: Some(Why::Cancelled),
+        reason: Some(EndReason::Cancelled),
         energy: Joules::ZERO,
         nodes: Vec::new(),
         by: None,
@@ -65,7 +67,7 @@ pub(super) fn submission(numbers: impl Iterator<Item = u64>) -> Batch {
     for number in numbers {
         let at = Instant::from_millis(number);
         batch.submitted.push((waiting(number), program(number)));
-        batch.events.push(Event { at, what: Happening::Submitted { job: number, element: None } });
+        batch.events.push(Event { at, kind: EventKind::Submitted { job: number, element: None } });
         batch.now = (at, 1_000_000 + number as i64);
     }
     batch
@@ -75,8 +77,8 @@ pub(super) fn submission(numbers: impl Iterator<Item = u64>) -> Batch {
 #[derive(Debug, PartialEq)]
 pub(super) struct Everything {
     saved: Saved,
-    jobs: Vec<Option<Kept>>,
-    history: Lines,
+    jobs: Vec<Option<StoredJob>>,
+    history: Vec<HistoryLine>,
 }
 
 pub(super) fn everything(store: &Store) -> Everything {
@@ -127,7 +129,7 @@ fn the_wall_clock_is_remembered_as_it_was() {
     };
     store.commit(&batch).unwrap();
     let walls = store.job(1).unwrap().unwrap().walls;
-    assert_eq!(walls, Walls { submit: 500_000, start: None, end: Some(510_000 - 3_600_000) });
+    assert_eq!(walls, WallTimes { submit: 500_000, start: None, end: Some(510_000 - 3_600_000) });
     let stamp = store.load().unwrap().last.unwrap();
     assert_eq!(stamp.wall_at(Instant::from_secs(31)), 521_000 - 3_600_000);
     assert_eq!(stamp.wall_at(Instant::from_secs(1)), 491_000 - 3_600_000);
@@ -161,8 +163,8 @@ fn a_batch_that_cannot_be_written_leaves_nothing() {
     // Twice the same number; an event about nobody.
     assert!(store.commit(&submission([4, 4].into_iter())).is_err());
     assert_eq!(everything(&store), before);
-    let what = Happening::Suspended { job: 77 };
-    let event = Event { at: Instant::ZERO, what };
+    let what = EventKind::Suspended { job: 77 };
+    let event = Event { at: Instant::ZERO, kind: what };
     assert!(store.commit(&Batch { events: vec![event], ..submission(4..=4) }).is_err());
     assert_eq!(everything(&store), before);
 

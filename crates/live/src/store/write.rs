@@ -1,4 +1,4 @@
-//! What is written to the file.
+//! Writes batches.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params_from_iter};
@@ -9,14 +9,14 @@ use super::read::walls;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::sealed;
 use super::state::State;
-use super::{Batch, Walls, wall_at};
+use super::{Batch, WallTimes, wall_at};
 use crate::array::Element;
 use crate::job::{Entry, Phase};
 use busbar_core::units::Instant;
 
-/// Writes a batch, all of it or nothing.
+/// Writes a batch completely or not at all.
 pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), Fault> {
-    // What is not committed is undone.
+    // Dropping the transaction without a commit reverts it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut state = State::read(&transaction)?;
     submit(&transaction, batch)?;
@@ -44,7 +44,7 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         let number = identity(entry.number)?;
         let program = json(program, || format!("the program of job {number}"))?;
         programs.execute(params_from_iter(sealed([Value::Integer(number), program])))?;
-        for after in &entry.wish.after {
+        for after in &entry.request.after {
             dependencies.execute((number, identity(after.job)?))?;
         }
     }
@@ -52,9 +52,9 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         let times = Times::of(entry);
         jobs.execute(params_from_iter(row(entry, times, times.walls(batch.now))?))?;
         let number = identity(entry.number)?;
-        // The first one has the program of all.
+        // The first element has the program of all.
         let first = entry.array.map(|element| identity(Element::first(element.array)));
-        let others = entry.wish.after.iter().map(|after| identity(after.job));
+        let others = entry.request.after.iter().map(|after| identity(after.job));
         for needed in first.into_iter().chain(others) {
             dependencies.execute((number, needed?))?;
         }
@@ -91,7 +91,7 @@ fn tell(transaction: &Transaction<'_>, batch: &Batch, next_line: &mut u64) -> Re
             Value::Integer(identity(*next_line)?),
             Value::Integer(millis(event.at)),
             Value::Integer(wall_at(batch.now, event.at)),
-            event.what.job().map(identity).transpose()?.into(),
+            event.kind.job().map(identity).transpose()?.into(),
             json(event, || "an event".to_owned())?,
         ]);
         events.execute(params_from_iter(row))?;
@@ -100,8 +100,8 @@ fn tell(transaction: &Transaction<'_>, batch: &Batch, next_line: &mut u64) -> Re
     Ok(())
 }
 
-/// A job's row.
-fn row(entry: &Entry, times: Times, walls: Walls) -> Result<Vec<Value>, Fault> {
+/// The row of a job.
+fn row(entry: &Entry, times: Times, walls: WallTimes) -> Result<Vec<Value>, Fault> {
     let state = match &entry.phase {
         Phase::Waiting => "waiting",
         Phase::Running(_) => "running",
@@ -110,7 +110,7 @@ fn row(entry: &Entry, times: Times, walls: Walls) -> Result<Vec<Value>, Fault> {
     Ok(sealed([
         Value::Integer(identity(entry.number)?),
         Value::Integer(entry.owner.user.into()),
-        Value::Text(entry.wish.name.clone()),
+        Value::Text(entry.request.name.clone()),
         Value::Text(state.to_owned()),
         Value::Integer(millis(times.submit)),
         times.start.map(millis).into(),
@@ -134,7 +134,7 @@ impl Times {
     fn of(entry: &Entry) -> Self {
         let (start, end) = match &entry.phase {
             Phase::Waiting => (None, None),
-            Phase::Running(course) => (Some(course.start), None),
+            Phase::Running(run) => (Some(run.start), None),
             Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         };
         Times { submit: entry.submit, start, end }
@@ -151,16 +151,20 @@ impl Times {
         })
     }
 
-    /// What the clock on the wall said at these times, from what both clocks say now.
-    fn walls(self, now: (Instant, i64)) -> Walls {
+    /// The wall clock at these times, from the current values of both clocks.
+    fn walls(self, now: (Instant, i64)) -> WallTimes {
         let wall = |instant| wall_at(now, instant);
-        Walls { submit: wall(self.submit), start: self.start.map(wall), end: self.end.map(wall) }
+        WallTimes {
+            submit: wall(self.submit),
+            start: self.start.map(wall),
+            end: self.end.map(wall),
+        }
     }
 
-    /// The same for a job that was written before: for a time that is as it was, what was said then.
-    fn walls_after(self, before: Times, said: Walls, now: (Instant, i64)) -> Walls {
-        let Walls { submit, start, end } = self.walls(now);
-        Walls {
+    /// The same for a stored job: times that have not changed keep the wall time stored before.
+    fn walls_after(self, before: Times, said: WallTimes, now: (Instant, i64)) -> WallTimes {
+        let WallTimes { submit, start, end } = self.walls(now);
+        WallTimes {
             submit: if self.submit == before.submit { said.submit } else { submit },
             start: if self.start == before.start { said.start } else { start },
             end: if self.end == before.end { said.end } else { end },
@@ -168,13 +172,13 @@ impl Times {
     }
 }
 
-/// The number of a job or a line, which are counted from 1 and never get so far.
+/// The number of a job or a line as a column. Numbers start at 1 and never get that large.
 pub(super) fn identity(number: u64) -> Result<i64, Fault> {
     i64::try_from(number)
         .map_err(|error| Fault::Sqlite(rusqlite::Error::ToSqlConversionFailure(Box::new(error))))
 }
 
-/// An instant as a column; one that is never reached as the last that can be written.
+/// A time as a column; larger values saturate.
 pub(super) fn millis(instant: Instant) -> i64 {
     i64::try_from(instant.millis()).unwrap_or(i64::MAX)
 }

@@ -100,16 +100,16 @@ fn whole_arrays_and_single_elements_are_held_released_and_cancelled() {
 }
 
 /// How the elements of an array ended, as the file has it.
-fn over(file: &BTreeMap<u64, Entry>, number: u64) -> Option<WasGood> {
+fn over(file: &BTreeMap<u64, Entry>, number: u64) -> Option<bool> {
     let ended = file.values().filter_map(|entry| match &entry.phase {
         Phase::Over(outcome)
             if entry.number == number || entry.array.is_some_and(|of| of.array == number) =>
         {
-            Some(outcome.is_good())
+            Some(outcome.succeeded())
         }
         _ => None,
     });
-    ended.reduce(|one, other| one && other).map(WasGood)
+    ended.reduce(|one, other| one && other)
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn who_waits_for_an_array_waits_for_all_of_it() {
     let number = world.submit(at(0), array("1-3%1"));
     let after = |any| {
         let mut job = submission(1, 60);
-        job.wish.after = vec![After { job: number, any }];
+        job.request.after = vec![After { job: number, any }];
         job
     };
     let good = world.submit(at(0), after(false));
@@ -145,7 +145,7 @@ fn who_waits_for_an_array_waits_for_all_of_it() {
     world.cycle(at(3));
     assert_eq!(running(&world), [any, late]);
     let mut unknown = submission(1, 60);
-    unknown.wish.after = vec![After { job: 99, any: false }];
+    unknown.request.after = vec![After { job: 99, any: false }];
     let unknown = world.controller.submit(at(3), ALICE, unknown, &|_| None).unwrap_err();
     assert_eq!(unknown.kind, RefusalKind::Unknown);
 }
@@ -260,7 +260,7 @@ proptest! {
             for (number, most) in arrays {
                 let elements: Vec<&Entry> = world.controller.elements(number).collect();
                 let runs = |entry: &&&Entry| matches!(entry.phase, Phase::Running(_));
-                let waits = |entry: &&&Entry| entry.phase == Phase::Waiting && !entry.wish.held;
+                let waits = |entry: &&&Entry| entry.phase == Phase::Waiting && !entry.request.held;
                 let (running, waiting) =
                     (elements.iter().filter(runs).count(), elements.iter().filter(waits).count());
                 prop_assert!(running <= most, "{running} of {most} at once");

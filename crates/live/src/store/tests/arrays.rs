@@ -3,7 +3,7 @@
 use super::super::{Batch, Query, Store};
 use super::{over, program, waiting};
 use crate::array::Element;
-use crate::job::{Entry, Event, Happening};
+use crate::job::{Entry, Event, EventKind};
 use busbar_core::units::Instant;
 
 /// The array 5 with the elements 6, 7 and 8, between the jobs 4 and 9.
@@ -16,7 +16,7 @@ fn batch() -> Batch {
     let submitted =
         vec![(waiting(4), program(4)), (entries.remove(0), program(6)), (waiting(9), program(9))];
     let event =
-        |job| Event { at: Instant::ZERO, what: Happening::Submitted { job, element: None } };
+        |job| Event { at: Instant::ZERO, kind: EventKind::Submitted { job, element: None } };
     let events = [4, 6, 9, 7, 8, 6].map(event).to_vec();
     Batch { submitted, elements: entries, events, ..Batch::default() }
 }
@@ -56,11 +56,11 @@ fn elements_share_a_program_and_are_found_by_their_array() {
     let after: Vec<u64> = store.history(query).unwrap().iter().map(|line| line.line).collect();
     assert_eq!(after, [4, 5]);
     // How an array ended is how those ended that are over.
-    assert_eq!(store.ended_well(5).unwrap(), None);
+    assert_eq!(store.succeeded(5).unwrap(), None);
     let changed = vec![over(&saved.jobs[2], Instant::from_secs(1))];
     store.commit(&Batch { changed, ..Batch::default() }).unwrap();
     assert_eq!(
-        (store.ended_well(5).unwrap(), store.ended_well(7).unwrap()),
+        (store.succeeded(5).unwrap(), store.succeeded(7).unwrap()),
         (Some(false), Some(false))
     );
 }

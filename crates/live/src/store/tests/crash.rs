@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::super::{Query, Store, StoreError};
 use super::{over, submission, waiting};
-use crate::job::Happening;
+use crate::job::EventKind;
 use busbar_core::units::Instant;
 
 /// Names the folder to the process that is going to be killed.
@@ -92,8 +92,8 @@ fn a_batch_is_there_as_a_whole_or_not_at_all() {
         let history = store.history(Query { limit: u32::MAX, ..Query::default() }).unwrap();
         assert_eq!(history.len() as u64, written);
         for line in history {
-            let submitted = Happening::Submitted { job: line.line, element: None };
-            assert_eq!(line.event.what, submitted);
+            let submitted = EventKind::Submitted { job: line.line, element: None };
+            assert_eq!(line.event.kind, submitted);
         }
         last = written;
     }

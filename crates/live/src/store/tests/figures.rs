@@ -8,7 +8,7 @@ use std::time::Instant as Clock;
 
 use super::super::{Batch, Query, Store};
 use super::{over, submission, waiting};
-use crate::job::{Event, Happening};
+use crate::job::{Event, EventKind};
 use busbar_core::units::Instant;
 
 /// How long work takes, and how much of that is this thread's own; the rest is the disk, and others who
@@ -51,14 +51,14 @@ fn figures() {
     timed("500 jobs submitted in one batch, of 10 000", || store.commit(&batch).unwrap());
     timed("one job changed, 200 times", || {
         for place in 1..=200 {
-            let what = Happening::Held { job: place, held: false, by: None };
-            let events = vec![Event { at: Instant::ZERO, what }];
+            let what = EventKind::Held { job: place, held: false, by: None };
+            let events = vec![Event { at: Instant::ZERO, kind: what }];
             let batch = Batch { changed: vec![waiting(place)], events, ..Batch::default() };
             store.commit(&batch).unwrap();
         }
     });
     for _ in 0..9 {
-        let what = |job| Event { at: Instant::ZERO, what: Happening::Suspended { job } };
+        let what = |job| Event { at: Instant::ZERO, kind: EventKind::Suspended { job } };
         store
             .commit(&Batch { events: (1..=10_000).map(what).collect(), ..Batch::default() })
             .unwrap();

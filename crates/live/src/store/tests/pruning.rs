@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::{Batch, Query, Store};
 use super::{over, submission, waiting};
-use crate::job::{After, Event, Happening, Phase};
+use crate::job::{After, Event, EventKind, Phase};
 use busbar_core::units::Instant;
 
 #[test]
@@ -13,10 +13,10 @@ fn old_jobs_go_with_all_that_is_kept_of_them() {
     let mut store = Store::open(folder.path()).unwrap();
     // Ten jobs. 1 to 8 are over, since 1 s to 8 s; 9 and 10 wait, 9 for 2 and 10 for nobody.
     let mut batch = submission(1..=10);
-    batch.submitted[8].0.wish.after.push(After { job: 2, any: true });
+    batch.submitted[8].0.request.after.push(After { job: 2, any: true });
     let notice = |second| Event {
         at: Instant::from_secs(second),
-        what: Happening::Notice { text: format!("second {second}") },
+        kind: EventKind::Notice { text: format!("second {second}") },
     };
     batch.events.push(notice(3));
     batch.events.push(notice(30));
@@ -25,8 +25,8 @@ fn old_jobs_go_with_all_that_is_kept_of_them() {
     let mut batch = Batch { changed: ends.collect(), ..Batch::default() };
     for entry in &batch.changed {
         let Phase::Over(outcome) = &entry.phase else { unreachable!() };
-        let what = Happening::Ended { job: entry.number, outcome: outcome.clone() };
-        batch.events.push(Event { at: outcome.end, what });
+        let what = EventKind::Ended { job: entry.number, outcome: outcome.clone() };
+        batch.events.push(Event { at: outcome.end, kind: what });
     }
     store.commit(&batch).unwrap();
 

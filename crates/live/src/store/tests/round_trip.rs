@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::super::{Batch, Kept, Lines, Query, Saved, Stamp, Store, Walls};
+use super::super::{Batch, Query, Saved, Stamp, Store, StoredJob, WallTimes};
 use super::{Everything, everything, strategies};
 use crate::job::{Entry, Phase};
 use crate::wire::HistoryLine;
@@ -13,8 +13,8 @@ use busbar_core::units::Instant;
 /// What a store should hold, in plain lists.
 #[derive(Default)]
 struct Plain {
-    jobs: BTreeMap<u64, Kept>,
-    history: Lines,
+    jobs: BTreeMap<u64, StoredJob>,
+    history: Vec<HistoryLine>,
     budget: Option<String>,
     last: Option<Stamp>,
 }
@@ -28,17 +28,17 @@ impl Plain {
         };
         let times = |entry: &Entry| match &entry.phase {
             Phase::Waiting => (None, None),
-            Phase::Running(course) => (Some(course.start), None),
+            Phase::Running(run) => (Some(run.start), None),
             Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         };
         for (entry, program) in &batch.submitted {
             let (start, end) = times(entry);
-            let walls = Walls {
+            let walls = WallTimes {
                 submit: at_wall(entry.submit),
                 start: start.map(at_wall),
                 end: end.map(at_wall),
             };
-            let kept = Kept { entry: entry.clone(), program: program.clone(), walls };
+            let kept = StoredJob { entry: entry.clone(), program: program.clone(), walls };
             self.jobs.insert(entry.number, kept);
         }
         for entry in &batch.changed {
@@ -69,7 +69,7 @@ impl Plain {
 
     fn everything(&self) -> Everything {
         let next = self.jobs.keys().next_back().map_or(1, |last| last + 1);
-        let present: Vec<&Kept> =
+        let present: Vec<&StoredJob> =
             self.jobs.values().filter(|kept| !matches!(kept.entry.phase, Phase::Over(_))).collect();
         let saved = Saved {
             jobs: present.iter().map(|kept| kept.entry.clone()).collect(),
@@ -86,11 +86,11 @@ impl Plain {
         Everything { saved, jobs, history: self.history.clone() }
     }
 
-    fn history(&self, query: Query) -> Lines {
-        let mut lines: Lines = self
+    fn history(&self, query: Query) -> Vec<HistoryLine> {
+        let mut lines: Vec<HistoryLine> = self
             .history
             .iter()
-            .filter(|line| query.job.is_none_or(|job| line.event.what.job() == Some(job)))
+            .filter(|line| query.job.is_none_or(|job| line.event.kind.job() == Some(job)))
             .filter(|line| query.after.is_none_or(|after| line.line > after))
             .cloned()
             .collect();

@@ -11,14 +11,14 @@ use super::super::{Batch, Boot};
 use crate::array::Element;
 use crate::engine::{Allotment, End};
 use crate::job::{
-    After, Because, Before, Course, Ending as Asked, Entry, Event, Happening, Outcome, Owner,
-    Phase, Program, Why, Wish,
+    After, ChangeReason, EndReason, Ending as Asked, Entry, Event, EventKind, JobOutcome,
+    JobRequest, Owner, Phase, Previous, Program, Run,
 };
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// A batch whose jobs have no numbers yet.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
+pub(super) struct Snapshot {
     submitted: Vec<(Entry, Program)>,
     changed: Vec<(Index, u32, Phase)>,
     events: Vec<(Index, Event)>,
@@ -36,7 +36,7 @@ pub(super) enum Ending {
     Close,
 }
 
-impl Draft {
+impl Snapshot {
     /// The batch, in a store that has these jobs, numbered from 1.
     pub(super) fn numbered(&self, mut jobs: Vec<Entry>) -> Batch {
         let mut submitted = self.submitted.clone();
@@ -50,12 +50,12 @@ impl Draft {
             let entry = which.get(&jobs).clone();
             changed.push(Entry { attempts: *attempts, phase: phase.clone(), ..entry });
         }
-        let events = self.events.iter().filter(|(_, event)| all > 0 || event.what.job().is_none());
+        let events = self.events.iter().filter(|(_, event)| all > 0 || event.kind.job().is_none());
         let events = events
             .map(|(whose, event)| {
                 let mut event = event.clone();
                 if all > 0 {
-                    name(&mut event.what, whose.index(all) as u64 + 1);
+                    name(&mut event.kind, whose.index(all) as u64 + 1);
                 }
                 event
             })
@@ -67,26 +67,26 @@ impl Draft {
 }
 
 /// Lets an event be about a job, if it is about one at all.
-fn name(what: &mut Happening, number: u64) {
+fn name(what: &mut EventKind, number: u64) {
     match what {
-        Happening::Submitted { job, .. }
-        | Happening::Held { job, .. }
-        | Happening::Started { job, .. }
-        | Happening::Withdrawn { job, .. }
-        | Happening::Changed { job, .. }
-        | Happening::Suspended { job }
-        | Happening::Resumed { job }
-        | Happening::Ending { job, .. }
-        | Happening::Ended { job, .. } => *job = number,
+        EventKind::Submitted { job, .. }
+        | EventKind::Held { job, .. }
+        | EventKind::Started { job, .. }
+        | EventKind::Withdrawn { job, .. }
+        | EventKind::Changed { job, .. }
+        | EventKind::Suspended { job }
+        | EventKind::Resumed { job }
+        | EventKind::Ending { job, .. }
+        | EventKind::Ended { job, .. } => *job = number,
         _ => {}
     }
 }
 
-pub(super) fn batches() -> impl Strategy<Value = Vec<Draft>> {
+pub(super) fn batches() -> impl Strategy<Value = Vec<Snapshot>> {
     vec(draft(), 1..5)
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
+fn draft() -> impl Strategy<Value = Snapshot> {
     (
         vec((entry(), program()), 0..3),
         vec((any::<Index>(), 0_u32..9, phase()), 0..3),
@@ -96,14 +96,16 @@ fn draft() -> impl Strategy<Value = Draft> {
         option::of((text(), any::<i64>())),
         prop_oneof![Just(Ending::Nothing), Just(Ending::Drop), Just(Ending::Close)],
     )
-        .prop_map(|(submitted, changed, events, budget, (now, wall), boot, ends_with)| Draft {
-            submitted,
-            changed,
-            events,
-            budget,
-            now: (Instant::from_millis(now), wall),
-            boot,
-            ends_with,
+        .prop_map(|(submitted, changed, events, budget, (now, wall), boot, ends_with)| {
+            Snapshot {
+                submitted,
+                changed,
+                events,
+                budget,
+                now: (Instant::from_millis(now), wall),
+                boot,
+                ends_with,
+            }
         })
 }
 
@@ -132,17 +134,16 @@ fn joules() -> impl Strategy<Value = Joules> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    (any::<(u32, u32)>(), wish(), instant(), any::<u32>(), phase(), option::of(element())).prop_map(
-        |((user, group), wish, submit, attempts, phase, array)| Entry {
+    (any::<(u32, u32)>(), request(), instant(), any::<u32>(), phase(), option::of(element()))
+        .prop_map(|((user, group), request, submit, attempts, phase, array)| Entry {
             number: 0,
             owner: Owner { user, group },
-            wish,
+            request,
             submit,
             attempts,
             phase,
             array,
-        },
-    )
+        })
 }
 
 /// An element whose array has a number that no job here gets to.
@@ -154,7 +155,7 @@ fn element() -> impl Strategy<Value = Element> {
     })
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn request() -> impl Strategy<Value = JobRequest> {
     let after = (1_u64..20, any::<bool>()).prop_map(|(job, any)| After { job, any });
     (
         text(),
@@ -166,15 +167,8 @@ fn wish() -> impl Strategy<Value = Wish> {
         vec(after, 0..3),
         any::<bool>(),
     )
-        .prop_map(|(name, nodes, moldable, time, application, slowdown, after, held)| Wish {
-            name,
-            nodes,
-            moldable,
-            time,
-            application,
-            slowdown,
-            after,
-            held,
+        .prop_map(|(name, nodes, moldable, time, application, slowdown, after, held)| {
+            JobRequest { name, nodes, moldable, time, application, slowdown, after, held }
         })
 }
 
@@ -193,7 +187,7 @@ fn program() -> impl Strategy<Value = Program> {
 fn phase() -> impl Strategy<Value = Phase> {
     prop_oneof![
         Just(Phase::Waiting),
-        course().prop_map(Phase::Running),
+        run().prop_map(Phase::Running),
         outcome().prop_map(Phase::Over),
     ]
 }
@@ -210,9 +204,9 @@ fn allotment() -> impl Strategy<Value = Allotment> {
         })
 }
 
-fn course() -> impl Strategy<Value = Course> {
+fn run() -> impl Strategy<Value = Run> {
     let asked = (why(), instant(), any::<bool>(), any::<Option<u32>>());
-    let asked = asked.prop_map(|(why, asked, forced, by)| Asked { why, asked, forced, by });
+    let asked = asked.prop_map(|(why, asked, forced, by)| Asked { reason: why, asked, forced, by });
     (
         allotment(),
         (instant(), instant(), instant(), instant(), option::of(instant())),
@@ -222,7 +216,7 @@ fn course() -> impl Strategy<Value = Course> {
         (option::of(allotment()), option::of((allotment(), option::of(allotment())))),
         option::of(asked),
     )
-        .prop_map(|(allotment, times, work, energy, suspended, had, ending)| Course {
+        .prop_map(|(allotment, times, work, energy, suspended, had, ending)| Run {
             start: times.0,
             since: times.1,
             until: times.2,
@@ -233,20 +227,20 @@ fn course() -> impl Strategy<Value = Course> {
             energy,
             before: had
                 .1
-                .map(|(allotment, squeezed_from)| Box::new(Before { allotment, squeezed_from })),
+                .map(|(allotment, squeezed_from)| Box::new(Previous { allotment, squeezed_from })),
             suspended,
             squeezed_from: had.0,
             ending,
         })
 }
 
-fn why() -> impl Strategy<Value = Why> {
+fn why() -> impl Strategy<Value = EndReason> {
     prop::sample::select(vec![
-        Why::Cancelled,
-        Why::TimeLimit,
-        Why::Budget,
-        Why::Dependency,
-        Why::Dropped,
+        EndReason::Cancelled,
+        EndReason::TimeLimit,
+        EndReason::Budget,
+        EndReason::Dependency,
+        EndReason::Dropped,
     ])
 }
 
@@ -259,7 +253,7 @@ fn end() -> impl Strategy<Value = End> {
     ]
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = JobOutcome> {
     (
         option::of(instant()),
         instant(),
@@ -269,11 +263,11 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         vec(any::<u32>(), 0..4),
         any::<Option<u32>>(),
     )
-        .prop_map(|(start, end, how, why, energy, nodes, by)| Outcome {
+        .prop_map(|(start, end, how, why, energy, nodes, by)| JobOutcome {
             start,
             end,
             how,
-            why,
+            reason: why,
             energy,
             nodes,
             by,
@@ -281,38 +275,42 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    (instant(), happening()).prop_map(|(at, what)| Event { at, what })
+    (instant(), happening()).prop_map(|(at, what)| Event { at, kind: what })
 }
 
 /// Everything that can happen, to a job without a number.
-fn happening() -> impl Strategy<Value = Happening> {
-    let because = prop::sample::select(vec![Because::Policy, Because::Squeezed, Because::Restored]);
+fn happening() -> impl Strategy<Value = EventKind> {
+    let because = prop::sample::select(vec![
+        ChangeReason::Policy,
+        ChangeReason::Squeezed,
+        ChangeReason::Restored,
+    ]);
     prop_oneof![
-        (text(), text()).prop_map(|(version, policy)| Happening::Began { version, policy }),
-        Just(Happening::Stopped),
-        any::<(Option<u64>, u64)>().prop_map(|(power, base)| Happening::Limit { power, base }),
-        Just(Happening::Submitted { job: 0, element: None }),
-        any::<(bool, Option<u32>)>().prop_map(|(held, by)| Happening::Held { job: 0, held, by }),
-        (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| Happening::Started {
+        (text(), text()).prop_map(|(version, policy)| EventKind::Began { version, policy }),
+        Just(EventKind::Stopped),
+        any::<(Option<u64>, u64)>().prop_map(|(power, base)| EventKind::Limit { power, base }),
+        Just(EventKind::Submitted { job: 0, element: None }),
+        any::<(bool, Option<u32>)>().prop_map(|(held, by)| EventKind::Held { job: 0, held, by }),
+        (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| EventKind::Started {
             job: 0,
             attempt,
             allotment
         }),
-        text().prop_map(|reason| Happening::Withdrawn { job: 0, reason }),
-        (allotment(), because).prop_map(|(allotment, because)| Happening::Changed {
+        text().prop_map(|reason| EventKind::Withdrawn { job: 0, reason }),
+        (allotment(), because).prop_map(|(allotment, because)| EventKind::Changed {
             job: 0,
             allotment,
-            because
+            reason: because
         }),
-        Just(Happening::Suspended { job: 0 }),
-        Just(Happening::Resumed { job: 0 }),
-        (why(), any::<(bool, Option<u32>)>()).prop_map(|(why, (forced, by))| Happening::Ending {
+        Just(EventKind::Suspended { job: 0 }),
+        Just(EventKind::Resumed { job: 0 }),
+        (why(), any::<(bool, Option<u32>)>()).prop_map(|(why, (forced, by))| EventKind::Ending {
             job: 0,
-            why,
+            reason: why,
             forced,
             by
         }),
-        outcome().prop_map(|outcome| Happening::Ended { job: 0, outcome }),
-        text().prop_map(|text| Happening::Notice { text }),
+        outcome().prop_map(|outcome| EventKind::Ended { job: 0, outcome }),
+        text().prop_map(|text| EventKind::Notice { text }),
     ]
 }

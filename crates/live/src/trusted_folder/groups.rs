@@ -1,8 +1,8 @@
-//! Groups with one member: many systems give each user such a group, and let it write to what the user
-//! makes.
+//! Groups with a single member: many systems give each user such a group, with write permission to the
+//! user's files.
 
-/// Whether nobody but this user (and root) is in a group, by the files of this machine. A group that is
-/// not in them may have any members.
+/// Whether only this user (and root) is in a group, according to the files of this machine. A group
+/// that is not in them may have any members.
 pub(super) fn has_only(group: u32, user: u32) -> bool {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     is_only(&read("/etc/passwd"), &read("/etc/group"), group, user)

@@ -1,8 +1,9 @@
-//! The last stage before a command: the process that becomes it.
+//! The process that becomes the command of a job.
 //!
-//! It is told on its input what to run, and becomes whoever the job belongs to before it does anything
-//! else. So what is opened, and where it goes, is what that user may open and enter. As long as its
-//! output is open it has not become the command; what it writes there is why it could not.
+//! It reads from standard input what to run, and takes on the identity of the job's owner before
+//! anything else. So files are opened and folders entered with that user's rights. As long as its
+//! standard output is open it has not become the command; what it writes there is the reason why it
+//! could not.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,18 +16,18 @@ use super::folder::Ticket;
 use super::inheritance::{become_owner, close_descriptors};
 use crate::engine::Launch;
 
-/// Becomes the command that is described on standard input. Returns only if that fails.
+/// Becomes the command described on standard input. Returns only if that fails.
 pub fn enter() -> io::Error {
     let launch = match settle() {
         Ok(launch) => launch,
         Err(error) => {
-            // If it cannot be said, the warden sees that nothing ran.
+            // If this fails, the warden still sees that nothing ran.
             let mut output = io::stdout();
             let _ = output.write_all(error.to_string().as_bytes()).and_then(|()| output.flush());
             return error;
         }
     };
-    // Closed by the kernel at the moment at which this becomes the command.
+    // The kernel closes it at the moment this process becomes the command.
     let said = match io::stdout().as_fd().try_clone_to_owned() {
         Ok(said) => said,
         Err(error) => return error,
@@ -36,11 +37,11 @@ pub fn enter() -> io::Error {
     error
 }
 
-/// Takes on everything that the job has: limits first, since its owner may not raise them.
+/// Applies the settings of the job: limits first, since its owner may not raise them.
 fn settle() -> io::Result<Launch> {
     let mut text = Vec::new();
     io::stdin().read_to_end(&mut text)?;
-    // Nothing at all, or half of it: the warden is gone.
+    // Empty or incomplete input means that the warden is gone.
     let Ticket { launch, inheritance, group } = serde_json::from_slice(&text)?;
     if let Some(group) = group {
         group.enter_job().map_err(about("enter", "its control group"))?;
@@ -49,7 +50,7 @@ fn settle() -> io::Result<Launch> {
     if let Some((user, group)) = launch.owner {
         become_owner(user, group)?;
     }
-    // Those that were handed down, and those that the name service has opened.
+    // Inherited descriptors, and those opened by the name service.
     close_descriptors()?;
     Ok(launch)
 }
@@ -83,13 +84,13 @@ fn prepare(launch: &Launch) -> io::Result<(Command, &str)> {
     Ok((command, program))
 }
 
-/// Opens a file to write at its end.
+/// Opens a file for appending.
 fn open(path: &Path) -> io::Result<File> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     opened.map_err(about("write to", &path.display().to_string()))
 }
 
-/// Says what could not be done, and with what.
+/// Adds to an error what could not be done.
 fn about<'a>(what: &'static str, whom: &'a str) -> impl FnOnce(io::Error) -> io::Error + 'a {
     move |error| io::Error::new(error.kind(), format!("cannot {what} {whom}: {error}"))
 }

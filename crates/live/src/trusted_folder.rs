@@ -1,9 +1,9 @@
-//! Folders and files that a daemon relies on: nobody but its own user and root can change them.
+//! Folders and files that a daemon can trust, because only its own user and root can change them.
 //!
-//! What is in the state folder decides what a daemon does. Its database names the commands that are run,
-//! as root if root runs the daemon. So a folder that somebody else could change, or could put something
-//! in the place of, is refused, with the reason and what to do about it. Symbolic links on the way to a
-//! folder are followed if they belong to the same users; within the folder none is followed.
+//! The state folder decides what a daemon does: its database contains the commands that are run,
+//! perhaps as root. So a folder that another user could change or replace is refused, with the reason
+//! and advice. Symbolic links on the way to a folder are followed if they belong to the same users;
+//! within the folder none is followed.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -18,66 +18,66 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-/// The most symbolic links on the way to a folder, as in the kernel.
+/// The largest number of symbolic links on the way to a folder, as in the kernel.
 const MOST_LINKS: u32 = 40;
 
 /// A folder that only the daemon's user and root can change, held open.
 #[derive(Debug)]
-pub struct Custody {
-    /// Without symbolic links.
+pub struct TrustedFolder {
+    /// The path without symbolic links.
     path: PathBuf,
     folder: File,
 }
 
-/// Why a folder or a file is not relied on.
+/// Why a folder or a file is not trusted.
 #[derive(Debug, thiserror::Error)]
-pub enum CustodyError {
-    /// It is somebody else's.
+pub enum TrustError {
+    /// Another user owns it.
     #[error(
         "{path} belongs to user {owner}, who could make the daemon, which runs as user {user}, do anything; \
          name another folder, or if you trust everything in this one: chown -R {user} {path}",
         path = path.display()
     )]
     Owner {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner's user ID.
         owner: u32,
-        /// As whom the daemon runs.
+        /// The daemon's user ID.
         user: u32,
     },
-    /// Others can write to it.
+    /// Other users can write to it.
     #[error(
         "{path} can be written to by others (mode {mode:04o}), who could make the daemon do anything; if you \
          trust everything in it: chmod go-w {path}",
         path = path.display()
     )]
     Writable {
-        /// What.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// A folder above it, or one that it shares with others, is somebody else's.
+    /// Another user owns a folder above it, or one that it shares with others.
     #[error(
         "{} belongs to user {owner}, who could put something else in the place of what the daemon keeps \
          there; name a folder elsewhere",
         path.display()
     )]
     OwnerAbove {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Whose it is.
+        /// The owner's user ID.
         owner: u32,
     },
-    /// Others can write to a folder above it, or to one that it shares with others.
+    /// Other users can write to a folder above it, or to one that it shares with others.
     #[error(
         "{path} can be written to by others (mode {mode:04o}), who could put something else in the place of \
          what the daemon keeps there; name a folder elsewhere, or: chmod go-w {path}",
         path = path.display()
     )]
     WritableAbove {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
@@ -89,57 +89,57 @@ pub enum CustodyError {
         path.display()
     )]
     Link {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It is a file that has other names as well.
+    /// It is a file with several hard links.
     #[error(
         "{} is the same file as another one (a hard link), which the daemon would overwrite; remove it",
         path.display()
     )]
     HardLink {
-        /// What.
+        /// The path.
         path: PathBuf,
     },
-    /// It cannot be made or opened.
+    /// It cannot be created or opened.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// What was to be done.
+        /// The operation, to be read after "cannot".
         what: &'static str,
-        /// With what.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What a file or folder is to a daemon.
+/// The role of a file or folder for a daemon.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Its own.
+    /// The daemon's own file or folder.
     Own,
-    /// A folder in which it has something of its own.
+    /// A folder that contains something of the daemon.
     Around,
 }
 
-impl Custody {
-    /// The daemon's own folder. If it is not there it is made, with those above it.
-    pub fn of(path: &Path, mode: u32) -> Result<Self, CustodyError> {
-        Custody::enter(path, mode, Role::Own)
+impl TrustedFolder {
+    /// Opens the daemon's own folder. It is created, with those above it, if it does not exist.
+    pub fn of(path: &Path, mode: u32) -> Result<Self, TrustError> {
+        TrustedFolder::enter(path, mode, Role::Own)
     }
 
-    /// A folder in which a daemon has something beside others, such as `/tmp`, where nobody can replace
-    /// what is another's. If it is not there it is made, with those above it.
-    pub fn around(path: &Path, mode: u32) -> Result<Self, CustodyError> {
-        Custody::enter(path, mode, Role::Around)
+    /// Opens a folder that a daemon shares with others, such as `/tmp`, where nobody can replace
+    /// another user's files. It is created, with those above it, if it does not exist.
+    pub fn around(path: &Path, mode: u32) -> Result<Self, TrustError> {
+        TrustedFolder::enter(path, mode, Role::Around)
     }
 
-    /// Goes to a folder step by step. Each step is judged before the next is taken, so that what is made is
-    /// made where nobody else could have done so.
-    fn enter(path: &Path, mode: u32, role: Role) -> Result<Self, CustodyError> {
+    /// Walks to a folder step by step. Each step is checked before the next, so that folders are
+    /// created only where nobody else could interfere.
+    fn enter(path: &Path, mode: u32, role: Role) -> Result<Self, TrustError> {
         let failed = |what, path: &Path| {
             let path = path.to_owned();
-            move |source| CustodyError::File { what, path, source }
+            move |source| TrustError::File { what, path, source }
         };
         let whole = std::path::absolute(path).map_err(failed("find", path))?;
         let mut rest = steps(&whole);
@@ -150,7 +150,7 @@ impl Custody {
                 here.pop();
                 continue;
             }
-            // Only a folder is above anything.
+            // `here` is always a folder.
             let above = here.symlink_metadata().map_err(failed("look at", &here))?;
             judge(&here, &above, Role::Around)?;
             let next = here.join(&step);
@@ -174,13 +174,13 @@ impl Custody {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match DirBuilder::new().mode(mode).create(&next) {
                         Ok(()) if rest.is_empty() => {
-                            let made = Custody::open(next, role)?;
-                            // Whatever the umask says.
+                            let made = TrustedFolder::open(next, role)?;
+                            // Independent of the umask.
                             made.allow(mode)?;
                             return Ok(made);
                         }
                         Ok(()) => here = next,
-                        // Somebody was faster; what they made is looked at.
+                        // Another process created it; it is checked now.
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                             rest.push_front(step);
                         }
@@ -190,54 +190,54 @@ impl Custody {
                 Err(error) => return Err(failed("look at", &next)(error)),
             }
         }
-        Custody::open(here, role)
+        TrustedFolder::open(here, role)
     }
 
-    fn open(path: PathBuf, role: Role) -> Result<Self, CustodyError> {
+    fn open(path: PathBuf, role: Role) -> Result<Self, TrustError> {
         let folder = open_folder(CWD, &path, &path)?;
         let found = folder.metadata().map_err(|source| {
             let path = path.clone();
-            CustodyError::File { what: "look at", path, source }
+            TrustError::File { what: "look at", path, source }
         })?;
         judge(&path, &found, role)?;
-        Ok(Custody { path, folder })
+        Ok(TrustedFolder { path, folder })
     }
 
-    fn allow(&self, mode: u32) -> Result<(), CustodyError> {
+    fn allow(&self, mode: u32) -> Result<(), TrustError> {
         fchmod(&self.folder, Mode::from_raw_mode(mode)).map_err(|error| {
             let path = self.path.clone();
-            CustodyError::File { what: "set the permissions of", path, source: error.into() }
+            TrustError::File { what: "set the permissions of", path, source: error.into() }
         })
     }
 
-    /// Where it is, without symbolic links.
+    /// The path without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A folder in it, with these permissions; it is made if it is not there.
-    pub fn folder(&self, name: &str, mode: u32) -> Result<Custody, CustodyError> {
+    /// Opens a subfolder with these permissions; it is created if it does not exist.
+    pub fn folder(&self, name: &str, mode: u32) -> Result<TrustedFolder, TrustError> {
         let path = self.path.join(name);
         match mkdirat(&self.folder, name, Mode::from_raw_mode(mode)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(error) => {
                 let (what, source) = ("make the folder", error.into());
-                return Err(CustodyError::File { what, path, source });
+                return Err(TrustError::File { what, path, source });
             }
         }
         self.check(name)?;
         let folder = open_folder(&self.folder, Path::new(name), &path)?;
-        let custody = Custody { path, folder };
+        let custody = TrustedFolder { path, folder };
         custody.allow(mode)?;
         Ok(custody)
     }
 
-    /// Opens a file in it that only the daemon writes to; it is made if it is not there, for nobody else to
-    /// read.
-    pub fn file(&self, name: impl AsRef<Path>, how: OFlags) -> Result<File, CustodyError> {
+    /// Opens a file that only the daemon writes to; it is created if it does not exist, readable by
+    /// the owner only.
+    pub fn file(&self, name: impl AsRef<Path>, how: OFlags) -> Result<File, TrustError> {
         let name = name.as_ref();
         let path = self.path.join(name);
-        let failed = |source| CustodyError::File { what: "write to", path: path.clone(), source };
+        let failed = |source| TrustError::File { what: "write to", path: path.clone(), source };
         self.check(name)?;
         let how = how | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, how, Mode::RUSR | Mode::WUSR);
@@ -246,25 +246,25 @@ impl Custody {
         judge(&path, &found, Role::Own)?;
         match found.nlink() {
             0 | 1 => Ok(file),
-            _ => Err(CustodyError::HardLink { path }),
+            _ => Err(TrustError::HardLink { path }),
         }
     }
 
-    /// Whether something in it can be relied on, if it is there.
-    pub fn check(&self, name: impl AsRef<Path>) -> Result<(), CustodyError> {
+    /// Checks whether an entry can be trusted, if it exists.
+    pub fn check(&self, name: impl AsRef<Path>) -> Result<(), TrustError> {
         let path = self.path.join(name);
         match path.symlink_metadata() {
-            Ok(found) if found.is_symlink() => Err(CustodyError::Link { path }),
+            Ok(found) if found.is_symlink() => Err(TrustError::Link { path }),
             Ok(found) => judge(&path, &found, Role::Own),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(CustodyError::File { what: "look at", path, source }),
+            Err(source) => Err(TrustError::File { what: "look at", path, source }),
         }
     }
 
-    /// Whether everything that is directly in it can be relied on.
-    pub fn check_all(&self) -> Result<(), CustodyError> {
+    /// Checks whether all entries can be trusted.
+    pub fn check_all(&self) -> Result<(), TrustError> {
         let failed =
-            |source| CustodyError::File { what: "look into", path: self.path.clone(), source };
+            |source| TrustError::File { what: "look into", path: self.path.clone(), source };
         for entry in fs::read_dir(&self.path).map_err(failed)? {
             self.check(entry.map_err(failed)?.file_name())?;
         }
@@ -272,7 +272,15 @@ impl Custody {
     }
 }
 
-/// The steps of a path, one after another.
+/// The device of a file, and its inode number there.
+pub(crate) type FileIdentity = (u64, u64);
+
+/// The identity of a file, if it exists; a symbolic link is not followed.
+pub(crate) fn file_identity(path: &Path) -> Option<FileIdentity> {
+    path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// The steps of a path.
 fn steps(path: &Path) -> VecDeque<OsString> {
     let step = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -282,33 +290,33 @@ fn steps(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(step).collect()
 }
 
-fn open_folder(at: impl std::os::fd::AsFd, name: &Path, path: &Path) -> Result<File, CustodyError> {
+fn open_folder(at: impl std::os::fd::AsFd, name: &Path, path: &Path) -> Result<File, TrustError> {
     let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, name, how, Mode::empty()).map(File::from).map_err(|error| {
         let path = path.to_owned();
-        CustodyError::File { what: "open the folder", path, source: error.into() }
+        TrustError::File { what: "open the folder", path, source: error.into() }
     })
 }
 
-/// Refuses what somebody else could change.
-fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), CustodyError> {
+/// Refuses what another user could change.
+fn judge(path: &Path, found: &Metadata, role: Role) -> Result<(), TrustError> {
     let user = rustix::process::geteuid().as_raw();
     let (owner, mode) = (found.uid(), found.mode() & 0o7777);
     let path = path.to_owned();
     if owner != 0 && owner != user {
         return Err(match role {
-            Role::Own => CustodyError::Owner { path, owner, user },
-            Role::Around => CustodyError::OwnerAbove { path, owner },
+            Role::Own => TrustError::Owner { path, owner, user },
+            Role::Around => TrustError::OwnerAbove { path, owner },
         });
     }
-    // The permissions of a link mean nothing, and a socket is there for others.
+    // The permissions of a link mean nothing, and a socket is meant for others.
     let is_closed = mode & 0o022 == 0 || !(found.is_dir() || found.is_file());
     let is_sticky = mode & 0o1000 != 0;
     let is_among_friends = || mode & 0o002 == 0 && groups::has_only(found.gid(), user);
     match role {
         _ if is_closed => Ok(()),
-        Role::Own => Err(CustodyError::Writable { path, mode }),
+        Role::Own => Err(TrustError::Writable { path, mode }),
         Role::Around if is_sticky || is_among_friends() => Ok(()),
-        Role::Around => Err(CustodyError::WritableAbove { path, mode }),
+        Role::Around => Err(TrustError::WritableAbove { path, mode }),
     }
 }

@@ -1,4 +1,4 @@
-//! What a configuration means on this machine: nodes, limits and profiles, ready to be used.
+//! A configuration checked against this machine, with machine, budget and profiles ready for use.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::{Config, ConfigError};
 use crate::decider::DeciderError;
+use crate::local::usable_cpus;
 use crate::schedule::{Schedule, ScheduleError, ScheduleSpec};
 use crate::setup::Setup;
 use busbar_core::machine::Machine;
@@ -14,29 +15,29 @@ use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
 use busbar_profiles::Store;
 
-/// The longest path that a Unix socket can have, in bytes.
+/// The longest path of a Unix socket, in bytes.
 const LONGEST_SOCKET: usize = 107;
 
-/// All that a daemon needs to begin.
+/// A configuration checked against this machine: everything a daemon needs to start.
 #[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The machine, the applications and the policy, with the usual rules.
+pub struct Resolved {
+    /// The machine, the applications and the policy, with default rules.
     pub setup: Setup,
-    /// What it may draw when.
+    /// The power budget over time.
     pub schedule: Schedule,
-    /// How many applications there are profiles of.
+    /// The number of applications with profiles.
     pub profiles: usize,
-    /// The processors of each node; none if jobs may run on any.
+    /// The processors of each node; `None` if jobs are not pinned.
     pub cpus: Option<Vec<Vec<u32>>>,
-    /// What people should know.
+    /// Remarks for the operator.
     pub remarks: Vec<String>,
 }
 
 impl Config {
-    /// Makes everything ready, or says what is in the way. Nothing is written.
-    pub fn prepare(&self) -> Result<Prepared, ConfigError> {
+    /// Checks the configuration against this machine. Nothing is written.
+    pub fn resolve(&self) -> Result<Resolved, ConfigError> {
         let said =
-            Machine::from_text(&self.machine).map_err(|why| self.said.error("machine", why))?;
+            Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
         let profiles = self.open_profiles()?;
         let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
         let setup = setup.map_err(|why| {
@@ -45,7 +46,7 @@ impl Config {
                 DeciderError::Unsuited(_) if self.profiles.is_some() => "profiles",
                 DeciderError::Unsuited(_) => "machine",
             };
-            self.said.error(field, why)
+            self.source.error(field, why)
         })?;
         let machine = &setup.machine;
         let schedule = self.budget.resolve(machine, &TimeZone::system());
@@ -55,15 +56,15 @@ impl Config {
                 _ => "budget",
             };
             match why {
-                ScheduleError::Limit(why) => self.said.error(field, why),
-                why => self.said.error(field, why),
+                ScheduleError::Limit(why) => self.source.error(field, why),
+                why => self.source.error(field, why),
             }
         })?;
         self.check_socket()?;
         let cpus = self.cpus(machine)?;
         let remarks = self.remarks(&said, machine);
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
-        Ok(Prepared { setup, schedule, profiles, cpus, remarks })
+        Ok(Resolved { setup, schedule, profiles, cpus, remarks })
     }
 
     fn check_socket(&self) -> Result<(), ConfigError> {
@@ -74,7 +75,7 @@ impl Config {
                  another with socket = \"…\" or in BUSBAR_SOCKET",
                 self.socket.display()
             );
-            return Err(self.said.error("socket", why));
+            return Err(self.source.error("socket", why));
         }
         Ok(())
     }
@@ -85,7 +86,7 @@ impl Config {
             return Ok(cab::generate(preset, 1));
         }
         let profiles = Store::open(Path::new(name)).and_then(|store| store.by_number());
-        profiles.map_err(|why| self.said.error("profiles", why))
+        profiles.map_err(|why| self.source.error("profiles", why))
     }
 
     fn cpus(&self, machine: &Machine) -> Result<Option<Vec<Vec<u32>>>, ConfigError> {
@@ -94,7 +95,7 @@ impl Config {
         }
         let nodes = machine.nodes as usize;
         let listed = &self.local.cpus;
-        let usable = usable_cpus();
+        let usable = usable_cpus().unwrap_or_default();
         if listed.is_empty() {
             let one_each = usable.iter().cycle().take(nodes).map(|cpu| vec![*cpu]);
             return Ok((!usable.is_empty()).then(|| one_each.collect()));
@@ -104,12 +105,12 @@ impl Config {
                 "there are {} lists of processors for {nodes} nodes; write one for each",
                 listed.len()
             );
-            return Err(self.said.error("local.cpus", why));
+            return Err(self.source.error("local.cpus", why));
         }
         for (node, cpus) in listed.iter().enumerate() {
             if let Some(cpu) = cpus.iter().find(|cpu| !usable.contains(cpu)) {
                 let why = format!("processor {cpu} is not there, or may not be used from here");
-                return Err(self.said.error(&format!("local.cpus[{node}]"), why));
+                return Err(self.source.error(&format!("local.cpus[{node}]"), why));
             }
         }
         Ok(Some(listed.clone()))
@@ -140,11 +141,4 @@ impl Config {
         }
         remarks
     }
-}
-
-/// The processors that this process may use, in order.
-fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    let all = 0..rustix::thread::CpuSet::MAX_CPU;
-    all.filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }

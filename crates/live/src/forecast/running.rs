@@ -1,8 +1,8 @@
-//! Forecasts that are under way: each in a thread of its own, so that neither the daemon's loop nor whoever
-//! asks for something else waits for it.
+//! Running forecasts, each in a thread of its own so that neither the daemon's loop nor other clients
+//! wait for them.
 //!
-//! One user has one at a time, and there are few in all. A forecast is given up when whoever asked is gone,
-//! when it takes too long, and when the daemon stops.
+//! A user may have one at a time, and their total number is limited. A forecast is cancelled when the
+//! client disconnects, when it takes too long, and when the daemon stops.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -10,30 +10,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Moment};
 
-use crate::socket::Gone;
+use crate::socket::ClientGone;
 use crate::wire::{Forecast, Refusal, RefusalKind, Reply};
 use busbar_core::units::Span;
 
-/// The most forecasts at the same time.
+/// The largest number of forecasts at the same time.
 const MOST: usize = 4;
 
-/// Until when somebody waits for a forecast.
+/// Tells a forecast when to stop.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    gone: Gone,
+pub struct Cancellation {
+    gone: ClientGone,
     begun: Moment,
     most: Duration,
 }
 
-impl Wanted {
-    /// Begins now, and may take so long.
-    pub fn for_at_most(most: Span, gone: Gone) -> Self {
-        Wanted { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
+impl Cancellation {
+    /// A time limit that starts now.
+    pub fn for_at_most(most: Span, gone: ClientGone) -> Self {
+        Cancellation { gone, begun: Moment::now(), most: Duration::from_millis(most.millis()) }
     }
 
-    /// Says why it is not wanted any more, if that is so.
+    /// An error if the forecast must stop.
     pub fn check(&self) -> Result<(), Refusal> {
-        if self.gone.is_so() {
+        if self.gone.is_set() {
             return Err(stopping());
         }
         if self.begun.elapsed() >= self.most {
@@ -48,53 +48,53 @@ impl Wanted {
     }
 }
 
-/// Forecasts that are under way, by the users who asked for them.
+/// Running forecasts by user.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UnderWay(Arc<Mutex<BTreeMap<u32, Asked>>>);
+pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<u32, Asked>>>);
 
 #[derive(Debug)]
 struct Asked {
-    gone: Gone,
+    gone: ClientGone,
     reply: Sender<Reply>,
 }
 
-impl UnderWay {
+impl RunningForecasts {
     fn all(&self) -> MutexGuard<'_, BTreeMap<u32, Asked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a user may have one now.
+    /// Whether a user may start a forecast now.
     pub(crate) fn check(&self, user: u32) -> Result<(), Refusal> {
         let all = self.all();
         let message = if all.contains_key(&user) {
-            "a forecast of yours is under way; wait for it, or end it, and try again".to_owned()
+            "one of your forecasts is running; wait for it, or end it, and try again".to_owned()
         } else if all.len() >= MOST {
-            format!("{MOST} forecasts are under way already; try again later")
+            format!("{MOST} forecasts are running already; try again later")
         } else {
             return Ok(());
         };
         Err(Refusal { kind: RefusalKind::TooMuch, message })
     }
 
-    /// Works one out, if the user [may have](Self::check) it.
+    /// Starts a forecast for a user who [may have](Self::check) one.
     pub(crate) fn begin(
         &self,
         user: u32,
         reply: Sender<Reply>,
-        gone: Gone,
+        gone: ClientGone,
         most: Span,
-        work: impl FnOnce(&Wanted) -> Result<Forecast, Refusal> + Send + 'static,
+        work: impl FnOnce(&Cancellation) -> Result<Forecast, Refusal> + Send + 'static,
     ) {
-        let wanted = Wanted::for_at_most(most, gone.clone());
+        let wanted = Cancellation::for_at_most(most, gone.clone());
         self.all().insert(user, Asked { gone, reply: reply.clone() });
         let place = Place { under_way: self.clone(), user };
         let spawned = thread::Builder::new().name("forecast".to_owned()).spawn({
             let reply = reply.clone();
             move || {
                 let answer = work(&wanted).map_or_else(Reply::Error, Reply::Forecast);
-                // Whoever has the answer may ask for the next one.
+                // A client that has its answer may ask for the next forecast.
                 drop(place);
-                // Who does not wait for the answer need not get it.
+                // The client may be gone.
                 let _ = reply.send(answer);
             }
         });
@@ -104,7 +104,7 @@ impl UnderWay {
         }
     }
 
-    /// Gives up all of them. Whoever waits is told so at once; the threads end when they notice.
+    /// Cancels all forecasts. Clients are told at once; the threads end when they notice.
     pub(crate) fn give_up(&self) {
         for asked in self.all().values() {
             asked.gone.set();
@@ -118,9 +118,9 @@ fn stopping() -> Refusal {
     Refusal { kind: RefusalKind::Stopping, message }
 }
 
-/// A user's place, as long as this is there.
+/// Removes the user's entry when it is dropped.
 struct Place {
-    under_way: UnderWay,
+    under_way: RunningForecasts,
     user: u32,
 }
 
@@ -136,8 +136,12 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     /// A forecast that goes on until it is not wanted, and tells that it has begun.
-    fn endless(under_way: &UnderWay, user: u32, most: Span) -> (Receiver<Reply>, Gone) {
-        let ((reply, answers), gone) = (channel(), Gone::default());
+    fn endless(
+        under_way: &RunningForecasts,
+        user: u32,
+        most: Span,
+    ) -> (Receiver<Reply>, ClientGone) {
+        let ((reply, answers), gone) = (channel(), ClientGone::default());
         let (begun, has_begun) = channel();
         under_way.begin(user, reply, gone.clone(), most, move |wanted| {
             begun.send(()).unwrap();
@@ -161,11 +165,11 @@ mod tests {
 
     #[test]
     fn a_user_has_one_and_there_are_few() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (answers, gone) = endless(&under_way, 1, LONG);
-        assert!(under_way.check(1).unwrap_err().message.contains("a forecast of yours"));
+        assert!(under_way.check(1).unwrap_err().message.contains("one of your forecasts"));
         let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
-        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are under way"));
+        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are running"));
         // Whoever asked goes away, and makes room.
         gone.set();
         refused(&answers);
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn one_that_takes_too_long_is_given_up() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (answers, _) = endless(&under_way, 1, Span::from_millis(20));
         let refusal = refused(&answers);
         assert_eq!(refusal.kind, RefusalKind::TooMuch);
@@ -189,9 +193,9 @@ mod tests {
 
     #[test]
     fn one_that_fails_leaves_its_place() {
-        let under_way = UnderWay::default();
+        let under_way = RunningForecasts::default();
         let (reply, answers) = channel();
-        under_way.begin(1, reply, Gone::default(), LONG, |_| panic!("as it should"));
+        under_way.begin(1, reply, ClientGone::default(), LONG, |_| panic!("as it should"));
         // No answer comes, as nobody is left to send one.
         assert!(answers.recv().is_err());
         assert_eq!(under_way.check(1), Ok(()));

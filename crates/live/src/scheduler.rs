@@ -1,15 +1,15 @@
-//! The jobs of a daemon as a policy sees them: numbered by their places in a list, with the queue, the
-//! ledger, the policy and the model that go with them.
+//! The daemon's jobs as a policy sees them: a numbered list, with the queue, the ledger, the policy and
+//! the model that belong to it.
 //!
-//! A roster can be made from what is kept of the jobs at any time, and is: when a daemon begins, when a
-//! waiting job is withdrawn from a policy that cannot forget it, when another policy is to decide, and
-//! when most of the jobs in the list are over. So a policy need not know of anything that does not happen
-//! in a simulation, and the list does not grow for ever.
+//! A scheduler can be rebuilt from the stored jobs at any time. This happens when a daemon starts, when
+//! a waiting job is withdrawn from a policy that cannot forget it, when the policy changes, and when
+//! most jobs in the list are over. So a policy need not handle anything that does not occur in a
+//! simulation, and the list does not grow for ever.
 
 use std::collections::HashMap;
 
 use super::engine::Allotment;
-use super::job::Course;
+use super::job::Run;
 use super::setup::Setup;
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
@@ -19,24 +19,21 @@ use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
 use busbar_core::policy::{Adopted, Decision, Policy};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
-/// Millionths: as fast as on the nodes asked for without a cap.
-const FULL_SPEED: u64 = 1_000_000;
-
 /// The jobs as a policy sees them.
-pub(super) struct Roster {
+pub(super) struct Scheduler {
     dispatch: Dispatch,
     policy: Box<dyn Policy>,
     model: Box<dyn Model>,
     jobs: Vec<Job>,
     ids: HashMap<u64, JobId>,
-    /// When the policy wants to be asked again.
+    /// When the policy asked to be woken.
     wake: Option<Instant>,
-    /// How many jobs of the list are over.
+    /// The number of jobs in the list that are over.
     over: usize,
 }
 
-/// A roster that can be handed to another thread.
-pub(super) struct Draft {
+/// A copy of a scheduler that can be sent to another thread.
+pub(super) struct Snapshot {
     dispatch: Dispatch,
     policy: Box<dyn Policy + Send>,
     jobs: Vec<Job>,
@@ -45,14 +42,14 @@ pub(super) struct Draft {
     over: usize,
 }
 
-impl Roster {
-    /// Nobody, under a budget.
+impl Scheduler {
+    /// A scheduler without jobs.
     pub(super) fn new(setup: &Setup, budget: Budget, now: Instant) -> Self {
         let model = setup.decider.model();
         let mut dispatch = Dispatch::new(&setup.machine, budget, Nodes::Named, model.as_ref(), &[]);
         dispatch.advance(now);
         let policy = setup.decider.policy();
-        Roster {
+        Scheduler {
             dispatch,
             policy,
             model,
@@ -63,26 +60,26 @@ impl Roster {
         }
     }
 
-    /// What somebody needs to go on in the same way; nothing if the policy cannot be copied. The model is
-    /// left out: it can be made again.
-    pub(super) fn draft(&self) -> Option<Draft> {
+    /// A copy for another thread; `None` if the policy cannot be copied. The model is left out,
+    /// since it can be built again.
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
         let policy = self.policy.copy()?;
-        let Roster { dispatch, jobs, ids, wake, over, .. } = self;
+        let Scheduler { dispatch, jobs, ids, wake, over, .. } = self;
         let (dispatch, jobs, ids) = (dispatch.clone(), jobs.clone(), ids.clone());
-        Some(Draft { dispatch, policy, jobs, ids, wake: *wake, over: *over })
+        Some(Snapshot { dispatch, policy, jobs, ids, wake: *wake, over: *over })
     }
 
-    /// A roster that goes on as another one would.
-    pub(super) fn from_draft(setup: &Setup, draft: Draft) -> Self {
-        let Draft { dispatch, policy, jobs, ids, wake, over } = draft;
+    /// A scheduler that continues from a copy.
+    pub(super) fn from_snapshot(setup: &Setup, snapshot: Snapshot) -> Self {
+        let Snapshot { dispatch, policy, jobs, ids, wake, over } = snapshot;
         let mut model = setup.decider.model();
         for (id, job) in (0..).map(JobId).zip(&jobs) {
             model.learn(id, job);
         }
-        Roster { dispatch, policy, model, jobs, ids, wake, over }
+        Scheduler { dispatch, policy, model, jobs, ids, wake, over }
     }
 
-    /// Adds a job to the list; it neither waits nor runs yet.
+    /// Adds a job to the list; it is neither waiting nor running yet.
     pub(super) fn add(&mut self, job: Job) {
         let id = JobId(self.jobs.len() as u32);
         self.model.learn(id, &job);
@@ -90,55 +87,55 @@ impl Roster {
         self.jobs.push(job);
     }
 
-    /// A job waits from now on, unless it could not run even alone.
+    /// Queues a job, unless it could not run even on an empty machine.
     pub(super) fn arrive(&mut self, number: u64) -> Result<(), Rejection> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
         self.dispatch.arrive(self.model.as_ref(), id, &self.jobs[id.index()])?;
-        // Policies take it that whoever arrives is the last of the queue. One that was held is not.
+        // Policies assume that a new job is the last in the queue. A job that was held is not.
         if self.dispatch.queue().at_or_after(JobId(id.0 + 1)).is_some() {
             self.dispatch.look_at_all();
         }
         Ok(())
     }
 
-    /// A job runs already, and is expected to end then.
+    /// Adds a job that is running already, and is expected to end at `until`.
     pub(super) fn restore(
         &mut self,
         number: u64,
-        course: &Course,
+        run: &Run,
         until: Instant,
         now: Instant,
     ) -> Result<(), Violation> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
-        let allotment = &course.allotment;
+        let allotment = &run.allotment;
         let nodes: Vec<NodeId> = allotment.nodes.iter().map(|(node, _)| NodeId(*node)).collect();
         let found = Adopted {
             job: id,
-            point: point_of(allotment),
-            caps: if self.policy.names_nodes() { caps_of(allotment) } else { None },
-            work: course.work(),
-            since: course.since.max(course.moves_until),
-            moved: course.moved,
+            point: allotment.point(),
+            caps: if self.policy.names_nodes() { allotment.caps() } else { None },
+            work: run.work(),
+            since: run.since.max(run.moves_until),
+            moved: run.moved,
         };
         let until = until.max(now + OperatingPoint::SHORTEST);
         self.dispatch.restore(found, Some(&nodes), until)?;
-        if course.suspended {
+        if run.suspended {
             self.dispatch.suspend(id)?;
         }
         Ok(())
     }
 
-    /// A job that runs has ended.
+    /// Records that a running job has ended.
     pub(super) fn end(&mut self, number: u64) {
         if let Some(id) = self.ids.remove(&number) {
-            // Whoever is restored holds something, and so does whoever was started.
+            // Every restored or started job holds something, so this does not fail.
             let _ = self.dispatch.end(id);
             self.over += 1;
         }
     }
 
-    /// What the ledger refused, with the job's number: there it is known by its place.
-    pub(super) fn tell(&self, violation: &Violation) -> String {
+    /// A violation in words, with the job's number instead of its place in the list.
+    pub(super) fn describe(&self, violation: &Violation) -> String {
         let text = violation.to_string();
         let job = violation.job().and_then(|id| Some((id, self.jobs.get(id.index())?)));
         match job {
@@ -147,8 +144,8 @@ impl Roster {
         }
     }
 
-    /// A job that may be in the queue is taken out of it. Says whether the policy can go on without it;
-    /// otherwise the roster is to be made anew.
+    /// Removes a job from the queue. Returns whether the policy can forget it; if not, the
+    /// scheduler must be rebuilt.
     pub(super) fn withdraw(&mut self, number: u64) -> bool {
         let waiting = self.ids.get(&number).filter(|id| self.dispatch.queue().contains(**id));
         let Some(&id) = waiting else { return true };
@@ -157,8 +154,8 @@ impl Roster {
         can_go_on
     }
 
-    /// A job that does not run is over.
-    pub(super) fn strike(&mut self, number: u64) {
+    /// Records that a job is over which does not run.
+    pub(super) fn remove(&mut self, number: u64) {
         self.over += usize::from(self.ids.remove(&number).is_some());
     }
 
@@ -167,22 +164,22 @@ impl Roster {
         self.ids.get(&number).is_some_and(|id| self.dispatch.queue().contains(*id))
     }
 
-    /// Whether there is so much dead wood in the list that it is time to make it anew.
+    /// Whether so many jobs in the list are over that it should be rebuilt.
     pub(super) fn is_stale(&self) -> bool {
         self.over > 1000 && self.over > self.jobs.len() / 2
     }
 
-    /// The ledger, to read.
+    /// The ledger.
     pub(super) fn ledger(&self) -> &Ledger {
         self.dispatch.ledger()
     }
 
-    /// The nodes of a job that runs.
+    /// The number of the job that holds a node.
     pub(super) fn holder(&self, node: NodeId) -> Option<u64> {
         self.ledger().holder(node).map(|id| self.jobs[id.index()].number)
     }
 
-    /// What a job draws on the nodes it asks for without a cap.
+    /// The power of a job on the nodes it asks for, without a cap.
     pub(super) fn nominal_power(&self, number: u64) -> Option<Watts> {
         let id = *self.ids.get(&number)?;
         Some(self.model.nominal(id, &self.jobs[id.index()]).power)
@@ -197,12 +194,12 @@ impl Roster {
         }
     }
 
-    /// Another budget from now on.
+    /// Sets another budget.
     pub(super) fn set_budget(&mut self, budget: Budget) {
         self.dispatch.set_budget(budget);
     }
 
-    /// When the policy wants to be asked again.
+    /// When the policy asked to be woken.
     pub(super) fn wake(&self) -> Option<Instant> {
         self.wake
     }
@@ -212,17 +209,16 @@ impl Roster {
         self.policy.adjusts()
     }
 
-    /// Asks the policy; `done` hears what came of each of its decisions, with the job's number and what
-    /// it has then.
-    pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Done, Violation>)) {
+    /// Asks the policy, and reports the effect or the refusal of each decision to `done`.
+    pub(super) fn decide(&mut self, mut done: impl FnMut(Result<Effect, Violation>)) {
         let now = self.ledger().now();
         self.wake = self.wake.filter(|at| *at > now);
-        let Roster { dispatch, policy, model, jobs, wake, .. } = self;
+        let Scheduler { dispatch, policy, model, jobs, wake, .. } = self;
         let model = model.as_ref();
         dispatch.decide(policy.as_mut(), model, jobs, |result, ledger| match result {
             Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |earlier| earlier.min(at))),
             Ok(applied) => {
-                if let Some(what) = told(applied, model, jobs, ledger) {
+                if let Some(what) = effect_of(applied, model, jobs, ledger) {
                     done(Ok(what));
                 }
             }
@@ -230,14 +226,14 @@ impl Roster {
         });
     }
 
-    /// Gives a running job less, or back what it had, because the daemon decided so. Limits to come do not
-    /// count, as for one that is resumed.
+    /// Changes the power of a running job because the daemon, not the policy, decided so. Later
+    /// limits are not checked, as for a job that is resumed.
     pub(super) fn change(
         &mut self,
         number: u64,
-        to: &Way,
+        to: &Alternative,
         left: Span,
-    ) -> Result<Option<Done>, Violation> {
+    ) -> Result<Option<Effect>, Violation> {
         let Some(&job) = self.ids.get(&number) else { return Ok(None) };
         let soon = OperatingPoint::SHORTEST;
         let decision = match &to.caps {
@@ -246,31 +242,31 @@ impl Roster {
         };
         let applied = self.dispatch.carry_out(decision, self.model.as_ref(), &self.jobs)?;
         self.dispatch.extend(job, self.ledger().now() + left)?;
-        Ok(told(applied, self.model.as_ref(), &self.jobs, self.ledger()))
+        Ok(effect_of(applied, self.model.as_ref(), &self.jobs, self.ledger()))
     }
 
-    /// The jobs that run and were expected to have ended by now.
+    /// Running jobs that were expected to have ended by now.
     pub(super) fn overdue(&self) -> Vec<u64> {
         let now = self.ledger().now();
         let overdue = self.ledger().running().iter().take_while(|holding| holding.until <= now);
         overdue.map(|holding| self.jobs[holding.job.index()].number).collect()
     }
 
-    /// A job that is over its time stays.
+    /// Expects a running job to end later than it was to.
     pub(super) fn extend(&mut self, number: u64, until: Instant) {
         if let Some(&id) = self.ids.get(&number) {
-            // Who runs can be extended.
+            // Running jobs can always be extended.
             let _ = self.dispatch.extend(id, until);
         }
     }
 
-    /// A job stands still.
+    /// Suspends a job.
     pub(super) fn suspend(&mut self, number: u64) -> Result<(), Violation> {
         self.ids.get(&number).map_or(Ok(()), |id| self.dispatch.suspend(*id))
     }
 
-    /// A job goes on, if there is power for it now. Limits to come do not count: it has started, and who
-    /// stood still until the last of them would never get on.
+    /// Resumes a job if there is power for it now. Later limits are not checked: otherwise a job
+    /// could stay suspended until the last of them.
     pub(super) fn resume(&mut self, number: u64, until: Instant) -> Result<(), Violation> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };
         let soon = self.ledger().now() + OperatingPoint::SHORTEST;
@@ -278,23 +274,23 @@ impl Roster {
         self.dispatch.extend(id, until)
     }
 
-    /// Whether jobs are given nodes by name.
+    /// Whether the policy chooses nodes by name.
     pub(super) fn names_nodes(&self) -> bool {
         self.policy.names_nodes()
     }
 
-    /// The ways in which a running job could go on on its nodes: each of them takes less time than all
-    /// that draw no more.
-    pub(super) fn ways(&self, number: u64, allotment: &Allotment) -> Vec<Way> {
+    /// The operating points at which a running job could continue on its nodes, without those that
+    /// are dominated: each takes less time than all that draw no more power.
+    pub(super) fn alternatives(&self, number: u64, allotment: &Allotment) -> Vec<Alternative> {
         let Some(&id) = self.ids.get(&number) else { return Vec::new() };
         let job = &self.jobs[id.index()];
-        let mut ways: Vec<Way> = match self.policy.names_nodes() {
+        let mut ways: Vec<Alternative> = match self.policy.names_nodes() {
             true => self.floor(id, job, allotment).into_iter().collect(),
             false => {
                 let points = self.model.menu(id, job);
                 let nodes = allotment.nodes.len() as u32;
                 let same = points.iter().filter(|point| point.nodes == nodes);
-                same.map(|point| Way { point: *point, caps: None }).collect()
+                same.map(|point| Alternative { point: *point, caps: None }).collect()
             }
         };
         ways.sort_by_key(|way| (way.point.power, way.point.time));
@@ -307,8 +303,8 @@ impl Roster {
         ways
     }
 
-    /// A job whose nodes each go down to the least they can be held at.
-    fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Way> {
+    /// The operating point with every node at its lowest cap.
+    fn floor(&self, id: JobId, job: &Job, allotment: &Allotment) -> Option<Alternative> {
         let varied = self.model.varied()?;
         let curves = varied.curves(varied.application(id));
         let least = |node: u32| curves.get(node as usize).map(|curve| curve.least());
@@ -318,12 +314,12 @@ impl Roster {
             .map(|(node, _)| Some(NodeCap { node: NodeId(*node), cap: least(*node)? }));
         let caps = Caps::new(caps.collect::<Option<Vec<_>>>()?)?;
         let point = self.model.on(id, job, &caps)?;
-        Some(Way { point, caps: Some(caps) })
+        Some(Alternative { point, caps: Some(caps) })
     }
 }
 
-/// What a decision that has just been carried out means to the job of this number.
-fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Done> {
+/// The effect of an applied decision, in terms of the job's number.
+fn effect_of(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> Option<Effect> {
     let allotted = |id: JobId, point: OperatingPoint, caps: Option<Caps>| {
         let job = &jobs[id.index()];
         let nodes = match caps {
@@ -335,7 +331,7 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
         };
         let nominal = model.believed(id, job, &model.nominal(id, job)).millis();
         let believed = model.believed(id, job, &point).millis();
-        let speed = nominal.saturating_mul(FULL_SPEED) / believed.max(1);
+        let speed = nominal.saturating_mul(u64::from(Allotment::FULL_SPEED)) / believed.max(1);
         let OperatingPoint { cores, cap, time, power, .. } = point;
         let speed = u32::try_from(speed).unwrap_or(u32::MAX);
         (job.number, Allotment { nodes, cores, cap, time, power, speed })
@@ -343,50 +339,38 @@ fn told(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger) -> O
     match applied {
         Applied::Started { job, point, caps, .. } => {
             let (number, allotment) = allotted(job, point, caps);
-            Some(Done::Started { number, allotment })
+            Some(Effect::Started { number, allotment })
         }
         Applied::Changed { job, point, caps, pause } => {
             let (number, allotment) = allotted(job, point, caps);
-            Some(Done::Changed { number, allotment, pause })
+            Some(Effect::Changed { number, allotment, pause })
         }
         Applied::Dropped { job, reason } => {
-            Some(Done::Dropped { number: jobs[job.index()].number, reason })
+            Some(Effect::Dropped { number: jobs[job.index()].number, reason })
         }
         Applied::Promised { .. } | Applied::Wake(_) => None,
     }
 }
 
-/// A way in which a job could go on.
+/// An operating point at which a running job could continue.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct Alternative {
     pub(super) point: OperatingPoint,
-    /// The caps of its nodes, if those are named.
+    /// The caps of its nodes, if the policy chooses nodes by name.
     pub(super) caps: Option<Caps>,
 }
 
-impl Way {
-    /// What a job had.
+impl Alternative {
+    /// The operating point of an allotment.
     pub(super) fn of(allotment: &Allotment, names_nodes: bool) -> Self {
-        let caps = if names_nodes { caps_of(allotment) } else { None };
-        Way { point: point_of(allotment), caps }
+        let caps = if names_nodes { allotment.caps() } else { None };
+        Alternative { point: allotment.point(), caps }
     }
 }
 
-/// What a decision came to.
-pub(super) enum Done {
+/// The effect of a decision.
+pub(super) enum Effect {
     Started { number: u64, allotment: Allotment },
     Changed { number: u64, allotment: Allotment, pause: Span },
     Dropped { number: u64, reason: busbar_core::policy::DropReason },
-}
-
-/// The point of a menu that an allotment was made of.
-pub(super) fn point_of(allotment: &Allotment) -> OperatingPoint {
-    let &Allotment { cores, cap, time, power, .. } = allotment;
-    OperatingPoint { nodes: allotment.nodes.len() as u32, cores, cap, time, power }
-}
-
-/// The caps of its nodes.
-fn caps_of(allotment: &Allotment) -> Option<Caps> {
-    let caps = allotment.nodes.iter().map(|(node, cap)| NodeCap { node: NodeId(*node), cap: *cap });
-    Caps::new(caps.collect())
 }

@@ -1,5 +1,5 @@
-//! The clerk: answers what needs the file, in a thread of its own, so that the daemon's loop does not wait
-//! for it.
+//! Answers that need the database, prepared in a thread of their own so that the daemon's loop does not
+//! wait.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
@@ -8,80 +8,80 @@ use std::thread::JoinHandle;
 use super::answers;
 use super::job::{Entry, Phase};
 use super::setup::Viewer;
-use super::store::{Kept, Lines, Query, Reader, StoreError, Walls};
-use super::wire::{ArrayDetails, JobLine, Refusal, RefusalKind, Reply};
+use super::store::{Query, Reader, StoreError, StoredJob, WallTimes};
+use super::wire::{ArrayDetails, HistoryLine, JobLine, Refusal, RefusalKind, Reply};
 use busbar_core::units::Instant;
 
-/// How many errands may wait.
+/// The number of lookups that may be queued.
 const MOST_WAITING: usize = 32;
 
-/// Something that takes a while.
-pub(super) enum Errand {
-    /// A job that is over, or an array: of whose elements these are present, and others may be over.
+/// A question that needs the database.
+pub(super) enum Lookup {
+    /// A job that is over, or an array; `present` are the elements that are not over.
     Show { job: u64, viewer: Viewer, present: Vec<JobLine>, reply: Sender<Reply> },
-    /// What happened.
+    /// The history.
     History { query: Query, viewer: Viewer, reply: Sender<Reply> },
 }
 
-/// A thread that runs errands one after another.
-pub(super) struct Clerk {
-    errands: SyncSender<Errand>,
+/// A thread that answers lookups one after another.
+pub(super) struct LookupThread {
+    lookups: SyncSender<Lookup>,
     thread: JoinHandle<()>,
 }
 
-impl Clerk {
+impl LookupThread {
     pub(super) fn begin(reader: Reader) -> Self {
-        let (errands, inbox) = sync_channel(MOST_WAITING);
-        Clerk { errands, thread: std::thread::spawn(move || work(&reader, &inbox)) }
+        let (lookups, inbox) = sync_channel(MOST_WAITING);
+        LookupThread { lookups, thread: std::thread::spawn(move || work(&reader, &inbox)) }
     }
 
-    /// Has it done some time, or refuses if there is too much to do.
-    pub(super) fn run(&self, errand: Errand) {
-        if let Err(TrySendError::Full(errand) | TrySendError::Disconnected(errand)) =
-            self.errands.try_send(errand)
+    /// Queues a lookup, or refuses it if too many are queued.
+    pub(super) fn run(&self, lookup: Lookup) {
+        if let Err(TrySendError::Full(lookup) | TrySendError::Disconnected(lookup)) =
+            self.lookups.try_send(lookup)
         {
-            let (Errand::Show { reply, .. } | Errand::History { reply, .. }) = errand;
-            let message = "too many ask for such things at the same time; try again".to_owned();
-            // Who does not wait for the answer need not get it.
+            let (Lookup::Show { reply, .. } | Lookup::History { reply, .. }) = lookup;
+            let message = "too many such requests at the same time; try again".to_owned();
+            // The client may be gone.
             let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
         }
     }
 
-    /// Waits until it has done what it was given.
+    /// Waits until all queued lookups are answered.
     pub(super) fn close(self) {
-        drop(self.errands);
-        // What made it end otherwise has been said.
+        drop(self.lookups);
+        // A panic has been reported already.
         let _ = self.thread.join();
     }
 }
 
-fn work(reader: &Reader, inbox: &Receiver<Errand>) {
-    while let Ok(errand) = inbox.recv() {
-        let (answer, reply) = match errand {
-            Errand::Show { job, viewer, present, reply } => {
+fn work(reader: &Reader, inbox: &Receiver<Lookup>) {
+    while let Ok(lookup) = inbox.recv() {
+        let (answer, reply) = match lookup {
+            Lookup::Show { job, viewer, present, reply } => {
                 (show(reader, job, viewer, present), reply)
             }
-            Errand::History { query, viewer, reply } => {
+            Lookup::History { query, viewer, reply } => {
                 let lines = history(reader, query, viewer).map(Reply::History);
                 (lines.unwrap_or_else(|error| unreadable(&error)), reply)
             }
         };
-        // Who does not wait for the answer need not get it.
+        // The client may be gone.
         let _ = reply.send(answer);
     }
 }
 
-/// Lines of the history, as somebody may see them.
-fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Lines, StoreError> {
+/// Lines of the history as a viewer may see them.
+fn history(reader: &Reader, query: Query, viewer: Viewer) -> Result<Vec<HistoryLine>, StoreError> {
     let mut lines = reader.history(query)?;
     for line in &mut lines {
-        if !answers::is_private(&line.event.what) {
+        if !answers::is_private(&line.event.kind) {
             continue;
         }
-        let owner = line.event.what.job().map(|job| reader.owner(job)).transpose()?.flatten();
-        // Whose it was cannot be told of a job that is not kept any more.
+        let owner = line.event.kind.job().map(|job| reader.owner(job)).transpose()?.flatten();
+        // The owner of a job that was pruned is not known.
         if !owner.is_some_and(|owner| viewer.sees(owner)) {
-            line.event.what = answers::happening_for_others(line.event.what.clone());
+            line.event.kind = answers::event_for_others(line.event.kind.clone());
         }
     }
     Ok(lines)
@@ -114,21 +114,22 @@ fn array(
     for (entry, walls) in reader.elements(array)? {
         lines.insert(entry.number, answers::line_for(viewer, line(&entry, walls).0, &entry));
     }
-    // What is known of them here is newer.
+    // The daemon's own lines are newer than those in the database.
     lines.extend(present.into_iter().map(|line| (line.job, line)));
     let elements: Vec<JobLine> = lines.into_values().collect();
     Ok((!elements.is_empty()).then_some(Reply::Array(ArrayDetails { array, elements })))
 }
 
-/// All that somebody may know of a job that is over.
-fn details(kept: Kept, viewer: Viewer) -> Reply {
-    let Kept { entry, program, walls } = kept;
+/// The details of a job that is over, as a viewer may see them.
+fn details(kept: StoredJob, viewer: Viewer) -> Reply {
+    let StoredJob { entry, program, walls } = kept;
     let (line, now, wall) = line(&entry, walls);
     Reply::Show(Box::new(answers::details(viewer, &entry, line, program, now, &wall)))
 }
 
-/// What a list says of a job that is over, when that was, and each of its times as it was on the wall then.
-fn line(entry: &Entry, walls: Walls) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
+/// The line of a job that is over, the time of its end, and a conversion of its times to those
+/// stored by the wall clock.
+fn line(entry: &Entry, walls: WallTimes) -> (JobLine, Instant, impl Fn(Instant) -> i64 + use<>) {
     let (start, end) = match &entry.phase {
         Phase::Over(outcome) => (outcome.start, Some(outcome.end)),
         _ => (None, None),
