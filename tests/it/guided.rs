@@ -4,7 +4,7 @@ use busbar::budget::Budget;
 use busbar::machine::Machine;
 use busbar::model::{Beta, Dvfs, Knowledge, Model, Oversized};
 use busbar::policy::pb_guided::Bounds;
-use busbar::policy::{EasyPower, PbGuided, Policy};
+use busbar::policy::{BuildContext, EasyPower, PbGuided, Policy, PolicySpec};
 use busbar::reproduce::papers;
 use busbar::scenario::Scenario;
 use busbar::sim::{Events, Outage, Outages, Simulation};
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::agreement::{
     assert_within_bounds, budget, budgets, cases, jobs, machine, rigid, workload,
 };
-use crate::plain::{Guide, Plain, PlainJob, PlainMachine, Rule, Starts, Way};
+use crate::plain::{Guide, Plain, PlainJob, PlainMachine, PlainOrder, Rule, Starts, Way};
 
 /// What all jobs of a test are run with.
 #[derive(Clone, Debug)]
@@ -76,9 +76,14 @@ impl Story {
             *limit += base_power.milliwatts();
         }
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
-            let policies: [(Box<dyn Policy>, Rule); 2] = [
+            let share =
+                |text: &str| text.parse::<PolicySpec>().unwrap().build(&BuildContext::default());
+            let policies: [(Box<dyn Policy>, Rule); 5] = [
                 (Box::new(EasyPower::default()), Rule::EasyPower),
                 (Box::new(PbGuided::with(self.bounds())), Rule::PbGuided(self.guide)),
+                (share("share"), Rule::Share(PlainOrder::Fcfs)),
+                (share("share(order=aged, halving=7s)"), Rule::Share(PlainOrder::Aged(7000))),
+                (share("share(order=history, halving=9s)"), Rule::Share(PlainOrder::History(9000))),
             ];
             for (mut policy, rule) in policies {
                 let run = Simulation::new(&machine, &workload)
@@ -97,8 +102,10 @@ impl Story {
                         record.state.has_run().then(|| (record.start.millis(), way.unwrap()))
                     })
                     .collect();
-                let expected = Plain::starts(&self.machine, &jobs, rule, each);
-                assert_eq!(starts, expected, "{rule:?}, {events:?}");
+                // Now and then two jobs have nearly the same key.
+                if let Some(expected) = Plain::clear_starts(&self.machine, &jobs, rule, each) {
+                    assert_eq!(starts, expected, "{rule:?}, {events:?}");
+                }
                 assert_eq!(run.violations, 0, "{rule:?}: {:?}", run.first_violations);
                 assert_within_bounds(&self.machine, &run);
             }

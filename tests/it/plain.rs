@@ -7,7 +7,11 @@ use std::collections::BTreeMap;
 
 mod guided;
 mod rmap;
+mod share;
 mod tests;
+
+use share::Ended;
+pub(crate) use share::PlainOrder;
 
 /// One way to run a job.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +104,8 @@ pub(crate) enum Rule {
     PbGuided(Guide),
     /// EASY for moldable jobs.
     Rmap(PlainRmap),
+    /// EASY in which free watts are shared among free nodes.
+    Share(PlainOrder),
 }
 
 /// Time in milliseconds.
@@ -129,6 +135,12 @@ pub(crate) struct Plain<'a> {
     /// Conservative: what was promised to each waiting job.
     promised: BTreeMap<usize, Stay>,
     starts: Starts,
+    /// Those that ended, in this order.
+    ended: Vec<Ended>,
+    /// Where the rule has another order than that of submission: the key of each job.
+    keys: Vec<f64>,
+    /// Whether keys were too close to say which job comes first.
+    too_close: bool,
 }
 
 impl<'a> Plain<'a> {
@@ -138,6 +150,16 @@ impl<'a> Plain<'a> {
         rule: Rule,
         each: bool,
     ) -> Starts {
+        Plain::clear_starts(machine, jobs, rule, each).expect("submission leaves no doubt")
+    }
+
+    /// The same, unless two jobs are so close that it cannot be said which of them comes first.
+    pub(crate) fn clear_starts(
+        machine: &'a PlainMachine,
+        jobs: &'a [PlainJob],
+        rule: Rule,
+        each: bool,
+    ) -> Option<Starts> {
         let mut plain = Plain {
             machine,
             jobs,
@@ -148,9 +170,12 @@ impl<'a> Plain<'a> {
             running: Vec::new(),
             promised: BTreeMap::new(),
             starts: vec![None; jobs.len()],
+            ended: Vec::new(),
+            keys: vec![0.0; jobs.len()],
+            too_close: false,
         };
         plain.run();
-        plain.starts
+        (!plain.too_close).then_some(plain.starts)
     }
 
     fn run(&mut self) {
@@ -174,6 +199,7 @@ impl<'a> Plain<'a> {
                 let ended = self.running.iter().filter(|job| job.1 <= now).min_by_key(|job| job.0);
                 let Some(&(ended, ..)) = ended else { break };
                 self.running.retain(|job| job.0 != ended);
+                self.remember(ended);
                 self.happened(true, false, &[], &mut asked);
             }
             let changed = !first && self.machine.budget.iter().any(|b| before < b.0 && b.0 <= now);
@@ -183,6 +209,9 @@ impl<'a> Plain<'a> {
             let mut arrived = Vec::new();
             while next < self.jobs.len() && self.jobs[next].submit_ms <= now {
                 if self.may_enter(next) {
+                    if let Rule::Share(order) = self.rule {
+                        self.give_key(next, order);
+                    }
                     self.waiting.push(next);
                     arrived.push(next);
                     self.happened(false, false, &[next], &mut asked);
@@ -216,6 +245,7 @@ impl<'a> Plain<'a> {
             Rule::Conservative => self.conservative(freed, machine, arrived),
             Rule::PbGuided(guide) => self.pb_guided(&guide),
             Rule::Rmap(rmap) => self.rmap(&rmap),
+            Rule::Share(order) => self.share(order),
         }
     }
 
@@ -229,7 +259,7 @@ impl<'a> Plain<'a> {
         }
         let ways = match self.rule {
             Rule::Fcfs | Rule::Easy | Rule::Conservative => 0..1,
-            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) => 0..ways.len(),
+            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) | Rule::Share(_) => 0..ways.len(),
         };
         *nodes <= self.machine.nodes
             && ways.into_iter().any(|way| self.earliest(job, way, &[]).is_some())

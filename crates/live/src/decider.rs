@@ -12,6 +12,7 @@ use busbar_core::world::{Repertoire, Unsuited};
 #[derive(Clone, Debug)]
 pub struct Decider {
     spec: PolicySpec,
+    machine: Machine,
     contender: Contender,
     repertoire: Repertoire,
     /// The names of the applications, in the order of their numbers.
@@ -50,6 +51,7 @@ impl Decider {
         let contender = entered.map_err(|why| DeciderError::Unfit { policy: spec, why })?;
         Ok(Decider {
             spec,
+            machine: machine.clone(),
             contender,
             applications: repertoire.names(machine).into(),
             is_described: machine.variation.is_some()
@@ -75,7 +77,7 @@ impl Decider {
 
     /// A new instance of the policy.
     pub fn policy(&self) -> Box<dyn Policy> {
-        self.spec.build(&BuildContext::default())
+        self.spec.build(&BuildContext { machine: Some(&self.machine), ..BuildContext::default() })
     }
 
     /// A new model of jobs, which does not know any job yet.

@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::live::End;
 use crate::live::wire::{JobLine, State};
+use crate::report::Facts;
 use crate::units::Span;
 
 /// A time in seconds since 1970, as local time.
@@ -119,7 +120,9 @@ pub(super) fn command(words: &[String]) -> String {
 
 /// Formats rows of a name and a value.
 pub(in crate::cli) fn rows(rows: &[(&str, String)]) -> String {
-    rows.iter().map(|(name, value)| format!("{name:>12}  {value}\n")).collect()
+    let mut facts = Facts::default();
+    rows.iter().for_each(|(name, value)| facts.add(name, value));
+    facts.text()
 }
 
 #[cfg(test)]

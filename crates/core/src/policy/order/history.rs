@@ -88,16 +88,13 @@ impl History {
 
     /// The logarithm of E[time] / E[1 / max(time, threshold)], with 16 bits after the point.
     fn log_square(&self, user: Option<UserId>, nodes: u32, requested: Span) -> i64 {
-        let (mut weights, mut times, mut inverses) = (0u128, 0u128, 0u128);
+        // Both means have the same weights below the line, so that their ratio does without.
+        let (mut times, mut inverses) = (0u64, 0u64);
         for (run_ms, weight) in self.examples(user, nodes, requested) {
-            let weight = u128::from(weight);
-            weights += weight;
-            times += weight * u128::from(run_ms.max(1));
-            inverses += weight * ((1u128 << 60) / u128::from(run_ms.max(THRESHOLD_MS)));
+            times = times.saturating_add(weight.saturating_mul(run_ms.max(1)));
+            inverses += weight * ((1 << 60) / run_ms.max(THRESHOLD_MS));
         }
-        let mean = (times / weights.max(1)) as u64;
-        let mean_inverse = ((inverses / weights.max(1)) as u64).max(1);
-        log2(mean) + (60 << 16) - log2(mean_inverse)
+        log2(times) + (60 << 16) - log2(inverses)
     }
 }
 
