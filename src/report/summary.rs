@@ -101,10 +101,10 @@ fn add_times(s: &Summary, facts: &mut Facts) {
         );
     }
     facts.add("makespan", human_time(s.makespan_s));
-    let wait = s.mean_wait_s.zip(s.median_wait_s).zip(s.max_wait_s);
-    let wait = wait.map(|((mean, median), longest)| {
-        let [mean, median, longest] = [mean, median, longest].map(human_time);
-        format!("mean {mean}, median {median}, longest {longest}")
+    let wait = s.mean_wait_s.zip(s.median_wait_s).zip(s.p99_wait_s.zip(s.max_wait_s));
+    let wait = wait.map(|((mean, median), (p99, longest))| {
+        let [mean, median, p99, longest] = [mean, median, p99, longest].map(human_time);
+        format!("mean {mean}, median {median}, 99th percentile {p99}, longest {longest}")
     });
     facts.add("wait", or_unknown(wait));
     let turnaround = s.mean_turnaround_s.map(|mean| format!("mean {}", human_time(mean)));

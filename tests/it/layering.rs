@@ -208,7 +208,7 @@ fn code(path: &Path) -> String {
 }
 
 /// What names a single policy in code: its type, or the module it is in.
-const POLICIES: [&str; 10] = [
+const POLICIES: [&str; 11] = [
     "Fcfs",
     "Easy",
     "Conservative",
@@ -219,6 +219,7 @@ const POLICIES: [&str; 10] = [
     "Ppartition",
     "Uniform",
     "Utility",
+    "ByShare",
 ];
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

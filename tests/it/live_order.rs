@@ -47,6 +47,9 @@ fn cases() -> Vec<Setup> {
         "parm(flex=moldable)",
         "parm(flex=malleable)",
         "utility",
+        "share",
+        "share(order=aged)",
+        "share(order=history)",
     ]
     .map(|policy| on(&plain, &[], policy))
     .into();

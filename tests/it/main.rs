@@ -28,6 +28,7 @@ mod plain;
 mod ppartition;
 mod profile;
 mod rmap;
+mod share;
 mod solve;
 mod traces;
 mod utility;

@@ -8,7 +8,7 @@
 //! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`]. Outside the crate,
 //! an [`Own`] is as good.
 
-use crate::job::Job;
+use crate::job::{Job, UserId};
 use crate::ledger::{Holding, Ledger};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
@@ -66,6 +66,10 @@ pub trait Policy {
         false
     }
 
+    /// Jobs that ended before the policy was made, in the order of their ends: what it could have learned from
+    /// them it may learn now.
+    fn recall(&mut self, _past: &[PastJob]) {}
+
     /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go
     /// on without it. If not, a new one takes its place and hears of all that wait and run from the
     /// beginning.
@@ -78,6 +82,19 @@ pub trait Policy {
     fn copy(&self) -> Option<Box<dyn Policy + Send>> {
         None
     }
+}
+
+/// A job that has ended, as far as one can learn from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PastJob {
+    /// Who submitted it.
+    pub user: Option<UserId>,
+    /// How many nodes it asked for.
+    pub nodes: u32,
+    /// The time it asked for.
+    pub requested: Span,
+    /// How long it ran.
+    pub run_time: Span,
 }
 
 /// What a policy decides.

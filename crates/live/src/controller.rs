@@ -8,17 +8,17 @@
 //!
 //! [`turn`]: Controller::turn
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::engine::{Attempt, End, Signal};
 use super::job::{ChangeReason, EndReason, Ending, Entry, EventKind, JobOutcome, Phase, Run};
 use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
-use super::store::Saved;
+use super::store::{PAST_JOBS, Saved};
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::Rejection;
 use busbar_core::model::OperatingPoint;
-use busbar_core::policy::DropReason;
+use busbar_core::policy::{DropReason, PastJob};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 mod arrays;
@@ -66,6 +66,8 @@ pub struct Controller {
     unmanaged: BTreeSet<u64>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
+    /// The last jobs that ended, for policies that learn from them.
+    past: VecDeque<PastJob>,
     scheduler: Scheduler,
     /// The scheduler no longer matches the jobs.
     must_rebuild: bool,
@@ -111,6 +113,8 @@ impl Controller {
         saved: Saved,
         now: Instant,
     ) -> Result<Self, ControllerError> {
+        let past: VecDeque<PastJob> =
+            saved.past.iter().filter_map(|entry| setup.past(entry)).collect();
         let scheduler = Scheduler::new(&setup, setup.handed_out(&budget), now);
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
@@ -129,6 +133,7 @@ impl Controller {
             stuck: BTreeMap::new(),
             unmanaged: BTreeSet::new(),
             failures: BTreeMap::new(),
+            past,
             scheduler,
             must_rebuild: true,
             must_ask: true,
@@ -150,6 +155,7 @@ impl Controller {
     /// Rebuilds the scheduler from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
         let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
+        scheduler.recall(self.past.make_contiguous());
         self.arrays = Arrays::of(self.jobs.values());
         self.dependents.clear();
         self.stuck.clear();
@@ -264,6 +270,10 @@ impl Controller {
         let is_good = outcome.succeeded();
         self.note(now, EventKind::Ended { job: number, outcome: outcome.clone() });
         entry.phase = Phase::Over(outcome);
+        if let Some(past) = self.setup.past(&entry) {
+            self.past.push_back(past);
+            self.past.drain(..self.past.len().saturating_sub(PAST_JOBS));
+        }
         let element = entry.array;
         self.unwritten.over.push(entry);
         self.notify_dependents(now, number, is_good);

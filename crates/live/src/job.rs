@@ -174,6 +174,14 @@ impl Entry {
         Attempt { job: self.number, number: self.attempts }
     }
 
+    /// When the job was over, if it is.
+    pub fn end(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Over(outcome) => Some(outcome.end),
+            _ => None,
+        }
+    }
+
     /// The state of the job's run, if the job is running.
     pub fn run(&self) -> Option<&Run> {
         match &self.phase {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
-use super::job::{Entry, JobRequest, Owner};
+use super::job::{Entry, JobOutcome, JobRequest, Owner, Phase};
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
 use busbar_core::machine::Machine;
-use busbar_core::policy::PolicySpec;
+use busbar_core::policy::{PastJob, PolicySpec};
 use busbar_core::spelling::closest;
 use busbar_core::units::Span;
 use busbar_core::world::Repertoire;
@@ -123,6 +123,16 @@ impl Setup {
             terms: Terms { tolerance, nodes: Some(range), ..Terms::default() },
             ..Job::new(entry.number, entry.submit, *nodes, *time)
         })
+    }
+
+    /// What a policy may learn from a job that is over; `None` if it never ran.
+    pub fn past(&self, entry: &Entry) -> Option<PastJob> {
+        let Phase::Over(JobOutcome { start: Some(start), end, .. }) = &entry.phase else {
+            return None;
+        };
+        let job = self.job(entry).ok()?;
+        let run_time = end.since(*start);
+        Some(PastJob { user: job.user, nodes: job.nodes, requested: job.requested, run_time })
     }
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until

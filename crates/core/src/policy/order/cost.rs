@@ -1,13 +1,16 @@
 //! What a job costs everybody who waits behind it, and how waiting makes up for it.
 
 use crate::model::OperatingPoint;
-use crate::policy::View;
+use crate::policy::{PastJob, View};
 use crate::units::{Instant, JobId, Span};
 
 /// What a job costs.
 pub trait Cost {
     /// The binary logarithm of the cost, in steps of 2⁻¹⁶; see [`log2`].
     fn log(&self, view: &View<'_>, job: JobId) -> i64;
+
+    /// Jobs that ended earlier; see [`Policy::recall`](crate::policy::Policy::recall).
+    fn recall(&mut self, _past: &[PastJob]) {}
 
     /// A turn begins: jobs may have ended from which something can be learned.
     fn learn(&mut self, _view: &View<'_>) {}

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use super::cost::{Cost, log2};
 use crate::job::UserId;
 use crate::model::OperatingPoint;
-use crate::policy::View;
+use crate::policy::{PastJob, View};
 use crate::units::{Instant, JobId, Span};
 
 /// How many of a user's last jobs are remembered.
@@ -110,6 +110,12 @@ impl Cost for History {
         let job = view.job(job);
         let square = self.log_square(job.user, job.nodes, job.requested);
         (log2(u64::from(job.nodes)) + square) / 2
+    }
+
+    fn recall(&mut self, past: &[PastJob]) {
+        for &PastJob { user, nodes, requested, run_time } in past {
+            self.remember(user, Ended { nodes, requested, run_ms: run_time.millis() });
+        }
     }
 
     fn learn(&mut self, view: &View<'_>) {

@@ -71,6 +71,10 @@ impl Plain {
         let next = self.jobs.keys().next_back().map_or(1, |last| last + 1);
         let present: Vec<&StoredJob> =
             self.jobs.values().filter(|kept| !matches!(kept.entry.phase, Phase::Over(_))).collect();
+        let over = |kept: &&StoredJob| matches!(kept.entry.phase, Phase::Over(_));
+        let mut past: Vec<Entry> =
+            self.jobs.values().filter(over).map(|kept| kept.entry.clone()).collect();
+        past.sort_by_key(|entry| (entry.end(), entry.number));
         let saved = Saved {
             jobs: present.iter().map(|kept| kept.entry.clone()).collect(),
             walls: present.iter().map(|kept| kept.walls).collect(),
@@ -81,6 +85,7 @@ impl Plain {
             next,
             budget: self.budget.clone(),
             last: self.last.clone(),
+            past,
         };
         let jobs = (0..=next).map(|number| self.jobs.get(&number).cloned()).collect();
         Everything { saved, jobs, history: self.history.clone() }
