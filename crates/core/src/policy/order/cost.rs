@@ -6,7 +6,7 @@ use crate::units::{Instant, JobId, Span};
 
 /// What a job costs.
 pub trait Cost {
-    /// The binary logarithm of the cost, in steps of 2⁻¹⁶; see [`log2`].
+    /// The binary logarithm of the cost, in steps of 2⁻¹⁶.
     fn log(&self, view: &View<'_>, job: JobId) -> i64;
 
     /// Jobs that ended earlier; see [`Policy::recall`](crate::policy::Policy::recall).

@@ -22,7 +22,7 @@ const WEIGHT_OF_ALL: u64 = 2;
 /// Shorter run times count as this long: nobody minds the difference.
 const THRESHOLD_MS: u64 = 600_000;
 
-/// A job costs √nodes · √(E[time] / E[1 / time]), by what jobs of its user took.
+/// A job costs √nodes · √(E(time) / E(1 / time)), by what jobs of its user took.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     users: HashMap<Option<UserId>, VecDeque<Ended>>,
