@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use busbar_core::machine::MachineError;
+use busbar_core::policy::PolicyError;
 use busbar_core::workload::lublin::LublinError;
 use busbar_core::workload::swf::{BadRecords, SwfError};
 
@@ -77,6 +78,9 @@ pub enum ShareError {
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] SwfError),
+    /// A contender is not a policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A machine cannot be made.
     #[error(transparent)]
     Machine(#[from] MachineError),

@@ -8,8 +8,6 @@
 //! Candidates come from the queue's index, so that a pass costs what it tries, not what waits. How
 //! much it tries in vain depends on how well a chooser's candidates match its choices.
 
-use std::cmp::Ordering;
-
 use smallvec::SmallVec;
 
 use crate::availability::{Availability, Claim};
@@ -286,10 +284,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     ) {
         room.respect(reservation);
         let mut arrived: SmallVec<[JobId; 8]> = view.changes.arrived.iter().copied().collect();
-        arrived.sort_by(|one, other| match self.order.is_before(*one, *other) {
-            true => Ordering::Less,
-            false => self.order.is_before(*other, *one).cmp(&false),
-        });
+        arrived.sort_unstable_by(|one, other| self.order.compare(*one, *other));
         for job in arrived {
             self.consider(view, job, room, decisions);
         }
@@ -363,7 +358,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
     ) -> Option<(JobId, Reservation)> {
         let only_arrivals = view.changes.nothing_freed() && room.outlook.is_none();
         let (order, arrived) = (&self.order, view.changes.arrived);
-        let is_head = |head: JobId| !arrived.iter().any(|job| order.is_before(*job, head));
+        let is_head = |head: JobId| arrived.iter().all(|job| order.compare(*job, head).is_gt());
         let promised = self.promised.filter(|(head, _)| only_arrivals && is_head(*head));
         if let Some((head, reservation)) = promised {
             self.admit_arrivals(view, room, &reservation, decisions);

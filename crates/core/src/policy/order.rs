@@ -6,6 +6,7 @@
 //! never changes while they wait: a place in the queue is found once, and nobody has to sort. And nobody
 //! waits for ever: after a few halving times even the cheapest newcomer stands behind.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,8 +50,8 @@ pub trait Order {
         room: &Room,
     ) -> Option<JobId>;
 
-    /// Whether a job comes before another.
-    fn is_before(&self, job: JobId, other: JobId) -> bool;
+    /// Which of two jobs comes first: it is less.
+    fn compare(&self, one: JobId, other: JobId) -> Ordering;
 
     /// A waiting job is about to start.
     fn started(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint) {}
@@ -86,8 +87,8 @@ impl Order for Submission {
     }
 
     #[inline]
-    fn is_before(&self, job: JobId, other: JobId) -> bool {
-        job < other
+    fn compare(&self, one: JobId, other: JobId) -> Ordering {
+        one.cmp(&other)
     }
 }
 
@@ -172,8 +173,8 @@ impl<C: Cost> Order for Keyed<C> {
     }
 
     #[inline]
-    fn is_before(&self, job: JobId, other: JobId) -> bool {
-        self.place(job) < self.place(other)
+    fn compare(&self, one: JobId, other: JobId) -> Ordering {
+        self.place(one).cmp(&self.place(other))
     }
 
     fn started(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint) {

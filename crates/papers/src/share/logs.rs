@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use busbar_core::budget::Budget;
 use busbar_core::machine::Machine;
 use busbar_core::metrics::Summary;
-use busbar_core::model::Rigid;
+use busbar_core::model::{Dvfs, Knowledge, Oversized};
 use busbar_core::policy::PolicySpec;
 use busbar_core::scenario::Scenario;
 use busbar_core::units::Share;
@@ -15,7 +15,7 @@ use busbar_core::workload::swf;
 
 use super::{Options, Part, ShareError};
 use crate::parallel::in_parallel;
-use crate::{Finding, Reproduction, papers};
+use crate::{Finding, Reproduction};
 
 /// The limits, of all processors at top frequency, each with the one frequency that suits it best.
 const BUDGETS: [(u32, &str); 2] = [(80, "2GHz"), (60, "1.7GHz")];
@@ -108,13 +108,14 @@ pub(super) fn reproduce(
     let mut tasks = Vec::new();
     for (budget, gear) in BUDGETS {
         for window in &windows {
-            let policies = contenders(options.part, gear).into_iter();
-            tasks.extend(policies.map(|(_, policy)| (budget, window, policy)));
+            for (_, policy) in contenders(options.part, gear) {
+                tasks.push((budget, window, policy.parse::<PolicySpec>()?));
+            }
         }
     }
     let figures = in_parallel(
         &tasks,
-        |(budget, window, policy)| run(window, *budget, policy, options.seed),
+        |(budget, window, policy)| run(window, *budget, *policy, options.seed),
         progress,
     );
     let mut findings = Vec::new();
@@ -133,14 +134,12 @@ pub(super) fn reproduce(
     Ok(Reproduction { findings, notes })
 }
 
-fn run(window: &Window, budget: u32, policy: &str, seed: u64) -> Figures {
+fn run(window: &Window, budget: u32, policy: PolicySpec, seed: u64) -> Figures {
     let Window { machine, workload, .. } = window;
-    // The names are constants, and a test reads all of them.
-    let policy: PolicySpec = policy.parse().unwrap_or_default();
     let limit = Share::percent(budget).of(machine.max_power());
-    let model = papers::model(&policy, machine, workload.jobs(), seed);
-    let model = model.unwrap_or_else(|| Box::new(Rigid::on(machine)));
-    let scenario = Scenario::new(machine, workload, policy, model.as_ref());
+    // PB-guided's world, for all of them alike.
+    let model = Dvfs::new(machine, workload.jobs(), Knowledge::Unknown, Oversized::Slow, seed);
+    let scenario = Scenario::new(machine, workload, policy, &model);
     let scenario = Scenario { budget: Budget::constant(limit), ..scenario };
     Figures::of(&scenario.run().summary)
 }
