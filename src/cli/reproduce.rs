@@ -23,10 +23,10 @@ pub(super) enum Command {
     Share(Share),
 }
 
-/// Share, Busbar's own policy, against PB-guided and one fixed frequency
+/// Share, Busbar's own policy, against each published one on its own ground
 ///
 /// Every log in a folder is cut into consecutive windows. All of them count but the first fifth of each log, on
-/// which the halving times of the orders were chosen.
+/// which the halving times of the orders were chosen. The experiments of the other papers follow.
 #[derive(Debug, Args)]
 pub(super) struct Share {
     /// A folder with logs (.swf or .swf.gz); without it generated workloads stand in
@@ -40,6 +40,14 @@ pub(super) struct Share {
     /// Take the first fifth of each log instead, and compare halving times on it
     #[arg(long, requires = "traces")]
     choosing: bool,
+
+    /// Run the experiments of one paper alone: logs (PB-guided's), rmap or parm
+    #[arg(long, value_name = "GROUND")]
+    ground: Option<share::Ground>,
+
+    /// Draws of what the other papers' experiments draw
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
 
     /// Leave out lines of a log that are not records, instead of stopping at the first
     #[arg(long, requires = "traces")]
@@ -254,7 +262,10 @@ fn share(arguments: &Share) -> anyhow::Result<()> {
         bad_records: bad_records(arguments.skip_bad_records),
         window: arguments.window as usize,
         part: if arguments.choosing { share::Part::Choosing } else { share::Part::Judging },
+        ground: arguments.ground,
+        seeds: arguments.seeds,
         seed: arguments.seed,
+        ..share::Options::default()
     };
     watched("share", arguments.json, |progress| share::reproduce(&options, progress))
 }

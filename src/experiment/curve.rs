@@ -70,6 +70,14 @@ impl Curve {
         point.figure.is_some() && point.undone <= self.fewest_undone()
     }
 
+    /// Whether the figure is better at any point after this one that can be compared.
+    pub fn gains_after(&self, place: usize) -> bool {
+        let comparable = self.comparable();
+        let here = comparable.iter().find(|point| point.0 == place).map(|point| point.2);
+        let after = comparable.iter().filter(|point| point.0 > place);
+        here.is_none_or(|here| after.map(|point| point.2).any(|figure| figure < here))
+    }
+
     /// The points that can be compared: place, quantity and figure.
     fn comparable(&self) -> Vec<(usize, f64, f64)> {
         let shown = |place: usize| {

@@ -115,6 +115,9 @@ impl Question {
                 let many = curve.points[enough].at;
                 format!("; each node more gains less, down to {} on {many}", shown(enough))
             }
+            None if most > nodes && !curve.gains_after(chosen) => {
+                "; more nodes gain nothing".to_owned()
+            }
             None if most > nodes => {
                 format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
             }

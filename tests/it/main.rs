@@ -27,6 +27,7 @@ mod parm;
 mod plain;
 mod ppartition;
 mod profile;
+mod recaps;
 mod rmap;
 mod share;
 mod solve;

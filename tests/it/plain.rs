@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 mod guided;
 mod rmap;
 mod share;
+mod sizes;
 mod tests;
 
 use share::Ended;
@@ -106,6 +107,8 @@ pub(crate) enum Rule {
     Rmap(PlainRmap),
     /// EASY in which free watts are shared among free nodes.
     Share(PlainOrder),
+    /// EASY for moldable jobs, by what a choice costs everybody who waits.
+    Sizes { fair: bool },
 }
 
 /// Time in milliseconds.
@@ -246,20 +249,21 @@ impl<'a> Plain<'a> {
             Rule::PbGuided(guide) => self.pb_guided(&guide),
             Rule::Rmap(rmap) => self.rmap(&rmap),
             Rule::Share(order) => self.share(order),
+            Rule::Sizes { fair } => self.sizes(fair),
         }
     }
 
     /// Whether a job that arrives now could ever run.
     fn may_enter(&self, job: usize) -> bool {
         let PlainJob { nodes, ways, .. } = &self.jobs[job];
-        if let Rule::Rmap(_) = self.rule {
+        if let Rule::Rmap(_) | Rule::Sizes { .. } = self.rule {
             let fewest = ways.iter().map(|way| way.nodes).min().unwrap();
             return fewest <= self.machine.nodes
                 && self.earliest(job, self.thriftiest(job), &[]).is_some();
         }
         let ways = match self.rule {
             Rule::Fcfs | Rule::Easy | Rule::Conservative => 0..1,
-            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) | Rule::Share(_) => 0..ways.len(),
+            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) | Rule::Share(_) | Rule::Sizes { .. } => 0..ways.len(),
         };
         *nodes <= self.machine.nodes
             && ways.into_iter().any(|way| self.earliest(job, way, &[]).is_some())

@@ -7,9 +7,9 @@ use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job, Terms, Tolerance};
 use busbar::machine::Machine;
 use busbar::model::{Beliefs, Profiled};
-use busbar::policy::PolicySpec;
 use busbar::policy::rmap::Rule as Picks;
-use busbar::policy::{Rmap, RmapSpec};
+use busbar::policy::share::Use;
+use busbar::policy::{BuildContext, PolicySpec, Rmap, RmapSpec, ShareSpec};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::scenario::Scenario;
 use busbar::sim::{Events, Excursions, Run, Simulation};
@@ -240,7 +240,20 @@ impl Story {
     }
 
     /// The rules to try, each in the words of both.
-    fn rules(&self) -> [(Picks, Kind); 4] {
+    fn rules(&self) -> Vec<(PolicySpec, Rule)> {
+        let published = self.published().into_iter().map(|(picks, kind)| {
+            (PolicySpec::Rmap(RmapSpec::of(picks)), Rule::Rmap(PlainRmap { kind }))
+        });
+        let own = [false, true].map(|fair| {
+            let uses = Some(Use::Sizes);
+            let spec = ShareSpec { uses, fair, ..ShareSpec::default() };
+            (PolicySpec::Share(spec), Rule::Sizes { fair })
+        });
+        published.chain(own).collect()
+    }
+
+    /// RMAP's own.
+    fn published(&self) -> [(Picks, Kind); 4] {
         let tolerance = Tolerance::Slowdown(Share::percent(self.tolerance));
         let tolerance_millionths = Some(u64::from(self.tolerance) * 10_000);
         [
@@ -251,7 +264,7 @@ impl Story {
         ]
     }
 
-    fn run(&self, truth: &[Profile], rule: Picks, events: Events) -> Run {
+    fn run(&self, truth: &[Profile], policy: PolicySpec, events: Events) -> Run {
         let (machine, workload) = (machine(self.machine.nodes), self.workload());
         let model = |profiles: &[Profile]| {
             Profiled::new(&machine, profiles, workload.jobs(), Beliefs::default()).unwrap()
@@ -264,7 +277,7 @@ impl Story {
             .truth(&truth)
             .events(events)
             .keep_power(true)
-            .run(&mut Rmap::with(rule))
+            .run(policy.build(&BuildContext::default()).as_mut())
     }
 
     fn assert_agreement(&self) {
@@ -275,8 +288,8 @@ impl Story {
             *limit -= *limit * u64::from(self.guard) / 100;
         }
         for (events, each) in [(Events::Instant, false), (Events::Each, true)] {
-            for (picks, kind) in self.rules() {
-                let run = self.run(&self.truth, picks, events);
+            for (policy, rule) in self.rules() {
+                let run = self.run(&self.truth, policy, events);
                 let starts: Starts = run
                     .records
                     .iter()
@@ -290,7 +303,6 @@ impl Story {
                         record.state.has_run().then(|| (record.start.millis(), way.unwrap()))
                     })
                     .collect();
-                let rule = Rule::Rmap(PlainRmap { kind });
                 let expected = Plain::starts(&guarded, &jobs, rule, each);
                 assert_eq!(starts, expected, "{rule:?}, {events:?}");
                 assert_eq!(run.violations, 0, "{rule:?}: {:?}", run.first_violations);
@@ -442,8 +454,8 @@ proptest! {
         for row in truth.iter_mut().flat_map(|profile| &mut profile.rows) {
             row.power = Watts::from_milliwatts(row.power.milliwatts() * 100 / (100 - under));
         }
-        for (picks, _) in story.rules() {
-            let run = story.run(&truth, picks, Events::Instant);
+        for (policy, _) in story.rules() {
+            let run = story.run(&truth, policy, Events::Instant);
             prop_assert_eq!(run.excursions, Excursions::default());
             prop_assert_eq!(run.violations, 0);
         }
@@ -505,9 +517,9 @@ fn the_guard_is_kept_under_limits_to_come() {
         guard: 15,
         tolerance: 0,
     };
-    for (picks, _) in story.rules() {
-        let run = story.run(&truth, picks, Events::Instant);
-        assert_eq!(run.excursions, Excursions::default(), "{picks:?}");
+    for (policy, _) in story.rules() {
+        let run = story.run(&truth, policy, Events::Instant);
+        assert_eq!(run.excursions, Excursions::default(), "{policy}");
     }
 }
 

@@ -131,6 +131,19 @@ impl Call {
             why: format!("'{value}': {error}"),
         })
     }
+
+    /// Reads a switch, which is on or off.
+    pub fn switch(&self, key: &str, value: &str) -> Result<bool, CallError> {
+        match value {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            _ => Err(CallError::Value {
+                name: self.name.clone(),
+                key: key.to_owned(),
+                why: format!("'{value}': write on or off"),
+            }),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -122,6 +122,7 @@ impl<'a> Scenario<'a> {
             plain_bsld: &plain_bsld,
             site: self.site,
             machine: Some(self.machine),
+            freedoms: self.freedoms,
         };
         let mut policy = self.policy.build(&setting);
         let guard = self.policy.guard().max(self.guard);
@@ -154,7 +155,7 @@ impl<'a> Scenario<'a> {
     pub fn context<'b>(&'b self, name: &'b str) -> RunContext<'b> {
         // Jobs may take nodes and times of their own choosing: then there is no telling what they would have
         // drawn as they were asked for.
-        let wants = self.policy.wants();
+        let wants = self.freedoms.unwrap_or(self.policy.wants());
         let reshapes =
             [Freedom::Sizes, Freedom::Nodes, Freedom::Drops].iter().any(|one| wants.has(*one));
         RunContext {

@@ -117,6 +117,12 @@ impl Span {
         Span(s as u64 * 1000)
     }
 
+    /// This span without another; nothing if that is longer.
+    #[inline]
+    pub const fn saturating_sub(self, rhs: Span) -> Span {
+        Span(self.0.saturating_sub(rhs.0))
+    }
+
     /// A model's seconds, rounded up to the next millisecond; `None` if they are negative, not a
     /// number or so many that a millisecond is lost in rounding (285 000 years).
     pub fn from_secs_f64_rounded_up(seconds: f64) -> Option<Self> {

@@ -77,7 +77,9 @@ impl Decider {
 
     /// A new instance of the policy.
     pub fn policy(&self) -> Box<dyn Policy> {
-        self.spec.build(&BuildContext { machine: Some(&self.machine), ..BuildContext::default() })
+        let freedoms = Some(self.spec.wants() & Freedoms::USUAL);
+        let machine = Some(&self.machine);
+        self.spec.build(&BuildContext { machine, freedoms, ..BuildContext::default() })
     }
 
     /// A new model of jobs, which does not know any job yet.

@@ -7,8 +7,9 @@ use busbar_core::job::Job;
 use busbar_core::machine::Machine;
 use busbar_core::model::pass::Application;
 use busbar_core::model::{Dvfs, Elastic, Knowledge, Model, NodeCaps, Oversized, Rigid, Varied};
-use busbar_core::policy::PolicySpec;
 use busbar_core::policy::parm::Flexibility;
+use busbar_core::policy::share::Use;
+use busbar_core::policy::{ParmSpec, PolicySpec, ShareSpec};
 
 /// The model of a policy's paper on a machine. What is random about it starts at the seed. There is none for
 /// policies whose papers have profiles of applications, or tables of tasks: those are data.
@@ -41,6 +42,10 @@ pub fn model(
             Box::new(Varied::on(machine, jobs, seed))
         }
         PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
+        PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
+            let feed = NodeCaps::of(machine, ParmSpec::default().levels);
+            Box::new(Elastic::new(machine, feed, &Application::ALL, jobs, seed))
+        }
         PolicySpec::Share(_) | PolicySpec::Own(_) => {
             Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
         }

@@ -17,7 +17,7 @@ mod jobs;
 mod runs;
 mod tables;
 
-use runs::Task;
+pub(crate) use runs::{GAMMAS, Mix, RunFigures, Scheduler, Task, parm};
 
 /// How much to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +69,24 @@ pub fn reproduce(
     options: &Options,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Reproduction, ReproduceError> {
+    let (sets, source) = sets(options)?;
+    let tasks = Task::all(options);
+    let outcomes = in_parallel(&tasks, |task| task.run(&sets, options), progress);
+    let findings = tables::findings(&tasks, &outcomes, options);
+    let notes = vec![
+        format!("projection: three sets of {} from {source}", options.jobs),
+        format!("testbed: {} draws of {} generated jobs", options.seeds, jobs::TESTBED_JOBS),
+        "response: from submission to start; completion: from submission to end; speed-up: of the \
+         mean completion time, against the baseline"
+            .to_owned(),
+    ];
+    Ok(Reproduction { findings, notes })
+}
+
+/// The three sets of the projection, and where they are from.
+pub(crate) fn sets(options: &Options) -> Result<([Workload; 3], String), ReproduceError> {
     let log = options.traces.as_deref().map(intrepid).transpose()?.flatten();
-    let (sets, source) = match log {
+    Ok(match log {
         Some(path) => {
             let sets = jobs::of_log(&read(&path)?, &path, options.jobs)?;
             (sets, "Intrepid's log".to_owned())
@@ -84,18 +100,7 @@ pub fn reproduce(
             let sets = std::array::from_fn(|set| jobs::like_intrepid(options, set as u64));
             (sets, made.to_owned() + &missing.unwrap_or_default())
         }
-    };
-    let tasks = Task::all(options);
-    let outcomes = in_parallel(&tasks, |task| task.run(&sets, options), progress);
-    let findings = tables::findings(&tasks, &outcomes, options);
-    let notes = vec![
-        format!("projection: three sets of {} from {source}", options.jobs),
-        format!("testbed: {} draws of {} generated jobs", options.seeds, jobs::TESTBED_JOBS),
-        "response: from submission to start; completion: from submission to end; speed-up: of the \
-         mean completion time, against the baseline"
-            .to_owned(),
-    ];
-    Ok(Reproduction { findings, notes })
+    })
 }
 
 /// Intrepid's log, if the folder has it.

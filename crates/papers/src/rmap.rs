@@ -19,7 +19,7 @@ use busbar_core::profile::fit::FitError;
 use busbar_core::workload::rmap::TraceError;
 
 mod accuracy;
-mod experiment;
+pub(crate) mod experiment;
 mod tables;
 
 use accuracy::Accuracy;

@@ -2,10 +2,12 @@
 //!
 //! `logs` is PB-guided's ground: logs of the Parallel Workloads Archive on machines with frequency levels. Each
 //! log in a folder is cut into consecutive windows, all of which count but for the first fifth of them: on those
-//! the halving times of the orders were chosen. Where a published policy has a goal to be beaten, the goal stands beside
-//! what was reached.
+//! the halving times of the orders were chosen. `rmap` and `parm` are those papers' own experiments. Where a
+//! published policy has a goal to be beaten, the goal stands beside what was reached.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use busbar_core::machine::MachineError;
 use busbar_core::policy::PolicyError;
@@ -15,6 +17,8 @@ use busbar_core::workload::swf::{BadRecords, SwfError};
 use crate::Reproduction;
 
 mod logs;
+mod parm;
+mod rmap;
 
 /// How much to run.
 #[derive(Clone, Debug)]
@@ -27,6 +31,12 @@ pub struct Options {
     pub window: usize,
     /// Which windows are taken.
     pub part: Part,
+    /// Whose experiments are run; all, if nothing is said.
+    pub ground: Option<Ground>,
+    /// Draws of what the other papers' experiments draw.
+    pub seeds: u64,
+    /// Jobs in each set of PARM's projection.
+    pub projection: u32,
     /// Where random numbers start.
     pub seed: u64,
 }
@@ -41,6 +51,42 @@ pub enum Part {
     Choosing,
 }
 
+/// Whose experiments are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// PB-guided's: logs under a power limit.
+    Logs,
+    /// RMAP's traces.
+    Rmap,
+    /// PARM's testbed and projection.
+    Parm,
+}
+
+impl Ground {
+    /// All of them.
+    pub const ALL: [Ground; 3] = [Ground::Logs, Ground::Rmap, Ground::Parm];
+}
+
+impl fmt::Display for Ground {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ground::Logs => "logs",
+            Ground::Rmap => "rmap",
+            Ground::Parm => "parm",
+        })
+    }
+}
+
+impl FromStr for Ground {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Ground::ALL.into_iter().find(|ground| ground.to_string() == text);
+        let valid = || Ground::ALL.map(|ground| ground.to_string()).join(", ");
+        named.ok_or_else(|| format!("valid: {}", valid()))
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
@@ -48,6 +94,9 @@ impl Default for Options {
             bad_records: BadRecords::default(),
             window: 5000,
             part: Part::default(),
+            ground: None,
+            seeds: 10,
+            projection: 500,
             seed: 1,
         }
     }
@@ -87,6 +136,24 @@ pub enum ShareError {
     /// A stand-in cannot be made.
     #[error(transparent)]
     Lublin(#[from] LublinError),
+    /// RMAP's traces cannot be made.
+    #[error(transparent)]
+    Rmap(#[from] crate::rmap::ReproduceError),
+    /// PARM's jobs cannot be had.
+    #[error(transparent)]
+    Parm(#[from] crate::parm::ReproduceError),
+}
+
+/// Hears how many runs are done, of how many.
+type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / count
+}
+
+fn geometric(values: impl Iterator<Item = f64>) -> f64 {
+    mean(values.map(f64::ln)).exp()
 }
 
 /// Runs the experiments; `progress` hears how many runs are done, of how many.
@@ -94,5 +161,31 @@ pub fn reproduce(
     options: &Options,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Reproduction, ShareError> {
-    logs::reproduce(options, progress)
+    let grounds: Vec<Ground> = match (options.ground, options.part) {
+        (Some(ground), _) => vec![ground],
+        (None, Part::Choosing) => vec![Ground::Logs],
+        (None, Part::Judging) => Ground::ALL.to_vec(),
+    };
+    let mut whole = Reproduction { findings: Vec::new(), notes: Vec::new() };
+    for ground in grounds {
+        let Reproduction { findings, notes } = match ground {
+            Ground::Logs => logs::reproduce(options, progress)?,
+            Ground::Rmap => rmap::reproduce(options, progress)?,
+            Ground::Parm => parm::reproduce(options, progress)?,
+        };
+        whole.findings.extend(findings);
+        whole.notes.extend(notes);
+    }
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_by_hand() {
+        assert_eq!(mean([1.0, 3.0].into_iter()), 2.0);
+        assert!((geometric([1.0, 4.0].into_iter()) - 2.0).abs() < 1e-12);
+    }
 }

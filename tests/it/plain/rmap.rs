@@ -26,7 +26,7 @@ impl Plain<'_> {
     }
 
     /// What a job may draw by the nodes it asks for and its weight.
-    fn fair_share(&self, job: usize) -> u64 {
+    pub(super) fn fair_share(&self, job: usize) -> u64 {
         let whole = u128::from(self.bound(job));
         let share = whole * u128::from(self.jobs[job].nodes) / u128::from(self.machine.nodes);
         (share * u128::from(self.jobs[job].weight_thousandths) / 1000).min(whole) as u64
@@ -49,7 +49,7 @@ impl Plain<'_> {
     }
 
     /// The nodes and the watts that are there now.
-    fn free(&self) -> (u32, u64) {
+    pub(super) fn free(&self) -> (u32, u64) {
         let held: u32 = self.running.iter().map(|job| job.2.nodes).sum();
         let free = self.limit_at(self.now).saturating_sub(self.drawn());
         (self.machine.nodes - held, free)

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint};
+use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints};
 use crate::profile::{Configuration, Profile, Row};
 use crate::units::{JobId, Share, Span, Watts};
 
@@ -185,6 +185,14 @@ impl Model for Profiled {
         let nominal = self.nominal(id, job);
         let points = self.table(job).rows.iter().map(|row| self.way(job, row).point);
         Menu::new(nominal, points.filter(|point| *point != nominal))
+    }
+
+    fn ways(&self, id: JobId, job: &Job) -> TimedPoints {
+        let table = self.table(job);
+        let nominal = self.way(job, &table.packed[table.place_of(job.nodes)]);
+        debug_assert_eq!(nominal.point, self.nominal(id, job));
+        let others = table.rows.iter().map(|row| self.way(job, row));
+        std::iter::once(nominal).chain(others.filter(|way| way.point != nominal.point)).collect()
     }
 
     fn outcome(&self, _id: JobId, job: &Job, run_time: Span, point: &OperatingPoint) -> Outcome {

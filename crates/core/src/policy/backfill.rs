@@ -51,6 +51,19 @@ pub trait Chooser {
         true
     }
 
+    /// Whether what was refused stays refused when jobs only arrive. It does if a choice does not depend on
+    /// who else waits.
+    #[inline]
+    fn refusals_outlive_arrivals(&self) -> bool {
+        true
+    }
+
+    /// Watts that running jobs would give up for one that starts.
+    #[inline]
+    fn reclaimable(&self, _view: &View<'_>) -> Watts {
+        Watts::ZERO
+    }
+
     /// A turn begins.
     #[inline]
     fn begin(&mut self, _view: &View<'_>) {}
@@ -90,6 +103,15 @@ impl Room {
             extra_nodes: 0,
             extra_power: Watts::ZERO,
             outlook: changes.then(|| Box::new(Availability::of(view.ledger))),
+        }
+    }
+
+    /// The same, with watts that running jobs would give up.
+    fn with(self, reclaimable: Watts) -> Self {
+        Room {
+            power: self.power.saturating_add(reclaimable),
+            held: self.held.saturating_sub(reclaimable),
+            ..self
         }
     }
 
@@ -274,6 +296,16 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         Backfill { chooser, order, promised: None, started: Vec::new() }
     }
 
+    /// How it picks operating points.
+    pub(super) fn chooser(&self) -> &C {
+        &self.chooser
+    }
+
+    /// The order in which it goes through the queue.
+    pub(super) fn order_mut(&mut self) -> &mut O {
+        &mut self.order
+    }
+
     /// Tests only the jobs that just arrived; all others were refused and still are.
     fn admit_arrivals(
         &mut self,
@@ -303,7 +335,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         room.take(&point);
         decisions.push(Decision::Start { job, point });
         self.chooser.left(job);
-        self.order.started(view, job, &point);
+        self.order.goes_on(view, job, &point, point.time);
         Some(point)
     }
 
@@ -379,7 +411,7 @@ where
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.chooser.begin(view);
         self.order.begin(view);
-        let mut room = Room::of(view);
+        let mut room = Room::of(view).with(self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);
         // Not earlier: those that follow in the order are found by their places.
@@ -389,7 +421,8 @@ where
             }
         }
         let (extra_nodes, extra_power) = (room.extra_nodes, room.extra_power);
-        let holds = decisions.is_empty() || self.chooser.refusals_outlive_starts(view, held);
+        let holds = self.chooser.refusals_outlive_arrivals()
+            && (decisions.is_empty() || self.chooser.refusals_outlive_starts(view, held));
         self.promised = promised
             .filter(|_| holds)
             .map(|(head, promise)| (head, Reservation { extra_nodes, extra_power, ..promise }));

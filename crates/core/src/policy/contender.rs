@@ -221,7 +221,8 @@ impl PolicySpec {
         Freedoms::of(match self {
             PolicySpec::Own(own) => return own.wants,
             PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => &[],
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) | PolicySpec::Share(_) => &[Caps],
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
+            PolicySpec::Share(spec) => return spec.wants(),
             PolicySpec::Rmap(spec) if spec.rule == Rule::Traditional => &[Sizes],
             PolicySpec::Rmap(_) => &[Caps, Sizes],
             PolicySpec::Parm(spec) => match spec.flexibility {
@@ -289,7 +290,7 @@ impl PolicySpec {
     fn knowledge(&self, field: &Field<'_>, choices: &Choices, believe: Believe) -> Knowledge {
         let whole = Share::percent(100);
         let (laws, holds, margin) = match believe {
-            Believe::Published => self.published().fitted(field, choices),
+            Believe::Published => self.published(choices.freedoms).fitted(field, choices),
             Believe::Exact => (fit::exact(&field.world), Holds::Draw, whole),
             Believe::Rated => (fit::rated(&field.world), Holds::WholeCaps, whole),
         };
@@ -300,14 +301,14 @@ impl PolicySpec {
         Knowledge { laws, holds, margin, admission: self.admission() }
     }
 
-    /// What it was published with.
-    fn published(&self) -> Published {
+    /// What it was published with, if it may do so much.
+    fn published(&self, freedoms: Freedoms) -> Published {
         match self {
             PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => Published::Rated,
             PolicySpec::PbGuided(spec) if spec.beta == OfBeta::Known => Published::FittedClock,
-            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) | PolicySpec::Share(_) => {
-                Published::Clock
-            }
+            PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => Published::Clock,
+            PolicySpec::Share(_) if freedoms.has(Freedom::Sizes) => Published::Pass,
+            PolicySpec::Share(_) => Published::Clock,
             PolicySpec::Rmap(spec) if matches!(spec.rule, Rule::Adaptive(_)) => {
                 Published::Regression
             }

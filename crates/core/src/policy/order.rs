@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
+use crate::policy::share::Recapped;
 use crate::policy::{Backfill, Chooser, PastJob, Policy, Room, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
@@ -53,8 +54,8 @@ pub trait Order {
     /// Which of two jobs comes first: it is less.
     fn compare(&self, one: JobId, other: JobId) -> Ordering;
 
-    /// A waiting job is about to start.
-    fn started(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint) {}
+    /// A job is about to start at a point, or to go on there, and is expected to run for so long.
+    fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
 
     /// A job does not wait any more.
     fn left(&mut self, _job: JobId) {}
@@ -177,8 +178,8 @@ impl<C: Cost> Order for Keyed<C> {
         self.place(one).cmp(&self.place(other))
     }
 
-    fn started(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint) {
-        self.cost.started(view, job, point);
+    fn goes_on(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint, left: Span) {
+        self.cost.goes_on(view, job, point, left);
     }
 
     fn left(&mut self, job: JobId) {
@@ -242,13 +243,18 @@ impl OrderSpec {
     /// The parameters by which an order is written.
     pub const PARAMETERS: [&str; 2] = ["order", "halving"];
 
-    /// How the order ages jobs.
-    pub fn ageing(&self) -> Ageing {
+    /// After how much waiting a job counts half as much.
+    pub fn halving(&self) -> Span {
         let usual = match self.by {
             OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
             OrderedBy::History => History::HALVING,
         };
-        Ageing::every(self.halving.unwrap_or(usual))
+        self.halving.unwrap_or(usual)
+    }
+
+    /// How the order ages jobs.
+    pub fn ageing(&self) -> Ageing {
+        Ageing::every(self.halving())
     }
 
     /// Takes one of these parameters.
@@ -271,6 +277,18 @@ impl OrderSpec {
             OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
             OrderedBy::History => {
                 Box::new(Backfill::ordered(chooser, Keyed::new(History::default(), ageing)))
+            }
+        }
+    }
+
+    /// Backfilling with this order and settings that change while jobs run.
+    pub(super) fn recapped(&self) -> Box<dyn Policy> {
+        let ageing = self.ageing();
+        match self.by {
+            OrderedBy::Fcfs => Box::new(Recapped::ordered(Submission)),
+            OrderedBy::Aged => Box::new(Recapped::ordered(Keyed::new(Aged, ageing))),
+            OrderedBy::History => {
+                Box::new(Recapped::ordered(Keyed::new(History::default(), ageing)))
             }
         }
     }

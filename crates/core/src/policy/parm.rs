@@ -28,6 +28,7 @@ mod jobs;
 mod program;
 mod spec;
 mod window;
+mod worth;
 
 pub use spec::{Flexibility, ParmSpec, Window};
 
@@ -36,13 +37,15 @@ use std::collections::BTreeMap;
 use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
-use crate::policy::{Decision, Policy, View};
+use crate::policy::order::Cost as _;
+use crate::policy::{Ahead, Decision, PastJob, Policy, Room as Free, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
 use jobs::{Options, Running};
 use program::Program;
 use window::{Room, Waiting};
+pub(in crate::policy) use worth::{Rest, Worth};
 
 /// What a job has already is worth a little more than the same elsewhere: a change that gains
 /// nothing is not made.
@@ -51,6 +54,7 @@ const PREFERENCE: f64 = 1.0 + 1e-9;
 /// The integer program at every turn.
 pub struct Parm {
     spec: ParmSpec,
+    worth: Worth,
     solver: Solver,
     /// Prices of the last turn, near which those of this one are looked for.
     prices: Option<Prices>,
@@ -77,8 +81,14 @@ struct Settled {
 impl Parm {
     /// The policy with these parameters.
     pub fn with(spec: ParmSpec) -> Self {
+        Parm::weighing(spec, Worth::Aged(spec.alpha))
+    }
+
+    /// The same program with other weights.
+    pub(super) fn weighing(spec: ParmSpec, worth: Worth) -> Self {
         Parm {
             spec,
+            worth,
             solver: Solver::default(),
             prices: None,
             options: BTreeMap::new(),
@@ -94,6 +104,7 @@ impl Parm {
 
     /// Takes in what happened: who came, who is gone, and how far the others have got.
     fn note(&mut self, view: &View<'_>) {
+        self.worth.learn(view);
         for adopted in view.changes.adopted {
             let mut options = Options::of(view, adopted.job, self.spec.flexibility);
             options.admit(adopted.point);
@@ -238,13 +249,28 @@ impl Parm {
             }
             Window::Times(times) => {
                 let room = self.room(view, others, program);
-                let alpha = self.spec.alpha;
-                for job in self.waiting.entering(view, &self.options, &room, times, alpha) {
+                let window = self.window(view, &room);
+                for job in self.waiting.entering(view, &self.options, &room, times, &self.worth) {
+                    if window.is_some_and(|(oldest, window)| {
+                        job != oldest && self.options[&job].longest > window
+                    }) {
+                        continue;
+                    }
                     let thrifty = &self.options[&job].thrifty;
                     program.add(job, thrifty.iter().map(|place| *place as usize));
                 }
             }
         }
+    }
+
+    /// The job that must not be passed any more and cannot start yet, and how long it is until it can: whoever
+    /// starts before has to end before.
+    fn window(&self, view: &View<'_>, room: &Room) -> Option<(JobId, Span)> {
+        let oldest = self.worth.impatient(view)?;
+        let options = self.options.get(&oldest).filter(|options| !room.has(options))?;
+        let free = Free::of(view);
+        let then = Ahead::of(view, &free, &[]).vacancy(options.least())?;
+        Some((oldest, then.at.since(view.now)))
     }
 
     /// What is free, or can be freed by running jobs, each of which goes on with the least of what it is
@@ -271,7 +297,7 @@ impl Parm {
     fn is_settled(&self, now: Instant, nodes: u64, power: Watts) -> bool {
         let Some(settled) = &self.settled else { return false };
         // With weights that grow, values change with time.
-        (self.spec.alpha == 0.0 || settled.now == now)
+        (self.worth.is_equal() || settled.now == now)
             && (settled.nodes, settled.power) == (nodes, power)
             && self.program == self.spare
             && self.going().count() == settled.chosen.len()
@@ -308,11 +334,10 @@ impl Parm {
         // Options come from the model, which has some for each job; their power is bounded.
         let mut instance = std::mem::take(&mut self.instance);
         instance.renew(nodes, power).ok()?;
-        let (alpha, mut offers) = (self.spec.alpha, Vec::new());
+        let mut offers = Vec::new();
         for (job, running) in self.going() {
             let options = &self.options[job];
-            let left = options.slowest.secs_f64() * running.work.share();
-            let weight = weight(left, view.now.since(view.job(*job).submit), alpha);
+            let weight = self.worth.of_running(view, *job, options, running);
             let value = |place: usize| {
                 let is_same = options.points[place] == running.point;
                 weight * options.speed_ups[place] * if is_same { PREFERENCE } else { 1.0 }
@@ -321,8 +346,7 @@ impl Parm {
         }
         while let Some(&job) = self.program.jobs().get(instance.entries()) {
             let options = &self.options[&job];
-            let since_arrival = view.now.since(view.job(job).submit);
-            let weight = weight(options.slowest.secs_f64(), since_arrival, alpha);
+            let weight = self.worth.of_waiting(view, job, options);
             let value = |place: usize| weight * options.speed_ups[place];
             self.program.enter(&mut instance, &mut offers, Need::Optional, options, value).ok()?;
         }
@@ -378,6 +402,10 @@ impl Parm {
                 if let Some(running) = self.running.get_mut(job) {
                     let options = &self.options[job];
                     let change = running.step(phase, *point, options, view.now, pause);
+                    if let (Some((point, _, left)), Some(history)) = (&change, self.worth.history())
+                    {
+                        history.goes_on(view, *job, point, *left);
+                    }
                     decisions.extend(change.map(|(point, pause, left)| Decision::Change {
                         job: *job,
                         point,
@@ -390,6 +418,9 @@ impl Parm {
         for &(job, point) in wanted {
             self.running.entry(job).or_insert_with(|| {
                 self.waiting.remove(job, &self.options[&job]);
+                if let Some(history) = self.worth.history() {
+                    history.goes_on(view, job, &point, point.time);
+                }
                 decisions.push(Decision::Start { job, point });
                 Running::new(point, view.now)
             });
@@ -402,11 +433,6 @@ impl Parm {
 enum Phase {
     Lower,
     Raise,
-}
-
-/// What a job counts for that has so many seconds left at the slowest, and arrived so long ago.
-fn weight(left: f64, since_arrival: Span, alpha: f64) -> f64 {
-    if alpha == 0.0 { 1.0 } else { (left + since_arrival.secs_f64()).powf(alpha) }
 }
 
 impl Policy for Parm {
@@ -422,6 +448,10 @@ impl Policy for Parm {
 
     fn adjusts(&self) -> bool {
         true
+    }
+
+    fn recall(&mut self, past: &[PastJob]) {
+        self.worth.recall(past);
     }
 }
 

@@ -61,7 +61,7 @@ fn size(view: &View<'_>, job: JobId) -> u32 {
 }
 
 /// The power a job may have by the nodes it asks for and its weight; all there is at most.
-fn fair_share(view: &View<'_>, job: JobId) -> Watts {
+pub(super) fn fair_share(view: &View<'_>, job: JobId) -> Watts {
     let all = view.ledger.total_nodes().max(1);
     let bound = bound(view, job);
     let nodes = size(view, job).min(all);

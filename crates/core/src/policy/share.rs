@@ -1,121 +1,166 @@
-//! Share: Busbar's own policy. Free watts are shared equally among free nodes.
+//! Share: Busbar's own policy. It uses whatever freedom the site allows.
 //!
-//! Rule: backfilling with one reservation. A job that starts gets the fastest setting (cap or frequency) whose
-//! watts per node are at most free watts over free nodes, with a margin of 2 %: every free node could get as
-//! much. It never gets a slower setting than the fastest that could feed the whole machine. If the room does
-//! not admit that setting, slower ones are tried down to this floor, and then faster ones, the slowest of them
-//! first. The head of the queue gets its reservation at the setting with which it is expected to end first.
+//! - *caps*: a job that starts gets its share of the free watts ([`caps`]);
+//! - *sizes*: a job that starts gets the nodes and watts that cost it and everybody who waits least ([`sizes`]);
+//! - *recaps*: at each event the watts are shared out anew among all jobs that run ([`recaps`]);
+//! - *resizes*: at each event nodes and watts are, by [PARM](super::parm)'s program, in which a job counts
+//!   for more the less is left of it.
 //!
-//! In which [order](super::order) jobs are looked at is a parameter of its own: with `order=fcfs` the policy
-//! answers the question of power alone.
-//!
-//! What it deliberately does not do: predict how sensitive a job is to its cap, or change jobs that run.
+//! In which [order](super::order) jobs are looked at is a parameter of its own: with `use=caps` and
+//! `order=fcfs` the policy answers the question of power alone. The program of *resizes* has weights in place of
+//! an order: with `order=history` what is left of a job is what is expected, otherwise what was asked for.
+//! There, whoever has waited for a halving time is not passed by anybody who would delay it.
 
-use smallvec::SmallVec;
+use std::fmt;
+use std::str::FromStr;
 
 use crate::call::{Call, CallError};
-use crate::ledger::Vacancy;
-use crate::model::OperatingPoint;
-use crate::policy::slowable::{every_candidate, is_steady};
-use crate::policy::{Ahead, Chooser, OrderSpec, Room, View};
-use crate::units::{JobId, Watts};
+use crate::freedom::{Freedom, Freedoms};
+use crate::policy::order::History;
+use crate::policy::parm::{Rest, Worth};
+use crate::policy::{OrderSpec, OrderedBy, Parm, ParmSpec, Policy};
 
-/// Settings by each job's share of the free watts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ByShare;
+pub mod caps;
+pub mod recaps;
+mod settings;
+pub mod sizes;
+
+pub use caps::ByShare;
+pub use recaps::Recapped;
+pub use sizes::BySize;
 
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShareSpec {
     /// In which order jobs are looked at.
     pub order: OrderSpec,
+    /// What it makes use of; nothing for all that the site allows.
+    pub uses: Option<Use>,
+    /// Whether a job whose size is chosen keeps within its share of the power.
+    pub fair: bool,
+}
+
+/// What the policy makes use of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Caps at the start.
+    Caps,
+    /// Caps and sizes at the start.
+    Sizes,
+    /// Caps at any time.
+    Recaps,
+    /// Caps and sizes at any time.
+    Resizes,
+}
+
+impl Use {
+    /// All of them.
+    pub const ALL: [Use; 4] = [Use::Caps, Use::Sizes, Use::Recaps, Use::Resizes];
+
+    /// The most that these freedoms allow.
+    fn most(allowed: Freedoms) -> Self {
+        let changes = allowed.has(Freedom::Recaps) || allowed.has(Freedom::Resizes);
+        match (allowed.has(Freedom::Sizes), changes) {
+            (true, true) => Use::Resizes,
+            (true, false) => Use::Sizes,
+            (false, true) => Use::Recaps,
+            (false, false) => Use::Caps,
+        }
+    }
+
+    /// What that takes.
+    fn freedoms(self) -> Freedoms {
+        use Freedom::{Caps, Recaps, Resizes, Sizes};
+        Freedoms::of(match self {
+            Use::Caps => &[Caps],
+            Use::Sizes => &[Caps, Sizes],
+            Use::Recaps => &[Caps, Recaps],
+            Use::Resizes => &[Caps, Sizes, Recaps, Resizes],
+        })
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Use::Caps => "caps",
+            Use::Sizes => "sizes",
+            Use::Recaps => "recaps",
+            Use::Resizes => "resizes",
+        })
+    }
+}
+
+impl FromStr for Use {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Use::ALL.into_iter().find(|uses| uses.to_string() == text);
+        named.ok_or("write caps, sizes, recaps or resizes")
+    }
 }
 
 impl ShareSpec {
     /// Reads the parameters.
     pub fn from_call(call: &Call) -> Result<Self, CallError> {
+        let [order, halving] = OrderSpec::PARAMETERS;
         let mut spec = ShareSpec::default();
-        for (key, value) in call.parameters(&OrderSpec::PARAMETERS)? {
-            spec.order.set(call, key, value)?;
+        for (key, value) in call.parameters(&[order, halving, "use", "fair"])? {
+            match key.as_str() {
+                "use" => spec.uses = Some(call.value(key, value)?),
+                "fair" => spec.fair = call.switch(key, value)?,
+                _ => spec.order.set(call, key, value)?,
+            }
         }
         Ok(spec)
     }
 
+    /// What it would do to jobs if it may.
+    pub fn wants(&self) -> Freedoms {
+        self.uses.unwrap_or(Use::Resizes).freedoms()
+    }
+
+    /// The policy where so much is allowed. Where nobody says, it chooses caps alone.
+    pub(super) fn build(&self, allowed: Option<Freedoms>) -> Box<dyn Policy> {
+        let allowed = allowed.unwrap_or(Use::Caps.freedoms());
+        match self.uses.unwrap_or(Use::most(allowed)) {
+            Use::Caps => self.order.backfill(ByShare),
+            Use::Sizes => self.order.backfill(BySize::new(self.fair)),
+            Use::Recaps => self.order.recapped(),
+            Use::Resizes => {
+                let history = (self.order.by == OrderedBy::History).then(History::default);
+                let halving = self.order.halving();
+                let worth = Worth::Rest(Rest { history, halving });
+                Box::new(Parm::weighing(ParmSpec::default(), worth))
+            }
+        }
+    }
+
     /// What is not as usual, as it is written.
     pub fn unusual(&self) -> Vec<String> {
-        self.order.unusual()
+        let mut unusual = self.order.unusual();
+        unusual.extend(self.uses.map(|uses| format!("use={uses}")));
+        unusual.extend(self.fair.then(|| "fair=on".to_owned()));
+        unusual
     }
 }
 
-/// The settings of a job, fastest first.
-type Settings = SmallVec<[OperatingPoint; 8]>;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn settings(view: &View<'_>, job: JobId) -> Settings {
-    let mut settings: Settings = view.menu(job).iter().copied().collect();
-    settings.sort_by_key(|point| (point.time, point.power));
-    settings
-}
-
-/// Whether a point draws at most a share of `power` for each of its nodes, if `nodes` share it.
-#[inline]
-fn is_within(point: &OperatingPoint, power: Watts, nodes: u32) -> bool {
-    u128::from(point.power.milliwatts()) * u128::from(nodes)
-        <= u128::from(power.milliwatts()) * u128::from(point.nodes)
-}
-
-/// The place of the slowest setting that a job may get: the fastest that could feed the whole machine. While
-/// limits are to come, a job may have to be slower than the present one demands.
-fn floor(view: &View<'_>, settings: &[OperatingPoint]) -> usize {
-    let last = settings.len().saturating_sub(1);
-    if !is_steady(view) {
-        return last;
-    }
-    let (power, nodes) = (view.ledger.for_jobs(view.ledger.limit()), view.ledger.total_nodes());
-    settings.iter().position(|point| is_within(point, power, nodes)).unwrap_or(last)
-}
-
-/// Free watts, and 2 % more: settings come in steps, and the next one up is often just beyond.
-#[inline]
-fn with_margin(power: Watts) -> Watts {
-    power.saturating_add(Watts::from_milliwatts(power.milliwatts() / 50))
-}
-
-impl Chooser for ByShare {
-    fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        if view.job(job).nodes > room.nodes() {
-            return None;
+    #[test]
+    fn as_much_as_is_allowed() {
+        use Freedom::{Caps, Nodes, Recaps, Resizes, Sizes};
+        for (allowed, uses) in [
+            (&[Caps][..], Use::Caps),
+            (&[Caps, Nodes], Use::Caps),
+            (&[Caps, Sizes], Use::Sizes),
+            (&[Caps, Recaps], Use::Recaps),
+            (&[Caps, Sizes, Recaps], Use::Resizes),
+            (&[Caps, Sizes, Recaps, Resizes], Use::Resizes),
+        ] {
+            assert_eq!(Use::most(Freedoms::of(allowed)), uses);
         }
-        let settings = settings(view, job);
-        let floor = floor(view, &settings);
-        let power = with_margin(room.power());
-        let fair = |point: &OperatingPoint| is_within(point, power, room.nodes().max(point.nodes));
-        let fair = settings.iter().position(fair).unwrap_or(floor).min(floor);
-        let slower = settings[fair..=floor].iter();
-        let faster = settings[..fair].iter().rev();
-        slower.chain(faster).find(|point| room.admits(point)).copied()
-    }
-
-    fn reserve(
-        &mut self,
-        view: &View<'_>,
-        job: JobId,
-        ahead: &Ahead<'_>,
-    ) -> Option<(OperatingPoint, Vacancy)> {
-        let settings = settings(view, job);
-        let floor = floor(view, &settings);
-        let places = settings[..=floor].iter().rev();
-        let places = places.filter_map(|point| Some((*point, ahead.vacancy(point)?)));
-        places.min_by_key(|(point, then)| then.at + point.time)
-    }
-
-    #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        every_candidate(view, from, room)
-    }
-
-    /// A job that starts changes what a share is.
-    #[inline]
-    fn refusals_outlive_starts(&self, _view: &View<'_>, _held: Watts) -> bool {
-        false
     }
 }

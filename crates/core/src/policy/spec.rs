@@ -4,13 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::call::{Call, CallError};
+use crate::freedom::Freedoms;
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::model::{Heterogeneous, Model};
 use crate::policy::own;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
-    ByShare, Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm,
+    Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm,
     ParmSpec, PbGuidedSpec, Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, ShareSpec, Uniform,
     UniformSpec, UtilityMapper, UtilitySpec,
 };
@@ -70,6 +71,8 @@ pub struct BuildContext<'a> {
     pub site: Option<&'a Site>,
     /// The machine, where a parameter is about it.
     pub machine: Option<&'a Machine>,
+    /// What may be done to jobs, where that is said.
+    pub freedoms: Option<Freedoms>,
 }
 
 /// A run nobody tried before: plain EASY is taken to delay no job at all.
@@ -80,6 +83,7 @@ impl Default for BuildContext<'_> {
             plain_bsld: &|| 1.0,
             site: None,
             machine: None,
+            freedoms: None,
         }
     }
 }
@@ -166,7 +170,7 @@ impl PolicySpec {
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
             PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
             PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
-            PolicySpec::Share(spec) => spec.order.backfill(ByShare),
+            PolicySpec::Share(spec) => spec.build(setting.freedoms),
             PolicySpec::Utility(spec) => match setting.site {
                 Some(site) => Box::new(UtilityMapper::new(*spec, site)),
                 None => Box::new(Gangs::new(*spec)),

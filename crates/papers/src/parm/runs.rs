@@ -8,13 +8,13 @@ use busbar_core::model::elastic::NodeCaps;
 use busbar_core::model::pass::{Application, Resizing};
 use busbar_core::model::{Elastic, Model};
 use busbar_core::policy::parm::{Flexibility, ParmSpec, Window};
-use busbar_core::policy::{BuildContext, Parm, Policy, PolicySpec};
+use busbar_core::policy::{BuildContext, Parm, Policy, PolicySpec, ShareSpec};
 use busbar_core::sim::{Run, Simulation};
 use busbar_core::units::{Instant, JobId, Span, Watts};
 use busbar_core::workload::Workload;
 
 /// How much sooner or later arrivals are: the γ of the paper.
-pub(super) const GAMMAS: [f64; 7] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
+pub(crate) const GAMMAS: [f64; 7] = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
 /// Weights' powers that are tried.
 pub(super) const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 1.0, 2.0];
 /// Times that are tried for which a job keeps its nodes, in seconds; the paper does not say which it
@@ -42,7 +42,7 @@ const TESTBED_BASE: u32 = 61;
 
 /// The applications of a set of jobs, all equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mix {
+pub(crate) enum Mix {
     /// A mean β of 0.10: three of four are Jacobi2D.
     Low,
     /// A mean β of 0.27.
@@ -74,7 +74,7 @@ impl Mix {
 
 /// The scheduler of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Scheduler {
+pub(crate) enum Scheduler {
     /// EASY on the nodes the budget feeds without caps.
     Baseline,
     /// EASY on as many nodes as it feeds under one cap for all, in watts.
@@ -83,22 +83,26 @@ pub(super) enum Scheduler {
         nodes: u32,
     },
     Parm(ParmSpec),
+    /// Busbar's own.
+    Share(ShareSpec),
 }
 
 /// One run of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Task {
+pub(crate) enum Task {
     Testbed { seed: u64, mix: Mix, scheduler: Scheduler },
     Projection { set: usize, gamma: f64, scheduler: Scheduler },
 }
 
 /// What a run came to; times in minutes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct RunFigures {
-    pub(super) response: f64,
+pub(crate) struct RunFigures {
+    pub(crate) response: f64,
     pub(super) execution: f64,
-    pub(super) completion: f64,
-    pub(super) longest_completion: f64,
+    pub(crate) completion: f64,
+    pub(crate) longest_completion: f64,
+    /// From the first submission to the last end.
+    pub(crate) makespan: f64,
     /// Nodes a job has, mean over its time, mean over the jobs.
     pub(super) nodes: f64,
     /// How often nodes changed while a job ran.
@@ -111,7 +115,7 @@ pub(super) fn usual() -> ParmSpec {
 }
 
 /// PARM of a flexibility, otherwise as in the paper.
-pub(super) fn parm(flexibility: Flexibility) -> Scheduler {
+pub(crate) fn parm(flexibility: Flexibility) -> Scheduler {
     Scheduler::Parm(ParmSpec { flexibility, ..usual() })
 }
 
@@ -154,7 +158,7 @@ impl Task {
         tasks
     }
 
-    pub(super) fn run(&self, sets: &[Workload; 3], options: &Options) -> RunFigures {
+    pub(crate) fn run(&self, sets: &[Workload; 3], options: &Options) -> RunFigures {
         match *self {
             Task::Testbed { seed, mix, scheduler } => {
                 let workload = jobs::testbed(seed);
@@ -173,6 +177,7 @@ impl Task {
                 let workload = jobs::denser(&sets[set], gamma);
                 let levels = match scheduler {
                     Scheduler::Parm(spec) => spec.levels,
+                    Scheduler::Share(_) => usual().levels,
                     _ => 1,
                 };
                 let place = Place {
@@ -221,7 +226,7 @@ impl Place {
         let (nodes, caps) = match scheduler {
             Scheduler::Baseline => (self.conventional, vec![highest]),
             Scheduler::Uniform { cap, nodes } => (nodes, vec![cap]),
-            Scheduler::Parm(_) => (self.nodes, self.caps.clone()),
+            Scheduler::Parm(_) | Scheduler::Share(_) => (self.nodes, self.caps.clone()),
         };
         let machine = Machine {
             name: "PARM's".to_owned(),
@@ -244,10 +249,12 @@ impl Place {
         let is_rigid = match scheduler {
             Scheduler::Baseline | Scheduler::Uniform { .. } => true,
             Scheduler::Parm(spec) => spec.flexibility == Flexibility::None,
+            Scheduler::Share(_) => false,
         };
         let model = if is_rigid { model.as_asked() } else { model };
         let mut policy: Box<dyn Policy> = match scheduler {
             Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
+            Scheduler::Share(spec) => PolicySpec::Share(spec).build(&BuildContext::default()),
             _ => PolicySpec::EASY.build(&BuildContext::default()),
         };
         let run = Simulation::new(&machine, workload)
@@ -276,6 +283,7 @@ impl RunFigures {
             response: mean(&|at| completion(at) - execution(at)),
             execution: mean(&execution),
             completion: mean(&completion),
+            makespan: run.end.since(run.begin).secs_f64() / 60.0,
             longest_completion: (0..ran.len()).map(completion).fold(0.0, f64::max),
             nodes: mean(&nodes),
             // Whoever gets other nodes has to pause.

@@ -19,7 +19,7 @@ use busbar_core::workload::Workload;
 use busbar_core::workload::rmap::{Kind, Trace, UsualTimes};
 
 /// The bounds, in watts, ascending.
-pub(super) const BOUNDS: [u32; 5] = [6500, 8000, 10_000, 12_000, 14_000];
+pub(crate) const BOUNDS: [u32; 5] = [6500, 8000, 10_000, 12_000, 14_000];
 /// The place of the highest bound.
 pub(super) const HIGHEST: usize = BOUNDS.len() - 1;
 /// By how much gaps between arrivals are stretched.
@@ -156,12 +156,25 @@ pub(super) fn draw(
     measured: &[Profile],
     seed: u64,
 ) -> Result<Vec<Draw>, ReproduceError> {
+    let of_trial = |trial: Trial<'_>| {
+        let outcomes = BOUNDS.map(|bound| trial.outcomes(bound));
+        Draw { preset, kind: trial.kind, stretch: trial.stretch, outcomes }
+    };
+    Ok(trials(machine, measured, seed)?.into_iter().map(of_trial).collect())
+}
+
+/// The traces of one seed, of each kind with each stretch.
+pub(crate) fn trials<'a>(
+    machine: &'a Machine,
+    measured: &[Profile],
+    seed: u64,
+) -> Result<Vec<Trial<'a>>, ReproduceError> {
     let predicted: Vec<Profile> = measured
         .iter()
         .map(|profile| fit::predicted(profile, &random_rows(seed)))
         .collect::<Result<_, _>>()?;
     let usual = UsualTimes(measured.iter().map(Profile::usual_times).collect());
-    let mut draws = Vec::new();
+    let mut trials = Vec::new();
     for kind in Kind::ALL {
         for (stretch, gaps) in STRETCHES.into_iter().enumerate() {
             let workload = Trace { kind, gaps, seed, ..Trace::default() }.draw(&usual, 1)?;
@@ -169,24 +182,26 @@ pub(super) fn draw(
                 let beliefs = Beliefs { node_power, ..Beliefs::default() };
                 Profiled::new(machine, profiles, workload.jobs(), beliefs)
             };
-            let trial = Trial {
+            trials.push(Trial {
                 machine,
-                workload: &workload,
+                kind,
+                stretch,
                 measured: table(measured, None)?,
                 predicted: table(&predicted, None)?,
                 worst_case: table(measured, Some(Watts::from_watts(230)))?,
-            };
-            let outcomes = BOUNDS.map(|bound| trial.outcomes(bound));
-            draws.push(Draw { preset, kind, stretch, outcomes });
+                workload,
+            });
         }
     }
-    Ok(draws)
+    Ok(trials)
 }
 
 /// A trace, and what may be believed of its jobs.
-struct Trial<'a> {
+pub(crate) struct Trial<'a> {
     machine: &'a Machine,
-    workload: &'a Workload,
+    kind: Kind,
+    stretch: usize,
+    workload: Workload,
     measured: Profiled,
     predicted: Profiled,
     worst_case: Profiled,
@@ -211,16 +226,25 @@ impl Trial<'_> {
             | Contender::Unbounded
             | Contender::Guarded => &self.predicted,
         };
-        let policy = PolicySpec::Rmap(contender.policy());
+        self.simulate(PolicySpec::Rmap(contender.policy()), believed, bound)
+    }
+
+    /// A policy that knows the measured tables, under a bound in watts.
+    pub(crate) fn run_informed(&self, policy: PolicySpec, bound: u32) -> Run {
+        self.simulate(policy, &self.measured, bound)
+    }
+
+    fn simulate(&self, policy: PolicySpec, believed: &Profiled, bound: u32) -> Run {
         let scenario = Scenario {
             truth: Some(&self.measured),
             budget: Budget::constant(Watts::from_watts(bound)),
-            ..Scenario::new(self.machine, self.workload, policy, believed)
+            ..Scenario::new(self.machine, &self.workload, policy, believed)
         };
         scenario.simulate(&mut |_| {}).run
     }
 
-    fn turnarounds(&self, run: &Run) -> Vec<Span> {
+    /// How long each job took from its submission to its end.
+    pub(crate) fn turnarounds(&self, run: &Run) -> Vec<Span> {
         let jobs = self.workload.jobs().iter().zip(&run.records);
         jobs.map(|(job, record)| record.end.since(job.submit)).collect()
     }

@@ -13,7 +13,7 @@ use busbar_core::workload::Workload;
 use busbar_core::workload::lublin::Lublin;
 use busbar_core::workload::swf;
 
-use super::{Options, Part, ShareError};
+use super::{Options, Part, Progress, ShareError, geometric, mean};
 use crate::parallel::in_parallel;
 use crate::{Finding, Reproduction};
 
@@ -35,7 +35,7 @@ fn contenders(part: Part, gear: &str) -> Vec<(String, String)> {
         let tried = ["aged", "history"].into_iter().flat_map(|order| {
             HALVINGS.map(|halving| {
                 let name = format!("share, order={order}, halving={halving}");
-                (name, format!("share(order={order}, halving={halving})"))
+                (name, format!("share(use=caps, order={order}, halving={halving})"))
             })
         });
         return [("pb-guided".to_owned(), "pb-guided".to_owned())]
@@ -47,13 +47,16 @@ fn contenders(part: Part, gear: &str) -> Vec<(String, String)> {
     let judged = [
         ("pb-guided", "pb-guided".to_owned()),
         ("one fixed frequency", format!("{fixed})")),
-        ("share", "share".to_owned()),
+        ("share", "share(use=caps)".to_owned()),
         ("pb-guided, order=aged", "pb-guided(order=aged)".to_owned()),
         ("one fixed frequency, order=aged", format!("{fixed}, order=aged)")),
-        ("share, order=aged", "share(order=aged)".to_owned()),
+        ("share, order=aged", "share(use=caps, order=aged)".to_owned()),
         ("pb-guided, order=history", "pb-guided(order=history)".to_owned()),
         ("one fixed frequency, order=history", format!("{fixed}, order=history)")),
-        ("share, order=history", "share(order=history)".to_owned()),
+        ("share, order=history", "share(use=caps, order=history)".to_owned()),
+        ("share, use=recaps", "share(use=recaps)".to_owned()),
+        ("share, use=recaps, order=aged", "share(use=recaps, order=aged)".to_owned()),
+        ("share, use=recaps, order=history", "share(use=recaps, order=history)".to_owned()),
     ];
     judged.map(|(name, policy)| (name.to_owned(), policy)).to_vec()
 }
@@ -97,9 +100,10 @@ impl Figures {
     }
 }
 
+/// Runs all contenders on all windows.
 pub(super) fn reproduce(
     options: &Options,
-    progress: &(dyn Fn(u64, u64) + Sync),
+    progress: Progress<'_>,
 ) -> Result<Reproduction, ShareError> {
     let (windows, mut notes) = match &options.traces {
         Some(folder) => windows(folder, options)?,
@@ -212,15 +216,6 @@ impl Comparison<'_> {
     }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-    sum / count
-}
-
-fn geometric(values: impl Iterator<Item = f64>) -> f64 {
-    mean(values.map(f64::ln)).exp()
-}
-
 /// The windows of all logs in a folder, and what became of each log.
 fn windows(folder: &Path, options: &Options) -> Result<(Vec<Window>, Vec<String>), ShareError> {
     let unreadable = |source| ShareError::Folder { path: folder.to_owned(), source };
@@ -288,11 +283,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn means_by_hand() {
-        assert_eq!(mean([1.0, 3.0].into_iter()), 2.0);
-        assert!((geometric([1.0, 4.0].into_iter()) - 2.0).abs() < 1e-12);
     }
 }

@@ -15,8 +15,8 @@ pub trait Cost {
     /// A turn begins: jobs may have ended from which something can be learned.
     fn learn(&mut self, _view: &View<'_>) {}
 
-    /// A job is about to start.
-    fn started(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint) {}
+    /// A job is about to start at a point, or to go on there, and is expected to run for so long.
+    fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
 }
 
 /// How waiting makes a job count less: by half in each halving time.

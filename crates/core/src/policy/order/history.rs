@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::cost::{Cost, log2};
-use crate::job::UserId;
+use crate::job::{Job, UserId};
 use crate::model::OperatingPoint;
 use crate::policy::{PastJob, View};
 use crate::units::{Instant, JobId, Span};
@@ -28,8 +28,8 @@ pub struct History {
     users: HashMap<Option<UserId>, VecDeque<Ended>>,
     /// The last jobs of all users: which share of the time they asked for they took, in 2⁻¹⁶.
     shares: VecDeque<u64>,
-    /// Those that run: since when, and by how much they are slowed.
-    running: HashMap<JobId, Started>,
+    /// Those that run.
+    running: HashMap<JobId, Running>,
 }
 
 /// A job that ended.
@@ -41,12 +41,23 @@ struct Ended {
     run_ms: u64,
 }
 
+/// A job that runs.
 #[derive(Clone, Copy, Debug)]
-struct Started {
-    at: Instant,
-    /// The limits at the point it runs at and at the nominal one.
+struct Running {
+    /// When it is expected to have done all of its work, at the point it runs at.
+    until: Instant,
+    /// How long all of its work takes at that point, and at the nominal one.
     limit: Span,
     nominal: Span,
+}
+
+impl Running {
+    /// How long it would have run at nominal speed, if it ends now.
+    fn run_ms(&self, now: Instant) -> u64 {
+        let limit = u128::from(self.limit.millis().max(1));
+        let left = u128::from(self.until.since(now).millis()).min(limit);
+        ((limit - left) * u128::from(self.nominal.millis()) / limit) as u64
+    }
 }
 
 impl History {
@@ -86,6 +97,22 @@ impl History {
         own.chain(of_all).chain(believed)
     }
 
+    /// How long a job is expected to go on that ran for so long, at nominal speed: the mean of what is left of
+    /// those examples that ran longer, or all that it may still take if there are none.
+    pub fn left(&self, job: &Job, done: Span) -> Span {
+        let (mut sum, mut weights) = (0u128, 0u128);
+        for (run_ms, weight) in self.examples(job.user, job.nodes, job.requested) {
+            if let Some(left) = run_ms.checked_sub(done.millis()).filter(|left| *left > 0) {
+                sum += u128::from(weight) * u128::from(left);
+                weights += u128::from(weight);
+            }
+        }
+        match weights {
+            0 => job.requested.saturating_sub(done),
+            _ => Span::from_millis((sum / weights) as u64),
+        }
+    }
+
     /// The logarithm of E[time] / E[1 / max(time, threshold)], with 16 bits after the point.
     fn log_square(&self, user: Option<UserId>, nodes: u32, requested: Span) -> i64 {
         // Both means have the same weights below the line, so that their ratio does without.
@@ -120,19 +147,17 @@ impl Cost for History {
 
     fn learn(&mut self, view: &View<'_>) {
         for holding in view.changes.released {
-            let Some(started) = self.running.remove(&holding.job) else { continue };
-            let took = u128::from(view.now.since(started.at).millis());
-            let slowed = u128::from(started.limit.millis().max(1));
-            let run_ms = (took * u128::from(started.nominal.millis()) / slowed) as u64;
+            let Some(running) = self.running.remove(&holding.job) else { continue };
+            let run_ms = running.run_ms(view.now);
             let job = view.job(holding.job);
             let ended = Ended { nodes: job.nodes, requested: job.requested, run_ms };
             self.remember(job.user, ended);
         }
     }
 
-    fn started(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint) {
-        let nominal = view.nominal(job).time;
-        self.running.insert(job, Started { at: view.now, limit: point.time, nominal });
+    fn goes_on(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint, left: Span) {
+        let (until, nominal) = (view.now + left, view.nominal(job).time);
+        self.running.insert(job, Running { until, limit: point.time, nominal });
     }
 }
 

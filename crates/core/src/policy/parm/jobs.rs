@@ -137,19 +137,21 @@ pub(super) struct Running {
     since: Instant,
     /// When its number of nodes changed last.
     moved: Option<Instant>,
+    /// When it started, as far as is known.
+    pub(super) began: Instant,
     /// Whether it stands still until somebody resumes it.
     pub(super) is_suspended: bool,
 }
 
 impl Running {
     pub(super) fn new(point: OperatingPoint, now: Instant) -> Self {
-        Running { point, work: Work::ALL, since: now, moved: None, is_suspended: false }
+        Running { point, work: Work::ALL, since: now, moved: None, began: now, is_suspended: false }
     }
 
     /// One that somebody else started.
     pub(super) fn adopted(adopted: &Adopted, is_suspended: bool) -> Self {
         let Adopted { point, work, since, moved, .. } = *adopted;
-        Running { point, work, since, moved, is_suspended }
+        Running { point, work, since, moved, began: since, is_suspended }
     }
 
     /// Time has passed.

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::num::NonZeroU32;
 
 use super::jobs::Options;
-use super::weight;
+use super::worth::Worth;
 use crate::policy::View;
-use crate::units::{Instant, JobId, Watts};
+use crate::units::{JobId, Watts};
 
 /// Nodes and power that are free, or that running jobs can free without being stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Sum {
 }
 
 impl Room {
-    fn has(&self, options: &Options) -> bool {
+    pub(super) fn has(&self, options: &Options) -> bool {
         let least = options.least();
         u64::from(least.nodes) <= self.nodes && least.power <= self.power
     }
@@ -84,12 +84,13 @@ impl Waiting {
         all: &BTreeMap<JobId, Options>,
         room: &Room,
         times: NonZeroU32,
-        alpha: f64,
+        worth: &Worth,
     ) -> Vec<JobId> {
         let times = u64::from(times.get());
-        let mut entering = self.smallest(view, all, room, if alpha == 0.0 { times } else { 1 });
-        if alpha > 0.0 {
-            entering.extend(self.weightiest(view, all, room, times, alpha));
+        let mut entering =
+            self.smallest(view, all, room, if worth.is_equal() { times } else { 1 });
+        if !worth.is_equal() {
+            entering.extend(self.weightiest(view, all, room, times, worth));
         }
         entering.sort_unstable();
         entering.dedup();
@@ -136,10 +137,10 @@ impl Waiting {
         all: &BTreeMap<JobId, Options>,
         room: &Room,
         times: u64,
-        alpha: f64,
+        worth: &Worth,
     ) -> Vec<JobId> {
         let ranked = self.within(view, all, room).map(|(job, options)| Ranked {
-            rank: rank(view.now, view.job(job).submit, options, alpha),
+            rank: rank(worth.of_waiting(view, job, options), options),
             job,
         });
         let mut ranked: BinaryHeap<Ranked> = ranked.collect();
@@ -152,9 +153,8 @@ impl Waiting {
     }
 }
 
-/// What a waiting job is worth for a watt, at its best point.
-fn rank(now: Instant, submit: Instant, options: &Options, alpha: f64) -> f64 {
-    let weight = weight(options.slowest.secs_f64(), now.since(submit), alpha);
+/// What a waiting job of this weight is worth for a watt, at its best point.
+fn rank(weight: f64, options: &Options) -> f64 {
     weight * options.best_per_watt / options.least().power.as_f64()
 }
 

@@ -188,13 +188,7 @@ impl UtilitySpec {
             match key.as_str() {
                 "heuristic" => spec.heuristic = call.value(key, value)?,
                 "environment" => spec.environment = call.value(key, value)?,
-                "filter" => {
-                    spec.filter = match value.as_str() {
-                        "on" => true,
-                        "off" => false,
-                        _ => return Err(wrong(key, format!("'{value}': write on or off"))),
-                    }
-                }
+                "filter" => spec.filter = call.switch(key, value)?,
                 "drop" => spec.drop = call.value(key, value)?,
                 "every" => {
                     spec.every = parse_length(value).map_err(|why| wrong(key, why.to_string()))?

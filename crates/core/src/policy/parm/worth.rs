@@ -1,0 +1,145 @@
+//! What jobs count for in the program.
+
+use super::jobs::{Options, Running};
+use crate::job::Job;
+use crate::policy::order::{Cost, History};
+use crate::policy::{PastJob, View};
+use crate::units::{Instant, JobId, Span};
+
+/// What is left of a job counts as at least so many seconds.
+const SHORTEST: f64 = 60.0;
+
+/// A job that waited for this many halving times counts for more than any other: more would be no number.
+const MOST_HALVINGS: f64 = 500.0;
+
+/// By what a job's speed-up is weighed.
+#[derive(Clone, Debug)]
+pub(in crate::policy) enum Worth {
+    /// As published: (what is left of its time at the slowest + the time since it arrived) to this power.
+    Aged(f64),
+    /// By what is left of it: who ends soon leaves room for others.
+    Rest(Rest),
+}
+
+/// One over what is left of a job, doubled in each halving time that it waited.
+#[derive(Clone, Debug)]
+pub(in crate::policy) struct Rest {
+    /// What users' jobs took before; without it, users are believed.
+    pub(in crate::policy) history: Option<History>,
+    /// After how much waiting a job counts twice as much.
+    pub(in crate::policy) halving: Span,
+}
+
+impl Worth {
+    /// Jobs that ended earlier.
+    pub(super) fn recall(&mut self, past: &[PastJob]) {
+        if let Some(history) = self.history() {
+            history.recall(past);
+        }
+    }
+
+    /// A turn begins: jobs may have ended from which something can be learned.
+    pub(super) fn learn(&mut self, view: &View<'_>) {
+        if let Some(history) = self.history() {
+            history.learn(view);
+        }
+    }
+
+    /// What is learned about run times, if anything is.
+    pub(super) fn history(&mut self) -> Option<&mut History> {
+        match self {
+            Worth::Rest(rest) => rest.history.as_mut(),
+            Worth::Aged(_) => None,
+        }
+    }
+
+    /// Whether all jobs count the same, at any time.
+    pub(super) fn is_equal(&self) -> bool {
+        matches!(self, Worth::Aged(0.0))
+    }
+
+    /// The weight of a job that waits.
+    pub(super) fn of_waiting(&self, view: &View<'_>, job: JobId, options: &Options) -> f64 {
+        let asked = view.job(job);
+        let waited = view.now.since(asked.submit);
+        match self {
+            Worth::Aged(alpha) => aged(options.slowest.secs_f64(), waited, *alpha),
+            Worth::Rest(rest) => rest.weight(asked, Span::ZERO, waited),
+        }
+    }
+
+    /// The weight of a job that runs.
+    pub(super) fn of_running(
+        &self,
+        view: &View<'_>,
+        job: JobId,
+        options: &Options,
+        running: &Running,
+    ) -> f64 {
+        let (asked, left) = (view.job(job), running.work.share());
+        match self {
+            Worth::Aged(alpha) => {
+                let since_arrival = view.now.since(asked.submit);
+                aged(options.slowest.secs_f64() * left, since_arrival, *alpha)
+            }
+            Worth::Rest(rest) => {
+                let done = asked.requested.saturating_sub(running.work.time(asked.requested));
+                rest.weight(asked, done, running.began.since(asked.submit))
+            }
+        }
+    }
+
+    /// The job for which others have to make room, if the oldest has waited for so long that it must not be
+    /// passed any more.
+    pub(super) fn impatient(&self, view: &View<'_>) -> Option<JobId> {
+        let Worth::Rest(rest) = self else { return None };
+        let oldest = view.queue.head()?;
+        let since: Instant = view.job(oldest).submit;
+        (view.now.since(since) > rest.halving).then_some(oldest)
+    }
+}
+
+impl Rest {
+    fn weight(&self, job: &Job, done: Span, waited: Span) -> f64 {
+        let left = match &self.history {
+            Some(history) => history.left(job, done),
+            None => job.requested.saturating_sub(done),
+        };
+        let halvings = waited.secs_f64() / self.halving.secs_f64().max(1.0);
+        halvings.min(MOST_HALVINGS).exp2() / left.secs_f64().max(SHORTEST)
+    }
+}
+
+/// What a job counts for that has so many seconds left at the slowest, and arrived so long ago.
+fn aged(left: f64, since_arrival: Span, alpha: f64) -> f64 {
+    if alpha == 0.0 { 1.0 } else { (left + since_arrival.secs_f64()).powf(alpha) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rest() -> Rest {
+        Rest { history: None, halving: Span::from_secs(3600) }
+    }
+
+    /// A job that asks for 1000 s and has done 600 s of them has 400 s left. Two halving times of waiting make
+    /// it count four times as much.
+    #[test]
+    fn weights_by_hand() {
+        let job = Job::new(1, Instant::ZERO, 4, Span::from_secs(1000));
+        let done = Span::from_secs(600);
+        assert_eq!(rest().weight(&job, done, Span::ZERO), 1.0 / 400.0);
+        assert_eq!(rest().weight(&job, done, Span::from_secs(7200)), 4.0 / 400.0);
+        let nearly = Span::from_secs(999);
+        assert_eq!(rest().weight(&job, nearly, Span::ZERO), 1.0 / 60.0);
+        let ages = rest().weight(&job, done, Span::FOREVER);
+        assert!(ages.is_finite() && ages > 1e100);
+    }
+
+    #[test]
+    fn published_weights() {
+        assert_eq!(aged(100.0, Span::from_secs(300), 0.0), 1.0);
+        assert_eq!(aged(100.0, Span::from_secs(300), 2.0), 160_000.0);
+    }
+}
