@@ -9,8 +9,8 @@ use busbar::live::End;
 use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::{Clock, Hand};
 use busbar::live::controller::{Act, Controller};
-use busbar::live::daemon::{Daemon, LoopOptions};
-use busbar::live::engine::Recording;
+use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
+use busbar::live::engine::{AtOnce, Recording};
 use busbar::live::schedule::Schedule;
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
@@ -114,12 +114,13 @@ impl House {
         let engine = Recording::new();
         let rules = LoopOptions {
             period: Span::from_secs(1),
+            deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let story = Story::new(&setup);
         let feed = ActiveBudget::new(Schedule::unlimited());
-        let on = ("recording", Box::new(engine.clone()) as _);
+        let on = AtOnce::new(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, on, rules, clock).expect("a daemon");
         let mut house = House { daemon, engine, hand, story, next: 1, _folder: folder };
         house.ask(vec![Request::Budget { set: Some(BUDGET.to_owned()) }]);

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::Hand;
-use busbar::live::daemon::{Daemon, LoopOptions};
-use busbar::live::engine::Recording;
+use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
+use busbar::live::engine::{AtOnce, Recording};
 use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
 use busbar::live::schedule::{Allowance, ScheduleSpec};
 use busbar::live::setup::Setup;
@@ -39,12 +39,13 @@ impl Site {
         let clock = Hand::default().clock(None);
         let rules = LoopOptions {
             period: Span::from_secs(1),
+            deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);
         let feed = ActiveBudget::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
-        let runs_on = ("recording", Box::new(engine.clone()) as _);
+        let runs_on = AtOnce::new(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, runs_on, rules, clock).unwrap();
         Site { daemon, engine }
     }

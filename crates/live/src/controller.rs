@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use super::engine::{Attempt, End, Signal};
+use super::engine::{Attempt, End, NodeState, Signal};
 use super::job::{ChangeReason, EndReason, Ending, Entry, EventKind, JobOutcome, Phase, Run};
 use super::scheduler::{Effect, Scheduler};
 use super::setup::Setup;
@@ -23,6 +23,7 @@ use busbar_core::units::{Instant, Joules, Span, Watts};
 
 mod arrays;
 mod memory;
+mod nodes;
 mod outcome;
 mod recovery;
 mod requests;
@@ -64,6 +65,8 @@ pub struct Controller {
     /// Running jobs that the policy cannot handle, since another policy started them. They keep
     /// what they have.
     unmanaged: BTreeSet<u64>,
+    /// Nodes that are not up.
+    nodes: BTreeMap<u32, NodeState>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
     /// The last jobs that ended, for policies that learn from them.
@@ -132,6 +135,7 @@ impl Controller {
             dependents: BTreeMap::new(),
             stuck: BTreeMap::new(),
             unmanaged: BTreeSet::new(),
+            nodes: BTreeMap::new(),
             failures: BTreeMap::new(),
             past,
             scheduler,
@@ -184,6 +188,7 @@ impl Controller {
             }
         }
         self.scheduler = scheduler;
+        self.keep_out();
         let running = self.jobs.values().filter(|entry| entry.run().is_some());
         self.running = running.map(|entry| entry.number).collect();
         let waiting: Vec<u64> = self
@@ -249,6 +254,7 @@ impl Controller {
             by: run.ending.and_then(|ending| ending.by),
         };
         self.scheduler.end(attempt.job);
+        self.keep_out();
         self.running.remove(&attempt.job);
         self.must_ask = true;
         self.finish(now, attempt.job, outcome);

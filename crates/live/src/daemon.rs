@@ -5,13 +5,14 @@
 //! answered. If the commit fails, only acts that reduce power are carried out, clients are told, and
 //! the controller is rebuilt from the database, which is the truth.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Moment};
 
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
-use super::engine::{Attempt, Engine, Found};
+use super::engine::{Attempt, Engine, Found, Measurement};
 use super::forecast::RunningForecasts;
 use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
@@ -24,9 +25,12 @@ use busbar_core::units::{Instant, Span};
 mod acts;
 mod clients;
 mod pace;
+mod pipeline;
 
 use clients::Pending;
 use pace::Pace;
+use pipeline::Pipeline;
+pub use pipeline::USUAL_DEADLINE;
 
 /// What wakes the loop up.
 pub enum Wake {
@@ -65,8 +69,10 @@ pub struct Daemon {
     controller: Controller,
     store: Store,
     engine: Box<dyn Engine>,
-    /// A description of the engine for users.
-    engine_name: &'static str,
+    /// Acts that were written down and are not confirmed.
+    pipeline: Pipeline,
+    /// The last measured power of each node.
+    measured: BTreeMap<u32, Measurement>,
     clock: Clock,
     budget: ActiveBudget,
     options: LoopOptions,
@@ -96,6 +102,8 @@ pub enum Look {
 pub struct LoopOptions {
     /// The longest sleep.
     pub period: Span,
+    /// How long an engine may take to answer an order.
+    pub deadline: Span,
     /// How long jobs that are over are kept.
     pub retention: Span,
     /// Reads the configuration again.
@@ -120,7 +128,7 @@ impl Daemon {
         setup: Setup,
         mut budget: ActiveBudget,
         store: Store,
-        engine: (&'static str, Box<dyn Engine>),
+        engine: Box<dyn Engine>,
         options: LoopOptions,
         clock: Clock,
     ) -> Result<Self, DaemonError> {
@@ -133,8 +141,9 @@ impl Daemon {
         let mut daemon = Daemon {
             controller,
             store,
-            engine_name: engine.0,
-            engine: engine.1,
+            engine,
+            pipeline: Pipeline::default(),
+            measured: BTreeMap::new(),
             pace: Pace::new(clock.wall_now()),
             clock,
             budget,
@@ -248,7 +257,7 @@ impl Daemon {
     /// How long to sleep unless something happens.
     fn rest(&self) -> Duration {
         let now = self.clock.now();
-        let rest = self.controller.next_deadline().map_or(self.options.period, |at| at.since(now));
+        let rest = self.next_deadline().map_or(self.options.period, |at| at.since(now));
         let rest = Duration::from_millis(rest.min(self.options.period).millis().max(1));
         self.service.longest_rest().map_or(rest, |longest| rest.min(longest))
     }
@@ -256,7 +265,8 @@ impl Daemon {
     /// The next time at which a cycle is due even if nothing happens, for callers that call
     /// [cycle](Daemon::cycle) themselves instead of [run](Daemon::run).
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.controller.next_deadline()
+        let deadlines = [self.controller.next_deadline(), self.pipeline.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 
     /// One cycle: observe, decide, write, act, and answer.
@@ -268,10 +278,8 @@ impl Daemon {
         }
         self.controller.advance(now);
         self.find_unresolved(now);
-        for (attempt, end) in self.engine.ended() {
-            tracing::info!(%attempt, ?end, "ended");
-            self.controller.ended(now, attempt, end);
-        }
+        self.observe(now);
+        self.act(now);
         let mut pending = Vec::new();
         for Message { request, peer, reply, gone } in requests {
             if let Some(what) = self.handle(now, request, peer, &reply, &gone) {
@@ -322,7 +330,8 @@ impl Daemon {
         batch.boot = Some(Boot { id: stamp.boot, origin: stamp.origin });
         match self.store.commit(&batch) {
             Ok(()) => {
-                self.act(now, &acts);
+                self.pipeline.extend(acts);
+                self.act(now);
                 if let Some(since) = self.unwritten_since.take() {
                     tracing::warn!(
                         for_ms = now.since(since).millis(),
@@ -356,6 +365,7 @@ impl Daemon {
         self.budget.restore_override(saved.budget.as_deref(), &setup.machine);
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
+        self.pipeline.clear();
         self.find_jobs(now);
         // Not tried again at once.
         std::thread::sleep(Duration::from_millis(100));

@@ -1,18 +1,29 @@
-//! The interface to what jobs run on: the daemon decides, an engine acts and reports.
+//! The interface to what jobs run on: the daemon asks, an engine acts and reports.
+//!
+//! Nothing here waits. The daemon hands over [`Order`]s, several at once, each with a [`Ticket`], and goes on.
+//! Whether an order was carried out, and whatever else happens, the engine tells by [`Report`]s. An order counts
+//! as carried out only when its report says so: until then a job counts at its old, higher draw, since nothing
+//! that takes more power is ordered before everything that frees power was confirmed
+//! ([`pipeline`](crate::daemon)).
 //!
 //! A job may have to be started more than once; each time is an [`Attempt`]. An engine runs an attempt
 //! once or not at all, whatever happens to the daemon meanwhile, and can tell after a restart what
 //! happened to it.
+//!
+//! Engines whose acts are in force when a call returns implement [`Immediate`], and become an [`Engine`] in
+//! [`AtOnce`].
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
-use busbar_core::units::{NodeId, Span, Watts};
+use busbar_core::units::{Instant, NodeId, Span, Watts};
 
+mod at_once;
 mod recording;
 
+pub use at_once::{AtOnce, Immediate};
 pub use recording::{Call, Recording};
 
 /// An attempt to run a job.
@@ -156,33 +167,168 @@ pub enum EngineError {
         /// The attempt.
         attempt: Attempt,
     },
+    /// A node did not do what it was asked to.
+    #[error("job {attempt}: node {node}: {reason}")]
+    Node {
+        /// The attempt.
+        attempt: Attempt,
+        /// The node's name.
+        node: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// There was no answer in time, so that nobody knows whether it was done.
+    #[error("job {attempt}: there was no answer within {} s", within.secs_f64())]
+    Late {
+        /// The attempt.
+        attempt: Attempt,
+        /// How long the daemon waited.
+        within: Span,
+    },
+}
+
+/// The number of an order, unique as long as a daemon runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// Something that the daemon asks an engine to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Start an attempt. It is confirmed when the attempt runs under its caps; a failure after that is an
+    /// [`End`].
+    Start(Box<Launch>),
+    /// Change the caps or nodes of a running job. It is confirmed when the job draws no more than the allotment
+    /// says.
+    Set {
+        /// The attempt.
+        attempt: Attempt,
+        /// What it is to have.
+        allotment: Allotment,
+        /// How long the job is expected to stand still while it moves to other nodes.
+        pause: Span,
+    },
+    /// Send a signal to all processes of a job. A job that is just beginning may miss a request to end, so
+    /// the daemon repeats it until the job has ended. A suspended job gets it when it is resumed, unless it
+    /// is killed.
+    Signal {
+        /// The attempt.
+        attempt: Attempt,
+        /// The signal.
+        signal: Signal,
+    },
+}
+
+impl Order {
+    /// The attempt that it is about.
+    pub fn attempt(&self) -> Attempt {
+        match self {
+            Order::Start(launch) => launch.attempt,
+            Order::Set { attempt, .. } | Order::Signal { attempt, .. } => *attempt,
+        }
+    }
+}
+
+/// What an engine reports, in the order in which it happened.
+#[derive(Debug)]
+pub enum Report {
+    /// An order was carried out.
+    Confirmed {
+        /// The order.
+        ticket: Ticket,
+    },
+    /// An order was not carried out, and will not be.
+    Failed {
+        /// The order.
+        ticket: Ticket,
+        /// What went wrong.
+        error: EngineError,
+    },
+    /// An attempt has ended.
+    Ended {
+        /// The attempt.
+        attempt: Attempt,
+        /// How it ended.
+        end: End,
+        /// When, if the engine knows better than the daemon.
+        at: Option<Instant>,
+    },
+    /// The state of a node has changed.
+    Node {
+        /// The node's number.
+        node: u32,
+        /// Its state now.
+        state: NodeState,
+    },
+    /// The power of a node was measured.
+    Measured {
+        /// The node's number.
+        node: u32,
+        /// What it draws.
+        power: Measurement,
+    },
+}
+
+/// Whether jobs can run on a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// Jobs can start there.
+    Up,
+    /// No job starts there, and those that run go on.
+    Drained {
+        /// Why.
+        reason: String,
+    },
+    /// Nobody knows what happens there. What runs there counts as running, with the power that it had.
+    Down {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A measured power, and where it is from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The power.
+    pub power: Watts,
+    /// Whether an emulator made it up.
+    pub is_emulated: bool,
+    /// When it was measured, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// A node as an engine knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeInfo {
+    /// The name by which people know it.
+    pub name: String,
+    /// The lowest and the highest cap that it can be given, if it can be capped.
+    pub caps: Option<(Watts, Watts)>,
 }
 
 /// What jobs run on.
 pub trait Engine: Send {
-    /// Starts an attempt. A failure after that is reported as an [`End`].
-    fn start(&mut self, launch: &Launch) -> Result<(), EngineError>;
+    /// A description for users.
+    fn name(&self) -> &'static str;
 
-    /// Changes the caps or nodes of a running job. When this returns, the job draws no more than
-    /// `allotment` says.
-    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError>;
+    /// The nodes in the order of their numbers, as far as the engine knows more of them than their number.
+    fn nodes(&self) -> Vec<NodeInfo> {
+        Vec::new()
+    }
 
-    /// Announces the pause that the next change of a job is expected to cause. Only engines that
-    /// emulate jobs need it.
-    fn expect_pause(&mut self, _attempt: Attempt, _pause: Span) {}
+    /// Hands over orders, each of which is [confirmed](Report::Confirmed) or [fails](Report::Failed) later.
+    /// Orders about different jobs may be carried out in any order.
+    fn request(&mut self, orders: Vec<(Ticket, Order)>);
 
-    /// Sends a signal to all processes of a job; processes that could not be reached get it when
-    /// [`ended`](Engine::ended) is called next. A job that is just beginning may miss a request to
-    /// end, so the caller repeats it until the job has ended. A suspended job gets it when it is
-    /// resumed, unless it is killed.
-    fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError>;
-
-    /// Attempts that have ended since the last call.
-    fn ended(&mut self) -> Vec<(Attempt, End)>;
+    /// What has happened since the last call.
+    fn reports(&mut self) -> Vec<Report>;
 
     /// Finds out, after a restart, what happened to an attempt. One that did not begin never will.
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError>;
 
     /// Removes what is kept of an attempt that is over and recorded; this may happen later.
     fn forget(&mut self, attempt: Attempt);
+
+    /// The daemon is alive: engines whose nodes need to hear that tell them.
+    fn renew(&mut self) {}
 }

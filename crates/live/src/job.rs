@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::array::{ArraySpec, Element};
-use super::engine::{Allotment, Attempt, End};
+use super::engine::{Allotment, Attempt, End, NodeState};
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Joules, Span};
 
@@ -481,6 +481,13 @@ pub enum EventKind {
         #[serde(rename = "because")]
         reason: ChangeReason,
     },
+    /// The state of a node has changed.
+    Node {
+        /// The node's number.
+        node: u32,
+        /// Its state from now on.
+        state: NodeState,
+    },
     /// A running job was suspended; it draws nothing meanwhile.
     Suspended {
         /// The job's number.
@@ -534,6 +541,7 @@ impl EventKind {
             EventKind::Began { .. }
             | EventKind::Stopped
             | EventKind::Limit { .. }
+            | EventKind::Node { .. }
             | EventKind::Notice { .. } => None,
         }
     }

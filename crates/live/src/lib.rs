@@ -37,4 +37,6 @@ pub mod trusted_folder;
 pub mod users;
 pub mod wire;
 
-pub use engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
+pub use engine::{
+    Allotment, AtOnce, Attempt, End, Engine, EngineError, Found, Immediate, Launch, Signal,
+};

@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
-use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
+use super::engine::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal};
+use busbar_core::units::Span;
 use cpus::Cpus;
 pub(crate) use cpus::usable_cpus;
 use folder::{CLAIMED, CPUS, Folder, GROUP, REVOKED, TICKET, Ticket};
@@ -247,7 +248,11 @@ fn variables(folder: &Folder, launch: &Launch) -> Vec<(String, String)> {
     .to_vec()
 }
 
-impl Engine for Local {
+impl Immediate for Local {
+    fn name(&self) -> &'static str {
+        "local, with emulated watts"
+    }
+
     fn start(&mut self, launch: &Launch) -> Result<(), EngineError> {
         let attempt = launch.attempt;
         let path = self.folder_of(attempt);
@@ -275,7 +280,12 @@ impl Engine for Local {
     }
 
     /// Caps are not enforced: jobs draw what their model says.
-    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+    fn set(
+        &mut self,
+        attempt: Attempt,
+        allotment: &Allotment,
+        _pause: Span,
+    ) -> Result<(), EngineError> {
         let cpus = self.cpus.of(allotment);
         let watched = self.running.get_mut(&attempt).ok_or(EngineError::Unknown { attempt })?;
         watched.set(cpus, allotment.speed).map_err(|source| {

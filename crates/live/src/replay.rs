@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::engine::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
+use super::engine::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal};
 use busbar_core::job::Job;
 use busbar_core::model::{Model, Progress};
 use busbar_core::units::{Instant, JobId, Span};
@@ -53,8 +53,6 @@ struct World {
 enum State {
     Running {
         progress: Progress,
-        /// The expected pause at the next change.
-        pause: Span,
     },
     Over {
         at: Instant,
@@ -86,7 +84,7 @@ impl Replay {
         world.now = world.now.max(now);
         let now = world.now;
         for state in world.attempts.values_mut() {
-            if let State::Running { progress, .. } = state
+            if let State::Running { progress } = state
                 && progress.done() <= now
             {
                 let at = progress.done();
@@ -99,7 +97,7 @@ impl Replay {
     pub fn next_end(&self) -> Option<Instant> {
         let world = self.world();
         let ends = world.attempts.values().filter_map(|state| match state {
-            State::Running { progress, .. } => Some(progress.done()),
+            State::Running { progress } => Some(progress.done()),
             State::Over { .. } => None,
         });
         ends.min().filter(|end| *end != Instant::NEVER)
@@ -123,15 +121,19 @@ impl World {
         Ok((outcome.run_time, point.time))
     }
 
-    fn running(&mut self, attempt: Attempt) -> Result<(&mut Progress, &mut Span), EngineError> {
+    fn running(&mut self, attempt: Attempt) -> Result<&mut Progress, EngineError> {
         match self.attempts.get_mut(&attempt) {
-            Some(State::Running { progress, pause }) => Ok((progress, pause)),
+            Some(State::Running { progress }) => Ok(progress),
             _ => Err(EngineError::Unknown { attempt }),
         }
     }
 }
 
-impl Engine for Replay {
+impl Immediate for Replay {
+    fn name(&self) -> &'static str {
+        "a replay"
+    }
+
     fn start(&mut self, launch: &Launch) -> Result<(), EngineError> {
         let (attempt, mut world) = (launch.attempt, self.world());
         if world.attempts.contains_key(&attempt) {
@@ -139,29 +141,27 @@ impl Engine for Replay {
         }
         let (whole, limit) = world.times(attempt, &launch.allotment)?;
         let progress = Progress::start(world.now, whole, limit);
-        world.attempts.insert(attempt, State::Running { progress, pause: Span::ZERO });
+        world.attempts.insert(attempt, State::Running { progress });
         Ok(())
     }
 
-    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+    fn set(
+        &mut self,
+        attempt: Attempt,
+        allotment: &Allotment,
+        pause: Span,
+    ) -> Result<(), EngineError> {
         let mut world = self.world();
         let (now, (whole, limit)) = (world.now, world.times(attempt, allotment)?);
-        let (progress, pause) = world.running(attempt)?;
-        progress.change(now, whole, limit, std::mem::take(pause));
+        world.running(attempt)?.change(now, whole, limit, pause);
         Ok(())
-    }
-
-    fn expect_pause(&mut self, attempt: Attempt, expected: Span) {
-        if let Ok((_, pause)) = self.world().running(attempt) {
-            *pause = expected;
-        }
     }
 
     /// A job that is asked to end does so at once.
     fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
         let mut world = self.world();
         let now = world.now;
-        let (progress, _) = world.running(attempt)?;
+        let progress = world.running(attempt)?;
         let number = match signal {
             Signal::Suspend => {
                 progress.suspend(now);

@@ -92,6 +92,18 @@ impl Scheduler {
         self.jobs.push(job);
     }
 
+    /// Takes a node out of service, if no job holds it.
+    pub(super) fn take_out(&mut self, node: u32) {
+        if self.ledger().is_free(NodeId(node)) {
+            self.dispatch.node_down(NodeId(node));
+        }
+    }
+
+    /// Puts a node back into service.
+    pub(super) fn put_back(&mut self, node: u32) {
+        self.dispatch.node_up(NodeId(node));
+    }
+
     /// Queues a job, unless it could not run even on an empty machine.
     pub(super) fn arrive(&mut self, number: u64) -> Result<(), Rejection> {
         let Some(&id) = self.ids.get(&number) else { return Ok(()) };

@@ -12,8 +12,8 @@ use signal_hook::iterator::{Handle, Signals};
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::config::{Config, ConfigError, Resolved};
-use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
-use super::engine::Attempt;
+use super::daemon::{Daemon, DaemonError, Look, LoopOptions, USUAL_DEADLINE, Wake};
+use super::engine::{AtOnce, Attempt};
 use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
@@ -160,6 +160,7 @@ pub fn serve(
     let operators = Operators::default();
     let options = LoopOptions {
         period: config.period,
+        deadline: USUAL_DEADLINE,
         retention: config.retention,
         reload: Box::new({
             let operators = operators.clone();
@@ -173,7 +174,7 @@ pub fn serve(
         }),
     };
     let budget = ActiveBudget::new(resolved.schedule.clone());
-    let engine = ("local, with emulated watts", Box::new(engine) as _);
+    let engine = AtOnce::new(engine);
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
     let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;

@@ -11,6 +11,7 @@ use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
 use crate::live::Allotment;
+use crate::live::engine::NodeState;
 use crate::live::job::{ChangeReason, EventKind};
 use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::human_power;
@@ -153,6 +154,11 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             };
             format!("job {job} now runs {} ({reason})", has(allotment))
         }
+        EventKind::Node { node, state } => match state {
+            NodeState::Up => format!("node {node} is in service"),
+            NodeState::Drained { reason } => format!("no job starts on node {node}: {reason}"),
+            NodeState::Down { reason } => format!("node {node} is down: {reason}"),
+        },
         EventKind::Suspended { job } => format!("job {job} is suspended"),
         EventKind::Resumed { job } => format!("job {job} goes on as before"),
         EventKind::Ending { job, reason, forced, by } => {

@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::Hand;
 use busbar::live::config::LastResort;
-use busbar::live::daemon::{Daemon, LoopOptions};
-use busbar::live::engine::{Call, Recording};
+use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
+use busbar::live::engine::{AtOnce, Call, Recording};
 use busbar::live::job::{JobRequest, Owner, Program, Submission};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
@@ -62,10 +62,11 @@ impl ByHand {
         let clock = self.hand.clock(store.load().unwrap().last.as_ref());
         let rules = LoopOptions {
             period: Span::from_secs(1),
+            deadline: USUAL_DEADLINE,
             retention: self.retention,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
-        let engine = ("recording", Box::new(self.engine.clone()) as _);
+        let engine = AtOnce::new(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());
         let daemon = Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock);
         self.daemon = Some(daemon.unwrap());

@@ -2,7 +2,7 @@
 //! daemon's own clock, and a profile of the day follows the wall.
 
 use busbar::live::wire::{Reply, Request, State};
-use busbar::live::{Attempt, End, Engine, Signal};
+use busbar::live::{Attempt, End, Immediate, Signal};
 use busbar::units::{Instant, Watts};
 
 use super::books::Books;

@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use busbar::budget::Budget;
 use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::{Clock, Hand};
-use busbar::live::daemon::{Daemon, LoopOptions};
+use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
+use busbar::live::engine::AtOnce;
 use busbar::live::job::Program;
 use busbar::live::replay::{Naming, Real, Replay};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
@@ -76,10 +77,11 @@ impl Machine<'_> {
         let clock: Clock = self.hand.clock(store.load().unwrap().last.as_ref());
         let rules = LoopOptions {
             period: Span::from_secs(1),
+            deadline: USUAL_DEADLINE,
             retention: Span::FOREVER,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
-        let engine = ("replay", Box::new(self.engine.clone()) as _);
+        let engine = AtOnce::new(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());
         Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock).unwrap()
     }

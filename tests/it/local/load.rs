@@ -59,12 +59,12 @@ fn a_thousand_jobs() {
     timed("ask who has ended", || assert_eq!(engine.ended(), []));
     timed("change speeds", || {
         for job in &jobs {
-            engine.set(job.attempt, &on(&[0], 500_000)).unwrap();
+            engine.set(job.attempt, &on(&[0], 500_000), Span::ZERO).unwrap();
         }
     });
     timed("change nodes, and meet everybody", || {
         for job in &jobs {
-            engine.set(job.attempt, &on(&[1], 500_000)).unwrap();
+            engine.set(job.attempt, &on(&[1], 500_000), Span::ZERO).unwrap();
         }
         meet_everybody(&mut engine);
     });

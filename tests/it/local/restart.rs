@@ -35,7 +35,7 @@ fn jobs_are_found_again() {
     meet_everybody(&mut after);
     sleep(Duration::from_millis(100));
     assert_eq!(after.ended(), []);
-    after.set(runs.attempt, &on(&[0], 250_000)).unwrap();
+    after.set(runs.attempt, &on(&[0], 250_000), Span::ZERO).unwrap();
     after.signal(runs.attempt, Signal::Resume).unwrap();
     assert_eq!(end(&mut after), (runs.attempt, End::Exited(7)));
     assert_eq!(fs::read_to_string(speed).unwrap(), "0.250000\n");

@@ -158,7 +158,7 @@ fn jobs_are_kept_to_their_processors() {
     assert!(is("1"));
     // The list begins again: node 3 is as node 0.
     for (nodes, expected) in [(&[3][..], "0"), (&[0, 1], "0-1"), (&[1], "1"), (&[2], &there)] {
-        engine.set(job.attempt, &on(nodes, 1_000_000)).unwrap();
+        engine.set(job.attempt, &on(nodes, 1_000_000), Span::ZERO).unwrap();
         meet_everybody(&mut engine);
         assert!(is(expected), "{nodes:?}: {}, {}", allowed(all[0]), allowed(all[1]));
     }
@@ -181,7 +181,7 @@ fn nodes_may_change_while_a_job_is_about_to_begin() {
         let launch = place.shell(job, &format!("echo $$ > {}; sleep 600", own.display()));
         engine.start(&launch).unwrap();
         sleep(Duration::from_millis(job - 1));
-        engine.set(launch.attempt, &on(&[1], 1_000_000)).unwrap();
+        engine.set(launch.attempt, &on(&[1], 1_000_000), Span::ZERO).unwrap();
         let process = process(&own);
         meet_everybody(&mut engine);
         assert_eq!(allowed(process), "1");
@@ -200,7 +200,7 @@ fn emulated_work_follows_its_speed() {
     let began = Instant::now();
     engine.start(&job).unwrap();
     sleep(Duration::from_secs(1));
-    engine.set(job.attempt, &on(&[0], 1_000_000)).unwrap();
+    engine.set(job.attempt, &on(&[0], 1_000_000), Span::ZERO).unwrap();
     assert_eq!(end(&mut engine).1, End::Exited(0));
     let took = began.elapsed();
     // Never less than it has to; more if the machine is busy.

@@ -60,6 +60,47 @@ pub enum Act {
     },
 }
 
+impl Act {
+    /// The attempt that it is about.
+    pub fn attempt(&self) -> Attempt {
+        match self {
+            Act::Start { attempt, .. }
+            | Act::Set { attempt, .. }
+            | Act::Signal { attempt, .. }
+            | Act::Forget { attempt } => *attempt,
+        }
+    }
+
+    /// Whether it frees power or nodes, which others may have been given since.
+    pub fn frees(&self) -> bool {
+        match self {
+            Act::Set { allotment, before: Previous { allotment: before, .. }, .. } => {
+                allotment.power < before.power || !has_all_nodes(allotment, before)
+            }
+            Act::Signal { signal, .. } => *signal == Signal::Suspend,
+            Act::Start { .. } | Act::Forget { .. } => false,
+        }
+    }
+
+    /// Whether it takes power or nodes, which others may have to free first.
+    pub fn takes(&self) -> bool {
+        match self {
+            Act::Set { allotment, before: Previous { allotment: before, .. }, .. } => {
+                allotment.power > before.power || !has_all_nodes(before, allotment)
+            }
+            Act::Signal { signal, .. } => *signal == Signal::Resume,
+            Act::Start { .. } => true,
+            Act::Forget { .. } => false,
+        }
+    }
+}
+
+/// Whether one allotment has all nodes of another, none of them under a lower cap.
+fn has_all_nodes(one: &Allotment, other: &Allotment) -> bool {
+    let cap = |node: u32| one.nodes.iter().find(|(number, _)| *number == node).map(|(_, cap)| *cap);
+    other.nodes.iter().all(|(node, wanted)| cap(*node).is_some_and(|cap| cap >= *wanted))
+}
+
 /// A batch to be written and the acts that follow.
 pub struct Turn {
     /// The changes to be written first.

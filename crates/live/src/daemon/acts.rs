@@ -1,74 +1,144 @@
-//! Carries out acts that have been written down.
+//! Carries out acts that have been written down, and takes in what the engine reports.
 
 use std::error::Error;
 
 use super::Daemon;
 use crate::array;
 use crate::controller::Act;
-use crate::engine::{Allotment, Attempt, EngineError, Launch, Signal};
+use crate::engine::{Allotment, Attempt, EngineError, Launch, Order, Report, Signal, Ticket};
 use busbar_core::units::Instant;
 
 impl Daemon {
-    /// Carries out acts in their order.
-    pub(super) fn act(&mut self, now: Instant, acts: &[Act]) {
-        for (place, act) in acts.iter().enumerate() {
-            match act {
-                Act::Start { attempt, allotment } => {
-                    let started = self.launch(*attempt, allotment.clone());
-                    let started = started.and_then(|launch| {
-                        self.engine.start(&launch).map_err(|error| error_text(&error))
-                    });
-                    match started {
-                        Ok(()) => tracing::info!(%attempt, power = %allotment.power, "started"),
-                        Err(error) => {
-                            tracing::error!(%attempt, error, "cannot be started; it is held");
-                            self.controller.never_started(now, *attempt, &error, true);
-                        }
-                    }
+    /// Orders whatever may be ordered, until nothing more can be before the engine answers.
+    pub(super) fn act(&mut self, now: Instant) {
+        loop {
+            let ready = self.pipeline.ready();
+            if ready.is_empty() {
+                return;
+            }
+            let until = now + self.options.deadline;
+            let mut orders = Vec::new();
+            for act in ready {
+                if let Some(order) = self.order(now, &act) {
+                    orders.push((self.pipeline.ordered(act, until), order));
                 }
-                Act::Set { attempt, allotment, before, pause, .. } => {
-                    self.engine.expect_pause(*attempt, *pause);
-                    let Err(error) = self.set(*attempt, allotment) else {
-                        self.controller.confirmed(*attempt, allotment);
-                        continue;
-                    };
-                    let reason = error_text(&error);
-                    tracing::error!(%attempt, error = reason, "cannot be changed");
-                    self.controller.failed(now, *attempt);
-                    let before = &before.allotment;
-                    let frees = allotment.power < before.power
-                        || allotment.nodes.len() < before.nodes.len();
-                    let undone = if frees { &acts[place..] } else { &acts[place..=place] };
-                    self.undo(now, undone, &reason);
-                    if frees {
-                        self.finish_safe(&acts[place + 1..]);
-                        return;
-                    }
-                }
-                Act::Signal { attempt, signal } => self.signal(*attempt, *signal),
-                Act::Forget { attempt } => self.engine.forget(*attempt),
+            }
+            if !orders.is_empty() {
+                self.engine.request(orders);
+                self.observe(now);
             }
         }
     }
 
-    /// Changes the nodes or power of a job. A job that is over needs no change.
-    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
-        match self.engine.set(attempt, allotment) {
-            // It is not known whether this job is over.
-            Err(EngineError::Unknown { .. }) if !self.unresolved.contains(&attempt) => Ok(()),
-            result => result,
+    /// The order that carries an act out; `None` if there is nothing to wait for.
+    fn order(&mut self, now: Instant, act: &Act) -> Option<Order> {
+        match act {
+            Act::Start { attempt, allotment } => match self.launch(*attempt, allotment.clone()) {
+                Ok(launch) => Some(Order::Start(Box::new(launch))),
+                Err(error) => {
+                    self.not_started(now, *attempt, &error);
+                    None
+                }
+            },
+            Act::Set { attempt, allotment, pause, .. } => {
+                let (attempt, allotment, pause) = (*attempt, allotment.clone(), *pause);
+                Some(Order::Set { attempt, allotment, pause })
+            }
+            Act::Signal { attempt, signal } => {
+                Some(Order::Signal { attempt: *attempt, signal: *signal })
+            }
+            Act::Forget { attempt } => {
+                self.engine.forget(*attempt);
+                None
+            }
         }
     }
 
-    /// Reverts acts that were not carried out. An increase that may have been made before a restart
-    /// is reverted only if the engine can take it back; otherwise it stays and is tried again.
+    /// Takes in what the engine reports, and gives up on answers that are overdue.
+    pub(super) fn observe(&mut self, now: Instant) {
+        for report in self.engine.reports() {
+            match report {
+                Report::Confirmed { ticket } => self.confirmed(ticket),
+                Report::Failed { ticket, error } => self.failed(now, ticket, &error),
+                Report::Ended { attempt, end, at } => {
+                    tracing::info!(%attempt, ?end, "ended");
+                    self.controller.ended(at.map_or(now, |at| at.min(now)), attempt, end);
+                }
+                Report::Node { node, state } => self.controller.node_changed(now, node, state),
+                Report::Measured { node, power } => _ = self.measured.insert(node, power),
+            }
+        }
+        for ticket in self.pipeline.late(now) {
+            let Some(act) = self.pipeline.answered(ticket) else { continue };
+            let (attempt, within) = (act.attempt(), self.options.deadline);
+            self.give_up(now, act, &EngineError::Late { attempt, within });
+        }
+    }
+
+    fn confirmed(&mut self, ticket: Ticket) {
+        match self.pipeline.answered(ticket) {
+            Some(Act::Start { attempt, allotment }) => {
+                tracing::info!(%attempt, power = %allotment.power, "started");
+            }
+            Some(Act::Set { attempt, allotment, .. }) => {
+                self.controller.confirmed(attempt, &allotment);
+            }
+            Some(Act::Signal { .. } | Act::Forget { .. }) | None => (),
+        }
+    }
+
+    fn failed(&mut self, now: Instant, ticket: Ticket, error: &EngineError) {
+        let Some(act) = self.pipeline.answered(ticket) else { return };
+        // A job that is over needs no change, unless it is not known whether it is over.
+        if let (Act::Set { attempt, allotment, .. }, EngineError::Unknown { .. }) = (&act, error)
+            && !self.unresolved.contains(attempt)
+        {
+            return self.controller.confirmed(*attempt, allotment);
+        }
+        self.give_up(now, act, error);
+    }
+
+    /// An act was not carried out, as far as is known.
+    fn give_up(&mut self, now: Instant, act: Act, error: &EngineError) {
+        let reason = error_text(error);
+        match &act {
+            // It may have begun. Until the engine can tell, it counts as running.
+            Act::Start { attempt, .. } if matches!(error, EngineError::Late { .. }) => {
+                tracing::error!(%attempt, error = reason, "may not have started");
+                self.unresolved.push(*attempt);
+            }
+            Act::Start { attempt, .. } => self.not_started(now, *attempt, &reason),
+            Act::Set { attempt, .. } => {
+                tracing::error!(%attempt, error = reason, "cannot be changed");
+                self.controller.failed(now, *attempt);
+                let mut undone = vec![act.clone()];
+                if act.frees() {
+                    // What it should have freed was promised to those.
+                    undone.extend(self.pipeline.withdraw_takers());
+                }
+                self.undo(now, &undone, &reason);
+            }
+            Act::Signal { attempt, signal } => match error {
+                EngineError::Unknown { .. } => (),
+                _ => tracing::error!(%attempt, ?signal, error = reason, "no signal"),
+            },
+            Act::Forget { .. } => (),
+        }
+    }
+
+    fn not_started(&mut self, now: Instant, attempt: Attempt, reason: &str) {
+        tracing::error!(%attempt, error = reason, "cannot be started; it is held");
+        self.controller.never_started(now, attempt, reason, true);
+    }
+
+    /// Reverts acts that were not carried out. An increase that may have been made before a restart stays,
+    /// so that it is counted, and is tried again.
     fn undo(&mut self, now: Instant, acts: &[Act], reason: &str) {
         let mut undone = Vec::new();
         for (place, act) in acts.iter().enumerate() {
             match act {
                 Act::Set { attempt, allotment, before, again: true, .. }
-                    if allotment.power > before.allotment.power
-                        && self.set(*attempt, &before.allotment).is_err() =>
+                    if allotment.power > before.allotment.power =>
                 {
                     // The failure of the first one is recorded already.
                     if place > 0 {
@@ -81,45 +151,28 @@ impl Daemon {
         self.controller.undo(now, &undone, reason);
     }
 
-    /// Carries out those of the skipped acts that can do no harm.
-    fn finish_safe(&mut self, acts: &[Act]) {
-        for act in acts {
-            match act {
-                Act::Signal { attempt, signal } if *signal != Signal::Resume => {
-                    self.signal(*attempt, *signal);
-                }
-                Act::Forget { attempt } => self.engine.forget(*attempt),
-                _ => (),
-            }
-        }
-    }
-
     /// Carries out those of the unwritten acts that reduce power or end jobs. The database says
     /// that these jobs hold more, so nothing is handed out twice; and a job that fills the disk can
     /// be ended.
     pub(super) fn lower(&mut self, acts: &[Act]) {
+        let mut orders = Vec::new();
         for act in acts {
-            match act {
-                Act::Set { attempt, allotment, before, .. }
+            let order = match act {
+                Act::Set { attempt, allotment, before, pause, .. }
                     if allotment.power < before.allotment.power =>
                 {
-                    if let Err(error) = self.engine.set(*attempt, allotment) {
-                        tracing::error!(%attempt, %error, "cannot be changed");
-                    }
+                    let (attempt, allotment, pause) = (*attempt, allotment.clone(), *pause);
+                    Order::Set { attempt, allotment, pause }
                 }
                 Act::Signal { attempt, signal } if *signal != Signal::Resume => {
-                    self.signal(*attempt, *signal);
+                    Order::Signal { attempt: *attempt, signal: *signal }
                 }
-                _ => (),
-            }
+                _ => continue,
+            };
+            orders.push((self.pipeline.ticket(), order));
         }
-    }
-
-    fn signal(&mut self, attempt: Attempt, signal: Signal) {
-        match self.engine.signal(attempt, signal) {
-            Ok(()) | Err(EngineError::Unknown { .. }) => (),
-            Err(error) => tracing::error!(%attempt, ?signal, %error, "no signal"),
-        }
+        // The answers do not matter: the jobs count at what they had.
+        self.engine.request(orders);
     }
 
     /// All that an engine needs to start a job.

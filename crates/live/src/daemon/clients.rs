@@ -181,7 +181,7 @@ impl Daemon {
             protocol: PROTOCOL,
             process: std::process::id(),
             policy: setup.decider.spec().to_string(),
-            engine: self.engine_name.to_owned(),
+            engine: self.engine.name().to_owned(),
             machine: setup.machine.name.clone(),
             nodes: (ledger.total_nodes(), ledger.free_nodes()),
             waiting: self.controller.waiting(),

@@ -7,7 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Allotment, Attempt, End, Engine, EngineError, Found, Launch, Signal};
+use super::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal};
+use busbar_core::units::Span;
 
 /// A call to the engine, whether or not it succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,11 @@ fn failure(attempt: Attempt, what: &'static str, reason: String) -> EngineError 
     EngineError::File { attempt, what, path, source }
 }
 
-impl Engine for Recording {
+impl Immediate for Recording {
+    fn name(&self) -> &'static str {
+        "a recording"
+    }
+
     fn start(&mut self, launch: &Launch) -> Result<(), EngineError> {
         let (attempt, mut state) = (launch.attempt, self.state());
         state.calls.push(Call::Start(Box::new(launch.clone())));
@@ -112,7 +117,12 @@ impl Engine for Recording {
         Ok(())
     }
 
-    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+    fn set(
+        &mut self,
+        attempt: Attempt,
+        allotment: &Allotment,
+        _pause: Span,
+    ) -> Result<(), EngineError> {
         let mut state = self.state();
         state.calls.push(Call::Set(attempt, allotment.clone()));
         if let Some(reason) = state.failing_sets.pop_front() {
@@ -154,7 +164,7 @@ impl Engine for Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use busbar_core::units::{Span, Watts};
+    use busbar_core::units::Watts;
 
     fn launch(job: u64) -> Launch {
         Launch {
@@ -179,7 +189,7 @@ mod tests {
     #[test]
     fn it_does_as_it_is_told_and_remembers() {
         let test = Recording::new();
-        let mut engine: Box<dyn Engine> = Box::new(test.clone());
+        let mut engine: Box<dyn Immediate> = Box::new(test.clone());
         let (one, two) = (launch(1), launch(2));
         test.fail_start("no room");
         let failed = engine.start(&one).unwrap_err();
@@ -190,8 +200,8 @@ mod tests {
         assert!(matches!(engine.start(&two), Err(EngineError::Again { .. })));
         assert_eq!(test.running(), [one.attempt, two.attempt]);
         test.fail_set("stuck");
-        engine.set(two.attempt, &two.allotment).unwrap_err();
-        engine.set(two.attempt, &two.allotment).unwrap();
+        engine.set(two.attempt, &two.allotment, Span::ZERO).unwrap_err();
+        engine.set(two.attempt, &two.allotment, Span::ZERO).unwrap();
         assert_eq!(test.take_calls().len(), 7);
 
         assert!(test.end(two.attempt, End::Exited(3)));

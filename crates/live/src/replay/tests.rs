@@ -98,13 +98,12 @@ fn engine(naming: Naming, seconds: &[u32]) -> Replay {
 #[test]
 fn a_job_by_hand() {
     let driver = engine(Naming::Counted, &[100]);
-    let mut engine: Box<dyn Engine> = Box::new(driver.clone());
+    let mut engine: Box<dyn Immediate> = Box::new(driver.clone());
     assert_eq!(driver.next_end(), None);
     engine.start(&launch(1, allotment(&Slowing::point(100)))).unwrap();
     assert_eq!(driver.next_end(), Some(AT(100)));
     driver.advance(AT(40));
-    engine.expect_pause(attempt(1), Span::from_secs(10));
-    engine.set(attempt(1), &allotment(&Slowing::point(50))).unwrap();
+    engine.set(attempt(1), &allotment(&Slowing::point(50)), Span::from_secs(10)).unwrap();
     assert_eq!(driver.next_end(), Some(AT(170)));
     driver.advance(AT(100));
     engine.signal(attempt(1), Signal::Suspend).unwrap();
@@ -156,7 +155,7 @@ fn what_makes_no_sense_is_refused() {
     let one = launch(1, allotment(&Slowing::point(100)));
     let unknown = launch(7, one.allotment.clone());
     assert!(matches!(engine.start(&unknown), Err(EngineError::Unknown { .. })));
-    assert!(matches!(engine.set(attempt(1), &one.allotment), Err(EngineError::Unknown { .. })));
+    assert!(matches!(engine.set(attempt(1), &one.allotment, Span::ZERO), Err(EngineError::Unknown { .. })));
     engine.start(&one).unwrap();
     assert!(matches!(engine.start(&one), Err(EngineError::Again { .. })));
     engine.signal(attempt(1), Signal::Kill).unwrap();
@@ -218,8 +217,7 @@ fn replayed(
                 Decision::Change { job, point, pause, .. } => {
                     changes += 1;
                     let attempt = attempt(u64::from(job.0) + 1);
-                    engine.expect_pause(attempt, pause);
-                    engine.set(attempt, &allotment(&point)).unwrap();
+                    engine.set(attempt, &allotment(&point), pause).unwrap();
                 }
                 _ => {}
             }

@@ -1,0 +1,40 @@
+//! Nodes that no job may start on, because their engine says so.
+
+use super::Controller;
+use crate::engine::NodeState;
+use crate::job::EventKind;
+use busbar_core::units::Instant;
+
+impl Controller {
+    /// Takes in the state of a node. A job that runs there goes on, and counts as before.
+    pub fn node_changed(&mut self, now: Instant, node: u32, state: NodeState) {
+        let before = self.nodes.get(&node).unwrap_or(&NodeState::Up);
+        if *before == state || node >= self.setup.machine.nodes {
+            return;
+        }
+        match state {
+            NodeState::Up => {
+                self.nodes.remove(&node);
+                self.scheduler.put_back(node);
+            }
+            NodeState::Drained { .. } | NodeState::Down { .. } => {
+                self.nodes.insert(node, state.clone());
+                self.scheduler.take_out(node);
+            }
+        }
+        self.must_ask = true;
+        self.note(now, EventKind::Node { node, state });
+    }
+
+    /// Takes nodes out of service on which a job ran until now.
+    pub(super) fn keep_out(&mut self) {
+        for node in self.nodes.keys() {
+            self.scheduler.take_out(*node);
+        }
+    }
+
+    /// The state of a node.
+    pub fn node_state(&self, node: u32) -> &NodeState {
+        self.nodes.get(&node).unwrap_or(&NodeState::Up)
+    }
+}

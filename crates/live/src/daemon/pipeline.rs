@@ -1,0 +1,180 @@
+//! Acts on their way: written down, and not yet confirmed by the engine.
+//!
+//! Acts are ordered in the order in which they were decided, with one exception and one rule. The exception: an
+//! act that takes nothing may overtake others that wait, unless they are about the same job. The rule: an act that
+//! takes power or nodes is ordered only when every act before it that frees some was confirmed. So whatever an
+//! engine has not confirmed counts at its old, higher draw.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::controller::Act;
+use crate::engine::{Attempt, Ticket};
+use busbar_core::units::{Instant, Span};
+
+/// Acts that were written down and are not finished.
+#[derive(Default)]
+pub(super) struct Pipeline {
+    next: u64,
+    /// Acts that were not ordered yet.
+    waiting: VecDeque<Act>,
+    /// Acts that were ordered, and when an answer is due.
+    ordered: BTreeMap<Ticket, (Act, Instant)>,
+}
+
+impl Pipeline {
+    /// Takes in acts that were written down.
+    pub(super) fn extend(&mut self, acts: Vec<Act>) {
+        self.waiting.extend(acts);
+    }
+
+    /// Forgets everything: what was ordered is found out again from the engine.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+        self.ordered.clear();
+    }
+
+    /// A number for an order whose answer nobody waits for.
+    pub(super) fn ticket(&mut self) -> Ticket {
+        self.next += 1;
+        Ticket(self.next)
+    }
+
+    /// Takes the acts that may be ordered now.
+    pub(super) fn ready(&mut self) -> Vec<Act> {
+        let mut busy: BTreeSet<Attempt> =
+            self.ordered.values().map(|(act, _)| act.attempt()).collect();
+        let mut is_freeing = self.ordered.values().any(|(act, _)| act.frees());
+        let (mut ready, mut waiting) = (Vec::new(), VecDeque::new());
+        for act in self.waiting.drain(..) {
+            let is_blocked = busy.contains(&act.attempt()) || (act.takes() && is_freeing);
+            // Also those that wait free what later ones may count on.
+            is_freeing |= act.frees();
+            if is_blocked || !matches!(act, Act::Forget { .. }) {
+                busy.insert(act.attempt());
+            }
+            match is_blocked {
+                true => waiting.push_back(act),
+                false => ready.push(act),
+            }
+        }
+        self.waiting = waiting;
+        ready
+    }
+
+    /// An act was ordered, and is to be answered by then.
+    pub(super) fn ordered(&mut self, act: Act, until: Instant) -> Ticket {
+        let ticket = self.ticket();
+        self.ordered.insert(ticket, (act, until));
+        ticket
+    }
+
+    /// The act with this ticket is answered; `None` if nobody waits for that any more.
+    pub(super) fn answered(&mut self, ticket: Ticket) -> Option<Act> {
+        self.ordered.remove(&ticket).map(|(act, _)| act)
+    }
+
+    /// Orders that were not answered in time.
+    pub(super) fn late(&self, now: Instant) -> Vec<Ticket> {
+        let late = self.ordered.iter().filter(|(_, (_, until))| *until <= now);
+        late.map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// Takes out all acts that take power or nodes and were not ordered yet, because something that should
+    /// have been freed for them was not.
+    pub(super) fn withdraw_takers(&mut self) -> Vec<Act> {
+        let (takers, others) = self.waiting.drain(..).partition(Act::takes);
+        self.waiting = others;
+        Vec::from(takers)
+    }
+
+    /// When the next answer is due.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.ordered.values().map(|(_, until)| *until).min()
+    }
+}
+
+/// How long an engine may take to answer an order, unless it is configured.
+pub const USUAL_DEADLINE: Span = Span::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Allotment, Signal};
+    use crate::job::Previous;
+    use busbar_core::units::Watts;
+
+    fn allotment(watts: u32) -> Allotment {
+        let power = Watts::from_watts(watts);
+        let time = Span::from_secs(60);
+        Allotment { nodes: vec![(0, power)], cores: 1, cap: power, time, power, speed: 1_000_000 }
+    }
+
+    fn attempt(job: u64) -> Attempt {
+        Attempt { job, number: 1 }
+    }
+
+    fn set(job: u64, from: u32, to: u32) -> Act {
+        let before = Previous { allotment: allotment(from), squeezed_from: None };
+        let (attempt, allotment) = (attempt(job), allotment(to));
+        Act::Set { attempt, allotment, before, pause: Span::ZERO, again: false }
+    }
+
+    fn start(job: u64) -> Act {
+        Act::Start { attempt: attempt(job), allotment: allotment(100) }
+    }
+
+    fn jobs(acts: &[Act]) -> Vec<u64> {
+        acts.iter().map(|act| act.attempt().job).collect()
+    }
+
+    /// Job 1 and 2 give up watts, 3 starts with them, 4 is raised, 5 is to end. Only when both have given up
+    /// theirs do 3 and 4 get any; 5 need not wait.
+    #[test]
+    fn nobody_takes_what_was_not_confirmed_to_be_free() {
+        let mut pipeline = Pipeline::default();
+        let end = Act::Signal { attempt: attempt(5), signal: Signal::Terminate };
+        pipeline.extend(vec![set(1, 100, 50), set(2, 90, 40), start(3), set(4, 50, 60), end]);
+        let ready = pipeline.ready();
+        assert_eq!(jobs(&ready), [1, 2, 5]);
+        let due = Instant::from_secs(30);
+        let tickets: Vec<Ticket> =
+            ready.into_iter().map(|act| pipeline.ordered(act, due)).collect();
+        assert!(pipeline.ready().is_empty());
+        pipeline.answered(tickets[0]);
+        assert!(pipeline.ready().is_empty());
+        assert_eq!(pipeline.late(Instant::from_secs(29)), []);
+        assert_eq!(pipeline.late(due), &tickets[1..]);
+        pipeline.answered(tickets[1]);
+        assert_eq!(jobs(&pipeline.ready()), [3, 4]);
+        assert!(pipeline.answered(tickets[1]).is_none(), "it was answered already");
+    }
+
+    /// What is about one job keeps its order, whatever it is.
+    #[test]
+    fn a_job_is_told_one_thing_after_the_other() {
+        let mut pipeline = Pipeline::default();
+        let kill = Act::Signal { attempt: attempt(1), signal: Signal::Kill };
+        pipeline.extend(vec![start(1), set(1, 100, 50), kill, set(2, 50, 60)]);
+        let ready = pipeline.ready();
+        // The lowering of job 1 frees what job 2 may have been given.
+        assert_eq!(jobs(&ready), [1]);
+        let ticket = pipeline.ordered(start(1), Instant::from_secs(1));
+        assert!(pipeline.ready().is_empty());
+        pipeline.answered(ticket);
+        assert_eq!(jobs(&pipeline.ready()), [1]);
+    }
+
+    #[test]
+    fn takers_are_withdrawn_and_others_stay() {
+        let mut pipeline = Pipeline::default();
+        let lower = set(1, 100, 50);
+        pipeline.extend(vec![lower.clone(), start(2), set(3, 80, 40)]);
+        for act in pipeline.ready() {
+            pipeline.ordered(act, Instant::from_secs(1));
+        }
+        assert_eq!(jobs(&pipeline.withdraw_takers()), [2]);
+        assert_eq!(pipeline.next_deadline(), Some(Instant::from_secs(1)));
+        pipeline.clear();
+        assert_eq!(pipeline.next_deadline(), None);
+    }
+}
