@@ -55,9 +55,10 @@ impl Limit {
         Limit { microwatts: watts.milliwatts().saturating_mul(1000), enabled: true }
     }
 
-    /// What it means for a budget. Fractions of a milliwatt are rounded up.
+    /// What it means for a budget. Fractions of a milliwatt are rounded up. A limit of nothing is none: no
+    /// domain could keep it.
     pub fn effective(self) -> Effective {
-        match self.enabled {
+        match self.enabled && self.microwatts > 0 {
             true => Effective::Limit(milliwatts(self.microwatts)),
             false => Effective::Unlimited,
         }

@@ -77,7 +77,7 @@ pub enum Basis {
 pub struct CapRange {
     /// The lowest cap, in milliwatts on the wire.
     pub lowest: Watts,
-    /// The highest cap, in milliwatts on the wire. A domain without a limit is counted with this.
+    /// The highest cap, in milliwatts on the wire.
     pub highest: Watts,
 }
 
@@ -101,11 +101,11 @@ pub enum Effective {
 }
 
 impl Effective {
-    /// What a budget must count for the domain: the limit, or the top of its range without one.
-    pub fn counted(self, range: CapRange) -> Watts {
+    /// What a budget must count for the domain: the limit, or what it can draw without one.
+    pub fn counted(self, rated: Watts) -> Watts {
         match self {
             Effective::Limit(limit) => limit,
-            Effective::Unlimited | Effective::Unknown => range.highest,
+            Effective::Unlimited | Effective::Unknown => rated,
         }
     }
 }

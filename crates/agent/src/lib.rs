@@ -8,15 +8,27 @@
 //! - [`client`] and [`fleet`] are the controller's side: one agent for a command, all agents for a daemon.
 //! - [`tls`] and [`keys`] secure the connection between machines.
 
+mod agent;
+mod changes;
 pub mod client;
+pub mod config;
 pub mod control;
 pub mod domain;
 pub mod emulate;
 pub mod fleet;
 mod frame;
+pub mod hardware;
 pub mod keys;
 mod link;
 mod meter;
+mod node;
+pub mod notify;
 pub mod reading;
+mod record;
+pub mod server;
+pub mod split;
 pub mod tls;
 pub mod wire;
+
+pub use agent::Stopped;
+pub use record::RecordError;

@@ -196,6 +196,9 @@ pub struct Inventory {
     pub node: String,
     /// The caps that the whole node can be given; `None` if it cannot be capped.
     pub caps: Option<CapRange>,
+    /// What a budget must count for the capped part of the node now: the limits that hold, and what domains
+    /// without a known limit can draw.
+    pub counted: Watts,
     /// The node's safe cap, to which it falls if a lease ends.
     pub safe: Option<Watts>,
     /// The longest lease that is granted, in milliseconds.
@@ -223,14 +226,16 @@ pub struct Domain {
     pub caps: Option<CapRange>,
     /// Where the lowest cap was found.
     pub lowest_basis: Option<Basis>,
+    /// What a budget must count for it if no limit is known to hold.
+    pub rated: Watts,
     /// Why it can only be measured, or what is to be known about it.
     pub notes: Vec<String>,
     /// Whether it is part of the node's cap.
     pub in_node_cap: bool,
     /// The limit that holds.
     pub effective: Effective,
-    /// The cap that a controller asked for last, if any.
-    pub requested: Option<Watts>,
+    /// The cap that the agent holds it to, if a controller has set one.
+    pub cap: Option<Watts>,
 }
 
 /// What became of a request to set caps.
@@ -238,8 +243,8 @@ pub struct Domain {
 pub struct SetReport {
     /// The domains that the request concerned.
     pub domains: Vec<DomainReport>,
-    /// What a budget must count for the capped part of the node now: the limits that hold, and the top of the
-    /// range of each domain whose limit is not known.
+    /// What a budget must count for the capped part of the node now: the limits that hold, and what domains
+    /// without a known limit can draw.
     pub counted: Watts,
 }
 
