@@ -124,11 +124,6 @@ impl Agent {
         self.log("the agent", "resume", &report.domains);
     }
 
-    /// The node's name.
-    pub(crate) fn name(&self) -> &str {
-        &self.config.node
-    }
-
     /// How often the agent must be asked to [watch](Self::watch).
     pub(crate) fn period(&self) -> Duration {
         self.config.period
@@ -158,7 +153,11 @@ impl Agent {
                 self.check_controller(peer, now)?;
                 let plan = self.plan(&caps)?;
                 self.take_lease(peer, None, now);
-                Ok(Answer::Set(self.set(peer, &plan, now)))
+                let mut report = self.set(peer, &plan, now);
+                if let Caps::Node { cap } = caps {
+                    report.requested = Some(cap);
+                }
+                Ok(Answer::Set(report))
             }
             Request::Renew { lease } => {
                 self.check_controller(peer, now)?;

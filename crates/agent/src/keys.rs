@@ -121,7 +121,6 @@ impl Site<'_> {
         let certificate = self.folder.join("authority.pem");
         let key = self.folder.join("authority.key");
         let wrong = |error| self.wrong(error);
-        let params = authority_params();
         match (certificate.exists(), key.exists()) {
             (true, true) => {
                 let text = fs::read_to_string(&key).map_err(|source| KeysError::File {
@@ -131,10 +130,11 @@ impl Site<'_> {
                 })?;
                 let key = KeyPair::from_pem(&text).map_err(wrong)?;
                 // The name and the key are all that a signature needs of an authority.
-                Ok((Issuer::new(params, key), false))
+                Ok((Issuer::new(authority_params(&key), key), false))
             }
             (false, false) => {
                 let pair = KeyPair::generate().map_err(wrong)?;
+                let params = authority_params(&pair);
                 let signed = params.self_signed(&pair).map_err(wrong)?;
                 self.write(&key, &pair.serialize_pem(), 0o600)?;
                 self.write(&certificate, &signed.pem(), 0o644)?;
@@ -198,9 +198,12 @@ fn named(name: &str) -> DistinguishedName {
     distinguished
 }
 
-fn authority_params() -> CertificateParams {
+/// An authority whose name follows from its key, so that those of two sites have different ones.
+fn authority_params(key: &KeyPair) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = named("Busbar site authority");
+    let identifier = params.key_identifier(key);
+    let digits: String = identifier.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    params.distinguished_name = named(&format!("Busbar site authority {digits}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let now = OffsetDateTime::now_utc();

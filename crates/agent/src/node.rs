@@ -286,7 +286,7 @@ impl Node {
         }
         reports.sort_by_key(|(place, _)| *place);
         let domains = reports.into_iter().map(|(_, report)| report).collect();
-        SetReport { domains, counted: self.counted() }
+        SetReport { requested: None, domains, counted: self.counted() }
     }
 
     /// Takes caps over from before a restart: a limit above its cap is lowered again.
@@ -300,7 +300,7 @@ impl Node {
                 domains.push(domain.apply(*cap, now, self.period));
             }
         }
-        SetReport { domains, counted: self.counted() }
+        SetReport { requested: None, domains, counted: self.counted() }
     }
 
     /// Restores the limits that the site had, one by one: if one fails, the others are restored all the same.
@@ -323,7 +323,7 @@ impl Node {
             let name = domain.name.clone();
             domains.push(DomainReport { name, requested, outcome, before, effective });
         }
-        SetReport { domains, counted: self.counted() }
+        SetReport { requested: None, domains, counted: self.counted() }
     }
 
     /// Measures all domains, without looking after their limits.

@@ -262,7 +262,7 @@ pub(crate) fn explain(error: &rustls::Error) -> String {
             date(*not_before),
             date(UnixTime::now())
         ),
-        InvalidCertificate(CertificateError::UnknownIssuer) => {
+        InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "another authority signed it; both sides need keys of the same 'busbar agent keys'"
                 .to_owned()
         }

@@ -241,6 +241,8 @@ pub struct Domain {
 /// What became of a request to set caps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetReport {
+    /// The cap of the whole node that was asked for, if it was one.
+    pub requested: Option<Watts>,
     /// The domains that the request concerned.
     pub domains: Vec<DomainReport>,
     /// What a budget must count for the capped part of the node now: the limits that hold, and what domains
@@ -249,9 +251,11 @@ pub struct SetReport {
 }
 
 impl SetReport {
-    /// Whether every domain has the cap that was asked for, or a lower one.
+    /// Whether every domain, and the node, has the cap that was asked for, or a lower one. A node's cap below
+    /// its range gives each domain its lowest cap, and is not confirmed.
     pub fn is_confirmed(&self) -> bool {
-        self.domains.iter().all(|domain| matches!(domain.outcome, Outcome::Confirmed))
+        let is_whole = self.requested.is_none_or(|cap| self.counted <= cap);
+        is_whole && self.domains.iter().all(|domain| domain.outcome == Outcome::Confirmed)
     }
 }
 

@@ -95,6 +95,8 @@ enum Who {
 pub(super) fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
     let reader = Reader { text, path };
     let wrong = |error: toml::de::Error, field: String| {
+        // A value with its place is a table of its own to the parser.
+        let field = field.replace(".$__serde_spanned_private_value", "");
         let field = (field != ".").then_some(field);
         reader.error(error.span().unwrap_or(0..0), field, error.message())
     };

@@ -35,7 +35,7 @@ fn paths_count_from_the_file() {
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
     for (text, expected) in [
-        ("period = \"1s\"\nnude = 1", "line 2: unknown field `nude`"),
+        ("period = \"1s\"\nnude = 1", "line 2, field 'nude': unknown field `nude`"),
         ("[caps]\n\nsafe = \"120\"", "line 3, field 'caps.safe': '120' has no known unit of power"),
         ("[caps]\nlease = \"2h\"", "line 2, field 'caps.lease': '2h' is not between 1s and 1h"),
         ("[caps]\ntolerance = \"200%\"", "field 'caps.tolerance': it is at most 100%"),
