@@ -33,6 +33,9 @@ pub trait Control: Send {
     /// Sets the limit, and puts it in force or not. What was set before stays if this fails.
     fn set_limit(&self, limit: Limit) -> Result<(), ControlError>;
 
+    /// Checks whether the limit could be changed, without changing anything. Only a try tells whether it is locked.
+    fn check_rights(&self) -> Result<(), ControlError>;
+
     /// Measures now.
     fn measure(&self) -> Result<Measure, ControlError>;
 

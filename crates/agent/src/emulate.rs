@@ -10,7 +10,8 @@
 //! | `gpu:0/…` | a GPU |
 //!
 //! A zone draws its share of the demand, by its highest limit, but no more than its limit and no less
-//! than when it is idle. Counters advance when somebody looks ([`Emulation`]), so that what is measured over any
+//! than when it is idle. Counters advance when somebody looks at one or
+//! changes a limit ([`Emulation`]), so that what is measured over any
 //! time is what was drawn in it. Only one process may drive a tree.
 
 use std::collections::BTreeMap;
@@ -158,7 +159,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// The time, by whatever clock.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
-/// Drives an emulated tree: every access through it advances the counters to the present first.
+/// Drives an emulated tree: whoever reads a counter or writes a limit through it, advances all counters to the
+/// present first.
 pub struct Emulation {
     root: PathBuf,
     clock: Clock,
@@ -191,6 +193,13 @@ impl Emulation {
         work(&mut tree)
     }
 
+    /// Does something for which the counters need not be those of the present.
+    fn with_faults<T>(&self, work: impl FnOnce(&Tree) -> io::Result<T>) -> io::Result<T> {
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        tree.read_faults();
+        work(&tree)
+    }
+
     /// The zone and the file that a path names.
     fn split<'a>(&self, path: &'a Path) -> (String, &'a str) {
         let zone = path.strip_prefix(&self.root).ok().and_then(|inner| inner.iter().next());
@@ -202,7 +211,10 @@ impl Emulation {
 impl Files for Emulation {
     fn read(&self, path: &Path) -> io::Result<String> {
         let (zone, file) = self.split(path);
-        self.with_tree(|tree| {
+        if file == "energy_uj" {
+            self.advance()?;
+        }
+        self.with_faults(|tree| {
             let has = |fault| tree.has(&zone, fault);
             if has(Fault::Vanished) {
                 return Err(io::ErrorKind::NotFound.into());
@@ -249,9 +261,17 @@ impl Files for Emulation {
         }
     }
 
+    fn check_rights(&self, path: &Path) -> io::Result<()> {
+        let (zone, _) = self.split(path);
+        self.with_faults(|tree| match tree.has(&zone, Fault::WriteDenied) {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => SystemFiles.check_rights(path),
+        })
+    }
+
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
         let names = SystemFiles.list(path)?;
-        self.with_tree(|tree| {
+        self.with_faults(|tree| {
             Ok(names.into_iter().filter(|name| !tree.has(name, Fault::Vanished)).collect())
         })
     }

@@ -23,6 +23,7 @@ mod link;
 mod meter;
 mod node;
 pub mod notify;
+pub mod probe;
 pub mod reading;
 mod record;
 pub mod server;

@@ -129,6 +129,11 @@ impl Domain {
         self.site.map(|limit| (self.control.source(), limit))
     }
 
+    /// Why its limit could not be changed, as far as that can be told without a try.
+    pub(crate) fn lacks_rights(&self) -> Option<ControlError> {
+        self.control.check_rights().err()
+    }
+
     /// The cap that the agent holds the domain to.
     pub(crate) fn cap(&self) -> Option<Watts> {
         self.cap
@@ -143,7 +148,7 @@ impl Domain {
 
     /// Sets a cap within the domain's range, and says what became of it.
     fn apply(&mut self, requested: Watts, now: Instant, period: Duration) -> DomainReport {
-        let before = self.look();
+        let before = self.seen;
         let target = self.caps.map_or(requested, |caps| caps.clamp(requested));
         let (written, effective) = self.write(Limit::of(target));
         let outcome = match (written, effective) {
@@ -262,9 +267,15 @@ impl Node {
         now: Instant,
     ) -> SetReport {
         let mut reports: Vec<(usize, DomainReport)> = Vec::new();
-        let is_raise = |domain: &Domain, cap: Watts| cap > domain.counted(domain.look());
-        let (raised, lowered): (Vec<_>, Vec<_>) =
-            plan.iter().partition(|(place, cap)| is_raise(&self.domains[*place], *cap));
+        let (mut raised, mut lowered) = (Vec::new(), Vec::new());
+        for (place, cap) in plan.iter().copied() {
+            let domain = &mut self.domains[place];
+            domain.seen = domain.look();
+            match cap > domain.counted(domain.seen) {
+                true => raised.push((place, cap)),
+                false => lowered.push((place, cap)),
+            }
+        }
         let mut is_blocked = false;
         for (place, cap) in lowered {
             let report = self.domains[place].apply(cap, now, self.period);
@@ -296,7 +307,8 @@ impl Node {
             let domain = &mut self.domains[*place];
             domain.cap = Some(*cap);
             domain.verification = Verification::Due(now + domain.control.settling_time());
-            if domain.counted(domain.look()) > *cap {
+            domain.seen = domain.look();
+            if domain.counted(domain.seen) > *cap {
                 domains.push(domain.apply(*cap, now, self.period));
             }
         }

@@ -20,6 +20,9 @@ pub trait Files: Send + Sync {
     /// Writes to a file that exists.
     fn write(&self, path: &Path, text: &str) -> Result<(), WriteError>;
 
+    /// Checks whether a file could be written, without writing.
+    fn check_rights(&self, path: &Path) -> io::Result<()>;
+
     /// The names in a folder, in order.
     fn list(&self, path: &Path) -> io::Result<Vec<String>>;
 }
@@ -55,6 +58,10 @@ impl Files for SystemFiles {
             Ok(_) => Err(WriteError::Write(io::ErrorKind::WriteZero.into())),
             Err(error) => Err(WriteError::Write(error)),
         }
+    }
+
+    fn check_rights(&self, path: &Path) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path).map(drop)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
@@ -117,6 +124,12 @@ impl Folder {
                 Err(self.failed("write", name, &error))
             }
         }
+    }
+
+    /// Checks whether a file could be written, without writing.
+    pub(crate) fn check_rights(&self, name: &str) -> Result<(), ControlError> {
+        let checked = self.files.check_rights(&self.path.join(name));
+        checked.map_err(|error| self.failed("write", name, &error))
     }
 
     fn failed(&self, action: &'static str, name: &str, error: &io::Error) -> ControlError {

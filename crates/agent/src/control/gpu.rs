@@ -10,6 +10,9 @@ use busbar_core::units::Watts;
 /// How long a GPU may take until its power is within a new limit.
 const WINDOW: Duration = Duration::from_secs(2);
 
+/// Why limits of GPUs are not set.
+const READ_ONLY: &str = "limits of GPUs are only read; to set them, write 'set = true' under [gpu]";
+
 /// The calls of NVML that the agent uses, in its units. The number of a GPU counts from 0.
 pub trait GpuLibrary: Send + Sync {
     /// What is asked, such as `NVML 12.535`.
@@ -28,6 +31,8 @@ pub trait GpuLibrary: Send + Sync {
     fn limit(&self, gpu: u32) -> Result<u64, ControlError>;
     /// The lowest and the highest limit, in milliwatts.
     fn constraints(&self, gpu: u32) -> Result<(u64, u64), ControlError>;
+    /// Checks whether the limit could be changed, without changing anything.
+    fn check_rights(&self, gpu: u32) -> Result<(), ControlError>;
     /// Sets the limit, in milliwatts.
     fn set_limit(&self, gpu: u32, milliwatts: u64) -> Result<(), ControlError>;
 }
@@ -65,8 +70,7 @@ impl Control for Gpu {
 
     fn range(&self) -> Result<HardwareRange, ControlError> {
         if !self.may_set {
-            let text = "limits of GPUs are only read; to set them, write 'set = true' under [gpu]";
-            return Err(ControlError::Unsupported(text.to_owned()));
+            return Err(ControlError::Unsupported(READ_ONLY.to_owned()));
         }
         let (lowest, highest) = self.library.constraints(self.number)?;
         let watts = |milliwatts| Some(Watts::from_milliwatts(milliwatts));
@@ -81,10 +85,16 @@ impl Control for Gpu {
     fn set_limit(&self, limit: Limit) -> Result<(), ControlError> {
         // Whatever the range says: this is the last door before the hardware.
         if !self.may_set {
-            let text = "limits of GPUs are only read";
-            return Err(ControlError::Unsupported(text.to_owned()));
+            return Err(ControlError::Unsupported(READ_ONLY.to_owned()));
         }
         self.library.set_limit(self.number, limit.microwatts / 1000)
+    }
+
+    fn check_rights(&self) -> Result<(), ControlError> {
+        match self.may_set {
+            true => self.library.check_rights(self.number),
+            false => Err(ControlError::Unsupported(READ_ONLY.to_owned())),
+        }
     }
 
     fn measure(&self) -> Result<Measure, ControlError> {

@@ -74,6 +74,10 @@ impl Control for Device {
         self.folder.write("power1_cap", limit.microwatts)
     }
 
+    fn check_rights(&self) -> Result<(), ControlError> {
+        self.folder.check_rights("power1_cap")
+    }
+
     fn measure(&self) -> Result<Measure, ControlError> {
         if let Some(microjoules) = self.folder.number("energy1_input")? {
             return Ok(Measure::Counter { microjoules, largest: u64::MAX });

@@ -102,6 +102,16 @@ impl GpuLibrary for Library {
         })
     }
 
+    fn check_rights(&self, gpu: u32) -> Result<(), ControlError> {
+        match rustix::process::geteuid().is_root() {
+            true => Ok(()),
+            false => Err(ControlError::Denied {
+                action: "set the limit of",
+                place: format!("GPU {gpu}"),
+            }),
+        }
+    }
+
     fn set_limit(&self, gpu: u32, milliwatts: u64) -> Result<(), ControlError> {
         let limit = u32::try_from(milliwatts).unwrap_or(u32::MAX);
         self.device(gpu, "set the limit of", |device| device.set_power_management_limit(limit))

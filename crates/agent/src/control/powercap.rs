@@ -136,6 +136,10 @@ impl Control for Zone {
         }
     }
 
+    fn check_rights(&self) -> Result<(), ControlError> {
+        self.folder.check_rights(&self.file("power_limit_uw")?)
+    }
+
     fn measure(&self) -> Result<Measure, ControlError> {
         let microjoules = self.folder.needed("energy_uj")?;
         let largest = self.folder.needed("max_energy_range_uj")?;

@@ -64,6 +64,10 @@ impl GpuLibrary for EmulatedGpus {
         Ok((self.number(gpu, "min_power_uw")?, self.number(gpu, "max_power_uw")?))
     }
 
+    fn check_rights(&self, gpu: u32) -> Result<(), ControlError> {
+        self.folder(gpu).check_rights("power_limit_uw")
+    }
+
     fn set_limit(&self, gpu: u32, milliwatts: u64) -> Result<(), ControlError> {
         self.folder(gpu).write("power_limit_uw", milliwatts.saturating_mul(1000))
     }

@@ -168,7 +168,7 @@ impl Tree {
     }
 
     /// Reads the file of faults, if it has changed.
-    fn read_faults(&mut self) {
+    pub(super) fn read_faults(&mut self) {
         let path = self.root.join("faults");
         let seen =
             fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
