@@ -11,6 +11,8 @@ use failure::Audience;
 use crate::live::local::{exec, warden};
 use crate::policy::{Own, register};
 
+#[cfg(feature = "agent")]
+mod agent;
 mod bar;
 mod compare;
 #[cfg(feature = "live")]
@@ -55,6 +57,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "agent")]
+    #[command(subcommand)]
+    Agent(agent::Command),
     Compare(Box<compare::Arguments>),
     #[cfg(feature = "live")]
     #[command(subcommand)]
@@ -123,6 +128,8 @@ pub fn main() -> ExitCode {
 /// Runs a command.
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     let done = match command {
+        #[cfg(feature = "agent")]
+        Command::Agent(command) => agent::run(&command),
         Command::Compare(arguments) => compare::run(&arguments),
         #[cfg(feature = "live")]
         Command::Config(command) => config::run(&command),

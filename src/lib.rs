@@ -13,11 +13,14 @@
 //! | `busbar-profiles` | [`profile`] | the database of what applications take and draw |
 //! | `busbar-papers` | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | `busbar-live` | [`live`] | the daemon |
+//! | `busbar-agent` | [`agent`] | the node agent |
 
 pub mod cli;
 pub mod experiment;
 pub mod report;
 
+#[cfg(feature = "agent")]
+pub use busbar_agent as agent;
 #[cfg(feature = "live")]
 pub(crate) use busbar_core::mixing;
 pub use busbar_core::{

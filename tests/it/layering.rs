@@ -156,6 +156,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "freedom",
             "job",
             "world",
+            "agent",
             "live",
             "machine",
             "budget",

@@ -1,0 +1,449 @@
+//! The agent without its sockets: answers requests, keeps leases, and records what it does.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use busbar_core::units::Watts;
+
+use crate::changes::{Changes, unix_millis};
+use crate::config::Config;
+use crate::control::{Control, Limit};
+use crate::domain::{DomainName, Effective};
+use crate::hardware::Hardware;
+use crate::meter::Mark;
+use crate::node::Node;
+use crate::reading::Reading;
+use crate::record::{Controller, Record, RecordError, RecordFile, SiteLimit, this_boot};
+use crate::wire::{
+    Answer, Caps, DomainReport, Event, Inventory, JobEnergy, LONGEST_NAME, Refusal, RefusalKind,
+    Request, SetReport,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The number of jobs whose energy is added up at the same time.
+const MOST_JOBS: usize = 1024;
+
+/// What a peer may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Look only.
+    Observer,
+    /// Set caps as well.
+    Controller,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// The user or certificate, which holds leases.
+    pub(crate) identity: String,
+    /// What it calls itself, for the log.
+    pub(crate) client: String,
+    pub(crate) role: Role,
+}
+
+/// The right to set caps, and the duty to renew it.
+#[derive(Clone, Debug)]
+struct Lease {
+    holder: String,
+    length: Duration,
+    until: Instant,
+}
+
+/// A job whose energy is added up.
+struct Job {
+    from: u64,
+    begun: Instant,
+    marks: Vec<Mark>,
+}
+
+/// The agent of one node.
+pub(crate) struct Agent {
+    config: Config,
+    node: Node,
+    file: RecordFile,
+    record: Record,
+    changes: Changes,
+    lease: Option<Lease>,
+    jobs: BTreeMap<String, Job>,
+    /// What happened outside of a look at the domains.
+    events: Vec<Event>,
+}
+
+impl Agent {
+    /// Takes over a node: saves the limits that the site has, or knows them from before a restart, and lowers
+    /// what is above a cap that was set then.
+    pub(crate) fn start(
+        config: Config,
+        hardware: Hardware,
+        now: Instant,
+    ) -> Result<Self, RecordError> {
+        let (file, known) = RecordFile::open(&config.state)?;
+        let known = known.unwrap_or_else(Record::new);
+        let is_same_boot = known.boot == this_boot();
+        let site = |name: &DomainName, control: &dyn Control| -> Option<Limit> {
+            let saved = known.limits.get(name).filter(|saved| saved.source == control.source())?;
+            let found = control.limit().ok().map(Limit::effective);
+            let is_ours = known.caps.get(name).map(|cap| Effective::Limit(*cap)) == found;
+            // After a reboot the hardware has the limits that the site has now, unless it kept ours.
+            (is_same_boot || is_ours || found.is_none()).then_some(saved.limit)
+        };
+        let node = Node::new(&config, hardware.controls, site);
+        let mut record = Record::new();
+        for domain in node.domains() {
+            if let Some((source, limit)) = domain.site() {
+                let saved = SiteLimit { source: source.to_owned(), limit };
+                record.limits.insert(domain.name.clone(), saved);
+            }
+        }
+        record.caps = known.caps;
+        record.controller = known.controller;
+        file.write(&record, true)?;
+        let lease = record.controller.clone().map(|controller| Lease {
+            holder: controller.name,
+            length: controller.lease,
+            until: now + controller.lease,
+        });
+        let changes = Changes::new(&config.state);
+        let jobs = BTreeMap::new();
+        let mut agent =
+            Agent { config, node, file, record, changes, lease, jobs, events: Vec::new() };
+        agent.resume(now);
+        agent.node.measure(now);
+        Ok(agent)
+    }
+
+    /// Lowers again what is above a cap from before the restart.
+    fn resume(&mut self, now: Instant) {
+        let caps = self.record.caps.iter();
+        let caps: Vec<(usize, Watts)> =
+            caps.filter_map(|(name, cap)| Some((self.node.find(name).ok()?, *cap))).collect();
+        let report = self.node.resume(&caps, now);
+        self.log("the agent", "resume", &report.domains);
+    }
+
+    /// How often the agent must be asked to [watch](Self::watch).
+    pub(crate) fn period(&self) -> Duration {
+        self.config.period
+    }
+
+    /// Answers a request.
+    pub(crate) fn answer(&mut self, peer: &Peer, request: Request, now: Instant) -> Answer {
+        self.try_answer(peer, request, now).unwrap_or_else(Answer::Refused)
+    }
+
+    fn try_answer(
+        &mut self,
+        peer: &Peer,
+        request: Request,
+        now: Instant,
+    ) -> Result<Answer, Refusal> {
+        match request {
+            Request::Hello { .. } => Err(refusal(RefusalKind::Malformed, "hello was said before")),
+            Request::Inventory => Ok(Answer::Inventory(self.inventory())),
+            Request::Read => {
+                self.node.measure(now);
+                Ok(Answer::Sample(self.node.sample(unix_millis())))
+            }
+            // Those who watch are known to the server.
+            Request::Watch { .. } => Ok(Answer::Done),
+            Request::Set(caps) => {
+                self.check_controller(peer, now)?;
+                let plan = self.plan(&caps)?;
+                self.take_lease(peer, None, now);
+                let mut report = self.set(peer, &plan, now);
+                if let Caps::Node { cap } = caps {
+                    report.requested = Some(cap);
+                }
+                Ok(Answer::Set(report))
+            }
+            Request::Renew { lease } => {
+                self.check_controller(peer, now)?;
+                let length = Duration::from_millis(lease);
+                let length = self.take_lease(peer, Some(length), now);
+                let lease = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+                Ok(Answer::Lease { lease })
+            }
+            Request::Release => {
+                self.check_controller(peer, now)?;
+                Ok(Answer::Set(self.release(&who(peer))))
+            }
+            Request::Begin { job } => {
+                self.check_controller(peer, now)?;
+                self.begin(job, now)?;
+                Ok(Answer::Done)
+            }
+            Request::End { job } => {
+                self.check_controller(peer, now)?;
+                Ok(Answer::Energy(self.end(&job, now)?))
+            }
+        }
+    }
+
+    /// Whether a peer may change something now.
+    fn check_controller(&self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
+        if peer.role != Role::Controller {
+            let identity = &peer.identity;
+            let text = format!("{identity} may look, but not change anything on this node");
+            return Err(refusal(RefusalKind::Forbidden, text));
+        }
+        match &self.lease {
+            Some(lease) if lease.holder != peer.identity && lease.until > now => {
+                let left = lease.until.saturating_duration_since(now).as_secs() + 1;
+                let holder = &lease.holder;
+                let text = format!("{holder} controls this node, for at least {left} s more");
+                Err(refusal(RefusalKind::Leased, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Grants a lease, or renews it, and says for how long.
+    fn take_lease(&mut self, peer: &Peer, length: Option<Duration>, now: Instant) -> Duration {
+        let present = self.lease.take().filter(|lease| lease.holder == peer.identity);
+        let length = length.or(present.map(|lease| lease.length)).unwrap_or(self.config.caps.lease);
+        let length = length.clamp(Duration::from_millis(100), self.config.caps.lease);
+        let holder = peer.identity.clone();
+        let controller = Controller { name: holder.clone(), lease: length };
+        self.lease = Some(Lease { holder, length, until: now + length });
+        if self.record.controller.as_ref() != Some(&controller) {
+            self.record.controller = Some(controller);
+            // If this cannot be written, the next set says so.
+            let _ = self.file.write(&self.record, false);
+        }
+        length
+    }
+
+    /// The domains that a request concerns, with their caps.
+    fn plan(&self, caps: &Caps) -> Result<Vec<(usize, Watts)>, Refusal> {
+        match caps {
+            Caps::Node { cap } => {
+                let plan = self.node.split(*cap);
+                match plan.is_empty() {
+                    false => Ok(plan),
+                    true => Err(refusal(
+                        RefusalKind::Unknown,
+                        "no domain of this node can be capped; 'busbar agent probe' says why",
+                    )),
+                }
+            }
+            Caps::Domains { caps } => {
+                let mut plan: BTreeMap<usize, Watts> = BTreeMap::new();
+                for (name, cap) in caps {
+                    let place = self
+                        .node
+                        .find(name)
+                        .map_err(|reason| refusal(RefusalKind::Unknown, reason))?;
+                    if plan.insert(place, *cap).is_some() {
+                        let text = format!("'{name}' is named twice");
+                        return Err(refusal(RefusalKind::Malformed, text));
+                    }
+                }
+                Ok(plan.into_iter().collect())
+            }
+        }
+    }
+
+    fn set(&mut self, peer: &Peer, plan: &[(usize, Watts)], now: Instant) -> SetReport {
+        // A cap that is lowered is safe without a record; one that is raised is not.
+        let unrecorded = self.record_caps(plan).err().map(|error| {
+            let reason = format!("{error}: {}", cause(&error));
+            self.events.push(Event::Unrecorded { reason: reason.clone() });
+            reason
+        });
+        let report = self.node.set(plan, unrecorded.as_deref(), now);
+        self.settle_record();
+        self.log(&who(peer), "set", &report.domains);
+        report
+    }
+
+    /// Writes down which caps are about to be set: the lower of old and new ones, which is what must hold if the
+    /// agent is killed now.
+    fn record_caps(&mut self, plan: &[(usize, Watts)]) -> Result<(), RecordError> {
+        for (place, cap) in plan {
+            let domain = &self.node.domains()[*place];
+            let cap = domain.cap().map_or(*cap, |old| old.min(*cap));
+            self.record.caps.insert(domain.name.clone(), cap);
+        }
+        self.file.write(&self.record, false)
+    }
+
+    /// Writes down the caps that were really set.
+    fn settle_record(&mut self) {
+        let domains = self.node.domains().iter();
+        let caps =
+            domains.filter_map(|domain| Some((domain.name.clone(), domain.cap()?))).collect();
+        if self.record.caps != caps {
+            self.record.caps = caps;
+            if let Err(error) = self.file.write(&self.record, false) {
+                let reason = format!("{error}: {}", cause(&error));
+                self.events.push(Event::Unrecorded { reason });
+            }
+        }
+    }
+
+    fn log(&mut self, who: &str, what: &str, reports: &[DomainReport]) {
+        if reports.is_empty() {
+            return;
+        }
+        if let Err(error) = self.changes.add(who, what, reports) {
+            self.events.push(Event::Unrecorded { reason: error.to_string() });
+        }
+    }
+
+    /// Restores the site's limits and ends the lease.
+    fn release(&mut self, who: &str) -> SetReport {
+        let report = self.node.restore();
+        self.lease = None;
+        self.record.controller = None;
+        self.settle_record();
+        // Also where no cap was set, since the controller is gone.
+        let _ = self.file.write(&self.record, false);
+        self.log(who, "restore", &report.domains);
+        report
+    }
+
+    fn begin(&mut self, job: String, now: Instant) -> Result<(), Refusal> {
+        if job.is_empty() || job.len() > LONGEST_NAME {
+            let text = format!("a job's name has 1 to {LONGEST_NAME} bytes");
+            return Err(refusal(RefusalKind::TooMuch, text));
+        }
+        if self.jobs.len() >= MOST_JOBS {
+            let text = format!("the energy of {MOST_JOBS} jobs is added up already");
+            return Err(refusal(RefusalKind::TooMuch, text));
+        }
+        if self.jobs.contains_key(&job) {
+            let text = format!("the energy of '{job}' is added up already");
+            return Err(refusal(RefusalKind::Malformed, text));
+        }
+        self.node.measure(now);
+        let marks = self.node.marks();
+        self.jobs.insert(job, Job { from: unix_millis(), begun: now, marks });
+        Ok(())
+    }
+
+    fn end(&mut self, name: &str, now: Instant) -> Result<JobEnergy, Refusal> {
+        let job = self.jobs.remove(name).ok_or_else(|| {
+            let text = format!("'{name}' did not begin on this node since the agent started");
+            refusal(RefusalKind::Unknown, text)
+        })?;
+        self.node.measure(now);
+        let domains = self.node.energy_since(&job.marks);
+        let energy = Reading::sum(domains.iter().map(|(name, energy)| (name.as_str(), energy)));
+        let elapsed = now.saturating_duration_since(job.begun).as_millis();
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        Ok(JobEnergy { job: name.to_owned(), from: job.from, elapsed, energy, domains })
+    }
+
+    /// What the node has, and what holds now.
+    pub(crate) fn inventory(&self) -> Inventory {
+        let domains = self.node.inventory();
+        let caps = self.node.caps();
+        let lease = self.config.caps.lease.as_millis();
+        Inventory {
+            node: self.config.node.clone(),
+            caps,
+            counted: self.node.counted(),
+            safe: caps.map(|caps| caps.clamp(self.safe_cap(caps.lowest))),
+            longest_lease: u64::try_from(lease).unwrap_or(u64::MAX),
+            controller: self.lease.as_ref().map(|lease| lease.holder.clone()),
+            emulated: domains.iter().any(|domain| domain.emulated),
+            domains,
+        }
+    }
+
+    fn safe_cap(&self, lowest: Watts) -> Watts {
+        self.config.caps.safe.unwrap_or(lowest)
+    }
+
+    /// Looks after everything, and says what happened.
+    pub(crate) fn watch(&mut self, now: Instant) -> Vec<Event> {
+        let mut events = self.node.watch(now);
+        for event in &events {
+            if let Event::Changed { name, expected, found, effective } = event {
+                let outcome = format!("{found} was found, {effective} holds");
+                let report = DomainReport {
+                    name: name.clone(),
+                    requested: match expected {
+                        Effective::Limit(limit) => *limit,
+                        _ => Watts::ZERO,
+                    },
+                    outcome: crate::wire::Outcome::Clamped { reason: outcome },
+                    before: *found,
+                    effective: *effective,
+                };
+                if let Err(error) = self.changes.add("somebody else", "change", &[report]) {
+                    self.events.push(Event::Unrecorded { reason: error.to_string() });
+                }
+            }
+        }
+        if let Some(lease) = self.lease.take_if(|lease| lease.until <= now) {
+            events.push(self.fall(lease.holder, now));
+        }
+        events.append(&mut self.events);
+        events
+    }
+
+    /// Falls to the safe cap. Nothing is raised by that, since whoever set lower caps may still count on them.
+    fn fall(&mut self, controller: String, now: Instant) -> Event {
+        let lowest = self.node.caps().map_or(Watts::ZERO, |caps| caps.lowest);
+        let plan = self.node.split_without_raising(self.safe_cap(lowest));
+        let report = self.node.set(&plan, None, now);
+        self.record.controller = None;
+        self.settle_record();
+        let _ = self.file.write(&self.record, false);
+        self.log(&format!("the agent, since {controller} was silent"), "safe", &report.domains);
+        Event::LeaseEnded { controller, report }
+    }
+
+    /// The measurement of the last look.
+    pub(crate) fn sample(&self) -> crate::wire::Sample {
+        self.node.sample(unix_millis())
+    }
+
+    /// Who counts on the caps, if anybody does.
+    pub(crate) fn controller(&self) -> Option<&str> {
+        self.lease.as_ref().map(|lease| lease.holder.as_str())
+    }
+
+    /// Stops. The site's limits are restored, unless a controller counts on the caps: they stay then, and
+    /// the next agent knows them.
+    pub(crate) fn stop(&mut self) -> Stopped {
+        match &self.lease {
+            Some(lease) => Stopped::Kept { controller: lease.holder.clone() },
+            None => Stopped::Restored(self.release("the agent")),
+        }
+    }
+
+    /// Restores the site's limits whoever counts on the caps.
+    pub(crate) fn restore(&mut self, who: &str) -> SetReport {
+        self.release(who)
+    }
+}
+
+/// How an agent stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The limits that the site had were restored, as the report says.
+    Restored(SetReport),
+    /// The caps stay, because a controller counts on them.
+    Kept {
+        /// Who that is.
+        controller: String,
+    },
+}
+
+/// The user or certificate, and what it calls itself.
+fn who(peer: &Peer) -> String {
+    format!("{} ({})", peer.identity, peer.client)
+}
+
+fn cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(String::new, ToString::to_string)
+}
+
+pub(crate) fn refusal(kind: RefusalKind, message: impl Into<String>) -> Refusal {
+    Refusal { kind, message: message.into() }
+}

@@ -1,0 +1,177 @@
+//! What an agent must know after a restart: the limits that the site had, and the caps that a controller set.
+//!
+//! It is one file, replaced as a whole. The site's limits are on disk before the first limit is changed.
+//! Later changes of caps are written without waiting for the disk: after a power failure the hardware has
+//! forgotten them as well.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use busbar_core::units::Watts;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::control::Limit;
+use crate::domain::DomainName;
+
+/// The version of the file's format.
+const FORMAT: u32 = 1;
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    format: u32,
+    /// The boot in which it was written.
+    pub(crate) boot: String,
+    /// The limits that the site had.
+    pub(crate) limits: BTreeMap<DomainName, SiteLimit>,
+    /// The caps that a controller set, and that must not be exceeded.
+    pub(crate) caps: BTreeMap<DomainName, Watts>,
+    /// Who counts on the caps.
+    pub(crate) controller: Option<Controller>,
+}
+
+/// A limit that the site had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SiteLimit {
+    /// The hardware that it belongs to.
+    pub(crate) source: String,
+    /// The limit.
+    pub(crate) limit: Limit,
+}
+
+/// Who counts on the caps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Controller {
+    /// The user or certificate.
+    pub(crate) name: String,
+    /// The lease.
+    pub(crate) lease: Duration,
+}
+
+/// Why an agent cannot keep its record.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The folder cannot be made or used.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another agent uses the folder.
+    #[error("another agent uses {}; stop it first, or name another folder with 'state'", path.display())]
+    Taken {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The file cannot be understood.
+    #[error(
+        "{} cannot be understood: {reason}. It holds the limits that the site had. If they are known or the node was \
+         restarted since, remove the file; the agent then takes the present limits for the site's",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The file, and the folder that this agent alone uses.
+#[derive(Debug)]
+pub(crate) struct RecordFile {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl RecordFile {
+    /// Takes the folder for this agent, and reads what is kept in it.
+    pub(crate) fn open(folder: &Path) -> Result<(Self, Option<Record>), RecordError> {
+        let failed =
+            |what, path: &Path, source| RecordError::File { what, path: path.to_owned(), source };
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(folder).map_err(|source| failed("make the folder", folder, source))?;
+        let path = folder.join("lock");
+        let lock =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let lock = lock.map_err(|source| failed("open", &path, source))?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => (),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(RecordError::Taken { path: folder.to_owned() });
+            }
+            Err(error) => return Err(failed("lock", &path, error.into())),
+        }
+        let file = RecordFile { folder: folder.to_owned(), _lock: lock };
+        let record = file.read()?;
+        Ok((file, record))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("limits.json")
+    }
+
+    fn read(&self) -> Result<Option<Record>, RecordError> {
+        let path = self.path();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(RecordError::File { what: "read", path, source }),
+        };
+        let damaged = |reason: String| RecordError::Damaged { path: path.clone(), reason };
+        let record: Record =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        match record.format {
+            FORMAT => Ok(Some(record)),
+            other => Err(damaged(format!("it has format {other}, and this agent knows {FORMAT}"))),
+        }
+    }
+
+    /// Replaces what is kept. With `durable` it is on disk when this returns.
+    pub(crate) fn write(&self, record: &Record, durable: bool) -> Result<(), RecordError> {
+        let path = self.path();
+        let part = self.folder.join("limits.json.new");
+        let write = || {
+            let mut file = OpenOptions::new()
+                .create(true)
+                .truncate(true)
+                .write(true)
+                .mode(0o600)
+                .open(&part)?;
+            file.write_all(&serde_json::to_vec_pretty(record)?)?;
+            if durable {
+                file.sync_all()?;
+            }
+            fs::rename(&part, &path)?;
+            match durable {
+                true => File::open(&self.folder)?.sync_all(),
+                false => Ok(()),
+            }
+        };
+        write().map_err(|source| RecordError::File { what: "write", path: path.clone(), source })
+    }
+}
+
+impl Record {
+    /// An empty record of this boot.
+    pub(crate) fn new() -> Self {
+        let (limits, caps) = (BTreeMap::new(), BTreeMap::new());
+        Record { format: FORMAT, boot: this_boot(), limits, caps, controller: None }
+    }
+}
+
+/// What tells one boot of this machine from another.
+pub(crate) fn this_boot() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map_or_else(|_| String::new(), |id| id.trim().to_owned())
+}

@@ -1,0 +1,376 @@
+//! The agent with its sockets: one thread that waits for clients, signals and its own period.
+//!
+//! Nothing blocks it but the hardware's own files. A client that is too slow, sends too much, or does not introduce
+//! itself in time is disconnected. Who connects on this node is known by the kernel's word, who connects from
+//! elsewhere by a certificate.
+
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustls::ServerConfig;
+
+use crate::agent::{Agent, Stopped};
+use crate::changes::unix_millis;
+use crate::client::timespec;
+use crate::config::{Config, UnixSpec};
+use crate::hardware::{self, Hardware};
+use crate::link::Socket;
+use crate::notify::Manager;
+use crate::record::RecordError;
+use crate::tls::TlsError;
+use crate::wire::{Event, Inventory, Message, SetReport};
+
+mod connection;
+
+use connection::{Admission, Connection, Origin};
+
+/// How many clients may be about to introduce themselves.
+const MOST_STRANGERS: usize = 64;
+
+/// How long a controller has to release a node that is about to stop.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The emulated tree cannot be driven.
+    #[error("cannot use the emulated tree")]
+    Emulation(#[source] io::Error),
+    /// The record of the site's limits cannot be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A socket cannot be opened.
+    #[error("cannot listen on {place}")]
+    Listen {
+        /// The path or address.
+        place: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system does not let the agent wait.
+    #[error("cannot wait for clients")]
+    Wait(#[source] io::Error),
+}
+
+/// An agent that listens.
+pub struct Server {
+    agent: Agent,
+    unix: Option<(UnixListener, UnixSpec)>,
+    tcp: Option<(TcpListener, Arc<ServerConfig>)>,
+    connections: Vec<Connection>,
+    most: usize,
+    next_look: Instant,
+    warnings: Vec<String>,
+}
+
+impl Server {
+    /// Finds the hardware, takes the node over, and listens.
+    pub fn start(config: Config) -> Result<Self, ServeError> {
+        let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
+        Server::with_hardware(config, hardware)
+    }
+
+    /// The same with hardware that was found before.
+    pub fn with_hardware(config: Config, hardware: Hardware) -> Result<Self, ServeError> {
+        // What can fail without touching the node comes first.
+        let keys = config.tcp.as_ref().map(|tcp| tcp.keys.server(&config.node)).transpose()?;
+        let warnings = config.tcp.iter().filter_map(|tcp| tcp.keys.server_warning(&config.node));
+        let warnings = warnings.collect();
+        let now = Instant::now();
+        let most = config.connections;
+        let (unix, tcp) = (config.unix.clone(), config.tcp.clone());
+        let agent = Agent::start(config, hardware, now)?;
+        let unix = match unix {
+            Some(spec) => {
+                let listener = listen_unix(&spec).map_err(|source| {
+                    let place = spec.path.display().to_string();
+                    ServeError::Listen { place, source }
+                })?;
+                Some((listener, spec))
+            }
+            None => None,
+        };
+        let tcp = match tcp.zip(keys) {
+            Some((spec, keys)) => {
+                let listener = TcpListener::bind(spec.address).and_then(|listener| {
+                    listener.set_nonblocking(true)?;
+                    Ok(listener)
+                });
+                let place = spec.address.to_string();
+                Some((listener.map_err(|source| ServeError::Listen { place, source })?, keys))
+            }
+            None => None,
+        };
+        let connections = Vec::new();
+        Ok(Server { agent, unix, tcp, connections, most, next_look: now, warnings })
+    }
+
+    /// What the node has.
+    pub fn inventory(&self) -> Inventory {
+        self.agent.inventory()
+    }
+
+    /// The address for other machines, with the port that the system chose if none was named.
+    pub fn tcp_address(&self) -> Option<std::net::SocketAddr> {
+        self.tcp.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
+    }
+
+    /// What an operator should know.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Serves until `stop` becomes readable. Then the controller, if there is one, is told and has a moment to
+    /// release the node.
+    pub fn run(mut self, stop: &impl AsFd, mut manager: Manager) -> Result<Stopped, ServeError> {
+        manager.ready();
+        let mut farewell: Option<Instant> = None;
+        loop {
+            let now = Instant::now();
+            manager.alive(now);
+            self.look(now);
+            self.drop_late(now);
+            if let Some(until) = farewell
+                && (now >= until || !self.has_controller())
+            {
+                break;
+            }
+            let due = self.due(farewell, &manager);
+            let is_stopped = self.wait(stop.as_fd(), farewell.is_none(), due)?;
+            if is_stopped && farewell.is_none() {
+                manager.stopping();
+                farewell = Some(Instant::now() + FAREWELL);
+                self.tell_all(&Event::Stopping);
+            }
+        }
+        if let Some((_, spec)) = &self.unix {
+            // That the path is gone already is no reason to fail.
+            let _ = fs::remove_file(&spec.path);
+        }
+        Ok(self.agent.stop())
+    }
+
+    /// Whether the controller that counts on the caps is connected.
+    fn has_controller(&self) -> bool {
+        let holder = self.agent.controller();
+        holder.is_some() && self.connections.iter().any(|client| client.controls_as(holder))
+    }
+
+    /// When something is due even if nothing happens.
+    fn due(&self, farewell: Option<Instant>, manager: &Manager) -> Instant {
+        let late = self.connections.iter().filter_map(Connection::deadline);
+        let others = farewell.into_iter().chain(manager.due()).chain(late);
+        others.fold(self.next_look, Instant::min)
+    }
+
+    /// Looks after the node if that is due, and tells those who watch.
+    fn look(&mut self, now: Instant) {
+        if now < self.next_look {
+            return;
+        }
+        let period = self.agent.period();
+        // A look that is late does not make others follow faster.
+        self.next_look = (self.next_look + period).max(now + period / 2);
+        for event in self.agent.watch(now) {
+            self.tell_all(&event);
+        }
+        let sample = Message::Sample(self.agent.sample());
+        for client in &mut self.connections {
+            client.sample(&sample, now);
+        }
+        self.drop_broken();
+    }
+
+    fn tell_all(&mut self, event: &Event) {
+        let message = Message::Event { at: unix_millis(), event: event.clone() };
+        for client in &mut self.connections {
+            client.event(&message);
+        }
+        self.drop_broken();
+    }
+
+    /// Disconnects those who are late with something.
+    fn drop_late(&mut self, now: Instant) {
+        for client in &mut self.connections {
+            client.elapse(now);
+        }
+        self.drop_broken();
+    }
+
+    fn drop_broken(&mut self) {
+        self.connections.retain(|client| !client.is_over());
+    }
+
+    /// Waits until something happens or is due, and handles it. Returns whether the agent is to stop.
+    fn wait(
+        &mut self,
+        stop: BorrowedFd<'_>,
+        until_stopped: bool,
+        due: Instant,
+    ) -> Result<bool, ServeError> {
+        let rest = due.saturating_duration_since(Instant::now());
+        let (mut is_stopped, mut knocks) = (false, false);
+        let found: Vec<PollFlags> = {
+            let mut waited = Vec::with_capacity(self.connections.len() + 3);
+            for client in &self.connections {
+                waited.push(PollFd::from_borrowed_fd(client.socket(), client.interest()));
+            }
+            let listeners = waited.len();
+            if let Some((listener, _)) = &self.unix {
+                waited.push(PollFd::new(listener, PollFlags::IN));
+            }
+            if let Some((listener, _)) = &self.tcp {
+                waited.push(PollFd::new(listener, PollFlags::IN));
+            }
+            let stops = waited.len();
+            if until_stopped {
+                waited.push(PollFd::from_borrowed_fd(stop, PollFlags::IN));
+            }
+            match poll(&mut waited, Some(&timespec(rest))) {
+                Ok(_) => (),
+                Err(rustix::io::Errno::INTR) => return Ok(false),
+                Err(error) => return Err(ServeError::Wait(error.into())),
+            }
+            is_stopped |= waited[stops..].iter().any(|fd| !fd.revents().is_empty());
+            knocks |= waited[listeners..stops].iter().any(|fd| !fd.revents().is_empty());
+            waited[..listeners].iter().map(PollFd::revents).collect()
+        };
+        let now = Instant::now();
+        for (place, flags) in found.into_iter().enumerate() {
+            if !flags.is_empty() {
+                self.serve(place, now);
+            }
+        }
+        self.drop_broken();
+        if knocks {
+            self.accept(now);
+        }
+        Ok(is_stopped)
+    }
+
+    /// Handles what a client sent.
+    fn serve(&mut self, place: usize, now: Instant) {
+        let client = &mut self.connections[place];
+        match client.serve(&mut self.agent, now) {
+            Admission::Unchanged => (),
+            Admission::Admitted => {
+                if self.connections.iter().filter(|other| other.is_admitted()).count() > self.most {
+                    self.connections[place].turn_away(self.most);
+                }
+            }
+            // A request that was delayed on an older connection cannot act any more.
+            Admission::Controls(identity) => {
+                for (other, client) in self.connections.iter_mut().enumerate() {
+                    if other != place && client.controls_as(Some(&identity)) {
+                        client.close();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets in those who knock.
+    fn accept(&mut self, now: Instant) {
+        while let Some(socket) = self.next_socket() {
+            let Ok((socket, tls, origin)) = socket else { continue };
+            let strangers = self.connections.iter().filter(|client| !client.is_admitted()).count();
+            if strangers >= MOST_STRANGERS
+                && let Some(oldest) =
+                    self.connections.iter().position(|client| !client.is_admitted())
+            {
+                self.connections.remove(oldest);
+            }
+            if let Ok(connection) = Connection::new(socket, tls, origin, now) {
+                self.connections.push(connection);
+            }
+        }
+        self.drop_broken();
+    }
+
+    /// The next client that knocks, or that gave up meanwhile.
+    fn next_socket(&self) -> Option<io::Result<(Socket, Option<rustls::Connection>, Origin)>> {
+        let is_there = |error: &io::Error| error.kind() != io::ErrorKind::WouldBlock;
+        if let Some((listener, spec)) = &self.unix {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    return Some(
+                        connection::of_user(&stream, spec)
+                            .map(|origin| (Socket::Unix(stream), None, origin)),
+                    );
+                }
+                Err(error) if is_there(&error) && is_gone(&error) => return Some(Err(error)),
+                Err(_) => (),
+            }
+        }
+        let (listener, keys) = self.tcp.as_ref()?;
+        match listener.accept() {
+            Ok((stream, address)) => {
+                let _ = connection::keep_alive(&stream);
+                let tls = rustls::ServerConnection::new(keys.clone()).map_err(io::Error::other);
+                let origin = Origin::Elsewhere(address);
+                Some(tls.map(|tls| (Socket::Tcp(stream), Some(tls.into()), origin)))
+            }
+            Err(error) if is_there(&error) && is_gone(&error) => Some(Err(error)),
+            Err(_) => None,
+        }
+    }
+}
+
+/// Whether a client gave up before it was let in, so that the next one can be.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+/// Opens the socket on this node. One that nobody listens on any more is replaced.
+fn listen_unix(spec: &UnixSpec) -> io::Result<UnixListener> {
+    if let Some(folder) = spec.path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    remove_stale(&spec.path)?;
+    let listener = UnixListener::bind(&spec.path)?;
+    listener.set_nonblocking(true)?;
+    // Who may do what is decided by who connects, unless a group is named.
+    let mode = match spec.group {
+        Some(group) => {
+            std::os::unix::fs::chown(&spec.path, None, Some(group))?;
+            0o660
+        }
+        None => 0o666,
+    };
+    fs::set_permissions(&spec.path, fs::Permissions::from_mode(mode))?;
+    Ok(listener)
+}
+
+fn remove_stale(path: &Path) -> io::Result<()> {
+    match UnixStream::connect(path) {
+        Ok(_) => {
+            let text = "another agent listens there; stop it first";
+            Err(io::Error::new(io::ErrorKind::AddrInUse, text))
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Restores the limits that the site had, while no agent runs, whoever counts on the caps.
+pub fn restore(config: Config) -> Result<SetReport, ServeError> {
+    let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
+    let mut agent = Agent::start(config, hardware, Instant::now())?;
+    Ok(agent.restore("an operator"))
+}
+
+/// The path of the socket that a configuration names, for commands.
+pub fn socket_path(config: &Config) -> Option<PathBuf> {
+    config.unix.as_ref().map(|unix| unix.path.clone())
+}

@@ -1,0 +1,7 @@
+//! Agents on emulated nodes, with real sockets and threads.
+
+mod access;
+mod fleet;
+mod node;
+mod peers;
+mod tls;
