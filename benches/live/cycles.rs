@@ -120,7 +120,7 @@ impl House {
         };
         let story = Story::new(&setup);
         let feed = ActiveBudget::new(Schedule::unlimited());
-        let on = AtOnce::new(engine.clone());
+        let on = AtOnce::boxed(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, on, rules, clock).expect("a daemon");
         let mut house = House { daemon, engine, hand, story, next: 1, _folder: folder };
         house.ask(vec![Request::Budget { set: Some(BUDGET.to_owned()) }]);

@@ -45,7 +45,7 @@ impl Site {
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);
         let feed = ActiveBudget::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());
-        let runs_on = AtOnce::new(engine.clone());
+        let runs_on = AtOnce::boxed(engine.clone());
         let daemon = Daemon::begin(setup, feed, store, runs_on, rules, clock).unwrap();
         Site { daemon, engine }
     }

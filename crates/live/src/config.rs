@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::daemon::USUAL_DEADLINE;
 use super::local::inheritance::{Bounds, Inheritance, Ulimit, Umask};
 use super::log::{Format, Level};
 use super::schedule::{Allowance, ScheduleSpec};
@@ -66,6 +67,10 @@ pub struct Config {
     pub jobs: Jobs,
     /// The log on standard error.
     pub log: Log,
+    /// What runs jobs.
+    pub engine: EngineConfig,
+    /// The agents of the nodes.
+    pub agents: Agents,
     /// The engine that runs jobs as local processes.
     pub local: Local,
     /// The file and the lines that set the values.
@@ -171,6 +176,73 @@ impl Default for Local {
     }
 }
 
+/// What runs jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Which engine it is.
+    pub kind: EngineKind,
+    /// How long it may take to confirm an order.
+    pub deadline: Span,
+}
+
+/// An engine that the daemon can use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// Jobs are processes of this machine.
+    #[default]
+    Local,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Local => "local",
+        })
+    }
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig { kind: EngineKind::default(), deadline: USUAL_DEADLINE }
+    }
+}
+
+/// The agents of the nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agents {
+    /// The nodes in order, each with its agent; without any, no cap is enforced and no power measured.
+    pub nodes: Vec<AgentNode>,
+    /// The folder with the site's keys, for agents on other machines.
+    pub keys: Option<PathBuf>,
+    /// How long agents wait for a sign of life of the daemon before they fall to their safe cap.
+    pub lease: Span,
+    /// How long an agent may take to answer.
+    pub within: Span,
+}
+
+/// A node with its agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentNode {
+    /// The node's name.
+    pub name: String,
+    /// Where its agent listens: a path, or `host:port`.
+    pub address: String,
+    /// The file in which an emulated node is told what its job would draw.
+    pub demand: Option<PathBuf>,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Agents {
+            nodes: Vec::new(),
+            keys: None,
+            lease: Span::from_secs(30),
+            within: Span::from_secs(5),
+        }
+    }
+}
+
 /// Where the values of a configuration come from: the file, and the lines of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
@@ -247,6 +319,8 @@ impl Config {
     pub const PERIODS: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(60);
     /// The valid range of `kill_after`.
     pub const GRACES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
+    /// The valid range of `engine.deadline`, `agents.lease` and `agents.within`.
+    pub const DEADLINES: RangeInclusive<Span> = Span::from_millis(100)..=Span::from_secs(3600);
     /// The valid range of `limits.forecast_time`.
     pub const FORECASTS: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3600);
     /// The valid range of `retention`.
@@ -272,6 +346,8 @@ impl Config {
             limits: Limits::default(),
             jobs: Jobs::default(),
             log: Log::default(),
+            engine: EngineConfig::default(),
+            agents: Agents::default(),
             local: Local::default(),
             source: Source::default(),
         }

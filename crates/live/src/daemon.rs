@@ -278,6 +278,7 @@ impl Daemon {
         }
         self.controller.advance(now);
         self.find_unresolved(now);
+        self.engine.renew();
         self.observe(now);
         self.act(now);
         let mut pending = Vec::new();

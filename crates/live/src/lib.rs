@@ -14,6 +14,7 @@
 pub mod active_budget;
 pub mod answers;
 pub mod array;
+pub mod capped;
 pub mod clock;
 pub mod config;
 pub mod controller;

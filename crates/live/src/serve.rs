@@ -5,15 +5,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
 
+use busbar_agent::client::Address;
+use busbar_agent::fleet::{self, Target};
+use busbar_agent::keys;
+use busbar_agent::tls::TlsError;
+use busbar_core::machine::Machine;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::active_budget::ActiveBudget;
+use super::capped::{self, Capped};
 use super::clock::Clock;
 use super::config::{Config, ConfigError, Resolved};
-use super::daemon::{Daemon, DaemonError, Look, LoopOptions, USUAL_DEADLINE, Wake};
-use super::engine::{AtOnce, Attempt};
+use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
+use super::engine::{AtOnce, Attempt, Engine};
 use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
@@ -56,6 +63,12 @@ pub enum ServeError {
     /// The path of the program, which is needed to start wardens, is not known.
     #[error("cannot find out where this program is, which has to watch over jobs")]
     Program(#[source] io::Error),
+    /// The keys for agents cannot be used.
+    #[error(transparent)]
+    Keys(TlsError),
+    /// Agents cannot be spoken to.
+    #[error("cannot begin to speak to agents")]
+    Agents(#[source] io::Error),
     /// Signals cannot be received.
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
@@ -142,6 +155,44 @@ fn start_engine(
     Ok(engine)
 }
 
+/// The engine with the agents of its nodes, if there are any.
+fn with_agents(
+    engine: Box<dyn Engine>,
+    config: &Config,
+    machine: &Machine,
+    sender: Sender<Wake>,
+) -> Result<Box<dyn Engine>, ServeError> {
+    let agents = &config.agents;
+    if agents.nodes.is_empty() {
+        return Ok(engine);
+    }
+    let keys = agents.keys.as_ref().map(|folder| keys::files(folder, "controller").client());
+    let keys = keys.transpose().map_err(ServeError::Keys)?;
+    let nodes = agents.nodes.iter().map(|node| capped::Node {
+        target: Target {
+            node: node.name.clone(),
+            address: match node.address.contains('/') {
+                true => Address::Unix(node.address.clone().into()),
+                false => Address::Tcp(node.address.clone()),
+            },
+        },
+        demand: node.demand.clone(),
+    });
+    let node = machine.node();
+    let levels = machine.details.levels.clone().unwrap_or_default();
+    let terms = capped::Terms {
+        lease: Duration::from_millis(agents.lease.millis()),
+        within: Duration::from_millis(agents.within.millis()),
+        lowest: levels.first().copied().unwrap_or(node.highest),
+        highest: node.highest,
+    };
+    let options = fleet::Options { keys, ..fleet::Options::controller("busbar") };
+    // The loop may be over already.
+    let wake = move || _ = sender.send(Wake::Nudge);
+    let capped = Capped::new(engine, nodes.collect(), terms, options, wake);
+    Ok(Box::new(capped.map_err(ServeError::Agents)?))
+}
+
 /// Runs a daemon until it is told to stop. `again` reads the configuration again.
 pub fn serve(
     config: &Config,
@@ -160,7 +211,7 @@ pub fn serve(
     let operators = Operators::default();
     let options = LoopOptions {
         period: config.period,
-        deadline: USUAL_DEADLINE,
+        deadline: config.engine.deadline,
         retention: config.retention,
         reload: Box::new({
             let operators = operators.clone();
@@ -174,11 +225,11 @@ pub fn serve(
         }),
     };
     let budget = ActiveBudget::new(resolved.schedule.clone());
-    let engine = AtOnce::new(engine);
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
-    let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let (sender, inbox) = channel();
+    let engine = with_agents(AtOnce::boxed(engine), config, &setup.machine, sender.clone())?;
+    let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let signals = listen(sender.clone())?;
     let limits = Limits {
         request: config.limits.request_bytes as usize,

@@ -66,7 +66,7 @@ impl ByHand {
             retention: self.retention,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
-        let engine = AtOnce::new(self.engine.clone());
+        let engine = AtOnce::boxed(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());
         let daemon = Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock);
         self.daemon = Some(daemon.unwrap());

@@ -81,7 +81,7 @@ impl Machine<'_> {
             retention: Span::FOREVER,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
-        let engine = AtOnce::new(self.engine.clone());
+        let engine = AtOnce::boxed(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());
         Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock).unwrap()
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
-    Config, ConfigError, Environment, Jobs, LastResort, Length, Limits, Local, Log, Place, Source,
+    AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs, LastResort,
+    Length, Limits, Local, Log, Place, Source,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -39,6 +40,10 @@ struct File {
     jobs: JobsTable,
     #[serde(default)]
     log: LogTable,
+    #[serde(default)]
+    engine: EngineTable,
+    #[serde(default)]
+    agents: AgentsTable,
     #[serde(default)]
     local: LocalTable,
 }
@@ -76,6 +81,31 @@ struct JobsTable {
 struct LogTable {
     level: Option<Level>,
     format: Option<Format>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineTable {
+    kind: Option<EngineKind>,
+    deadline: Option<Text<Length>>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentsTable {
+    nodes: Option<Vec<NodeTable>>,
+    keys: Option<PathBuf>,
+    lease: Option<Text<Length>>,
+    within: Option<Text<Length>>,
+}
+
+/// A node with its agent.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeTable {
+    name: Name,
+    address: Name,
+    demand: Option<PathBuf>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -153,6 +183,16 @@ impl Reader<'_> {
                 level: file.log.level.unwrap_or(usual.log.level),
                 format: file.log.format.unwrap_or(usual.log.format),
             },
+            engine: EngineConfig {
+                kind: file.engine.kind.unwrap_or(usual.engine.kind),
+                deadline: self.length(
+                    "engine.deadline",
+                    file.engine.deadline,
+                    usual.engine.deadline,
+                    Config::DEADLINES,
+                )?,
+            },
+            agents: self.agents(file.agents)?,
             local: self.local(file.local)?,
             source: self.source,
         })
@@ -292,6 +332,43 @@ impl Reader<'_> {
         Ok(Jobs {
             umask: written.umask.map_or(Umask::default(), |umask| umask.0),
             ulimits: written.ulimits.into_iter().map(bounds).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn agents(&self, written: AgentsTable) -> Result<Agents, ConfigError> {
+        let usual = Agents::default();
+        let mut nodes: Vec<AgentNode> = Vec::new();
+        for (place, node) in written.nodes.unwrap_or_default().into_iter().enumerate() {
+            let field = format!("agents.nodes[{place}]");
+            let NodeTable { name: Name(name), address: Name(address), demand } = node;
+            if let Some(other) = nodes.iter().position(|other| other.name == name) {
+                let why = format!("node {other} has this name, too; give each its own");
+                return Err(self.source.error(&format!("{field}.name"), why));
+            }
+            let is_path = address.contains('/');
+            if !is_path && !address.contains(':') {
+                let why = format!("'{address}': write a path such as /run/busbar/agent.sock, or host:port");
+                return Err(self.source.error(&format!("{field}.address"), why));
+            }
+            if !is_path && written.keys.is_none() {
+                let why = "an agent on another machine needs keys; say agents.keys = \"FOLDER\" (busbar agent keys makes them)";
+                return Err(self.source.error(&format!("{field}.address"), why));
+            }
+            let address = match is_path {
+                true => self.folder.join(address).to_string_lossy().into_owned(),
+                false => address,
+            };
+            let demand = self.path(&format!("{field}.demand"), demand)?;
+            nodes.push(AgentNode { name, address, demand });
+        }
+        let span = |field: &str, written, usual| {
+            self.length(&format!("agents.{field}"), written, usual, Config::DEADLINES)
+        };
+        Ok(Agents {
+            nodes,
+            keys: self.path("agents.keys", written.keys)?,
+            lease: span("lease", written.lease, usual.lease)?,
+            within: span("within", written.within, usual.within)?,
         })
     }
 

@@ -61,6 +61,7 @@ impl Config {
             }
         })?;
         self.check_socket()?;
+        self.check_agents(machine)?;
         let cpus = self.cpus(machine)?;
         let remarks = self.remarks(&said, machine);
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
@@ -76,6 +77,15 @@ impl Config {
                 self.socket.display()
             );
             return Err(self.source.error("socket", why));
+        }
+        Ok(())
+    }
+
+    fn check_agents(&self, machine: &Machine) -> Result<(), ConfigError> {
+        let (agents, nodes) = (self.agents.nodes.len(), machine.nodes as usize);
+        if agents != 0 && agents != nodes {
+            let why = format!("there are {agents} agents for {nodes} nodes; write one for each");
+            return Err(self.source.error("agents.nodes", why));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Config, Length, Local};
+use super::{AgentNode, Agents, Config, EngineConfig, Length, Local};
 use crate::schedule::{ScheduleSpec, clock_face};
 
 impl Config {
@@ -65,6 +65,10 @@ impl Config {
         let (level, format) = (self.log.level.to_string(), self.log.format.to_string());
         let (level, format) = (quoted(&level), quoted(&format));
         let _ = write!(text, "\n[log]\nlevel = {level}\nformat = {format}\n");
+        let EngineConfig { kind, deadline } = self.engine;
+        let (kind, deadline) = (quoted(&kind.to_string()), quoted(&Length(deadline).to_string()));
+        let _ = write!(text, "\n[engine]\nkind = {kind}\ndeadline = {deadline}\n");
+        self.write_agents(&mut text);
         let Local { pin, cgroups, .. } = self.local;
         let _ = write!(text, "\n[local]\npin = {pin}\ncgroups = {cgroups}\n");
         if !self.local.cpus.is_empty() {
@@ -76,6 +80,25 @@ impl Config {
             let _ = writeln!(text, "cpus = [{}]", lists.join(", "));
         }
         text
+    }
+
+    fn write_agents(&self, text: &mut String) {
+        let Agents { nodes, keys, lease, within } = &self.agents;
+        let length = |span| quoted(&Length(span).to_string());
+        let (lease, within) = (length(*lease), length(*within));
+        let _ = write!(text, "\n[agents]\nlease = {lease}\nwithin = {within}\n");
+        if let Some(keys) = keys {
+            let _ = writeln!(text, "keys = {}", path(keys));
+        }
+        let node = |node: &AgentNode| {
+            let demand = node.demand.as_ref().map(|demand| format!(", demand = {}", path(demand)));
+            let (name, address) = (quoted(&node.name), quoted(&node.address));
+            format!("{{ name = {name}, address = {address}{} }}", demand.unwrap_or_default())
+        };
+        if !nodes.is_empty() {
+            let nodes: Vec<String> = nodes.iter().map(node).collect();
+            let _ = writeln!(text, "nodes = [{}]", nodes.join(", "));
+        }
     }
 }
 

@@ -50,6 +50,8 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
         (Some("limits"), "[limits]\nno_such_key = 1"),
         (Some("jobs"), "[jobs]\nno_such_key = 1"),
         (Some("log"), "[log]\nno_such_key = 1"),
+        (Some("engine"), "[engine]\nno_such_key = 1"),
+        (Some("agents"), "[agents]\nno_such_key = 1"),
         (Some("local"), "[local]\nno_such_key = 1"),
         (Some("daily"), "[[daily]]\nno_such_key = 1"),
     ] {

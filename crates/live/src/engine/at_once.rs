@@ -44,7 +44,7 @@ pub struct AtOnce<E> {
 
 impl<E: Immediate + 'static> AtOnce<E> {
     /// The engine for a daemon.
-    pub fn new(engine: E) -> Box<dyn Engine> {
+    pub fn boxed(engine: E) -> Box<dyn Engine> {
         Box::new(AtOnce { engine, reports: Vec::new() })
     }
 
