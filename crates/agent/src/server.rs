@@ -8,9 +8,8 @@ use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,8 +28,12 @@ use crate::tls::TlsError;
 use crate::wire::{Event, Inventory, Message, SetReport};
 
 mod connection;
+mod listen;
+mod log;
 
 use connection::{Admission, Connection, Origin};
+use listen::listen_unix;
+use log::Log;
 
 /// How many clients may be about to introduce themselves.
 const MOST_STRANGERS: usize = 64;
@@ -72,6 +75,7 @@ pub struct Server {
     most: usize,
     next_look: Instant,
     warnings: Vec<String>,
+    log: Log,
 }
 
 impl Server {
@@ -113,7 +117,16 @@ impl Server {
             None => None,
         };
         let connections = Vec::new();
-        Ok(Server { agent, unix, tcp, connections, most, next_look: now, warnings })
+        Ok(Server {
+            agent,
+            unix,
+            tcp,
+            connections,
+            most,
+            next_look: now,
+            warnings,
+            log: Log::default(),
+        })
     }
 
     /// What the node has.
@@ -193,6 +206,7 @@ impl Server {
     }
 
     fn tell_all(&mut self, event: &Event) {
+        self.log.say(&event.to_string());
         let message = Message::Event { at: unix_millis(), event: event.clone() };
         for client in &mut self.connections {
             client.event(&message);
@@ -209,6 +223,11 @@ impl Server {
     }
 
     fn drop_broken(&mut self) {
+        for client in self.connections.iter().filter(|client| client.is_over()) {
+            if let Some(complaint) = client.complaint() {
+                self.log.say(&complaint);
+            }
+        }
         self.connections.retain(|client| !client.is_over());
     }
 
@@ -330,37 +349,6 @@ impl Server {
 /// Whether a client gave up before it was let in, so that the next one can be.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
-}
-
-/// Opens the socket on this node. One that nobody listens on any more is replaced.
-fn listen_unix(spec: &UnixSpec) -> io::Result<UnixListener> {
-    if let Some(folder) = spec.path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    remove_stale(&spec.path)?;
-    let listener = UnixListener::bind(&spec.path)?;
-    listener.set_nonblocking(true)?;
-    // Who may do what is decided by who connects, unless a group is named.
-    let mode = match spec.group {
-        Some(group) => {
-            std::os::unix::fs::chown(&spec.path, None, Some(group))?;
-            0o660
-        }
-        None => 0o666,
-    };
-    fs::set_permissions(&spec.path, fs::Permissions::from_mode(mode))?;
-    Ok(listener)
-}
-
-fn remove_stale(path: &Path) -> io::Result<()> {
-    match UnixStream::connect(path) {
-        Ok(_) => {
-            let text = "another agent listens there; stop it first";
-            Err(io::Error::new(io::ErrorKind::AddrInUse, text))
-        }
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(_) => Ok(()),
-    }
 }
 
 /// Restores the limits that the site had, while no agent runs, whoever counts on the caps.
