@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -76,17 +76,27 @@ pub struct Server {
     next_look: Instant,
     warnings: Vec<String>,
     log: Log,
+    /// The time of the present turn of the loop, by which an emulated node advances: so what it is measured to draw
+    /// is exactly what it drew.
+    clock: Arc<Mutex<Instant>>,
 }
 
 impl Server {
     /// Finds the hardware, takes the node over, and listens.
     pub fn start(config: Config) -> Result<Self, ServeError> {
-        let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
-        Server::with_hardware(config, hardware)
+        let clock = Arc::new(Mutex::new(Instant::now()));
+        let shown = clock.clone();
+        let shown = Arc::new(move || *shown.lock().unwrap_or_else(PoisonError::into_inner));
+        let found =
+            hardware::discover_by(&config.hardware, shown).map_err(ServeError::Emulation)?;
+        Server::with_hardware(config, found, clock)
     }
 
-    /// The same with hardware that was found before.
-    pub fn with_hardware(config: Config, hardware: Hardware) -> Result<Self, ServeError> {
+    fn with_hardware(
+        config: Config,
+        hardware: Hardware,
+        clock: Arc<Mutex<Instant>>,
+    ) -> Result<Self, ServeError> {
         // What can fail without touching the node comes first.
         let keys = config.tcp.as_ref().map(|tcp| tcp.keys.server(&config.node)).transpose()?;
         let warnings = config.tcp.iter().filter_map(|tcp| tcp.keys.server_warning(&config.node));
@@ -126,6 +136,7 @@ impl Server {
             next_look: now,
             warnings,
             log: Log::default(),
+            clock,
         })
     }
 
@@ -150,7 +161,7 @@ impl Server {
         manager.ready();
         let mut farewell: Option<Instant> = None;
         loop {
-            let now = Instant::now();
+            let now = self.turn();
             manager.alive(now);
             self.look(now);
             self.drop_late(now);
@@ -172,6 +183,13 @@ impl Server {
             let _ = fs::remove_file(&spec.path);
         }
         Ok(self.agent.stop())
+    }
+
+    /// Begins a turn of the loop.
+    fn turn(&self) -> Instant {
+        let now = Instant::now();
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        now
     }
 
     /// Whether the controller that counts on the caps is connected.
@@ -265,7 +283,7 @@ impl Server {
             knocks |= waited[listeners..stops].iter().any(|fd| !fd.revents().is_empty());
             waited[..listeners].iter().map(PollFd::revents).collect()
         };
-        let now = Instant::now();
+        let now = self.turn();
         for (place, flags) in found.into_iter().enumerate() {
             if !flags.is_empty() {
                 self.serve(place, now);
