@@ -10,20 +10,17 @@ use crate::config::Config;
 use crate::control::{Control, Limit};
 use crate::domain::{DomainName, Effective};
 use crate::hardware::Hardware;
-use crate::meter::Mark;
 use crate::node::Node;
-use crate::reading::Reading;
 use crate::record::{Controller, Record, RecordError, RecordFile, SiteLimit, this_boot};
 use crate::wire::{
-    Answer, Caps, DomainReport, Event, Inventory, JobEnergy, LONGEST_NAME, Refusal, RefusalKind,
-    Request, SetReport,
+    Answer, Caps, DomainReport, Event, Inventory, Refusal, RefusalKind, Request, SetReport,
 };
 
+mod jobs;
 #[cfg(test)]
 mod tests;
 
-/// The number of jobs whose energy is added up at the same time.
-const MOST_JOBS: usize = 1024;
+use jobs::Jobs;
 
 /// What a peer may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +49,6 @@ struct Lease {
     until: Instant,
 }
 
-/// A job whose energy is added up.
-struct Job {
-    from: u64,
-    begun: Instant,
-    marks: Vec<Mark>,
-}
-
 /// The agent of one node.
 pub(crate) struct Agent {
     config: Config,
@@ -67,7 +57,7 @@ pub(crate) struct Agent {
     record: Record,
     changes: Changes,
     lease: Option<Lease>,
-    jobs: BTreeMap<String, Job>,
+    jobs: Jobs,
     /// What happened outside of a look at the domains.
     events: Vec<Event>,
 }
@@ -107,7 +97,7 @@ impl Agent {
             until: now + controller.lease,
         });
         let changes = Changes::new(&config.state);
-        let jobs = BTreeMap::new();
+        let jobs = Jobs::default();
         let mut agent =
             Agent { config, node, file, record, changes, lease, jobs, events: Vec::new() };
         agent.resume(now);
@@ -172,12 +162,12 @@ impl Agent {
             }
             Request::Begin { job } => {
                 self.check_controller(peer, now)?;
-                self.begin(job, now)?;
+                self.jobs.begin(job, &mut self.node, now)?;
                 Ok(Answer::Done)
             }
             Request::End { job } => {
                 self.check_controller(peer, now)?;
-                Ok(Answer::Energy(self.end(&job, now)?))
+                Ok(Answer::Energy(self.jobs.end(&job, &mut self.node, now)?))
             }
         }
     }
@@ -303,38 +293,6 @@ impl Agent {
         let _ = self.file.write(&self.record, false);
         self.log(who, "restore", &report.domains);
         report
-    }
-
-    fn begin(&mut self, job: String, now: Instant) -> Result<(), Refusal> {
-        if job.is_empty() || job.len() > LONGEST_NAME {
-            let text = format!("a job's name has 1 to {LONGEST_NAME} bytes");
-            return Err(refusal(RefusalKind::TooMuch, text));
-        }
-        if self.jobs.len() >= MOST_JOBS {
-            let text = format!("the energy of {MOST_JOBS} jobs is added up already");
-            return Err(refusal(RefusalKind::TooMuch, text));
-        }
-        if self.jobs.contains_key(&job) {
-            let text = format!("the energy of '{job}' is added up already");
-            return Err(refusal(RefusalKind::Malformed, text));
-        }
-        self.node.measure(now);
-        let marks = self.node.marks();
-        self.jobs.insert(job, Job { from: unix_millis(), begun: now, marks });
-        Ok(())
-    }
-
-    fn end(&mut self, name: &str, now: Instant) -> Result<JobEnergy, Refusal> {
-        let job = self.jobs.remove(name).ok_or_else(|| {
-            let text = format!("'{name}' did not begin on this node since the agent started");
-            refusal(RefusalKind::Unknown, text)
-        })?;
-        self.node.measure(now);
-        let domains = self.node.energy_since(&job.marks);
-        let energy = Reading::sum(domains.iter().map(|(name, energy)| (name.as_str(), energy)));
-        let elapsed = now.saturating_duration_since(job.begun).as_millis();
-        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
-        Ok(JobEnergy { job: name.to_owned(), from: job.from, elapsed, energy, domains })
     }
 
     /// What the node has, and what holds now.

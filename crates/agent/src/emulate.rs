@@ -9,8 +9,8 @@
 //! | `intel-rapl:0/…` | a package, as the kernel shows it; `intel-rapl:0:0` is its memory |
 //! | `gpu:0/…` | a GPU |
 //!
-//! A zone draws its share of the demand, by its highest limit, but no more than its limit and no less
-//! than when it is idle. Counters advance when somebody looks at one or
+//! A zone draws its share of the demand, by its highest limit, but no more than 99.9 % of its limit
+//! and no less than when it is idle. Counters advance when somebody looks at one or
 //! changes a limit ([`Emulation`]), so that what is measured over any
 //! time is what was drawn in it. Only one process may drive a tree.
 

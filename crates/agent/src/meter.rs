@@ -206,8 +206,8 @@ impl Meter {
         if elapsed < WINDOW || consumed == 0 {
             return;
         }
-        // Microjoules per microsecond are watts.
-        let milliwatts = (consumed * 1000).div_ceil(elapsed.as_micros().max(1));
+        // Microjoules per nanosecond are kilowatts.
+        let milliwatts = (consumed * 1_000_000).div_ceil(elapsed.as_nanos().max(1));
         let power = Watts::from_milliwatts(u64::try_from(milliwatts).unwrap_or(u64::MAX));
         self.window = Some((self.energy, now));
         self.show_power(power);

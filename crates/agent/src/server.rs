@@ -8,10 +8,9 @@ use std::fs;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -29,8 +28,12 @@ use crate::tls::TlsError;
 use crate::wire::{Event, Inventory, Message, SetReport};
 
 mod connection;
+mod listen;
+mod log;
 
 use connection::{Admission, Connection, Origin};
+use listen::listen_unix;
+use log::Log;
 
 /// How many clients may be about to introduce themselves.
 const MOST_STRANGERS: usize = 64;
@@ -72,17 +75,28 @@ pub struct Server {
     most: usize,
     next_look: Instant,
     warnings: Vec<String>,
+    log: Log,
+    /// The time of the present turn of the loop, by which an emulated node advances: so what it is measured to draw
+    /// is exactly what it drew.
+    clock: Arc<Mutex<Instant>>,
 }
 
 impl Server {
     /// Finds the hardware, takes the node over, and listens.
     pub fn start(config: Config) -> Result<Self, ServeError> {
-        let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
-        Server::with_hardware(config, hardware)
+        let clock = Arc::new(Mutex::new(Instant::now()));
+        let shown = clock.clone();
+        let shown = Arc::new(move || *shown.lock().unwrap_or_else(PoisonError::into_inner));
+        let found =
+            hardware::discover_by(&config.hardware, shown).map_err(ServeError::Emulation)?;
+        Server::with_hardware(config, found, clock)
     }
 
-    /// The same with hardware that was found before.
-    pub fn with_hardware(config: Config, hardware: Hardware) -> Result<Self, ServeError> {
+    fn with_hardware(
+        config: Config,
+        hardware: Hardware,
+        clock: Arc<Mutex<Instant>>,
+    ) -> Result<Self, ServeError> {
         // What can fail without touching the node comes first.
         let keys = config.tcp.as_ref().map(|tcp| tcp.keys.server(&config.node)).transpose()?;
         let warnings = config.tcp.iter().filter_map(|tcp| tcp.keys.server_warning(&config.node));
@@ -113,7 +127,17 @@ impl Server {
             None => None,
         };
         let connections = Vec::new();
-        Ok(Server { agent, unix, tcp, connections, most, next_look: now, warnings })
+        Ok(Server {
+            agent,
+            unix,
+            tcp,
+            connections,
+            most,
+            next_look: now,
+            warnings,
+            log: Log::default(),
+            clock,
+        })
     }
 
     /// What the node has.
@@ -137,7 +161,7 @@ impl Server {
         manager.ready();
         let mut farewell: Option<Instant> = None;
         loop {
-            let now = Instant::now();
+            let now = self.turn();
             manager.alive(now);
             self.look(now);
             self.drop_late(now);
@@ -159,6 +183,13 @@ impl Server {
             let _ = fs::remove_file(&spec.path);
         }
         Ok(self.agent.stop())
+    }
+
+    /// Begins a turn of the loop.
+    fn turn(&self) -> Instant {
+        let now = Instant::now();
+        *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        now
     }
 
     /// Whether the controller that counts on the caps is connected.
@@ -193,6 +224,7 @@ impl Server {
     }
 
     fn tell_all(&mut self, event: &Event) {
+        self.log.say(&event.to_string());
         let message = Message::Event { at: unix_millis(), event: event.clone() };
         for client in &mut self.connections {
             client.event(&message);
@@ -209,6 +241,11 @@ impl Server {
     }
 
     fn drop_broken(&mut self) {
+        for client in self.connections.iter().filter(|client| client.is_over()) {
+            if let Some(complaint) = client.complaint() {
+                self.log.say(&complaint);
+            }
+        }
         self.connections.retain(|client| !client.is_over());
     }
 
@@ -246,7 +283,7 @@ impl Server {
             knocks |= waited[listeners..stops].iter().any(|fd| !fd.revents().is_empty());
             waited[..listeners].iter().map(PollFd::revents).collect()
         };
-        let now = Instant::now();
+        let now = self.turn();
         for (place, flags) in found.into_iter().enumerate() {
             if !flags.is_empty() {
                 self.serve(place, now);
@@ -330,37 +367,6 @@ impl Server {
 /// Whether a client gave up before it was let in, so that the next one can be.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
-}
-
-/// Opens the socket on this node. One that nobody listens on any more is replaced.
-fn listen_unix(spec: &UnixSpec) -> io::Result<UnixListener> {
-    if let Some(folder) = spec.path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    remove_stale(&spec.path)?;
-    let listener = UnixListener::bind(&spec.path)?;
-    listener.set_nonblocking(true)?;
-    // Who may do what is decided by who connects, unless a group is named.
-    let mode = match spec.group {
-        Some(group) => {
-            std::os::unix::fs::chown(&spec.path, None, Some(group))?;
-            0o660
-        }
-        None => 0o666,
-    };
-    fs::set_permissions(&spec.path, fs::Permissions::from_mode(mode))?;
-    Ok(listener)
-}
-
-fn remove_stale(path: &Path) -> io::Result<()> {
-    match UnixStream::connect(path) {
-        Ok(_) => {
-            let text = "another agent listens there; stop it first";
-            Err(io::Error::new(io::ErrorKind::AddrInUse, text))
-        }
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        Err(_) => Ok(()),
-    }
 }
 
 /// Restores the limits that the site had, while no agent runs, whoever counts on the caps.

@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Basis, CapRange, DomainKind, DomainName, Effective};
 use crate::reading::Reading;
 
+mod event;
+
+pub use event::Event;
+
 /// The version of this protocol, as major and minor number. Peers with the same major number understand
 /// each other.
 pub const PROTOCOL: (u32, u32) = (1, 0);
@@ -183,10 +187,6 @@ pub enum RefusalKind {
     Unknown,
     /// There are too many connections or jobs, or names are too long.
     TooMuch,
-    /// The agent cannot keep what it must keep before it may change a limit.
-    Unsaved,
-    /// The agent is about to stop.
-    Stopping,
 }
 
 /// What a node has, and what holds now.
@@ -292,81 +292,6 @@ pub enum Outcome {
     },
     /// The cap was not raised, because another domain could not be lowered.
     Withheld,
-}
-
-/// What happens on a node without being asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// The domain draws no more than its cap, as its meter shows.
-    Verified {
-        /// The domain.
-        name: DomainName,
-        /// Its cap.
-        cap: Watts,
-        /// What it draws.
-        power: Reading<Watts>,
-    },
-    /// The domain draws more than its cap, although the limit was read back: a budget must count what it
-    /// draws.
-    Exceeded {
-        /// The domain.
-        name: DomainName,
-        /// Its cap.
-        cap: Watts,
-        /// What it draws.
-        power: Reading<Watts>,
-    },
-    /// Whether the domain obeys its cap cannot be told.
-    Unverified {
-        /// The domain.
-        name: DomainName,
-        /// Its cap.
-        cap: Watts,
-        /// Why not.
-        reason: String,
-    },
-    /// Somebody else changed the limit of a domain. If it was raised, the agent has set it again, and
-    /// `effective` is what holds after that.
-    Changed {
-        /// The domain.
-        name: DomainName,
-        /// The limit that the agent expected.
-        expected: Effective,
-        /// The limit that it found.
-        found: Effective,
-        /// The limit that holds now.
-        effective: Effective,
-    },
-    /// A domain cannot be read any more.
-    Lost {
-        /// The domain.
-        name: DomainName,
-        /// Why.
-        reason: String,
-    },
-    /// A domain that was lost can be read again.
-    Found {
-        /// The domain.
-        name: DomainName,
-        /// The limit that holds.
-        effective: Effective,
-    },
-    /// The controller was silent for longer than its lease, and the agent has fallen to the safe cap.
-    LeaseEnded {
-        /// Who held it.
-        controller: String,
-        /// What became of the caps.
-        report: SetReport,
-    },
-    /// A change could not be written to the log or the state, for example because the disk is full.
-    Unrecorded {
-        /// Why.
-        reason: String,
-    },
-    /// The agent stops. If a controller holds the lease, the caps stay, unless it answers with
-    /// [`Request::Release`] at once.
-    Stopping,
 }
 
 /// A measurement of a node.

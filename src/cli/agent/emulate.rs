@@ -15,7 +15,7 @@ use crate::units::Watts;
 /// An emulated node is a folder of files with the names of Linux's powercap tree. An agent uses it with 'powercap' and
 /// 'emulate = true' under [hardware], and calls its watts emulated.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(in crate::cli) enum Command {
     Create(Create),
     Demand(Demand),
     Fault(SetFault),
@@ -27,7 +27,7 @@ pub(super) enum Command {
 #[command(after_help = "Examples:
   busbar agent emulate create tree
   busbar agent emulate create tree --packages 1 --dram --gpus 2")]
-pub(super) struct Create {
+pub(in crate::cli) struct Create {
     /// Folder, empty or new
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -49,7 +49,7 @@ pub(super) struct Create {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   busbar agent emulate demand tree 180W")]
-pub(super) struct Demand {
+pub(in crate::cli) struct Demand {
     /// Folder of the node
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -67,7 +67,7 @@ Example:
   busbar agent emulate fault tree intel-rapl:0 locked
   busbar agent emulate fault tree --none"
 )]
-pub(super) struct SetFault {
+pub(in crate::cli) struct SetFault {
     /// Folder of the node
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
@@ -90,7 +90,7 @@ pub(super) struct SetFault {
 /// This runs until it is stopped. An agent with 'emulate = true' advances its node itself, and a node has one
 /// driver at a time.
 #[derive(Debug, Args)]
-pub(super) struct Drive {
+pub(in crate::cli) struct Drive {
     /// Folders of the nodes
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,

@@ -16,7 +16,7 @@ use crate::cli::print;
 #[command(after_help = "Examples:
   busbar agent keys keys --node n1 --node n2
   busbar agent keys keys --node n3")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     /// Folder of the keys
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,

@@ -11,7 +11,7 @@ use crate::cli::print;
 ///
 /// Nothing is changed. Run it as the user that the agent will have.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
 

@@ -23,7 +23,7 @@ use crate::cli::{print, warn};
 #[command(after_help = "Examples:
   busbar agent probe
   busbar agent run --config agent.toml")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
 }
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 /// This is for a node whose agent does not run: it restores the limits that an agent saved, whoever counts on the
 /// caps.
 #[derive(Debug, Args)]
-pub(super) struct Restore {
+pub(in crate::cli) struct Restore {
     #[command(flatten)]
     config: ConfigFile,
 }

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[command(after_help = "Examples:
   busbar agent status
   busbar agent status --connect n7:7117 --node n7 --keys /etc/busbar/keys")]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
 

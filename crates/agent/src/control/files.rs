@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::ControlError;
 
 /// More than any file of this kind holds, in bytes.
-const LONGEST: u64 = 4096;
+const LONGEST: usize = 4096;
 
 /// Access to the files of a kernel, or of an emulator.
 pub trait Files: Send + Sync {
@@ -43,9 +43,10 @@ pub struct SystemFiles;
 
 impl Files for SystemFiles {
     fn read(&self, path: &Path) -> io::Result<String> {
-        let mut text = String::new();
-        fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
-        Ok(text)
+        let mut bytes = [0; LONGEST];
+        // The kernel gives a value in one piece.
+        let count = fs::File::open(path)?.read(&mut bytes)?;
+        String::from_utf8(bytes[..count].to_vec()).map_err(io::Error::other)
     }
 
     fn write(&self, path: &Path, text: &str) -> Result<(), WriteError> {

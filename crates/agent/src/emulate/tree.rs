@@ -9,6 +9,7 @@ use std::time::Instant;
 use busbar_core::units::Watts;
 
 use super::{Fault, Faults, LARGEST, Shape, ZoneShape};
+use crate::control::files::{Files, SystemFiles};
 
 /// An emulated tree as it was at some time.
 pub(super) struct Tree {
@@ -27,7 +28,7 @@ struct EmulatedZone {
     meter: File,
     /// The energy that was drawn, in microjoules, without the faults of the counter.
     energy: u64,
-    /// What is left of it below a microjoule, in microwatts × microseconds.
+    /// What is left of it below a microjoule, in microwatts × nanoseconds.
     rest: u128,
     /// What it draws, in microwatts.
     power: u64,
@@ -141,10 +142,10 @@ impl Tree {
     /// Advances all counters: what zones draw now, they have drawn since the last time.
     pub(super) fn advance(&mut self, now: Instant) -> io::Result<()> {
         self.read_faults();
-        let micros = now.saturating_duration_since(self.at).as_micros();
+        let nanos = now.saturating_duration_since(self.at).as_nanos();
         self.at = self.at.max(now);
         let number = |name: &str| {
-            fs::read_to_string(self.root.join(name)).ok().and_then(|text| text.trim().parse().ok())
+            SystemFiles.read(&self.root.join(name)).ok().and_then(|text| text.trim().parse().ok())
         };
         let demand: u64 = number("demand_uw").unwrap_or(0);
         let total: u128 =
@@ -159,9 +160,10 @@ impl Tree {
             let is_free = file("enabled") == Some(0)
                 || faults.contains(&Fault::Disobeyed)
                 || faults.contains(&Fault::Disabled);
-            let limit = if is_free { u64::MAX } else { zone.limit };
+            // Hardware stays a little below its limit.
+            let limit = if is_free { u64::MAX } else { zone.limit - zone.limit / 1000 };
             zone.power = wanted.min(limit).max(microwatts(zone.shape.idle));
-            zone.draw(micros);
+            zone.draw(nanos);
             zone.show(faults)?;
         }
         Ok(())
@@ -181,11 +183,12 @@ impl Tree {
 }
 
 impl EmulatedZone {
-    /// Adds what was drawn in so many microseconds.
-    fn draw(&mut self, micros: u128) {
-        let drawn = u128::from(self.power) * micros + self.rest;
-        self.rest = drawn % 1_000_000;
-        let energy = (u128::from(self.energy) + drawn / 1_000_000) % (u128::from(LARGEST) + 1);
+    /// Adds what was drawn in so many nanoseconds.
+    fn draw(&mut self, nanos: u128) {
+        const NANOS: u128 = 1_000_000_000;
+        let drawn = u128::from(self.power) * nanos + self.rest;
+        self.rest = drawn % NANOS;
+        let energy = (u128::from(self.energy) + drawn / NANOS) % (u128::from(LARGEST) + 1);
         self.energy = u64::try_from(energy).unwrap_or(0);
     }
 

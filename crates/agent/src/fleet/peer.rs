@@ -5,11 +5,12 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustls::ClientConfig;
 
 use super::{AgentId, Options, Report, Target, Ticket};
@@ -128,7 +129,7 @@ impl Peer {
 
     fn connect(&mut self, options: &Options, report: Sink<'_>) {
         match &self.target.address {
-            Address::Unix(path) => match UnixStream::connect(path) {
+            Address::Unix(path) => match connect_unix(path) {
                 Ok(stream) => self.greet(Socket::Unix(stream), options, report),
                 Err(error) => {
                     let reason = format!("no agent listens on {}: {error}", path.display());
@@ -329,6 +330,14 @@ fn exchange(link: &mut Link, found: PollFlags) -> Result<(), LinkError> {
         link.receive()?;
     }
     link.flush()
+}
+
+/// Connects to a socket on this machine. Where too many wait already, it fails instead of waiting, too.
+fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
 }
 
 /// Begins to connect without waiting.

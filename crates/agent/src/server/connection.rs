@@ -55,6 +55,8 @@ pub(super) struct Connection {
     deadline: Option<Instant>,
     watch: Option<Watch>,
     is_over: bool,
+    /// Why it was refused or ended, if an operator should know.
+    complaint: Option<String>,
 }
 
 /// How often a client wants samples, and when the next one is due.
@@ -74,7 +76,16 @@ impl Connection {
         let link = Link::new(socket, tls, LONGEST_REQUEST)?;
         let deadline = Some(now + INTRODUCTION);
         let (peer, watch) = (None, None);
-        Ok(Connection { link, origin, peer, controls: false, deadline, watch, is_over: false })
+        Ok(Connection {
+            link,
+            origin,
+            peer,
+            controls: false,
+            deadline,
+            watch,
+            is_over: false,
+            complaint: None,
+        })
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
@@ -97,6 +108,16 @@ impl Connection {
         self.deadline
     }
 
+    /// Why it was refused or ended, if an operator should know.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let reason = self.complaint.as_ref()?;
+        Some(match (&self.peer, &self.origin) {
+            (Some(peer), _) => format!("{} ({}): {reason}", peer.identity, peer.client),
+            (None, Origin::User(user, _)) => format!("a client of user {user}: {reason}"),
+            (None, Origin::Elsewhere(address)) => format!("a client from {address}: {reason}"),
+        })
+    }
+
     /// Whether it controls the node in this name.
     pub(super) fn controls_as(&self, identity: Option<&str>) -> bool {
         let own = self.peer.as_ref().map(|peer| peer.identity.as_str());
@@ -111,6 +132,10 @@ impl Connection {
     pub(super) fn elapse(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.is_over = true;
+            self.complaint = Some(match self.peer {
+                Some(_) => "it was too slow".to_owned(),
+                None => "it did not introduce itself in time".to_owned(),
+            });
         }
     }
 
@@ -142,7 +167,12 @@ impl Connection {
     }
 
     fn note(&mut self, done: Result<(), LinkError>) {
-        self.is_over |= done.is_err();
+        let Err(error) = done else { return };
+        self.is_over = true;
+        // That a client goes is nothing to complain about.
+        if !matches!(error, LinkError::Closed) {
+            self.complaint.get_or_insert(error.to_string());
+        }
     }
 
     /// Handles what has arrived.
@@ -292,6 +322,7 @@ impl Connection {
     }
 
     fn refuse(&mut self, id: u64, refusal: Refusal) {
+        self.complaint = Some(refusal.message.clone());
         self.send(id, Answer::Refused(refusal));
     }
 
