@@ -36,17 +36,24 @@ fn an_endless_stream_of_cheaper_jobs_does_not_starve_a_dear_one() {
         jobs.insert(40, job(1, 39 * 150, 4, 10 * 3600));
         jobs
     };
-    for policy in ["easy", "easy-power", "share"] {
-        let start_of = |halving: &str| {
-            let run = run(&format!("{policy}(order=aged, halving={halving})"), 4, jobs());
-            assert_eq!(run.unfinished, 0);
-            run.records[40].start.since(Instant::from_secs(39 * 150)).secs_f64() / HOUR as f64
-        };
-        let waited = start_of("1h");
+    let waits = |policy: &str| {
+        let run = run(policy, 4, jobs());
+        assert_eq!(run.unfinished, 0, "{policy}");
+        run.records[40].start.since(Instant::from_secs(39 * 150)).secs_f64() / HOUR as f64
+    };
+    for policy in
+        ["easy(", "easy-power(", "share(use=caps, ", "share(use=sizes, ", "share(use=recaps, "]
+    {
+        let waited = waits(&format!("{policy}order=aged, halving=1h)"));
         assert!((6.0..9.0).contains(&waited), "{policy}: {waited} h");
         // Without any ageing to speak of it waits for the end of the stream.
-        assert!(start_of("9999h") > 19.0 * 24.0, "{policy}");
+        assert!(waits(&format!("{policy}order=aged, halving=9999h)")) > 19.0 * 24.0, "{policy}");
     }
+    // The program has no order, but nobody who waited for a halving time is passed by one who would delay it:
+    // those that run end within ten minutes.
+    let waited = waits("share(use=resizes, halving=1h)");
+    assert!((1.0..1.5).contains(&waited), "{waited} h");
+    assert!(waits("share(use=resizes, halving=9999h)") > 19.0 * 24.0);
 }
 
 /// Two users ask for the same: one always uses a tenth of it, the other all. Once each has ended jobs,
