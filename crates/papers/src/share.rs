@@ -3,18 +3,23 @@
 //! `logs` is PB-guided's ground: logs of the Parallel Workloads Archive on machines with frequency levels. Each
 //! log in a folder is cut into consecutive windows, all of which count but for the first fifth of them: on those
 //! the halving times of the orders were chosen. Where a published policy has a goal to be beaten, the goal stands beside
-//! what was reached.
+//! what was reached. `ptune` is PPartition's ground, and `utility` that of the twelve heuristics for tasks under an
+//! energy budget.
 
 use std::path::PathBuf;
 
 use busbar_core::machine::MachineError;
 use busbar_core::policy::PolicyError;
+use busbar_core::workload::essc::EsscError;
 use busbar_core::workload::lublin::LublinError;
 use busbar_core::workload::swf::{BadRecords, SwfError};
 
 use crate::Reproduction;
+use crate::ptune::ReproduceError;
 
 mod logs;
+mod ptune;
+mod utility;
 
 /// How much to run.
 #[derive(Clone, Debug)]
@@ -87,6 +92,12 @@ pub enum ShareError {
     /// A stand-in cannot be made.
     #[error(transparent)]
     Lublin(#[from] LublinError),
+    /// A machine with manufacturing variation cannot be made.
+    #[error(transparent)]
+    Ptune(#[from] ReproduceError),
+    /// A day of tasks cannot be made.
+    #[error(transparent)]
+    Day(#[from] EsscError),
 }
 
 /// Runs the experiments; `progress` hears how many runs are done, of how many.
@@ -94,5 +105,13 @@ pub fn reproduce(
     options: &Options,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Reproduction, ShareError> {
-    logs::reproduce(options, progress)
+    let mut reproduction = logs::reproduce(options, progress)?;
+    if options.part == Part::Judging {
+        for ground in [ptune::findings, utility::findings] {
+            let (findings, notes) = ground(options, progress)?;
+            reproduction.findings.extend(findings);
+            reproduction.notes.extend(notes);
+        }
+    }
+    Ok(reproduction)
 }
