@@ -300,6 +300,8 @@ mod tests {
             "uniform(cap=75W, queues=2/10, dispatch=stop, seed=7)",
             "uniform(cap=tdp)",
             "utility(heuristic=prioritized-lcfs-all, environment=queued, filter=off, drop=0.25, every=30s, seed=7)",
+            "utility(heuristic=priced, filter=off)",
+            "ppartition(sharing=gain)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
