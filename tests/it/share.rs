@@ -4,9 +4,10 @@ use std::num::NonZeroU32;
 
 use busbar::job::{Job, UserId};
 use busbar::machine::Machine;
+use busbar::model::Rigid;
 use busbar::policy::{BuildContext, PolicySpec};
-use busbar::sim::{Run, Simulation};
-use busbar::units::{Instant, Span};
+use busbar::sim::{Outages, Run, Simulation};
+use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
 
 const HOUR: u64 = 3600;
@@ -74,6 +75,80 @@ fn history_knows_who_asks_for_too_much() {
     };
     let [greedy, modest] = starts("share(order=history)");
     assert!(modest < greedy);
-    let [greedy, modest] = starts("share");
-    assert!(greedy < modest);
+    // Who learns nothing believes both.
+    for policy in ["share", "share(order=history, predict=off)"] {
+        let [greedy, modest] = starts(policy);
+        assert!(greedy < modest, "{policy}");
+    }
+}
+
+/// A user asks for ten times what the jobs take, one job after the other. The first is predicted by what the
+/// user asks for; all others by those before them.
+fn modest_jobs(count: u64) -> Vec<(Job, Span)> {
+    let modest = |number: u64| {
+        let (mut job, _) = job(number + 1, number * 2 * HOUR, 1, 36_000);
+        job.user = NonZeroU32::new(1).map(UserId);
+        (job, Span::from_secs(3600))
+    };
+    (0..count).map(modest).collect()
+}
+
+#[test]
+fn predictions_come_with_their_errors() {
+    let predictions = |policy: &str| run(policy, 1, modest_jobs(20)).predictions;
+    let time = predictions("share(order=history)").unwrap().time.unwrap();
+    assert_eq!(time.jobs, 20);
+    // One of twenty is off, by the ten that users are always off.
+    assert!(time.predicted.median < 1.001 && time.predicted.p90 < 1.001, "{time:?}");
+    let close = |found: f64| (found - 10.0).abs() < 1e-3;
+    assert!(close(time.baseline.median) && close(time.baseline.p90), "{time:?}");
+    // With two jobs, half of them are off.
+    let two = run("easy(order=history)", 1, modest_jobs(2)).predictions.unwrap().time.unwrap();
+    assert!(two.predicted.median < 1.001 && close(two.predicted.p90), "{two:?}");
+    for silent in ["share", "share(order=aged)", "share(order=history, predict=off)"] {
+        assert_eq!(predictions(silent), None, "{silent}");
+    }
+}
+
+/// Nodes are believed to draw 100 W each and really draw 80 W, which is learned from the first job on, or not
+/// at all.
+#[test]
+fn power_is_learned_where_it_is_measured() {
+    let machine = |watts: u32| Machine {
+        node_power: Watts::from_watts(watts),
+        ..Machine::of_processors(1).unwrap()
+    };
+    let (believed, real) = (machine(100), machine(80));
+    let workload = Workload::new("story", modest_jobs(20));
+    let [model, truth] = [&believed, &real].map(Rigid::on);
+    let predictions = |policy: &str| {
+        let policy: PolicySpec = policy.parse().unwrap();
+        let simulation = Simulation::new(&believed, &workload).model(&model).truth(&truth);
+        simulation.run(policy.build(&BuildContext::default()).as_mut()).predictions.unwrap()
+    };
+    let power = predictions("easy(order=history)").power.unwrap();
+    assert_eq!((power.jobs, power.baseline.median, power.baseline.p90), (20, 1.25, 1.25));
+    assert!(power.predicted.p90 < 1.001, "{power:?}");
+    let without = predictions("easy(order=history, predict=time)");
+    assert!(without.power.is_none() && without.time.is_some());
+}
+
+/// A node fails again and again, one minute after each start, until the third: that says nothing about how long
+/// the job runs.
+#[test]
+fn a_job_that_is_thrown_out_has_not_ended() {
+    let outages = "node,down,up\n0,60,120\n0,180,240\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("outages.csv");
+    std::fs::write(&path, outages).unwrap();
+    let machine = Machine::of_processors(1).unwrap();
+    let workload = Workload::new("story", modest_jobs(3));
+    let policy: PolicySpec = "easy(order=history)".parse().unwrap();
+    let simulation = Simulation::new(&machine, &workload);
+    let simulation = simulation.outages(Outages::from_file(&path, 1).unwrap());
+    let run = simulation.run(policy.build(&BuildContext::default()).as_mut());
+    assert_eq!(run.records[0].restarts, 2);
+    let time = run.predictions.unwrap().time.unwrap();
+    assert_eq!(time.jobs, 3);
+    assert!(time.predicted.median < 1.001, "{time:?}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
-use super::job::{Entry, JobOutcome, JobRequest, Owner, Phase};
+use super::job::{Entry, JobRequest, Owner, Phase};
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
@@ -127,12 +127,11 @@ impl Setup {
 
     /// What a policy may learn from a job that is over; `None` if it never ran.
     pub fn past(&self, entry: &Entry) -> Option<PastJob> {
-        let Phase::Over(JobOutcome { start: Some(start), end, .. }) = &entry.phase else {
-            return None;
-        };
+        let Phase::Over(outcome) = &entry.phase else { return None };
+        let (run_time, end) = (outcome.full_speed_time()?, outcome.end);
         let job = self.job(entry).ok()?;
-        let run_time = end.since(*start);
-        Some(PastJob { user: job.user, nodes: job.nodes, requested: job.requested, run_time })
+        let Job { user, nodes, requested, submit, .. } = job;
+        Some(PastJob { user, nodes, requested, run_time, submit, end })
     }
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until

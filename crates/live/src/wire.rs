@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::array::Element;
 use super::engine::End;
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
+use busbar_core::policy::Predictions;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// The version of the protocol that this program speaks.
@@ -490,4 +491,8 @@ pub struct Status {
     pub longest_cycle: u64,
     /// Messages about problems.
     pub notices: Vec<String>,
+    /// How far off the policy's predictions were, if it makes any. Power is not among them, as long as
+    /// nobody measures it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<Predictions>,
 }

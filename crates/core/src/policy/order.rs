@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
-use crate::policy::{Backfill, Chooser, PastJob, Policy, Room, View};
+use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, Room, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -24,7 +24,9 @@ mod history;
 
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
-pub use history::History;
+pub use history::{History, Predict};
+
+pub(super) use cost::log2;
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -58,6 +60,11 @@ pub trait Order {
 
     /// A job does not wait any more.
     fn left(&mut self, _job: JobId) {}
+
+    /// How far off its predictions were so far; see [`Policy::predictions`].
+    fn predictions(&self) -> Option<Predictions> {
+        None
+    }
 }
 
 /// First come, first served.
@@ -186,6 +193,11 @@ impl<C: Cost> Order for Keyed<C> {
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(place);
         }
+        self.cost.left(job);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.cost.predictions()
     }
 }
 
@@ -196,6 +208,8 @@ pub struct OrderSpec {
     pub by: OrderedBy,
     /// After how much waiting a job counts half as much; nothing for the usual time of the order.
     pub halving: Option<Span>,
+    /// What `history` learns from jobs that ended.
+    pub predict: Predict,
 }
 
 /// What jobs are ordered by.
@@ -237,10 +251,11 @@ impl FromStr for OrderedBy {
 
 impl OrderSpec {
     /// First come, first served.
-    pub const FCFS: OrderSpec = OrderSpec { by: OrderedBy::Fcfs, halving: None };
+    pub const FCFS: OrderSpec =
+        OrderSpec { by: OrderedBy::Fcfs, halving: None, predict: Predict::All };
 
     /// The parameters by which an order is written.
-    pub const PARAMETERS: [&str; 2] = ["order", "halving"];
+    pub const PARAMETERS: [&str; 3] = ["order", "halving", "predict"];
 
     /// How the order ages jobs.
     pub fn ageing(&self) -> Ageing {
@@ -255,6 +270,7 @@ impl OrderSpec {
     pub fn set(&mut self, call: &Call, key: &str, value: &str) -> Result<(), CallError> {
         match key {
             "order" => self.by = call.value(key, value)?,
+            "predict" => self.predict = call.value(key, value)?,
             _ => self.halving = Some(call.value::<Length>(key, value)?.0),
         }
         Ok(())
@@ -270,7 +286,8 @@ impl OrderSpec {
             OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
             OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
             OrderedBy::History => {
-                Box::new(Backfill::ordered(chooser, Keyed::new(History::default(), ageing)))
+                let history = History::that_predicts(self.predict);
+                Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
             }
         }
     }
@@ -279,6 +296,8 @@ impl OrderSpec {
     pub fn unusual(&self) -> Vec<String> {
         let by = (self.by != OrderedBy::Fcfs).then(|| format!("order={}", self.by));
         let halving = self.halving.map(|halving| format!("halving={}", Length(halving)));
-        by.into_iter().chain(halving).collect()
+        let is_usual = self.predict == Predict::default();
+        let predict = (!is_usual).then(|| format!("predict={}", self.predict));
+        by.into_iter().chain(halving).chain(predict).collect()
     }
 }

@@ -284,6 +284,8 @@ mod tests {
             "pb-guided(beta=known, order=history)",
             "share(order=aged)",
             "share(order=history, halving=90min)",
+            "share(order=history, predict=time)",
+            "easy-power(order=history, predict=off)",
             "pb-guided(beta=known)",
             "pb-guided(lower=12.5%, upper=100%, bsld_lower=3.5, bsld_upper=1.5x, oversized=reject)",
             "pb-guided(bsld_lower=4, bsld_upper=9)",
@@ -316,6 +318,7 @@ mod tests {
         );
         assert_eq!(error("fcfs(depth=3)"), "policy 'fcfs' has no parameter 'depth'; it takes none");
         assert!(error("share(order=best)").contains("'best': write fcfs, aged or history"));
+        assert!(error("easy(predict=no)").contains("'no': write all, time or off"));
         assert!(error("easy-power(gear=2)").contains("such as 1.7GHz"));
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
         for (wrong, why) in [
@@ -348,7 +351,7 @@ mod tests {
             ("oversized=drop", "'drop': write slow or reject"),
             (
                 "gamma=1",
-                "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized, order, halving",
+                "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized, order, halving, predict",
             ),
         ] {
             let error = error(&format!("pb-guided({wrong})"));

@@ -192,6 +192,7 @@ impl Daemon {
             cycles: self.pace.cycles(),
             longest_cycle: self.pace.longest(),
             notices,
+            predictions: self.controller.scheduler().predictions(),
         }
     }
 }
