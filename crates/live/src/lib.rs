@@ -25,6 +25,7 @@ pub mod job;
 pub mod local;
 pub mod log;
 mod lookups;
+pub mod past;
 pub mod replay;
 pub mod schedule;
 mod scheduler;

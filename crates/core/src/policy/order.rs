@@ -259,11 +259,20 @@ impl OrderSpec {
 
     /// How the order ages jobs.
     pub fn ageing(&self) -> Ageing {
-        let usual = match self.by {
+        Ageing::every(self.halving.unwrap_or(self.usual_halving()))
+    }
+
+    fn usual_halving(&self) -> Span {
+        match self.by {
             OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
             OrderedBy::History => History::HALVING,
-        };
-        Ageing::every(self.halving.unwrap_or(usual))
+        }
+    }
+
+    /// The same order, without what would be so anyway.
+    pub fn plainly(self) -> Self {
+        let usual = self.usual_halving();
+        OrderSpec { halving: self.halving.filter(|halving| *halving != usual), ..self }
     }
 
     /// Takes one of these parameters.

@@ -190,6 +190,27 @@ impl PolicySpec {
         )
     }
 
+    /// The order in which it looks at jobs, if it takes one.
+    pub fn order(mut self) -> Option<OrderSpec> {
+        self.order_mut().copied()
+    }
+
+    /// The same policy with another order, if it takes one.
+    pub fn with_order(mut self, order: OrderSpec) -> Option<Self> {
+        *self.order_mut()? = order;
+        Some(self)
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        match self {
+            PolicySpec::Easy(order) => Some(order),
+            PolicySpec::EasyPower(spec) => Some(&mut spec.order),
+            PolicySpec::PbGuided(spec) => Some(&mut spec.order),
+            PolicySpec::Share(spec) => Some(&mut spec.order),
+            _ => None,
+        }
+    }
+
     /// The share of every limit that is kept back from the policy, because jobs may draw more than
     /// is believed.
     pub fn guard(&self) -> Share {
