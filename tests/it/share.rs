@@ -2,13 +2,15 @@
 
 use std::num::NonZeroU32;
 
+use busbar::budget::Budget;
 use busbar::job::{Job, UserId};
-use busbar::machine::Machine;
-use busbar::model::Rigid;
-use busbar::policy::{BuildContext, PolicySpec};
+use busbar::machine::{Details, Machine};
+use busbar::policy::{Believe, BuildContext, PolicySpec};
+use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
 use busbar::sim::{Outages, Run, Simulation};
-use busbar::units::{Instant, Span, Watts};
+use busbar::units::{Instant, Span};
 use busbar::workload::Workload;
+use busbar::world::Repertoire;
 
 const HOUR: u64 = 3600;
 
@@ -110,26 +112,31 @@ fn predictions_come_with_their_errors() {
     }
 }
 
-/// Nodes are believed to draw 100 W each and really draw 80 W, which is learned from the first job on, or not
-/// at all.
+/// All jobs run the same application. Its nodes are believed to draw what they are rated at, and draw less: that is
+/// learned from the first job, or not at all.
 #[test]
 fn power_is_learned_where_it_is_measured() {
-    let machine = |watts: u32| Machine {
-        node_power: Watts::from_watts(watts),
-        ..Machine::of_processors(1).unwrap()
-    };
-    let (believed, real) = (machine(100), machine(80));
-    let workload = Workload::new("story", modest_jobs(20));
-    let [model, truth] = [&believed, &real].map(Rigid::on);
-    let predictions = |policy: &str| {
+    let machine = Machine { details: Details::ideal(), ..Machine::of_processors(1).unwrap() };
+    let applications = Repertoire::BuiltIn;
+    let machine = applications.filled_in(&machine).unwrap();
+    let prepared = PreparedWorkload::new(machine, Workload::new("story", modest_jobs(20)), true);
+    let rules = Rules { believe: Believe::Rated, ..Rules::default() };
+    let PreparedWorkload { machine, workload, .. } = &prepared;
+    let shared = SharedWorld::new(machine, workload, &applications, &rules, 1).unwrap();
+    let run = |policy: &str| {
         let policy: PolicySpec = policy.parse().unwrap();
-        let simulation = Simulation::new(&believed, &workload).model(&model).truth(&truth);
-        simulation.run(policy.build(&BuildContext::default()).as_mut()).predictions.unwrap()
+        let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
+        prepared.in_shared_world(policy, Budget::unlimited(), &shared, belief.as_ref()).run().run
     };
-    let power = predictions("easy(order=history)").power.unwrap();
-    assert_eq!((power.jobs, power.baseline.median, power.baseline.p90), (20, 1.25, 1.25));
+    let learned = run("easy(order=history)");
+    let power = learned.predictions.unwrap().power.unwrap();
+    let too_much = machine.added_power().as_f64() / learned.records[0].power.as_f64();
+    assert!(too_much > 1.05, "{too_much}");
+    let is_always_off = |error: f64| (error - too_much).abs() < 1e-3;
+    assert!(is_always_off(power.baseline.median) && is_always_off(power.baseline.p90), "{power:?}");
+    assert_eq!(power.jobs, 20);
     assert!(power.predicted.p90 < 1.001, "{power:?}");
-    let without = predictions("easy(order=history, predict=time)");
+    let without = run("easy(order=history, predict=time)").predictions.unwrap();
     assert!(without.power.is_none() && without.time.is_some());
 }
 
