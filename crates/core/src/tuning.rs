@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::machine::Machine;
@@ -72,7 +72,7 @@ pub struct Past {
 }
 
 /// What became of some jobs under a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Jobs that were replayed.
     pub jobs: u64,
@@ -89,6 +89,9 @@ pub struct Figures {
     /// The longest wait.
     pub max_wait_s: f64,
 }
+
+/// Figures are never NaN: nobody has any if no job ran.
+impl Eq for Figures {}
 
 impl Figures {
     /// Nothing, if no job ran.
@@ -154,7 +157,7 @@ pub struct Tuning {
 }
 
 /// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
     /// No candidate is better than the present policy.

@@ -35,6 +35,7 @@ pub mod setup;
 pub mod socket;
 pub mod store;
 pub mod trusted_folder;
+pub mod tuning;
 pub mod users;
 pub mod wire;
 

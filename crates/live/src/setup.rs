@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
 use super::job::{Entry, JobRequest, Owner, Phase};
+use super::tuning::Nightly;
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
@@ -42,6 +43,8 @@ pub struct Setup {
     pub most_bytes_per_user: u64,
     /// The time limit for working out a forecast.
     pub forecast_time: Span,
+    /// When the daemon replays its past to propose other parameters, if it does.
+    pub tune: Option<Nightly>,
 }
 
 /// A user who asks about jobs, and whether they may see command lines, folders, paths and names of
@@ -80,6 +83,7 @@ impl Setup {
             most_elements: 1000,
             most_bytes_per_user: u64::MAX,
             forecast_time: Span::from_secs(45),
+            tune: None,
         })
     }
 

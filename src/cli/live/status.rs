@@ -63,6 +63,7 @@ fn describe(status: &wire::Status) -> String {
     rows.extend(budget::rows(&status.power));
     let predictions = status.predictions.iter().flat_map(Predictions::sentences);
     rows.extend(predictions.map(|sentence| ("predictions", sentence)));
+    rows.extend(status.proposal.iter().map(|proposal| ("proposal", proposal.to_string())));
     rows.push(("cycles", format!("{cycles}; the longest of late took {longest:.1} ms")));
     rows.extend(status.notices.iter().map(|notice| ("notice", words::visible(notice))));
     words::rows(&rows)

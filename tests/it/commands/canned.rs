@@ -325,6 +325,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             longest_cycle: 12_345,
             notices: vec!["the disk is nearly full".to_owned()],
             predictions: None,
+            proposal: None,
         })),
         Request::Stop => Reply::Stopping,
     }

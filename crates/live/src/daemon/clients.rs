@@ -193,6 +193,7 @@ impl Daemon {
             longest_cycle: self.pace.longest(),
             notices,
             predictions: self.controller.scheduler().predictions(),
+            proposal: self.tuner.proposal(setup.decider.spec()).cloned().map(Box::new),
         }
     }
 }
