@@ -71,11 +71,11 @@ fn said(day: &mut ByHand) -> String {
     loop {
         day.cycle();
         let about = |text: &String| text.starts_with("tuning");
-        let notices = day.history().into_iter().filter_map(|line| match line.event.kind {
+        let mut notices = day.history().into_iter().filter_map(|line| match line.event.kind {
             EventKind::Notice { text } => Some(text).filter(about),
             _ => None,
         });
-        if let Some(text) = notices.last() {
+        if let Some(text) = notices.next_back() {
             return text;
         }
         assert!(begun.elapsed() < Duration::from_secs(120), "nothing is said");

@@ -45,8 +45,8 @@ fn it_is_not_time_without_a_time_or_at_the_beginning() {
 #[test]
 fn a_replay_that_breaks_down_is_told() {
     let (sender, result) = channel();
-    let mut tuner = Tuner::default();
-    tuner.under_way = Some(UnderWay { reader: Arc::default(), result });
+    let under_way = Some(UnderWay { reader: Arc::default(), result });
+    let mut tuner = Tuner { under_way, ..Tuner::default() };
     assert_eq!(tuner.finished(), None);
     drop(sender);
     assert!(tuner.finished().unwrap().contains("the replay broke down"));
