@@ -247,6 +247,7 @@ impl Controller {
             energy: run.energy_at(now),
             nodes: run.allotment.node_numbers(),
             by: run.ending.and_then(|ending| ending.by),
+            full_speed: Some(run.full_speed_at(now, entry.request.time)),
         };
         self.scheduler.end(attempt.job);
         self.running.remove(&attempt.job);
@@ -322,6 +323,7 @@ impl Controller {
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by,
+            full_speed: None,
         };
         self.finish(now, number, outcome);
     }

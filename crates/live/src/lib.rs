@@ -25,6 +25,7 @@ pub mod job;
 pub mod local;
 pub mod log;
 mod lookups;
+pub mod past;
 pub mod replay;
 pub mod schedule;
 mod scheduler;
@@ -34,6 +35,7 @@ pub mod setup;
 pub mod socket;
 pub mod store;
 pub mod trusted_folder;
+pub mod tuning;
 pub mod users;
 pub mod wire;
 

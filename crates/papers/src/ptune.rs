@@ -108,7 +108,7 @@ pub(crate) fn many_jobs_on(
     schemes: &[Scheme],
 ) -> Result<Field, ReproduceError> {
     let (processors, noise) = (many_jobs::PROCESSORS, Share::percent(0));
-    let machine = Catalyst { shape, seed, noise, processors, ..Catalyst::default() };
+    let machine = Catalyst { shape, seed, noise, processors };
     Ok(many_jobs::field(shape, seed, machine.measure().processors()?, schemes)?)
 }
 

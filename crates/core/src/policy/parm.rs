@@ -38,7 +38,7 @@ use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
-use crate::policy::{Ahead, Decision, PastJob, Policy, Room as Free, View};
+use crate::policy::{Ahead, Decision, PastJob, Policy, Predictions, Room as Free, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -455,6 +455,10 @@ impl Policy for Parm {
 
     fn recall(&mut self, past: &[PastJob]) {
         self.worth.recall(past);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.worth.predictions()
     }
 }
 

@@ -8,6 +8,7 @@ use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
     Config, ConfigError, Environment, Jobs, LastResort, Length, Limits, Local, Log, Place, Source,
+    Tune,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -41,6 +42,8 @@ struct File {
     log: LogTable,
     #[serde(default)]
     local: LocalTable,
+    #[serde(default)]
+    tune: TuneTable,
 }
 
 /// A step of the daily budget.
@@ -84,6 +87,14 @@ struct LocalTable {
     pin: Option<bool>,
     cpus: Option<Vec<Text<CpuList>>>,
     cgroups: Option<bool>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TuneTable {
+    at: Option<Text<ClockFace>>,
+    jobs: Option<u32>,
+    policies: Option<Vec<Text<PolicySpec>>>,
 }
 
 /// Reads a configuration; `path` is that of the file.
@@ -154,6 +165,7 @@ impl Reader<'_> {
                 format: file.log.format.unwrap_or(usual.log.format),
             },
             local: self.local(file.local)?,
+            tune: self.tune(file.tune)?,
             source: self.source,
         })
     }
@@ -292,6 +304,22 @@ impl Reader<'_> {
         Ok(Jobs {
             umask: written.umask.map_or(Umask::default(), |umask| umask.0),
             ulimits: written.ulimits.into_iter().map(bounds).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn tune(&self, written: TuneTable) -> Result<Tune, ConfigError> {
+        let usual = Tune::default();
+        let jobs = written.jobs.unwrap_or(usual.jobs);
+        if !Config::REPLAYED.contains(&jobs) {
+            let (least, most) = (Config::REPLAYED.start(), Config::REPLAYED.end());
+            let why = format!("{jobs} is out of range; write {least} to {most}");
+            return Err(self.source.error("tune.jobs", why));
+        }
+        let policies = written.policies.unwrap_or_default();
+        Ok(Tune {
+            at: written.at.map(|at| at.0.0),
+            jobs,
+            policies: policies.into_iter().map(|policy| policy.0).collect(),
         })
     }
 

@@ -9,11 +9,11 @@ use busbar_core::policy::three_queues::Rule;
 use busbar_core::variation::catalyst::Shape;
 
 use super::{Options, Progress, ShareError};
-use crate::{Finding, Reproduction};
 use crate::parallel::in_parallel;
 use crate::ptune::many_jobs::{Field, KILOWATTS, RULES, Scheme, SchemeFigures};
 use crate::ptune::many_jobs_on;
 use crate::sample::Sample;
+use crate::{Finding, Reproduction};
 
 /// Machines of each shape.
 const MACHINES: u64 = 20;

@@ -8,8 +8,8 @@ use busbar_core::policy::utility::{Environment, Heuristic};
 use busbar_core::workload::essc::Essc;
 
 use super::{Options, Progress, ShareError};
-use crate::{Finding, Reproduction};
 use crate::utility::{Cell, Days, TrialFigures, run_days};
+use crate::{Finding, Reproduction};
 
 /// How many days are drawn.
 const DAYS: u64 = 12;

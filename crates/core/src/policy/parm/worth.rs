@@ -4,7 +4,7 @@ use super::jobs::{Options, Running};
 use crate::job::Job;
 use crate::model::OperatingPoint;
 use crate::policy::order::{Cost, History};
-use crate::policy::{PastJob, View};
+use crate::policy::{PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};
 
 /// What is left of a job counts as at least so many seconds.
@@ -19,7 +19,7 @@ pub(in crate::policy) enum Worth {
     /// As published: (what is left of its time at the slowest + the time since it arrived) to this power.
     Aged(f64),
     /// By what is left of it: who ends soon leaves room for others.
-    Rest(Rest),
+    Rest(Box<Rest>),
 }
 
 /// One over what is left of a job at its slowest, doubled in each halving time that it waited: so the value of a
@@ -44,6 +44,14 @@ impl Worth {
     pub(super) fn learn(&mut self, view: &View<'_>) {
         if let Some(history) = self.history() {
             history.learn(view);
+        }
+    }
+
+    /// How far off its predictions were so far.
+    pub(super) fn predictions(&self) -> Option<Predictions> {
+        match self {
+            Worth::Rest(rest) => rest.history.as_ref()?.predictions(),
+            Worth::Aged(_) => None,
         }
     }
 

@@ -45,7 +45,9 @@ impl BySize {
         let ways = view.model.ways(job, view.job(job));
         let most = match self.fair {
             // Whoever cannot run within it gets the least there is.
-            true => fair_share(view, job).max(view.model.thriftiest(job, view.job(job)).point.power),
+            true => {
+                fair_share(view, job).max(view.model.thriftiest(job, view.job(job)).point.power)
+            }
             false => Watts::LARGEST,
         };
         ways.into_iter().filter(move |way| way.point.power <= most)
@@ -90,7 +92,8 @@ impl Chooser for BySize {
         let prices = Prices::of(view, self.started.len());
         let at_once = self.offered(view, job).filter(|way| room.admits(&way.point));
         let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
-        let (price, point) = at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
+        let (price, point) =
+            at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
         let unreserved = room.is_changing().then(|| self.unreserved(view));
         let ahead = Ahead::of(view, unreserved.as_ref().unwrap_or(room), &self.started);
         let is_cheaper_later = self.offered(view, job).any(|way| {
@@ -122,7 +125,8 @@ impl Chooser for BySize {
             let then = ahead.vacancy(&way.point)?;
             Some((prices.price(&way, then.at.since(view.now)), way.point, then))
         });
-        let best = later.min_by_key(|(price, point, then)| (*price, then.at, point.power, point.nodes));
+        let best =
+            later.min_by_key(|(price, point, then)| (*price, then.at, point.power, point.nodes));
         best.map(|(_, point, then)| (point, then))
     }
 
