@@ -35,6 +35,7 @@ mod simulate;
 mod solve;
 mod tables;
 mod tune;
+mod tune_policy;
 #[cfg(feature = "live")]
 mod work;
 mod workload;
@@ -77,6 +78,7 @@ enum Command {
     Reproduce(reproduce::Command),
     Solve(solve::Arguments),
     Tune(tune::Arguments),
+    TunePolicy(Box<tune_policy::Arguments>),
     /// Watch over one job: what `serve` starts for each
     #[cfg(feature = "live")]
     #[command(hide = true)]
@@ -140,6 +142,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Reproduce(command) => reproduce::run(&command),
         Command::Solve(arguments) => solve::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
+        Command::TunePolicy(arguments) => tune_policy::run(&arguments),
         #[cfg(feature = "live")]
         Command::Warden { folder } => warden::watch(&folder).map_err(Into::into),
         #[cfg(feature = "live")]

@@ -41,7 +41,7 @@ pub(super) struct Share {
     #[arg(long, requires = "traces")]
     choosing: bool,
 
-    /// Run the experiments of one paper alone: logs (PB-guided's), rmap or parm
+    /// Run the experiments of one paper alone: logs (PB-guided's), rmap, parm, ptune or utility
     #[arg(long, value_name = "GROUND")]
     ground: Option<share::Ground>,
 

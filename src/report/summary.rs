@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::units::{human_energy, human_power, human_time};
 use crate::machine::Machine;
 use crate::metrics::{Summary, TaskFigures};
-use crate::policy::DropReason;
+use crate::policy::{DropReason, Predictions};
 
 /// The summary in a few lines.
 pub fn summary_facts(summary: &Summary) -> Facts {
@@ -16,6 +16,10 @@ pub fn summary_facts(summary: &Summary) -> Facts {
     }
     add_times(summary, &mut facts);
     add_power(summary, &mut facts);
+    let predictions = summary.predictions.iter().flat_map(Predictions::sentences);
+    for (place, sentence) in predictions.enumerate() {
+        facts.add(if place == 0 { "predictions" } else { "" }, sentence);
+    }
     add_incidents(summary, &mut facts);
     facts
 }

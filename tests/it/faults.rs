@@ -28,6 +28,7 @@ mod refused;
 mod served;
 mod soak;
 mod stopped;
+mod tuned;
 mod unheeded;
 mod vanished;
 

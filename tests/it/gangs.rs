@@ -127,6 +127,7 @@ impl Plain {
                 (level(prioritized), 1, [u64::MAX - order, point.time.millis(), last, 0])
             }
             Heuristic::Random => unreachable!("its draws are its own"),
+            Heuristic::Priced => unreachable!("it is not for gangs"),
         }
     }
 

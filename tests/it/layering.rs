@@ -139,6 +139,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "tuning",
+        &[
+            "units", "machine", "budget", "policy", "metrics", "workload", "world", "scenario",
+            "prepared", "parallel",
+        ],
+    ),
+    (
         "experiment",
         &[
             "units", "text", "freedom", "machine", "budget", "profile", "world", "policy",
@@ -169,6 +176,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "report",
             "scenario",
             "prepared",
+            "tuning",
             "experiment",
             "reproduce",
             "solve",

@@ -48,8 +48,12 @@ fn cases() -> Vec<Setup> {
         "parm(flex=malleable)",
         "utility",
         "share",
-        "share(order=aged)",
-        "share(order=history)",
+        "share(use=caps, order=aged)",
+        "share(use=caps, order=history)",
+        "share(use=sizes)",
+        "share(use=recaps)",
+        "share(use=recaps, order=history)",
+        "share(use=resizes, order=history)",
     ]
     .map(|policy| on(&plain, &[], policy))
     .into();

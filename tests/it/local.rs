@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use busbar::live::local::Local;
 use busbar::live::local::process::Process;
-use busbar::live::{Allotment, Attempt, End, Immediate, Found, Launch, Signal};
+use busbar::live::{Allotment, Attempt, End, Found, Immediate, Launch, Signal};
 use busbar::units::{Span, Watts};
 use rustix::process::{Pid, Signal as Raw, kill_process};
 use tempfile::TempDir;

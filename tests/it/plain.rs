@@ -108,7 +108,9 @@ pub(crate) enum Rule {
     /// EASY in which free watts are shared among free nodes.
     Share(PlainOrder),
     /// EASY for moldable jobs, by what a choice costs everybody who waits.
-    Sizes { fair: bool },
+    Sizes {
+        fair: bool,
+    },
 }
 
 /// Time in milliseconds.
@@ -263,7 +265,11 @@ impl<'a> Plain<'a> {
         }
         let ways = match self.rule {
             Rule::Fcfs | Rule::Easy | Rule::Conservative => 0..1,
-            Rule::EasyPower | Rule::PbGuided(_) | Rule::Rmap(_) | Rule::Share(_) | Rule::Sizes { .. } => 0..ways.len(),
+            Rule::EasyPower
+            | Rule::PbGuided(_)
+            | Rule::Rmap(_)
+            | Rule::Share(_)
+            | Rule::Sizes { .. } => 0..ways.len(),
         };
         *nodes <= self.machine.nodes
             && ways.into_iter().any(|way| self.earliest(job, way, &[]).is_some())

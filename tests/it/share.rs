@@ -2,12 +2,15 @@
 
 use std::num::NonZeroU32;
 
+use busbar::budget::Budget;
 use busbar::job::{Job, UserId};
-use busbar::machine::Machine;
-use busbar::policy::{BuildContext, PolicySpec};
-use busbar::sim::{Run, Simulation};
+use busbar::machine::{Details, Machine};
+use busbar::policy::{Believe, BuildContext, PolicySpec};
+use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
+use busbar::sim::{Outages, Run, Simulation};
 use busbar::units::{Instant, Span};
 use busbar::workload::Workload;
+use busbar::world::Repertoire;
 
 const HOUR: u64 = 3600;
 
@@ -36,17 +39,24 @@ fn an_endless_stream_of_cheaper_jobs_does_not_starve_a_dear_one() {
         jobs.insert(40, job(1, 39 * 150, 4, 10 * 3600));
         jobs
     };
-    for policy in ["easy", "easy-power", "share"] {
-        let start_of = |halving: &str| {
-            let run = run(&format!("{policy}(order=aged, halving={halving})"), 4, jobs());
-            assert_eq!(run.unfinished, 0);
-            run.records[40].start.since(Instant::from_secs(39 * 150)).secs_f64() / HOUR as f64
-        };
-        let waited = start_of("1h");
+    let waits = |policy: &str| {
+        let run = run(policy, 4, jobs());
+        assert_eq!(run.unfinished, 0, "{policy}");
+        run.records[40].start.since(Instant::from_secs(39 * 150)).secs_f64() / HOUR as f64
+    };
+    for policy in
+        ["easy(", "easy-power(", "share(use=caps, ", "share(use=sizes, ", "share(use=recaps, "]
+    {
+        let waited = waits(&format!("{policy}order=aged, halving=1h)"));
         assert!((6.0..9.0).contains(&waited), "{policy}: {waited} h");
         // Without any ageing to speak of it waits for the end of the stream.
-        assert!(start_of("9999h") > 19.0 * 24.0, "{policy}");
+        assert!(waits(&format!("{policy}order=aged, halving=9999h)")) > 19.0 * 24.0, "{policy}");
     }
+    // The program has no order, but nobody who waited for a halving time is passed by one who would delay it:
+    // those that run end within ten minutes.
+    let waited = waits("share(use=resizes, halving=1h)");
+    assert!((1.0..1.5).contains(&waited), "{waited} h");
+    assert!(waits("share(use=resizes, halving=9999h)") > 19.0 * 24.0);
 }
 
 /// Two users ask for the same: one always uses a tenth of it, the other all. Once each has ended jobs,
@@ -74,6 +84,85 @@ fn history_knows_who_asks_for_too_much() {
     };
     let [greedy, modest] = starts("share(order=history)");
     assert!(modest < greedy);
-    let [greedy, modest] = starts("share");
-    assert!(greedy < modest);
+    // Who learns nothing believes both.
+    for policy in ["share", "share(order=history, predict=off)"] {
+        let [greedy, modest] = starts(policy);
+        assert!(greedy < modest, "{policy}");
+    }
+}
+
+/// A user asks for ten times what the jobs take, one job after the other. The first is predicted by what the
+/// user asks for; all others by those before them.
+fn modest_jobs(count: u64) -> Vec<(Job, Span)> {
+    let modest = |number: u64| {
+        let (mut job, _) = job(number + 1, number * 2 * HOUR, 1, 36_000);
+        job.user = NonZeroU32::new(1).map(UserId);
+        (job, Span::from_secs(3600))
+    };
+    (0..count).map(modest).collect()
+}
+
+#[test]
+fn predictions_come_with_their_errors() {
+    let predictions = |policy: &str| run(policy, 1, modest_jobs(20)).predictions;
+    let time = predictions("share(order=history)").unwrap().time.unwrap();
+    assert_eq!(time.jobs, 20);
+    // One of twenty is off, by the ten that users are always off.
+    assert!(time.predicted.median < 1.001 && time.predicted.p90 < 1.001, "{time:?}");
+    let close = |found: f64| (found - 10.0).abs() < 1e-3;
+    assert!(close(time.baseline.median) && close(time.baseline.p90), "{time:?}");
+    // With two jobs, half of them are off.
+    let two = run("easy(order=history)", 1, modest_jobs(2)).predictions.unwrap().time.unwrap();
+    assert!(two.predicted.median < 1.001 && close(two.predicted.p90), "{two:?}");
+    for silent in ["share", "share(order=aged)", "share(order=history, predict=off)"] {
+        assert_eq!(predictions(silent), None, "{silent}");
+    }
+}
+
+/// All jobs run the same application. Its nodes are believed to draw what they are rated at, and draw less: that is
+/// learned from the first job, or not at all.
+#[test]
+fn power_is_learned_where_it_is_measured() {
+    let machine = Machine { details: Details::ideal(), ..Machine::of_processors(1).unwrap() };
+    let applications = Repertoire::BuiltIn;
+    let machine = applications.filled_in(&machine).unwrap();
+    let prepared = PreparedWorkload::new(machine, Workload::new("story", modest_jobs(20)), true);
+    let rules = Rules { believe: Believe::Rated, ..Rules::default() };
+    let PreparedWorkload { machine, workload, .. } = &prepared;
+    let shared = SharedWorld::new(machine, workload, &applications, &rules, 1).unwrap();
+    let run = |policy: &str| {
+        let policy: PolicySpec = policy.parse().unwrap();
+        let belief = shared.belief(&policy, machine, workload.jobs()).unwrap();
+        prepared.in_shared_world(policy, Budget::unlimited(), &shared, belief.as_ref()).run().run
+    };
+    let learned = run("easy(order=history)");
+    let power = learned.predictions.unwrap().power.unwrap();
+    let too_much = machine.added_power().as_f64() / learned.records[0].power.as_f64();
+    assert!(too_much > 1.05, "{too_much}");
+    let is_always_off = |error: f64| (error - too_much).abs() < 1e-3;
+    assert!(is_always_off(power.baseline.median) && is_always_off(power.baseline.p90), "{power:?}");
+    assert_eq!(power.jobs, 20);
+    assert!(power.predicted.p90 < 1.001, "{power:?}");
+    let without = run("easy(order=history, predict=time)").predictions.unwrap();
+    assert!(without.power.is_none() && without.time.is_some());
+}
+
+/// A node fails again and again, one minute after each start, until the third: that says nothing about how long
+/// the job runs.
+#[test]
+fn a_job_that_is_thrown_out_has_not_ended() {
+    let outages = "node,down,up\n0,60,120\n0,180,240\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("outages.csv");
+    std::fs::write(&path, outages).unwrap();
+    let machine = Machine::of_processors(1).unwrap();
+    let workload = Workload::new("story", modest_jobs(3));
+    let policy: PolicySpec = "easy(order=history)".parse().unwrap();
+    let simulation = Simulation::new(&machine, &workload);
+    let simulation = simulation.outages(Outages::from_file(&path, 1).unwrap());
+    let run = simulation.run(policy.build(&BuildContext::default()).as_mut());
+    assert_eq!(run.records[0].restarts, 2);
+    let time = run.predictions.unwrap().time.unwrap();
+    assert_eq!(time.jobs, 3);
+    assert!(time.predicted.median < 1.001, "{time:?}");
 }

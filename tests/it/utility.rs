@@ -201,6 +201,33 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// With a price on energy: no decision is refused, the energy suffices, every task is accounted for, and nobody
+    /// who has started is complete after the period or worth nothing.
+    #[test]
+    fn a_price_keeps_within_the_energy(seed: u64) {
+        let mut case = random_case(seed);
+        case.spec.heuristic = Heuristic::Priced;
+        let run = case.run();
+        prop_assert_eq!(run.violations, 0, "{:?}", run.first_violations);
+        prop_assert!(run.consumed.unwrap() <= case.budget.energy);
+        let over = run.records.iter().filter(|record| {
+            matches!(record.state, State::Completed | State::Dropped(_))
+        });
+        prop_assert_eq!(over.count() as u64 + run.unfinished, run.records.len() as u64);
+        for (job, record) in case.workload.jobs().iter().zip(&run.records) {
+            if record.state == State::Completed && record.nodes > 0 {
+                let function = case.site.utilities.get(job.terms.utility.unwrap()).unwrap();
+                let earned = function.at(record.end.since(job.submit));
+                prop_assert!(earned > Utility::from_millionths(0), "{:?}", record);
+                prop_assert!(record.end <= case.budget.end, "{:?}", record);
+            }
+        }
+    }
+}
+
 /// A small day of the generator, with everything in it that small cases lack: many types, energy
 /// that runs out, and queues that are long.
 #[test]

@@ -12,9 +12,9 @@ use crate::job::Job;
 use crate::ledger::{Holding, Ledger, Violation};
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint};
-use crate::policy::{Adopted, Changes, Decision, DropReason, Policy, View};
+use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
-use crate::units::{Instant, JobId, NodeId, Span};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod live;
 
@@ -25,6 +25,7 @@ pub struct Dispatch {
     ledger: Ledger,
     arrived: Vec<JobId>,
     released: Vec<Holding>,
+    drawn: Vec<Drawn>,
     adopted: Vec<Adopted>,
     /// Running jobs that the driver itself changed.
     changed: Vec<JobId>,
@@ -123,6 +124,7 @@ impl Dispatch {
             },
             arrived: Vec::new(),
             released: Vec::new(),
+            drawn: Vec::new(),
             adopted: Vec::new(),
             changed: Vec::new(),
             machine_changed: false,
@@ -176,6 +178,15 @@ impl Dispatch {
         Ok(())
     }
 
+    /// A job ended, and it is known what it really drew with what it held at its end: the policy may learn
+    /// from that.
+    #[inline]
+    pub fn end_measured(&mut self, job: JobId, power: Watts) -> Result<(), Violation> {
+        self.end(job)?;
+        self.drawn.push(Drawn { job, power });
+        Ok(())
+    }
+
     /// A new limit of the budget came into force.
     pub fn budget_changed(&mut self) {
         self.machine_changed = true;
@@ -207,18 +218,20 @@ impl Dispatch {
         jobs: &[Job],
         mut done: impl FnMut(Result<Applied, Violation>, &Ledger),
     ) {
-        let Dispatch { queue, ledger, arrived, released, adopted, changed, .. } = self;
+        let Dispatch { queue, ledger, arrived, released, drawn, adopted, changed, .. } = self;
+        let machine = self.machine_changed;
         let view = View {
             now: ledger.now(),
             jobs,
             queue,
             ledger,
             model,
-            changes: Changes { arrived, released, adopted, changed, machine: self.machine_changed },
+            changes: Changes { arrived, released, drawn, adopted, changed, machine },
         };
         policy.decide(&view, &mut self.decisions);
         arrived.clear();
         released.clear();
+        drawn.clear();
         adopted.clear();
         changed.clear();
         self.machine_changed = false;

@@ -51,6 +51,7 @@
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |
 //! | [`prepared`], [`scenario`] | a workload made ready for a policy; a policy by its name, tried on it |
+//! | [`tuning`] | which parameters suit a site, by its past |
 //! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 
 pub mod availability;
@@ -84,6 +85,7 @@ pub mod solve;
 pub mod spelling;
 #[doc(hidden)]
 pub mod text;
+pub mod tuning;
 pub mod units;
 pub mod utility;
 pub mod variation;

@@ -7,7 +7,7 @@ use crate::dispatch::Rejection;
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::policy::DropReason;
+use crate::policy::{DropReason, Predictions};
 use crate::sim::{Record, Run, State};
 use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
@@ -159,6 +159,9 @@ pub struct Summary {
     /// What tasks with utilities earned, where there are such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskFigures>,
+    /// How far off the predictions of the policy were, if it makes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<Predictions>,
 }
 
 /// What a summary is about, beside the run itself.
@@ -252,6 +255,7 @@ impl Summary {
             oversized: ran.speed.oversized,
             gears_are_assumed: machine.gearbox.is_assumed(),
             tasks: None,
+            predictions: run.predictions,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::job::{Job, UserId};
 use crate::ledger::{Holding, Ledger};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
-use crate::units::{Instant, JobId, Span};
+use crate::units::{Instant, JobId, Span, Watts};
 
 mod backfill;
 mod conservative;
@@ -25,6 +25,7 @@ mod own;
 pub mod parm;
 pub mod pb_guided;
 pub mod ppartition;
+mod predictions;
 pub mod rmap;
 pub mod share;
 mod slowable;
@@ -39,11 +40,12 @@ pub use contender::{Believe, Contender, Field, Published, Unfit};
 pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
 pub use fcfs::Fcfs;
-pub use order::{Order, OrderSpec, OrderedBy, Submission};
+pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 pub use own::{Own, RegisterError, register};
 pub use parm::{Parm, ParmSpec};
 pub use pb_guided::{Guide, PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
+pub use predictions::{Accuracy, Errors, Predictions};
 pub use rmap::{Rmap, RmapSpec};
 pub use share::{ByShare, ShareSpec};
 pub use spec::{BuildContext, PolicyError, PolicySpec, plain};
@@ -70,6 +72,11 @@ pub trait Policy {
     /// them it may learn now.
     fn recall(&mut self, _past: &[PastJob]) {}
 
+    /// How far off its predictions were so far, if it makes any.
+    fn predictions(&self) -> Option<Predictions> {
+        None
+    }
+
     /// A waiting job is about to be withdrawn, which happens live alone. Says whether the policy can go
     /// on without it. If not, a new one takes its place and hears of all that wait and run from the
     /// beginning.
@@ -95,6 +102,10 @@ pub struct PastJob {
     pub requested: Span,
     /// How long it ran.
     pub run_time: Span,
+    /// When it was submitted.
+    pub submit: Instant,
+    /// When it ended.
+    pub end: Instant,
 }
 
 /// What a policy decides.
@@ -235,6 +246,8 @@ pub struct Changes<'a> {
     pub arrived: &'a [JobId],
     /// What was given back by jobs that ended.
     pub released: &'a [Holding],
+    /// What some of these jobs really drew, where somebody measured it, in the same order.
+    pub drawn: &'a [Drawn],
     /// Jobs that ran already when the policy was first asked.
     pub adopted: &'a [Adopted],
     /// Jobs that run and were changed just now, but not by the policy.
@@ -242,6 +255,15 @@ pub struct Changes<'a> {
     /// Whether the machine itself changed: the budget, nodes going down or up, or what running jobs
     /// hold, where no policy decided that.
     pub machine: bool,
+}
+
+/// What a job that ended really drew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// The job.
+    pub job: JobId,
+    /// What it drew with what it held at its end.
+    pub power: Watts,
 }
 
 /// A job that runs already when a policy first hears of it: somebody else started it, such as a policy

@@ -165,7 +165,7 @@ impl<'a> Simulation<'a> {
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
         let mut engine = Engine::new(self, nodes, model, truth);
         engine.run(policy, progress);
-        engine.finish()
+        Run { predictions: policy.predictions(), ..engine.finish() }
     }
 }
 
@@ -285,6 +285,7 @@ impl<'a> Engine<'a> {
                 starts: Vec::new(),
                 totals: HashMap::new(),
                 cappings: Vec::new(),
+                predictions: None,
             },
         }
     }
@@ -400,7 +401,8 @@ impl<'a> Engine<'a> {
             return false;
         }
         record.state = if end.killed() { State::Killed } else { State::Completed };
-        self.meter.remove(record.power);
+        let power = record.power;
+        self.meter.remove(power);
         self.over += 1;
         if !self.courses.is_empty() {
             let total = self.courses.end(end.job(), end.at());
@@ -408,7 +410,7 @@ impl<'a> Engine<'a> {
         }
         self.note_end(end.at());
         // It runs, so it holds something.
-        let released = self.dispatch.end(end.job());
+        let released = self.dispatch.end_measured(end.job(), power);
         debug_assert!(released.is_ok(), "{released:?}");
         true
     }

@@ -1,12 +1,13 @@
 //! The budget in force: as configured, unless an operator has set another limit.
 
 use super::clock::Clock;
-use super::schedule::{Mapping, Schedule};
+use super::schedule::{Mapping, Schedule, timestamp};
 use busbar_core::budget::{Allowance, Budget};
 use busbar_core::machine::Machine;
-use busbar_core::units::Watts;
+use busbar_core::units::{Instant, Span, Watts};
 
 /// The budget in force.
+#[derive(Clone)]
 pub struct ActiveBudget {
     schedule: Schedule,
     mapping: Option<Mapping>,
@@ -65,6 +66,15 @@ impl ActiveBudget {
         let budget = mapping.budget.clone();
         self.mapping = Some(mapping);
         budget
+    }
+
+    /// The limits for a while, as if they had been those of now. `wall`, in milliseconds since 1970, and `from`
+    /// are the same moment by both clocks.
+    pub fn during(&self, wall: i64, from: Instant, length: Span) -> Budget {
+        match self.override_limit {
+            Some(limit) => Budget::constant(limit),
+            None => self.schedule.budget(timestamp(wall), from, length),
+        }
     }
 
     /// The limits, if they must be looked up again: because the known ones run out, or because the

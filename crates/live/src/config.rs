@@ -10,14 +10,18 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::daemon::USUAL_DEADLINE;
 use super::local::inheritance::{Bounds, Inheritance, Ulimit, Umask};
 use super::log::{Format, Level};
 use super::schedule::{Allowance, ScheduleSpec};
+use super::tuning::Nightly;
 use busbar_core::policy::PolicySpec;
 use busbar_core::text;
+use busbar_core::tuning::USUAL_JOBS;
 use busbar_core::units::Span;
 
 mod file;
@@ -73,8 +77,36 @@ pub struct Config {
     pub agents: Agents,
     /// The engine that runs jobs as local processes.
     pub local: Local,
+    /// The daily replay of the daemon's past.
+    pub tune: Tune,
     /// The file and the lines that set the values.
     pub source: Source,
+}
+
+/// The daily replay of the daemon's past, which proposes other parameters of the policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tune {
+    /// At which time of the day, by local time; never if `None`.
+    pub at: Option<Time>,
+    /// How many of the last finished jobs are replayed.
+    pub jobs: u32,
+    /// The candidates; the usual ones if there are none.
+    pub policies: Vec<PolicySpec>,
+}
+
+impl Default for Tune {
+    fn default() -> Self {
+        Tune { at: None, jobs: USUAL_JOBS as u32, policies: Vec::new() }
+    }
+}
+
+impl Tune {
+    /// The replay as the daemon does it, if it does.
+    pub fn nightly(&self) -> Option<Nightly> {
+        let Tune { at, jobs, policies } = self;
+        let (jobs, policies, zone) = (*jobs as usize, policies.clone(), TimeZone::system());
+        at.map(|at| Nightly { at, zone, jobs, policies })
+    }
 }
 
 /// What to do if jobs cannot be slowed down enough for the budget.
@@ -327,6 +359,9 @@ impl Config {
     pub const RETENTIONS: RangeInclusive<Span> =
         Span::from_secs(60)..=Span::from_secs(3650 * 24 * 3600);
 
+    /// The valid range of `tune.jobs`.
+    pub const REPLAYED: RangeInclusive<u32> = 20..=100_000;
+
     /// The defaults in an environment.
     pub fn default_in(around: &Environment) -> Self {
         let state = around.default_state();
@@ -349,6 +384,7 @@ impl Config {
             engine: EngineConfig::default(),
             agents: Agents::default(),
             local: Local::default(),
+            tune: Tune::default(),
             source: Source::default(),
         }
     }

@@ -252,6 +252,7 @@ impl Controller {
             energy: run.energy_at(now),
             nodes: run.allotment.node_numbers(),
             by: run.ending.and_then(|ending| ending.by),
+            full_speed: Some(run.full_speed_at(now, entry.request.time)),
         };
         self.scheduler.end(attempt.job);
         self.keep_out();
@@ -328,6 +329,7 @@ impl Controller {
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by,
+            full_speed: None,
         };
         self.finish(now, number, outcome);
     }

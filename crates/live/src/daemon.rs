@@ -19,6 +19,7 @@ use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
 use super::store::{Boot, Store, StoreError};
+use super::tuning::Tuner;
 use super::wire::{Refusal, RefusalKind, Reply, Request};
 use busbar_core::units::{Instant, Span};
 
@@ -26,6 +27,7 @@ mod acts;
 mod clients;
 mod pace;
 mod pipeline;
+mod proposals;
 
 use clients::Pending;
 use pace::Pace;
@@ -80,6 +82,7 @@ pub struct Daemon {
     unresolved: Vec<Attempt>,
     lookups: LookupThread,
     forecasts: RunningForecasts,
+    tuner: Tuner,
     pace: Pace,
     service: Service,
     is_stopping: bool,
@@ -151,6 +154,7 @@ impl Daemon {
             unresolved: Vec::new(),
             lookups,
             forecasts: RunningForecasts::default(),
+            tuner: Tuner::default(),
             service: Service::nobody(),
             is_stopping: false,
             unwritten_since: None,
@@ -281,6 +285,7 @@ impl Daemon {
         self.engine.renew();
         self.observe(now);
         self.act(now);
+        self.tune(now);
         let mut pending = Vec::new();
         for Message { request, peer, reply, gone } in requests {
             if let Some(what) = self.handle(now, request, peer, &reply, &gone) {
@@ -421,8 +426,9 @@ impl Daemon {
 
     /// Closes the daemon properly. Jobs run on.
     pub fn close(self) -> Result<(), DaemonError> {
-        let Daemon { store, lookups, forecasts, .. } = self;
+        let Daemon { store, lookups, forecasts, tuner, .. } = self;
         forecasts.give_up();
+        tuner.give_up();
         lookups.close();
         Ok(store.close()?)
     }

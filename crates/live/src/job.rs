@@ -276,6 +276,13 @@ impl Run {
         }
     }
 
+    /// How long the job would have run until a later time at full speed, on the nodes it asks for, as predicted
+    /// by the model; `asked` is the time limit it asked for, which is that at full speed.
+    pub fn full_speed_at(&self, now: Instant, asked: Span) -> Span {
+        let left = self.work_at(now).time(asked);
+        Span::from_millis(asked.millis().saturating_sub(left.millis()))
+    }
+
     /// The energy drawn until a later time, as predicted by the model.
     pub fn energy_at(&self, now: Instant) -> Joules {
         match self.suspended {
@@ -397,9 +404,19 @@ pub struct JobOutcome {
     /// The user who ended it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u32>,
+    /// How long it would have run at full speed, as predicted by the model, if that was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_speed: Option<Span>,
 }
 
 impl JobOutcome {
+    /// How long the job would have run at full speed, as far as that is known; `None` if it never ran.
+    pub fn full_speed_time(&self) -> Option<Span> {
+        // A job that could not be started had no nodes.
+        let start = self.start.filter(|_| !self.nodes.is_empty())?;
+        Some(self.full_speed.unwrap_or(self.end.since(start)))
+    }
+
     /// Whether the job ended by itself, with exit code 0.
     pub fn succeeded(&self) -> bool {
         self.reason.is_none() && self.how == Some(End::Exited(0))

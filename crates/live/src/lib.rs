@@ -26,6 +26,7 @@ pub mod job;
 pub mod local;
 pub mod log;
 mod lookups;
+pub mod past;
 pub mod replay;
 pub mod schedule;
 mod scheduler;
@@ -35,6 +36,7 @@ pub mod setup;
 pub mod socket;
 pub mod store;
 pub mod trusted_folder;
+pub mod tuning;
 pub mod users;
 pub mod wire;
 

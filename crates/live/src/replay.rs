@@ -51,14 +51,8 @@ struct World {
 
 #[derive(Clone, Debug)]
 enum State {
-    Running {
-        progress: Progress,
-    },
-    Over {
-        at: Instant,
-        end: End,
-        is_told: bool,
-    },
+    Running { progress: Progress },
+    Over { at: Instant, end: End, is_told: bool },
 }
 
 impl Replay {

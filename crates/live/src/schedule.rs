@@ -264,7 +264,7 @@ impl Mapping {
 }
 
 /// A wall clock out of range is taken for the end of time.
-fn timestamp(millis: i64) -> Timestamp {
+pub(super) fn timestamp(millis: i64) -> Timestamp {
     let end = if millis < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(millis).unwrap_or(end)
 }

@@ -16,7 +16,7 @@ use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use busbar_core::job::Job;
 use busbar_core::ledger::{Ledger, Violation};
 use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
-use busbar_core::policy::{Adopted, Decision, PastJob, Policy};
+use busbar_core::policy::{Adopted, Decision, PastJob, Policy, Predictions};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
 /// The jobs as a policy sees them.
@@ -63,6 +63,11 @@ impl Scheduler {
     /// Tells the policy of jobs that ended before it was made.
     pub(super) fn recall(&mut self, past: &[PastJob]) {
         self.policy.recall(past);
+    }
+
+    /// How far off the policy's predictions were, if it makes any.
+    pub(super) fn predictions(&self) -> Option<Predictions> {
+        self.policy.predictions()
     }
 
     /// A copy for another thread; `None` if the policy cannot be copied. The model is left out,

@@ -105,6 +105,7 @@ fn setup(config: &Config, resolved: &Resolved) -> Setup {
         most_elements: config.limits.array as usize,
         most_bytes_per_user: config.limits.bytes_per_user.into(),
         forecast_time: config.limits.forecast_time,
+        tune: config.tune.nightly(),
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
-use super::job::{Entry, JobOutcome, JobRequest, Owner, Phase};
+use super::job::{Entry, JobRequest, Owner, Phase};
+use super::tuning::Nightly;
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
@@ -42,6 +43,8 @@ pub struct Setup {
     pub most_bytes_per_user: u64,
     /// The time limit for working out a forecast.
     pub forecast_time: Span,
+    /// When the daemon replays its past to propose other parameters, if it does.
+    pub tune: Option<Nightly>,
 }
 
 /// A user who asks about jobs, and whether they may see command lines, folders, paths and names of
@@ -80,6 +83,7 @@ impl Setup {
             most_elements: 1000,
             most_bytes_per_user: u64::MAX,
             forecast_time: Span::from_secs(45),
+            tune: None,
         })
     }
 
@@ -127,12 +131,11 @@ impl Setup {
 
     /// What a policy may learn from a job that is over; `None` if it never ran.
     pub fn past(&self, entry: &Entry) -> Option<PastJob> {
-        let Phase::Over(JobOutcome { start: Some(start), end, .. }) = &entry.phase else {
-            return None;
-        };
+        let Phase::Over(outcome) = &entry.phase else { return None };
+        let (run_time, end) = (outcome.full_speed_time()?, outcome.end);
         let job = self.job(entry).ok()?;
-        let run_time = end.since(*start);
-        Some(PastJob { user: job.user, nodes: job.nodes, requested: job.requested, run_time })
+        let Job { user, nodes, requested, submit, .. } = job;
+        Some(PastJob { user, nodes, requested, run_time, submit, end })
     }
 
     /// A substitute for a running job that the policy does not accept; it keeps what it has until

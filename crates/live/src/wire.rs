@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use super::array::Element;
 use super::engine::End;
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
+use busbar_core::policy::Predictions;
+use busbar_core::tuning::{Advice, Figures, Tuning};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// The version of the protocol that this program speaks.
@@ -490,4 +492,67 @@ pub struct Status {
     pub longest_cycle: u64,
     /// Messages about problems.
     pub notices: Vec<String>,
+    /// How far off the policy's predictions were, if it makes any. Power is not among them, as long as
+    /// nobody measures it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<Predictions>,
+    /// What the last replay of the daemon's past proposes, if it is about the policy in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Box<Proposal>>,
+}
+
+/// What a replay of the daemon's past proposes. Nothing is changed unasked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// When it was made, in seconds since 1970.
+    pub at: i64,
+    /// The policy in use.
+    pub present: String,
+    /// The proposed policy; the same if no candidate is better.
+    pub policy: String,
+    /// Whether to adopt it.
+    pub advice: Advice,
+    /// The proposal in words.
+    pub text: String,
+    /// How choosing by the past did on jobs that had no part in it, in words.
+    pub check: String,
+    /// Doubts, in words.
+    pub cautions: Vec<String>,
+    /// What became of the replayed jobs under the policy in use.
+    pub present_figures: Figures,
+    /// What became of them under the proposed one.
+    pub figures: Figures,
+}
+
+impl Proposal {
+    /// What came of a replay that began at this time, in seconds since 1970.
+    pub fn of(tuning: &Tuning, at: i64) -> Self {
+        let (present, best) = (tuning.present(), tuning.best());
+        Proposal {
+            at,
+            present: present.policy.to_string(),
+            policy: best.policy.to_string(),
+            advice: tuning.advice(),
+            text: tuning.sentence(),
+            check: tuning.check(),
+            cautions: tuning.cautions(),
+            present_figures: present.all,
+            figures: best.all,
+        }
+    }
+}
+
+impl fmt::Display for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, on the last {} finished jobs", self.text, self.figures.jobs)?;
+        if self.advice == Advice::Keep {
+            return Ok(());
+        }
+        write!(f, "; {}", self.check)?;
+        for caution in &self.cautions {
+            write!(f, "; {caution}")?;
+        }
+        let policy = &self.policy;
+        write!(f, "; to adopt it, write policy = \"{policy}\" into the configuration and send HUP")
+    }
 }

@@ -19,12 +19,12 @@ use busbar_core::units::Share;
 use busbar_core::variation::CurveError;
 use busbar_core::variation::catalyst::{Catalyst, Shape};
 
-mod many_jobs;
+pub(crate) mod many_jobs;
 mod one_job;
 mod tables;
 mod throughput;
 
-use many_jobs::Field;
+use many_jobs::{Field, SCHEMES, Scheme};
 use one_job::Draw;
 
 /// How many machines, and from where.
@@ -98,8 +98,18 @@ fn on_one_machine(shape: Shape, seed: u64) -> Result<(Draw, Field), ReproduceErr
     let quiet = machine(Share::percent(0)).measure().processors()?;
     let noisy = machine(tables::NOISE).measure().processors()?;
     let draw = one_job::draw(shape, seed, &quiet, &noisy)?;
-    let fewer = Catalyst { processors: many_jobs::PROCESSORS, ..machine(Share::percent(0)) };
-    Ok((draw, many_jobs::field(shape, seed, fewer.measure().processors()?)?))
+    Ok((draw, many_jobs_on(shape, seed, &SCHEMES)?))
+}
+
+/// The queue under these schemes, on the machine of a seed.
+pub(crate) fn many_jobs_on(
+    shape: Shape,
+    seed: u64,
+    schemes: &[Scheme],
+) -> Result<Field, ReproduceError> {
+    let (processors, noise) = (many_jobs::PROCESSORS, Share::percent(0));
+    let machine = Catalyst { shape, seed, noise, processors };
+    Ok(many_jobs::field(shape, seed, machine.measure().processors()?, schemes)?)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! `logs` is PB-guided's ground: logs of the Parallel Workloads Archive on machines with frequency levels. Each
 //! log in a folder is cut into consecutive windows, all of which count but for the first fifth of them: on those
-//! the halving times of the orders were chosen. `rmap` and `parm` are those papers' own experiments. Where a
+//! the halving times of the orders were chosen. `rmap` and `parm` are those papers' own experiments, `ptune` is
+//! PPartition's ground, and `utility` that of the twelve heuristics for tasks under an energy budget. Where a
 //! published policy has a goal to be beaten, the goal stands beside what was reached.
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::str::FromStr;
 
 use busbar_core::machine::MachineError;
 use busbar_core::policy::PolicyError;
+use busbar_core::workload::essc::EsscError;
 use busbar_core::workload::lublin::LublinError;
 use busbar_core::workload::swf::{BadRecords, SwfError};
 
@@ -18,7 +20,9 @@ use crate::Reproduction;
 
 mod logs;
 mod parm;
+mod ptune;
 mod rmap;
+mod utility;
 
 /// How much to run.
 #[derive(Clone, Debug)]
@@ -60,11 +64,16 @@ pub enum Ground {
     Rmap,
     /// PARM's testbed and projection.
     Parm,
+    /// PPartition's queues.
+    Ptune,
+    /// The utility days.
+    Utility,
 }
 
 impl Ground {
     /// All of them.
-    pub const ALL: [Ground; 3] = [Ground::Logs, Ground::Rmap, Ground::Parm];
+    pub const ALL: [Ground; 5] =
+        [Ground::Logs, Ground::Rmap, Ground::Parm, Ground::Ptune, Ground::Utility];
 }
 
 impl fmt::Display for Ground {
@@ -73,6 +82,8 @@ impl fmt::Display for Ground {
             Ground::Logs => "logs",
             Ground::Rmap => "rmap",
             Ground::Parm => "parm",
+            Ground::Ptune => "ptune",
+            Ground::Utility => "utility",
         })
     }
 }
@@ -142,6 +153,12 @@ pub enum ShareError {
     /// PARM's jobs cannot be had.
     #[error(transparent)]
     Parm(#[from] crate::parm::ReproduceError),
+    /// A machine with manufacturing variation cannot be made.
+    #[error(transparent)]
+    Ptune(#[from] crate::ptune::ReproduceError),
+    /// A day of tasks cannot be made.
+    #[error(transparent)]
+    Day(#[from] EsscError),
 }
 
 /// Hears how many runs are done, of how many.
@@ -172,6 +189,8 @@ pub fn reproduce(
             Ground::Logs => logs::reproduce(options, progress)?,
             Ground::Rmap => rmap::reproduce(options, progress)?,
             Ground::Parm => parm::reproduce(options, progress)?,
+            Ground::Ptune => ptune::reproduce(options, progress)?,
+            Ground::Utility => utility::reproduce(options, progress)?,
         };
         whole.findings.extend(findings);
         whole.notes.extend(notes);

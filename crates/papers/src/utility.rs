@@ -24,7 +24,7 @@ mod trial;
 pub use interval::Interval;
 pub use statements::{Part, Statement, Verdict};
 pub use text::describe;
-use trial::TrialFigures;
+pub(crate) use trial::TrialFigures;
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,6 +148,36 @@ pub fn reproduce(
     progress: &(dyn Fn(u64, u64) + Sync),
     clock: &(dyn Fn() -> u64 + Sync),
 ) -> Result<Report, EsscError> {
+    let cells: Vec<Cell> = Cell::all().collect();
+    let Days { unlimited, energy, outcomes } = run_days(options, &cells, progress, clock)?;
+    let results = Results { outcomes: &outcomes };
+    Ok(Report {
+        trials: outcomes.len() as u64,
+        first_seed: options.first_seed,
+        unlimited_gj: unlimited.iter().map(|energy| energy.as_f64() / 1e9).collect(),
+        energy_gj: energy.as_f64() / 1e9,
+        grid: Cell::all().map(|cell| results.figures(cell, energy)).collect(),
+        statements: statements::all(&results),
+    })
+}
+
+/// Days that were run, with the energy they had.
+pub(crate) struct Days {
+    /// What Max UPT consumes in the queued environment without a limit, by day.
+    unlimited: Vec<Joules>,
+    /// The energy of each day: 70 % of the mean of that.
+    pub(crate) energy: Joules,
+    /// By day and cell.
+    pub(crate) outcomes: Vec<Vec<TrialFigures>>,
+}
+
+/// Runs days in each of these ways, all with the same energy.
+pub(crate) fn run_days(
+    options: &Options,
+    cells: &[Cell],
+    progress: &(dyn Fn(u64, u64) + Sync),
+    clock: &(dyn Fn() -> u64 + Sync),
+) -> Result<Days, EsscError> {
     let seeds: Vec<u64> =
         (0..options.trials.max(1)).map(|trial| options.first_seed.wrapping_add(trial)).collect();
     let essc = |seed: u64| Essc { seed, ..options.essc };
@@ -159,17 +189,10 @@ pub fn reproduce(
     let mean = unlimited.iter().map(|energy| energy.microjoules()).sum::<u128>() / u128::from(all);
     let energy = Joules::from_microjoules(mean * 7 / 10);
     let then = |done, _| progress(all + 49 * done, 50 * all);
-    let outcomes = in_parallel(&seeds, |seed| trial::run(&essc(*seed), energy, clock), &then);
-    let outcomes: Vec<Vec<TrialFigures>> = outcomes.into_iter().collect::<Result<_, _>>()?;
-    let results = Results { outcomes: &outcomes };
-    Ok(Report {
-        trials: all,
-        first_seed: options.first_seed,
-        unlimited_gj: unlimited.iter().map(|energy| energy.as_f64() / 1e9).collect(),
-        energy_gj: energy.as_f64() / 1e9,
-        grid: Cell::all().map(|cell| results.figures(cell, energy)).collect(),
-        statements: statements::all(&results),
-    })
+    let run = |seed: &u64| trial::run(&essc(*seed), cells, energy, clock);
+    let outcomes = in_parallel(&seeds, run, &then);
+    let outcomes = outcomes.into_iter().collect::<Result<_, _>>()?;
+    Ok(Days { unlimited, energy, outcomes })
 }
 
 /// The outcomes by trial and cell.

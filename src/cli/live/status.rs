@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{Daemon, again, budget, unexpected, words};
 use crate::live::wire::{self, Reply, Request};
+use crate::policy::Predictions;
 
 /// Show the daemon's status
 #[derive(Debug, Args)]
@@ -60,6 +61,9 @@ fn describe(status: &wire::Status) -> String {
         ("jobs", format!("{} running, {} waiting", status.running, status.waiting)),
     ];
     rows.extend(budget::rows(&status.power));
+    let predictions = status.predictions.iter().flat_map(Predictions::sentences);
+    rows.extend(predictions.map(|sentence| ("predictions", sentence)));
+    rows.extend(status.proposal.iter().map(|proposal| ("proposal", proposal.to_string())));
     rows.push(("cycles", format!("{cycles}; the longest of late took {longest:.1} ms")));
     rows.extend(status.notices.iter().map(|notice| ("notice", words::visible(notice))));
     words::rows(&rows)

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::Aside;
 use super::figures::{FIGURES, shown};
 use crate::metrics::Summary;
+use crate::policy::Accuracy;
 use crate::report::cases::{Absent, Case, budget};
 use crate::report::markup::escaped;
 use crate::report::ranking::{comparable, undone};
@@ -79,6 +80,15 @@ fn cards_of_one(summary: &Summary) -> String {
     cards += &card("Peak power", &human_power(s.peak_power_w), &limit.unwrap_or_default());
     let used = s.budget_used.map(|share| format!("{:.1} % of the budget's", share * 100.0));
     cards += &card("Energy", &human_energy(s.energy_j), &used.unwrap_or_default());
+    let made = s.predictions.unwrap_or_default();
+    for (name, accuracy) in [("Predicted run times", made.time), ("Predicted power", made.power)] {
+        let Some(Accuracy { predicted, baseline, .. }) = accuracy else { continue };
+        let more = format!(
+            "off by this factor (median); 90th percentile {:.2}; without learning {:.2} and {:.2}",
+            predicted.p90, baseline.median, baseline.p90
+        );
+        cards += &card(name, &format!("× {:.2}", predicted.median), &more);
+    }
     format!("<dl class=\"cards\">\n{cards}</dl>\n")
 }
 

@@ -221,6 +221,7 @@ pub(super) fn history() -> Vec<HistoryLine> {
         energy: Joules::ZERO,
         nodes: vec![0, 1],
         by: None,
+        full_speed: None,
     };
     let cancelled = JobOutcome {
         reason: Some(EndReason::Cancelled),
@@ -323,6 +324,8 @@ pub(super) fn canned(request: &Request) -> Reply {
             cycles: 1234,
             longest_cycle: 12_345,
             notices: vec!["the disk is nearly full".to_owned()],
+            predictions: None,
+            proposal: None,
         })),
         Request::Stop => Reply::Stopping,
     }

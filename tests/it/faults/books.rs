@@ -188,6 +188,7 @@ mod tests {
             energy: Joules::ZERO,
             nodes: Vec::new(),
             by: None,
+            full_speed: None,
         };
         EventKind::Ended { job, outcome }
     }

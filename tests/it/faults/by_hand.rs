@@ -15,6 +15,7 @@ use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::Store;
+use busbar::live::tuning::Nightly;
 use busbar::live::wire::{HistoryLine, JobLine, Refusal, Reply, Request, Status};
 use busbar::live::{Allotment, Attempt, Signal};
 use busbar::machine::{Details, Machine};
@@ -54,6 +55,11 @@ impl ByHand {
     pub(super) fn last_resort(mut self, last_resort: LastResort) -> Self {
         self.setup.last_resort = last_resort;
         self
+    }
+
+    /// It replays its past then.
+    pub(super) fn tune(&mut self, nightly: Nightly) {
+        self.setup.tune = Some(nightly);
     }
 
     /// A daemon begins, and works for a cycle.

@@ -16,7 +16,9 @@ use std::collections::HashMap;
 
 use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
-use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints};
+use crate::model::{
+    Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints,
+};
 use crate::profile::{Configuration, Profile, Row};
 use crate::units::{JobId, Share, Span, Watts};
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::availability::{Availability, Claim};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::{Decision, Order, PastJob, Policy, Submission, View};
+use crate::policy::{Decision, Order, PastJob, Policy, Predictions, Submission, View};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -430,6 +430,10 @@ where
 
     fn recall(&mut self, past: &[PastJob]) {
         self.order.recall(past);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.order.predictions()
     }
 
     fn forget(&mut self, job: JobId) -> bool {

@@ -17,7 +17,7 @@ use crate::model::{Knowledge as OfBeta, Model, Oversized, Varied};
 use crate::policy::parm::Flexibility;
 use crate::policy::rmap::Rule;
 use crate::policy::uniform::UniformCap;
-use crate::policy::utility::Environment;
+use crate::policy::utility::{Environment, Heuristic, UtilitySpec};
 use crate::policy::{EasyPowerSpec, PolicySpec, UniformSpec};
 use crate::units::{JobId, Share, Watts};
 use crate::variation::{CurveError, Processors};
@@ -120,6 +120,12 @@ pub enum Unfit {
          that out"
     )]
     NoQueues,
+    /// It wants a price on energy.
+    #[error(
+        "heuristic=priced is for tasks on machines of several types (--workload essc, or a folder of tasks); write \
+         heuristic=max-upe, or leave that out"
+    )]
+    NoPrice,
     /// No node can be held at its cap.
     #[error("a node of this machine cannot be held below {lowest}; give a higher cap")]
     CapTooLow {
@@ -261,6 +267,9 @@ impl PolicySpec {
             && spec.environment == Environment::Queued
         {
             return Err(Unfit::NoQueues);
+        }
+        if let PolicySpec::Utility(UtilitySpec { heuristic: Heuristic::Priced, .. }) = self {
+            return Err(Unfit::NoPrice);
         }
         let lowest = field.choices.levels[0];
         if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self

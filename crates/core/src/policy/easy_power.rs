@@ -76,7 +76,9 @@ impl fmt::Display for Frequency {
 impl EasyPowerSpec {
     pub(super) fn from_call(call: &Call) -> Result<Self, CallError> {
         let mut spec = EasyPowerSpec::default();
-        for (key, value) in call.parameters(&["oversized", "gear", "order", "halving"])? {
+        for (key, value) in
+            call.parameters(&["oversized", "gear", "order", "halving", "predict"])?
+        {
             match key.as_str() {
                 "oversized" => spec.oversized = call.value(key, value)?,
                 "gear" => spec.gear = Some(call.value(key, value)?),

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
 use crate::policy::share::Recapped;
-use crate::policy::{Backfill, Chooser, PastJob, Policy, Room, View};
+use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, Room, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -25,7 +25,9 @@ mod history;
 
 pub use aged::Aged;
 pub use cost::{Ageing, Cost};
-pub use history::History;
+pub use history::{History, Predict};
+
+pub(super) use cost::log2;
 
 /// The order in which jobs are looked at.
 pub trait Order {
@@ -59,6 +61,11 @@ pub trait Order {
 
     /// A job does not wait any more.
     fn left(&mut self, _job: JobId) {}
+
+    /// How far off its predictions were so far; see [`Policy::predictions`].
+    fn predictions(&self) -> Option<Predictions> {
+        None
+    }
 }
 
 /// First come, first served.
@@ -187,6 +194,11 @@ impl<C: Cost> Order for Keyed<C> {
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(place);
         }
+        self.cost.left(job);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.cost.predictions()
     }
 }
 
@@ -197,6 +209,8 @@ pub struct OrderSpec {
     pub by: OrderedBy,
     /// After how much waiting a job counts half as much; nothing for the usual time of the order.
     pub halving: Option<Span>,
+    /// What `history` learns from jobs that ended.
+    pub predict: Predict,
 }
 
 /// What jobs are ordered by.
@@ -238,18 +252,15 @@ impl FromStr for OrderedBy {
 
 impl OrderSpec {
     /// First come, first served.
-    pub const FCFS: OrderSpec = OrderSpec { by: OrderedBy::Fcfs, halving: None };
+    pub const FCFS: OrderSpec =
+        OrderSpec { by: OrderedBy::Fcfs, halving: None, predict: Predict::All };
 
     /// The parameters by which an order is written.
-    pub const PARAMETERS: [&str; 2] = ["order", "halving"];
+    pub const PARAMETERS: [&str; 3] = ["order", "halving", "predict"];
 
     /// After how much waiting a job counts half as much.
     pub fn halving(&self) -> Span {
-        let usual = match self.by {
-            OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
-            OrderedBy::History => History::HALVING,
-        };
-        self.halving.unwrap_or(usual)
+        self.halving.unwrap_or(self.usual_halving())
     }
 
     /// How the order ages jobs.
@@ -257,10 +268,24 @@ impl OrderSpec {
         Ageing::every(self.halving())
     }
 
+    fn usual_halving(&self) -> Span {
+        match self.by {
+            OrderedBy::Fcfs | OrderedBy::Aged => Aged::HALVING,
+            OrderedBy::History => History::HALVING,
+        }
+    }
+
+    /// The same order, without what would be so anyway.
+    pub fn plainly(self) -> Self {
+        let usual = self.usual_halving();
+        OrderSpec { halving: self.halving.filter(|halving| *halving != usual), ..self }
+    }
+
     /// Takes one of these parameters.
     pub fn set(&mut self, call: &Call, key: &str, value: &str) -> Result<(), CallError> {
         match key {
             "order" => self.by = call.value(key, value)?,
+            "predict" => self.predict = call.value(key, value)?,
             _ => self.halving = Some(call.value::<Length>(key, value)?.0),
         }
         Ok(())
@@ -276,7 +301,8 @@ impl OrderSpec {
             OrderedBy::Fcfs => Box::new(Backfill::new(chooser)),
             OrderedBy::Aged => Box::new(Backfill::ordered(chooser, Keyed::new(Aged, ageing))),
             OrderedBy::History => {
-                Box::new(Backfill::ordered(chooser, Keyed::new(History::default(), ageing)))
+                let history = History::that_predicts(self.predict);
+                Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
             }
         }
     }
@@ -288,7 +314,8 @@ impl OrderSpec {
             OrderedBy::Fcfs => Box::new(Recapped::ordered(Submission)),
             OrderedBy::Aged => Box::new(Recapped::ordered(Keyed::new(Aged, ageing))),
             OrderedBy::History => {
-                Box::new(Recapped::ordered(Keyed::new(History::default(), ageing)))
+                let history = History::that_predicts(self.predict);
+                Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
         }
     }
@@ -297,6 +324,8 @@ impl OrderSpec {
     pub fn unusual(&self) -> Vec<String> {
         let by = (self.by != OrderedBy::Fcfs).then(|| format!("order={}", self.by));
         let halving = self.halving.map(|halving| format!("halving={}", Length(halving)));
-        by.into_iter().chain(halving).collect()
+        let is_usual = self.predict == Predict::default();
+        let predict = (!is_usual).then(|| format!("predict={}", self.predict));
+        by.into_iter().chain(halving).chain(predict).collect()
     }
 }

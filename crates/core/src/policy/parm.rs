@@ -38,7 +38,7 @@ use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
 use crate::model::pass::Resizing;
 use crate::policy::order::Cost as _;
-use crate::policy::{Ahead, Decision, PastJob, Policy, Room as Free, View};
+use crate::policy::{Ahead, Decision, PastJob, Policy, Predictions, Room as Free, View};
 use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -263,11 +263,14 @@ impl Parm {
         }
     }
 
-    /// The job that must not be passed any more and cannot start yet, and how long it is until it can: whoever
-    /// starts before has to end before.
+    /// The job that must not be passed any more, and how long it is until it can start: whoever starts before has
+    /// to end before.
     fn window(&self, view: &View<'_>, room: &Room) -> Option<(JobId, Span)> {
         let oldest = self.worth.impatient(view)?;
-        let options = self.options.get(&oldest).filter(|options| !room.has(options))?;
+        let options = self.options.get(&oldest)?;
+        if room.has(options) {
+            return Some((oldest, Span::ZERO));
+        }
         let free = Free::of(view);
         let then = Ahead::of(view, &free, &[]).vacancy(options.least())?;
         Some((oldest, then.at.since(view.now)))
@@ -452,6 +455,10 @@ impl Policy for Parm {
 
     fn recall(&mut self, past: &[PastJob]) {
         self.worth.recall(past);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.worth.predictions()
     }
 }
 

@@ -10,7 +10,9 @@
 //! processors. If too little comes together, nothing changes, and the job waits until another ends.
 //! What jobs give back when they end, and nobody can start with, goes to the running jobs that gain
 //! most by it, if it is a watt or more; of that the paper says nothing.
-//! [`Sharing::Paper`] is the rule to the letter of the paper.
+//! [`Sharing::Paper`] is the rule to the letter of the paper. [`Sharing::Gain`] lets jobs in by that rule, and others
+//! if all jobs together then get no less done; and it gives all power above the lowest caps to the processors that
+//! gain most by it, whose job they are.
 //!
 //! A job that is squeezed onto few processors keeps them for all of its life, and may take very long.
 //! So one for which there are too few (`fewest`, which is not in the paper) waits instead. One that could not be fed even alone is
@@ -109,7 +111,7 @@ impl Ppartition {
     fn share(&self, varied: &Varied, power: Watts, kind: Kind) -> Watts {
         let (asked, all) = (u64::from(kind.nodes), varied.processors().names().len() as u64);
         match self.spec.sharing {
-            Sharing::Paper => portion(power, asked, all),
+            Sharing::Paper | Sharing::Gain => portion(power, asked, all),
             Sharing::Busbar => {
                 let fed = varied.fed(kind.application, power);
                 portion(power, asked.min(fed), fed)
@@ -130,7 +132,7 @@ impl Ppartition {
         let most = offered.iter().map(|curve| curve.most()).sum::<Watts>();
         let share = self.share(varied, power, kind).max(needed);
         let share = match self.spec.sharing {
-            Sharing::Paper => share,
+            Sharing::Paper | Sharing::Gain => share,
             // Nobody takes from others what he could not use.
             Sharing::Busbar => share.min(most),
         };
@@ -178,11 +180,42 @@ impl Ppartition {
         Some(Admission { application, caps: Caps::new(caps)?, least: least(&offered), budgets })
     }
 
+    /// How a job could be let in so that all jobs together get no less done. It has those of its processors that get
+    /// more done with their power than those who have it now.
+    fn gainful(&self, varied: &Varied, power: Watts, kind: Kind) -> Option<Admission> {
+        let Kind { application, nodes, .. } = kind;
+        let curves = varied.curves(application);
+        let places = self.partition.candidates(varied.by_efficiency(application), nodes)?;
+        let mut offered: Vec<&Curve> =
+            places.iter().map(|place| &curves[*place as usize]).collect();
+        let without = self.partition.poured(varied, power, &[])?;
+        let worth = offered.iter().take_while(|curve| without.is_worth(curve)).count();
+        offered.truncate(worth.max(self.fewest(varied, power, kind)));
+        if self.partition.poured(varied, power, &offered)?.ips < without.ips {
+            return None;
+        }
+        let least = least(&offered);
+        let free = power.saturating_sub(self.partition.power());
+        let missing = least.saturating_sub(free);
+        let (budgets, taken) = self.partition.take(missing, Sharing::Busbar);
+        if taken < missing {
+            return None;
+        }
+        let lowest =
+            |(place, curve): (&u32, &&Curve)| NodeCap { node: NodeId(*place), cap: curve.least() };
+        let caps = places.iter().zip(&offered).map(lowest).collect();
+        Some(Admission { application, caps: Caps::new(caps)?, least, budgets })
+    }
+
     /// Lets in whoever can be, in the order of the queues.
     fn dispatch(&mut self, varied: &Varied, power: Watts) {
         let mut turn = self.queues.turn();
         while let Some((job, kind)) = turn.next() {
-            match self.admission(varied, power, kind) {
+            let mut admission = self.admission(varied, power, kind);
+            if admission.is_none() && self.spec.sharing == Sharing::Gain {
+                admission = self.gainful(varied, power, kind);
+            }
+            match admission {
                 Some(admission) => {
                     self.partition.admit(job, admission);
                     turn.started(&mut self.queues, job, kind);
@@ -198,10 +231,10 @@ impl Ppartition {
         let mut raises = Vec::new();
         let mut starts = Vec::new();
         for (&job, member) in &mut self.partition.members {
-            if member.held.as_ref() == Some(&member.wanted) {
+            if member.held.as_ref() == Some(member.target()) {
                 continue;
             }
-            let caps = member.wanted.clone();
+            let caps = member.target().clone();
             // The caps are of processors there are, within what can be set.
             let Some(point) = view.model.on(job, view.job(job), &caps) else { continue };
             match member.held.as_ref().map(Caps::total) {
@@ -254,6 +287,9 @@ impl Policy for Ppartition {
         self.partition.go_down_to(power);
         self.dispatch(varied, power);
         self.partition.settle(varied, &mut self.tuner, power);
+        if self.spec.sharing == Sharing::Gain {
+            self.partition.divide_anew(varied, &mut self.tuner, power);
+        }
         self.carry_out(view, decisions);
     }
 

@@ -117,16 +117,15 @@ impl Configurator {
         let may_start = |way: &TimedPoint| {
             tolerance.accepts(way.believed, job.requested) && room.admits(&way.point)
         };
-        let possible = Self::possible(view, id, job, room, share).into_iter().flatten();
-        let found = possible.into_iter().find(may_start);
-        if found.is_none() && room.is_changing() {
+        if room.is_changing() {
             // What draws less or has fewer nodes may fit when the fastest does not.
             let most = room.power().min(share);
             return view.model.fastest_of(id, job, &|way| {
                 way.point.nodes <= room.nodes() && way.point.power <= most && may_start(way)
             });
         }
-        found.map(|way| way.point)
+        let mut possible = Self::possible(view, id, job, room, share).into_iter().flatten();
+        possible.find(may_start).map(|way| way.point)
     }
 
     /// For which requested times jobs like this one may start now, if the budget does not change:

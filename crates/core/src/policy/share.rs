@@ -103,9 +103,9 @@ impl FromStr for Use {
 impl ShareSpec {
     /// Reads the parameters.
     pub fn from_call(call: &Call) -> Result<Self, CallError> {
-        let [order, halving] = OrderSpec::PARAMETERS;
+        let [order, halving, predict] = OrderSpec::PARAMETERS;
         let mut spec = ShareSpec::default();
-        for (key, value) in call.parameters(&[order, halving, "use", "fair"])? {
+        for (key, value) in call.parameters(&[order, halving, predict, "use", "fair"])? {
             match key.as_str() {
                 "use" => spec.uses = Some(call.value(key, value)?),
                 "fair" => spec.fair = call.switch(key, value)?,
@@ -128,9 +128,10 @@ impl ShareSpec {
             Use::Sizes => self.order.backfill(BySize::new(self.fair)),
             Use::Recaps => self.order.recapped(),
             Use::Resizes => {
-                let history = (self.order.by == OrderedBy::History).then(History::default);
+                let learns = self.order.by == OrderedBy::History;
+                let history = learns.then(|| History::that_predicts(self.order.predict));
                 let halving = self.order.halving();
-                let worth = Worth::Rest(Rest { history, halving });
+                let worth = Worth::Rest(Box::new(Rest { history, halving }));
                 Box::new(Parm::weighing(ParmSpec::default(), worth))
             }
         }

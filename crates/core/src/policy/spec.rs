@@ -11,8 +11,8 @@ use crate::model::{Heterogeneous, Model};
 use crate::policy::own;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
-    Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm,
-    ParmSpec, PbGuidedSpec, Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, ShareSpec, Uniform,
+    Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm, ParmSpec,
+    PbGuidedSpec, Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, ShareSpec, Uniform,
     UniformSpec, UtilityMapper, UtilitySpec,
 };
 use crate::spelling::hint;
@@ -194,6 +194,27 @@ impl PolicySpec {
         )
     }
 
+    /// The order in which it looks at jobs, if it takes one.
+    pub fn order(mut self) -> Option<OrderSpec> {
+        self.order_mut().copied()
+    }
+
+    /// The same policy with another order, if it takes one.
+    pub fn with_order(mut self, order: OrderSpec) -> Option<Self> {
+        *self.order_mut()? = order;
+        Some(self)
+    }
+
+    fn order_mut(&mut self) -> Option<&mut OrderSpec> {
+        match self {
+            PolicySpec::Easy(order) => Some(order),
+            PolicySpec::EasyPower(spec) => Some(&mut spec.order),
+            PolicySpec::PbGuided(spec) => Some(&mut spec.order),
+            PolicySpec::Share(spec) => Some(&mut spec.order),
+            _ => None,
+        }
+    }
+
     /// The share of every limit that is kept back from the policy, because jobs may draw more than
     /// is believed.
     pub fn guard(&self) -> Share {
@@ -288,6 +309,8 @@ mod tests {
             "pb-guided(beta=known, order=history)",
             "share(order=aged)",
             "share(order=history, halving=90min)",
+            "share(order=history, predict=time)",
+            "easy-power(order=history, predict=off)",
             "pb-guided(beta=known)",
             "pb-guided(lower=12.5%, upper=100%, bsld_lower=3.5, bsld_upper=1.5x, oversized=reject)",
             "pb-guided(bsld_lower=4, bsld_upper=9)",
@@ -300,6 +323,8 @@ mod tests {
             "uniform(cap=75W, queues=2/10, dispatch=stop, seed=7)",
             "uniform(cap=tdp)",
             "utility(heuristic=prioritized-lcfs-all, environment=queued, filter=off, drop=0.25, every=30s, seed=7)",
+            "utility(heuristic=priced, filter=off)",
+            "ppartition(sharing=gain)",
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
@@ -320,6 +345,7 @@ mod tests {
         );
         assert_eq!(error("fcfs(depth=3)"), "policy 'fcfs' has no parameter 'depth'; it takes none");
         assert!(error("share(order=best)").contains("'best': write fcfs, aged or history"));
+        assert!(error("easy(predict=no)").contains("'no': write all, time or off"));
         assert!(error("easy-power(gear=2)").contains("such as 1.7GHz"));
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
         for (wrong, why) in [
@@ -352,7 +378,7 @@ mod tests {
             ("oversized=drop", "'drop': write slow or reject"),
             (
                 "gamma=1",
-                "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized, order, halving",
+                "it takes lower, upper, bsld_lower, bsld_upper, beta, oversized, order, halving, predict",
             ),
         ] {
             let error = error(&format!("pb-guided({wrong})"));

@@ -4,7 +4,8 @@
 //! Serial tasks arrive on machines of several types. What a task is worth falls with time, and the
 //! energy of the day is limited. At every mapping event tasks that cannot earn enough any more are
 //! dropped, a filter leaves out choices that take more than their share of the energy ([`filter`]),
-//! and one of twelve heuristics maps the rest ([`spec::Heuristic`]).
+//! and one of twelve heuristics maps the rest ([`spec::Heuristic`]). A thirteenth, with a price on energy, is our
+//! own (`price`).
 //!
 //! In the polled environment only idle machines get a task. In the queued one each machine also has
 //! a task that is next, with its energy promised, and a queue that is planned anew at each event.
@@ -27,6 +28,7 @@ mod gangs;
 mod greedy;
 mod machines;
 mod plan;
+mod price;
 mod ready;
 pub mod spec;
 
@@ -35,6 +37,7 @@ use filter::Filter;
 pub use gangs::{Gangs, worth};
 use machines::Machines;
 use plan::{Assignment, Plan, Purse, Rules, Task};
+use price::Price;
 use spec::Measure;
 pub use spec::{Environment, Heuristic, UtilitySpec};
 
@@ -58,6 +61,8 @@ pub struct UtilityMapper {
     utilities: Arc<Utilities>,
     choices: Choices,
     filter: Filter,
+    /// What energy costs, where it has a price.
+    price: Price,
     /// By utility function: the rank of its starting value, the largest first.
     levels: Vec<u32>,
     level_count: u32,
@@ -88,10 +93,13 @@ impl UtilityMapper {
             Heuristic::Greedy(Measure::PerEnergy) => choice.energy as f64,
             _ => 1.0,
         });
+        let filter = Filter::of(&tables);
+        let price = Price::first(starts.iter().copied(), filter.mean_energy);
         UtilityMapper {
             spec,
             choices,
-            filter: Filter::of(&tables),
+            filter,
+            price,
             levels,
             level_count: starts.len() as u32,
             latest: utilities.iter().map(|(_, function)| function.latest(spec.drop)).collect(),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{Change, Excursions, Record, Total};
 use crate::ledger::Violation;
 use crate::model::Caps;
+use crate::policy::Predictions;
 use crate::units::{Instant, JobId, Joules, Watts};
 
 /// Violations kept word for word; the rest is counted.
@@ -51,6 +52,8 @@ pub struct Run {
     pub totals: HashMap<JobId, Total>,
     /// The caps of nodes that were given by name, whenever they were set; kept with the power.
     pub cappings: Vec<Capping>,
+    /// How far off the predictions of the policy were, if it makes any.
+    pub predictions: Option<Predictions>,
 }
 
 impl Run {

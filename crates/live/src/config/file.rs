@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::lines::{line, lines};
 use super::words::{ClockFace, CpuList, Name, Text};
 use super::{
-    AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs, LastResort,
-    Length, Limits, Local, Log, Place, Source,
+    AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs,
+    LastResort, Length, Limits, Local, Log, Place, Source, Tune,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -46,6 +46,8 @@ struct File {
     agents: AgentsTable,
     #[serde(default)]
     local: LocalTable,
+    #[serde(default)]
+    tune: TuneTable,
 }
 
 /// A step of the daily budget.
@@ -114,6 +116,14 @@ struct LocalTable {
     pin: Option<bool>,
     cpus: Option<Vec<Text<CpuList>>>,
     cgroups: Option<bool>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TuneTable {
+    at: Option<Text<ClockFace>>,
+    jobs: Option<u32>,
+    policies: Option<Vec<Text<PolicySpec>>>,
 }
 
 /// Reads a configuration; `path` is that of the file.
@@ -194,6 +204,7 @@ impl Reader<'_> {
             },
             agents: self.agents(file.agents)?,
             local: self.local(file.local)?,
+            tune: self.tune(file.tune)?,
             source: self.source,
         })
     }
@@ -347,7 +358,9 @@ impl Reader<'_> {
             }
             let is_path = address.contains('/');
             if !is_path && !address.contains(':') {
-                let why = format!("'{address}': write a path such as /run/busbar/agent.sock, or host:port");
+                let why = format!(
+                    "'{address}': write a path such as /run/busbar/agent.sock, or host:port"
+                );
                 return Err(self.source.error(&format!("{field}.address"), why));
             }
             if !is_path && written.keys.is_none() {
@@ -369,6 +382,22 @@ impl Reader<'_> {
             keys: self.path("agents.keys", written.keys)?,
             lease: span("lease", written.lease, usual.lease)?,
             within: span("within", written.within, usual.within)?,
+        })
+    }
+
+    fn tune(&self, written: TuneTable) -> Result<Tune, ConfigError> {
+        let usual = Tune::default();
+        let jobs = written.jobs.unwrap_or(usual.jobs);
+        if !Config::REPLAYED.contains(&jobs) {
+            let (least, most) = (Config::REPLAYED.start(), Config::REPLAYED.end());
+            let why = format!("{jobs} is out of range; write {least} to {most}");
+            return Err(self.source.error("tune.jobs", why));
+        }
+        let policies = written.policies.unwrap_or_default();
+        Ok(Tune {
+            at: written.at.map(|at| at.0.0),
+            jobs,
+            policies: policies.into_iter().map(|policy| policy.0).collect(),
         })
     }
 

@@ -7,9 +7,10 @@ use jiff::tz::TimeZone;
 use super::{Config, ConfigError};
 use crate::decider::DeciderError;
 use crate::local::usable_cpus;
-use crate::schedule::{Schedule, ScheduleError, ScheduleSpec};
+use crate::schedule::{Allowance, Schedule, ScheduleError, ScheduleSpec};
 use crate::setup::Setup;
 use busbar_core::machine::Machine;
+use busbar_core::policy::PolicySpec;
 use busbar_core::profile::Profile;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::world::Repertoire;
@@ -138,6 +139,14 @@ impl Config {
             remarks.push(format!(
                 "what idle nodes draw is assumed, {} each; a machine file says it (power.idle)",
                 machine.node().idle
+            ));
+        }
+        let is_unlimited = self.budget == ScheduleSpec::Always(Allowance::Unlimited);
+        if !is_unlimited && !matches!(self.policy, PolicySpec::Share(_)) {
+            remarks.push(format!(
+                "under a budget, jobs waited less with policy = \"share\" than with '{}' on most logs; busbar \
+                 tune-policy tries both on your own jobs (docs/reference/reproduce-share.md)",
+                self.policy.name()
             ));
         }
         remarks.extend(

@@ -79,6 +79,15 @@ impl Config {
             let lists: Vec<String> = self.local.cpus.iter().map(list).collect();
             let _ = writeln!(text, "cpus = [{}]", lists.join(", "));
         }
+        let _ = write!(text, "\n[tune]\njobs = {}\n", self.tune.jobs);
+        if let Some(at) = self.tune.at {
+            let _ = writeln!(text, "at = {}", quoted(&clock_face(at)));
+        }
+        if !self.tune.policies.is_empty() {
+            let policies = self.tune.policies.iter().map(|policy| quoted(&policy.to_string()));
+            let policies: Vec<String> = policies.collect();
+            let _ = writeln!(text, "policies = [{}]", policies.join(", "));
+        }
         text
     }
 

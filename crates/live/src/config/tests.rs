@@ -53,6 +53,7 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
         (Some("engine"), "[engine]\nno_such_key = 1"),
         (Some("agents"), "[agents]\nno_such_key = 1"),
         (Some("local"), "[local]\nno_such_key = 1"),
+        (Some("tune"), "[tune]\nno_such_key = 1"),
         (Some("daily"), "[[daily]]\nno_such_key = 1"),
     ] {
         keys.extend(valid_keys(wrong).into_iter().map(|key| (table, key)));
@@ -144,8 +145,15 @@ format = 'json'
 pin = true
 cpus = ['0-2,9', '4']
 cgroups = false
+[tune]
+at = '03:00'
+jobs = 700
+policies = ['easy', 'share(order=aged)']
 ";
     let config = read(text).unwrap();
+    let tune = &config.tune;
+    assert_eq!((tune.at, tune.jobs), (Some(Time::constant(3, 0, 0, 0)), 700));
+    assert_eq!(tune.policies[1].to_string(), "share(order=aged)");
     let here = std::env::current_dir().unwrap().join("here");
     assert_eq!((&config.state, config.socket.to_str()), (&here, Some("/tmp/b.sock")));
     assert_eq!((config.machine.as_str(), config.profiles.as_deref()), ("cab", Some("cab")));

@@ -144,6 +144,7 @@ impl Controller {
                 energy: Joules::ZERO,
                 nodes: Vec::new(),
                 by: ending.by,
+                full_speed: None,
             };
             self.running.remove(&attempt.job);
             self.finish(now, attempt.job, outcome);

@@ -192,6 +192,8 @@ impl Daemon {
             cycles: self.pace.cycles(),
             longest_cycle: self.pace.longest(),
             notices,
+            predictions: self.controller.scheduler().predictions(),
+            proposal: self.tuner.proposal(setup.decider.spec()).cloned().map(Box::new),
         }
     }
 }

@@ -155,7 +155,10 @@ fn what_makes_no_sense_is_refused() {
     let one = launch(1, allotment(&Slowing::point(100)));
     let unknown = launch(7, one.allotment.clone());
     assert!(matches!(engine.start(&unknown), Err(EngineError::Unknown { .. })));
-    assert!(matches!(engine.set(attempt(1), &one.allotment, Span::ZERO), Err(EngineError::Unknown { .. })));
+    assert!(matches!(
+        engine.set(attempt(1), &one.allotment, Span::ZERO),
+        Err(EngineError::Unknown { .. })
+    ));
     engine.start(&one).unwrap();
     assert!(matches!(engine.start(&one), Err(EngineError::Again { .. })));
     engine.signal(attempt(1), Signal::Kill).unwrap();

@@ -21,10 +21,21 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    /// Opens the database at a path, which a daemon may write to meanwhile.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
         let connection =
             file::connect_to_read(path).map_err(|source| Fault::Sqlite(source).at(path))?;
         Ok(Reader { path: path.to_owned(), connection })
+    }
+
+    /// Reads the last jobs that ran and are over, at most so many, in the order of their submission.
+    pub fn finished(&self, most: usize) -> Result<Vec<(Entry, WallTimes)>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let which = "WHERE state = 'over' AND start_ms IS NOT NULL ORDER BY number DESC LIMIT ?1";
+        let found = JOB.rows(&self.connection, which, (most,), job);
+        let mut finished = found.map_err(|fault| fault.at(&self.path))?;
+        finished.reverse();
+        Ok(finished)
     }
 
     /// Reads the state that a daemon starts from.

@@ -46,6 +46,7 @@ pub(super) fn over(entry: &Entry, end: Instant) -> Entry {
         energy: Joules::ZERO,
         nodes: Vec::new(),
         by: None,
+        full_speed: None,
     };
     Entry { phase: Phase::Over(outcome), ..entry.clone() }
 }

@@ -26,27 +26,29 @@ use busbar_core::variation::{Curve, Processors};
 use busbar_core::workload::Workload;
 
 /// The processors of the paper's simulation.
-pub(super) const PROCESSORS: u32 = 550;
+pub(crate) const PROCESSORS: u32 = 550;
 /// The machine's power, in kilowatts.
-pub(super) const KILOWATTS: [u32; 5] = [28, 30, 33, 36, 39];
+pub(crate) const KILOWATTS: [u32; 5] = [28, 30, 33, 36, 39];
 /// Both rules for jobs that do not fit.
-pub(super) const RULES: [Rule; 2] = [Rule::Stop, Rule::Skip];
+pub(crate) const RULES: [Rule; 2] = [Rule::Stop, Rule::Skip];
 /// Jobs in the queue: more than ever run at once.
 const JOBS: u32 = 200;
 
 /// A way to share the machine's power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(crate) enum Scheme {
     Ppartition(First),
     /// With at least half of the processors that a job asks for.
     Half,
     /// With our defaults, which are not the paper's.
     Busbar,
+    /// With another way to share, and at least so many per cent of the processors that a job asks for.
+    Own(Sharing, u32),
     Uniform(UniformCap),
 }
 
 /// The schemes that are compared, PPartition first.
-pub(super) const SCHEMES: [Scheme; 8] = [
+pub(crate) const SCHEMES: [Scheme; 8] = [
     Scheme::Ppartition(First::Share),
     Scheme::Ppartition(First::Uncapped),
     Scheme::Half,
@@ -74,16 +76,21 @@ impl Scheme {
             Scheme::Busbar => {
                 PolicySpec::Ppartition(PpartitionSpec { queueing, ..PpartitionSpec::default() })
             }
+            Scheme::Own(sharing, fewest) => {
+                let fewest = Share::percent(fewest);
+                PolicySpec::Ppartition(PpartitionSpec { sharing, fewest, ..published })
+            }
             Scheme::Uniform(cap) => PolicySpec::Uniform(UniformSpec { cap, queueing, seed }),
         }
     }
 
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Scheme::Ppartition(First::Share) => "PPartition".to_owned(),
             Scheme::Ppartition(first) => format!("PPartition, first {first}"),
             Scheme::Half => "PPartition, fewest 50%".to_owned(),
             Scheme::Busbar => "PPartition, our defaults".to_owned(),
+            Scheme::Own(sharing, fewest) => format!("sharing={sharing}, fewest={fewest}%"),
             Scheme::Uniform(cap) => format!("uniform {cap}"),
         }
     }
@@ -91,41 +98,41 @@ impl Scheme {
 
 /// What came of one scheme.
 #[derive(Clone, Debug)]
-pub(super) struct SchemeFigures {
-    pub(super) scheme: Scheme,
-    pub(super) rule: Rule,
-    pub(super) kilowatts: u32,
+pub(crate) struct SchemeFigures {
+    pub(crate) scheme: Scheme,
+    pub(crate) rule: Rule,
+    pub(crate) kilowatts: u32,
     /// When nobody else can start, the speed of each job, in billions of instructions per second.
-    pub(super) speeds: BTreeMap<JobId, f64>,
+    pub(crate) speeds: BTreeMap<JobId, f64>,
     /// Processors that those jobs asked for, and that they have.
-    pub(super) asked: u32,
-    pub(super) granted: u32,
+    pub(crate) asked: u32,
+    pub(crate) granted: u32,
     /// Processors that the first job asked for who did not fit.
-    pub(super) refused: Option<u32>,
+    pub(crate) refused: Option<u32>,
     /// How long the whole queue takes, in seconds.
-    pub(super) makespan: f64,
+    pub(crate) makespan: f64,
 }
 
 impl SchemeFigures {
-    pub(super) fn jobs(&self) -> f64 {
+    pub(crate) fn jobs(&self) -> f64 {
         self.speeds.len() as f64
     }
 
     /// Billions of instructions per second of all jobs.
-    pub(super) fn throughput(&self) -> f64 {
+    pub(crate) fn throughput(&self) -> f64 {
         self.speeds.values().sum()
     }
 }
 
 /// All schemes on one machine.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
-    pub(super) shape: Shape,
-    pub(super) outcomes: Vec<SchemeFigures>,
+pub(crate) struct Field {
+    pub(crate) shape: Shape,
+    pub(crate) outcomes: Vec<SchemeFigures>,
 }
 
 impl Field {
-    pub(super) fn of(&self, scheme: Scheme, rule: Rule, kilowatts: u32) -> Option<&SchemeFigures> {
+    pub(crate) fn of(&self, scheme: Scheme, rule: Rule, kilowatts: u32) -> Option<&SchemeFigures> {
         let is_it = |outcome: &&SchemeFigures| {
             (outcome.scheme, outcome.rule, outcome.kilowatts) == (scheme, rule, kilowatts)
         };
@@ -151,11 +158,12 @@ fn queue(applications: u32, seed: u64) -> Workload {
     Workload::new("queue", jobs.collect::<Vec<_>>()).on_processors(Some(PROCESSORS))
 }
 
-/// Runs every scheme under every budget with both rules.
-pub(super) fn field(
+/// Runs these schemes under every budget with both rules.
+pub(crate) fn field(
     shape: Shape,
     seed: u64,
     processors: Processors,
+    schemes: &[Scheme],
 ) -> Result<Field, MachineError> {
     let applications = processors.applications().len() as u32;
     let machine = Machine::of_varied(processors, "like Catalyst")?;
@@ -165,7 +173,7 @@ pub(super) fn field(
     let mut outcomes = Vec::new();
     for kilowatts in KILOWATTS {
         for rule in RULES {
-            for scheme in SCHEMES {
+            for &scheme in schemes {
                 let policy = scheme.policy(rule, seed);
                 let scenario = Scenario {
                     budget: Budget::constant(Watts::from_watts(1000 * kilowatts)),
@@ -234,7 +242,7 @@ mod tests {
     #[test]
     fn nobody_has_more_than_there_is() {
         let processors = Catalyst::processors_of(PROCESSORS, 3);
-        let field = field(Shape::Continued, 3, processors).unwrap();
+        let field = field(Shape::Continued, 3, processors, &SCHEMES).unwrap();
         assert_eq!(field.outcomes.len(), 5 * 2 * 8);
         for outcome in &field.outcomes {
             let fed = outcome.kilowatts * 1000 / 51;

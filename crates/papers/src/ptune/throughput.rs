@@ -135,7 +135,9 @@ fn throughputs(place: &Place<'_>) -> Vec<Rows> {
             });
             let published = match scheme {
                 Scheme::Uniform(_) => Published::Rise,
-                Scheme::Ppartition(_) | Scheme::Half | Scheme::Busbar => Published::Nothing,
+                Scheme::Ppartition(_) | Scheme::Half | Scheme::Busbar | Scheme::Own(..) => {
+                    Published::Nothing
+                }
             };
             rows.add(format!("{}: less by", scheme.name()), published, &less, "%");
             rows.add(format!("{}: ours more by", scheme.name()), Published::Nothing, &more, "%");

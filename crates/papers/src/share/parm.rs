@@ -16,12 +16,9 @@ const MAKESPAN: f64 = 1.04;
 
 /// Who takes part; the first is the published one.
 fn contenders() -> [(&'static str, Scheduler); 2] {
-    let order = OrderSpec { by: OrderedBy::Aged, halving: None };
+    let order = OrderSpec { by: OrderedBy::Aged, ..OrderSpec::FCFS };
     let share = ShareSpec { order, uses: Some(Use::Resizes), fair: false };
-    [
-        ("parm", parm::parm(Flexibility::Malleable)),
-        ("share, use=resizes", Scheduler::Share(share)),
-    ]
+    [("parm", parm::parm(Flexibility::Malleable)), ("share, use=resizes", Scheduler::Share(share))]
 }
 
 /// Runs all contenders on the testbed and on the projection.

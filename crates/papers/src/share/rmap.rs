@@ -14,7 +14,7 @@ use crate::{Finding, Reproduction};
 /// Who takes part, all with measured tables; the first two are the published ones that others are compared
 /// with, any slowdown allowed and none.
 const CONTENDERS: [(&str, &str); 6] = [
-    ("rmap-adaptive, any slowdown", "rmap-adaptive(slowdown=none)"),
+    ("rmap-adaptive, any slowdown", "rmap-adaptive(slowdown=unbounded)"),
     ("rmap-adaptive, no slowdown", "rmap-adaptive"),
     ("share, use=sizes", "share(use=sizes)"),
     ("share, use=sizes, fair=on", "share(use=sizes, fair=on)"),

@@ -13,15 +13,15 @@ use busbar_core::workload::essc::{Essc, EsscError, Tasks};
 
 /// What one run came to.
 #[derive(Clone, Debug)]
-pub(super) struct TrialFigures {
-    pub(super) utility: f64,
+pub(crate) struct TrialFigures {
+    pub(crate) utility: f64,
     /// By starting utility, the largest first.
     pub(super) portions: [f64; 4],
     /// Joules consumed in the period.
-    pub(super) consumed: f64,
+    pub(crate) consumed: f64,
     /// The hours of the period after which 99 % of the energy was consumed, if that was before the
     /// last half hour.
-    pub(super) ran_out_after_h: Option<f64>,
+    pub(crate) ran_out_after_h: Option<f64>,
     /// By the end of each hour of the period.
     pub(super) utility_by_hour: Vec<f64>,
     /// By the end of each hour of the period, in joules.
@@ -78,14 +78,15 @@ pub(super) fn unlimited(essc: &Essc) -> Result<Joules, EsscError> {
     Ok(run.consumed.unwrap_or(Joules::ZERO))
 }
 
-/// A day in every way, in the order of [`Cell::all`].
+/// A day in each of these ways.
 pub(super) fn run(
     essc: &Essc,
+    cells: &[Cell],
     energy: Joules,
     clock: &dyn Fn() -> u64,
 ) -> Result<Vec<TrialFigures>, EsscError> {
     let tasks = essc.draw()?;
-    Ok(Cell::all().map(|cell| outcome(&tasks, cell, energy, clock)).collect())
+    Ok(cells.iter().map(|cell| outcome(&tasks, *cell, energy, clock)).collect())
 }
 
 fn simulate<'a>(

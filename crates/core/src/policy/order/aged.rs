@@ -15,7 +15,7 @@ impl Aged {
 }
 
 impl Cost for Aged {
-    fn log(&self, view: &View<'_>, job: JobId) -> i64 {
+    fn log(&mut self, view: &View<'_>, job: JobId) -> i64 {
         let job = view.job(job);
         // log2(n) has 16 bits after the point; so has its own logarithm's argument.
         let nodes = (log2(u64::from(job.nodes)) as u64).max(1 << 16);

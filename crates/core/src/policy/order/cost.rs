@@ -1,13 +1,13 @@
 //! What a job costs everybody who waits behind it, and how waiting makes up for it.
 
 use crate::model::OperatingPoint;
-use crate::policy::{PastJob, View};
+use crate::policy::{PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};
 
 /// What a job costs.
 pub trait Cost {
-    /// The binary logarithm of the cost, in steps of 2⁻¹⁶.
-    fn log(&self, view: &View<'_>, job: JobId) -> i64;
+    /// The binary logarithm of the cost of a job that joins the queue, in steps of 2⁻¹⁶.
+    fn log(&mut self, view: &View<'_>, job: JobId) -> i64;
 
     /// Jobs that ended earlier; see [`Policy::recall`](crate::policy::Policy::recall).
     fn recall(&mut self, _past: &[PastJob]) {}
@@ -17,6 +17,15 @@ pub trait Cost {
 
     /// A job is about to start at a point, or to go on there, and is expected to run for so long.
     fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
+
+    /// A job does not wait any more: it started, or it was withdrawn.
+    fn left(&mut self, _job: JobId) {}
+
+    /// How far off its predictions were so far; see
+    /// [`Policy::predictions`](crate::policy::Policy::predictions).
+    fn predictions(&self) -> Option<Predictions> {
+        None
+    }
 }
 
 /// How waiting makes a job count less: by half in each halving time.
@@ -44,7 +53,7 @@ impl Ageing {
 
 /// The binary logarithm of a number of at least one, rounded down to 2⁻¹⁶. Integers alone: it is the same
 /// on all machines.
-pub(super) fn log2(number: u64) -> i64 {
+pub(in crate::policy) fn log2(number: u64) -> i64 {
     let number = number.max(1);
     let whole = number.ilog2();
     // The number as 1.f, with 31 bits after the point; its square doubles the logarithm.

@@ -87,8 +87,7 @@ impl Waiting {
         worth: &Worth,
     ) -> Vec<JobId> {
         let times = u64::from(times.get());
-        let mut entering =
-            self.smallest(view, all, room, if worth.is_equal() { times } else { 1 });
+        let mut entering = self.smallest(view, all, room, if worth.is_equal() { times } else { 1 });
         if !worth.is_equal() {
             entering.extend(self.weightiest(view, all, room, times, worth));
         }

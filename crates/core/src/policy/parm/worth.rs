@@ -2,8 +2,9 @@
 
 use super::jobs::{Options, Running};
 use crate::job::Job;
+use crate::model::OperatingPoint;
 use crate::policy::order::{Cost, History};
-use crate::policy::{PastJob, View};
+use crate::policy::{PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};
 
 /// What is left of a job counts as at least so many seconds.
@@ -18,10 +19,11 @@ pub(in crate::policy) enum Worth {
     /// As published: (what is left of its time at the slowest + the time since it arrived) to this power.
     Aged(f64),
     /// By what is left of it: who ends soon leaves room for others.
-    Rest(Rest),
+    Rest(Box<Rest>),
 }
 
-/// One over what is left of a job, doubled in each halving time that it waited.
+/// One over what is left of a job at its slowest, doubled in each halving time that it waited: so the value of a
+/// point is one over the time that the job still takes there.
 #[derive(Clone, Debug)]
 pub(in crate::policy) struct Rest {
     /// What users' jobs took before; without it, users are believed.
@@ -45,6 +47,14 @@ impl Worth {
         }
     }
 
+    /// How far off its predictions were so far.
+    pub(super) fn predictions(&self) -> Option<Predictions> {
+        match self {
+            Worth::Rest(rest) => rest.history.as_ref()?.predictions(),
+            Worth::Aged(_) => None,
+        }
+    }
+
     /// What is learned about run times, if anything is.
     pub(super) fn history(&mut self) -> Option<&mut History> {
         match self {
@@ -64,7 +74,7 @@ impl Worth {
         let waited = view.now.since(asked.submit);
         match self {
             Worth::Aged(alpha) => aged(options.slowest.secs_f64(), waited, *alpha),
-            Worth::Rest(rest) => rest.weight(asked, Span::ZERO, waited),
+            Worth::Rest(rest) => rest.weight(asked, options.slowest, Span::ZERO, waited),
         }
     }
 
@@ -84,7 +94,8 @@ impl Worth {
             }
             Worth::Rest(rest) => {
                 let done = asked.requested.saturating_sub(running.work.time(asked.requested));
-                rest.weight(asked, done, running.began.since(asked.submit))
+                let waited = running.began.since(asked.submit);
+                rest.weight(asked, options.slowest, done, waited)
             }
         }
     }
@@ -100,13 +111,16 @@ impl Worth {
 }
 
 impl Rest {
-    fn weight(&self, job: &Job, done: Span, waited: Span) -> f64 {
+    /// The weight of a job that takes so long at its slowest, and has done so much at nominal speed.
+    fn weight(&self, job: &Job, slowest: Span, done: Span, waited: Span) -> f64 {
         let left = match &self.history {
             Some(history) => history.left(job, done),
             None => job.requested.saturating_sub(done),
         };
+        let share = left.secs_f64() / job.requested.max(OperatingPoint::SHORTEST).secs_f64();
+        let left = slowest.secs_f64() * share.min(1.0);
         let halvings = waited.secs_f64() / self.halving.secs_f64().max(1.0);
-        halvings.min(MOST_HALVINGS).exp2() / left.secs_f64().max(SHORTEST)
+        halvings.min(MOST_HALVINGS).exp2() / left.max(SHORTEST)
     }
 }
 
@@ -123,17 +137,17 @@ mod tests {
         Rest { history: None, halving: Span::from_secs(3600) }
     }
 
-    /// A job that asks for 1000 s and has done 600 s of them has 400 s left. Two halving times of waiting make
-    /// it count four times as much.
+    /// A job that asks for 1000 s and has done 600 s of them has 40 % left: of 2000 s at its slowest, 800 s. Two
+    /// halving times of waiting make it count four times as much.
     #[test]
     fn weights_by_hand() {
         let job = Job::new(1, Instant::ZERO, 4, Span::from_secs(1000));
-        let done = Span::from_secs(600);
-        assert_eq!(rest().weight(&job, done, Span::ZERO), 1.0 / 400.0);
-        assert_eq!(rest().weight(&job, done, Span::from_secs(7200)), 4.0 / 400.0);
+        let (slowest, done) = (Span::from_secs(2000), Span::from_secs(600));
+        assert_eq!(rest().weight(&job, slowest, done, Span::ZERO), 1.0 / 800.0);
+        assert_eq!(rest().weight(&job, slowest, done, Span::from_secs(7200)), 4.0 / 800.0);
         let nearly = Span::from_secs(999);
-        assert_eq!(rest().weight(&job, nearly, Span::ZERO), 1.0 / 60.0);
-        let ages = rest().weight(&job, done, Span::FOREVER);
+        assert_eq!(rest().weight(&job, slowest, nearly, Span::ZERO), 1.0 / 60.0);
+        let ages = rest().weight(&job, slowest, done, Span::FOREVER);
         assert!(ages.is_finite() && ages > 1e100);
     }
 

@@ -113,8 +113,17 @@ impl fmt::Display for BsldUpper {
 }
 
 impl PbGuidedSpec {
-    pub(in crate::policy) const PARAMETERS: [&str; 8] =
-        ["lower", "upper", "bsld_lower", "bsld_upper", "beta", "oversized", "order", "halving"];
+    pub(in crate::policy) const PARAMETERS: [&str; 9] = [
+        "lower",
+        "upper",
+        "bsld_lower",
+        "bsld_upper",
+        "beta",
+        "oversized",
+        "order",
+        "halving",
+        "predict",
+    ];
 
     pub(in crate::policy) fn from_call(call: &Call) -> Result<Self, CallError> {
         let mut spec = PbGuidedSpec::default();

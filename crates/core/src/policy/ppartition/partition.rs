@@ -10,6 +10,8 @@ use crate::solve::ptune::{Grant, Tuner};
 use crate::units::{Instant, JobId, NodeId, Span, Watts};
 use crate::variation::Curve;
 
+mod gain;
+
 /// Less than this stays free rather than change caps for it.
 const GRAIN: Watts = Watts::from_watts(1);
 
@@ -28,8 +30,10 @@ pub(super) struct Partition {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     application: usize,
-    /// The caps it is to have.
+    /// The caps it is to have, unless there are others below.
     pub(super) wanted: Caps,
+    /// Caps on the same processors that it is to have instead, where power goes to those who gain most.
+    instead: Option<Caps>,
     /// The caps it has; none if it has not started yet.
     pub(super) held: Option<Caps>,
     /// The power it may use. Where power was taken, this is less than what it is to have until it is
@@ -103,20 +107,27 @@ impl Member {
             least: least.sum(),
             progress: Progress { work, since, whole: point.time },
             wanted: caps,
+            instead: None,
         })
     }
 
     /// Takes over the caps it really has, under which all of its work takes `whole`.
     fn correct(&mut self, caps: &Caps, whole: Span) {
         (self.wanted, self.held) = (caps.clone(), Some(caps.clone()));
+        self.instead = None;
         self.budget = caps.total();
         self.progress.whole = whole;
+    }
+
+    /// The caps that are to be set.
+    pub(super) fn target(&self) -> &Caps {
+        self.instead.as_ref().unwrap_or(&self.wanted)
     }
 
     /// Gives the job other caps, from now on; says how long it then has left. `whole` is how long all of
     /// its work takes under them.
     pub(super) fn recap(&mut self, now: Instant, whole: Span) -> Span {
-        self.held = Some(self.wanted.clone());
+        self.held = Some(self.target().clone());
         self.progress.advance(now);
         self.progress.whole = whole;
         self.progress.work.time(whole)
@@ -124,7 +135,7 @@ impl Member {
 
     /// The job starts under the caps it is to have.
     pub(super) fn start(&mut self, now: Instant, whole: Span) {
-        self.held = Some(self.wanted.clone());
+        self.held = Some(self.target().clone());
         self.progress = Progress { work: Work::ALL, since: now, whole };
     }
 }
@@ -291,7 +302,8 @@ impl Partition {
         self.free_count -= caps.count();
         let budget = caps.total();
         let progress = Progress { work: Work::ALL, since: Instant::ZERO, whole: Span::ZERO };
-        let member = Member { application, wanted: caps, held: None, budget, least, progress };
+        let (wanted, instead, held) = (caps, None, None);
+        let member = Member { application, wanted, instead, held, budget, least, progress };
         self.members.insert(job, member);
     }
 

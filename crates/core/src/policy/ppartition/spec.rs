@@ -31,6 +31,9 @@ pub enum Sharing {
     /// As in the paper: the share is of all processors, and of each job its part is taken or what it
     /// can do without, if that is less.
     Paper,
+    /// As in the paper, but power goes where it gains most among all busy processors, and who is not let in by the
+    /// paper's rule is if all jobs together then get no less done.
+    Gain,
 }
 
 impl FromStr for Sharing {
@@ -40,7 +43,8 @@ impl FromStr for Sharing {
         match text {
             "busbar" => Ok(Sharing::Busbar),
             "paper" => Ok(Sharing::Paper),
-            _ => Err("valid: busbar, paper"),
+            "gain" => Ok(Sharing::Gain),
+            _ => Err("valid: busbar, paper, gain"),
         }
     }
 }
@@ -50,6 +54,7 @@ impl fmt::Display for Sharing {
         f.write_str(match self {
             Sharing::Busbar => "busbar",
             Sharing::Paper => "paper",
+            Sharing::Gain => "gain",
         })
     }
 }

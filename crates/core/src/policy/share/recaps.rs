@@ -15,7 +15,9 @@ use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
 use crate::policy::slowable::every_candidate;
-use crate::policy::{Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Room, View};
+use crate::policy::{
+    Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Predictions, Room, View,
+};
 use crate::units::{Instant, JobId, Span, Watts};
 
 /// Backfilling with settings that change while jobs run.
@@ -162,9 +164,8 @@ impl Sharer {
 
 /// The time of the setting that a running job has.
 fn present_time(view: &View<'_>, holding: &Holding, settings: &Settings) -> Span {
-    let is_it = |point: &&OperatingPoint| {
-        (point.nodes, point.power) == (holding.nodes, holding.power)
-    };
+    let is_it =
+        |point: &&OperatingPoint| (point.nodes, point.power) == (holding.nodes, holding.power);
     let found = settings.iter().find(is_it).copied();
     // It may be slower than what is the floor now.
     let found = found.or_else(|| view.menu(holding.job).iter().find(is_it).copied());
@@ -264,6 +265,10 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
 
     fn recall(&mut self, past: &[PastJob]) {
         self.backfill.recall(past);
+    }
+
+    fn predictions(&self) -> Option<Predictions> {
+        self.backfill.predictions()
     }
 
     fn forget(&mut self, job: JobId) -> bool {

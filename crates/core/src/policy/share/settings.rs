@@ -18,8 +18,7 @@ pub(super) fn settings(view: &View<'_>, job: JobId) -> Settings {
         view.menu(job).iter().filter(|point| point.nodes == asked).copied().collect();
     settings.sort_by_key(|point| (point.time, point.power));
     if is_steady(view) {
-        let (power, nodes) =
-            (view.ledger.for_jobs(view.ledger.limit()), view.ledger.total_nodes());
+        let (power, nodes) = (view.ledger.for_jobs(view.ledger.limit()), view.ledger.total_nodes());
         let floor = settings.iter().position(|point| is_within(point, power, nodes));
         settings.truncate(floor.map_or(settings.len(), |floor| floor + 1));
     }

@@ -23,20 +23,31 @@ pub struct BySize {
     fair: bool,
     /// What jobs started in this turn will hold, soonest back first.
     started: Vec<Holding>,
+    /// The points they start at.
+    points: Vec<OperatingPoint>,
 }
 
 impl BySize {
     /// The chooser; `fair` keeps each job within its share of the power.
     pub fn new(fair: bool) -> Self {
-        BySize { fair, started: Vec::new() }
+        BySize { fair, started: Vec::new(), points: Vec::new() }
+    }
+
+    /// What is free while limits are to come, if nothing is kept for the head of the queue.
+    fn unreserved(&self, view: &View<'_>) -> Room {
+        let mut room = Room::of(view);
+        self.points.iter().for_each(|point| room.take(point));
+        room
     }
 
     /// The points that a job may look at.
-    fn points(&self, view: &View<'_>, job: JobId) -> impl Iterator<Item = TimedPoint> {
+    fn offered(&self, view: &View<'_>, job: JobId) -> impl Iterator<Item = TimedPoint> {
         let ways = view.model.ways(job, view.job(job));
         let most = match self.fair {
             // Whoever cannot run within it gets the least there is.
-            true => fair_share(view, job).max(view.model.thriftiest(job, view.job(job)).point.power),
+            true => {
+                fair_share(view, job).max(view.model.thriftiest(job, view.job(job)).point.power)
+            }
             false => Watts::LARGEST,
         };
         ways.into_iter().filter(move |way| way.point.power <= most)
@@ -79,11 +90,13 @@ impl Prices {
 impl Chooser for BySize {
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
         let prices = Prices::of(view, self.started.len());
-        let at_once = self.points(view, job).filter(|way| room.admits(&way.point));
+        let at_once = self.offered(view, job).filter(|way| room.admits(&way.point));
         let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
-        let (price, point) = at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
-        let ahead = Ahead::of(view, room, &self.started);
-        let is_cheaper_later = self.points(view, job).any(|way| {
+        let (price, point) =
+            at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
+        let unreserved = room.is_changing().then(|| self.unreserved(view));
+        let ahead = Ahead::of(view, unreserved.as_ref().unwrap_or(room), &self.started);
+        let is_cheaper_later = self.offered(view, job).any(|way| {
             // The look ahead is worth its time only for those that would be cheaper without a wait.
             prices.price(&way, Span::ZERO) < price
                 && ahead.vacancy(&way.point).is_some_and(|then| {
@@ -97,6 +110,7 @@ impl Chooser for BySize {
         let holding = Holding { until, job, nodes: point.nodes, power: point.power };
         let place = self.started.partition_point(|other| (other.until, other.job) < (until, job));
         self.started.insert(place, holding);
+        self.points.push(point);
         Some(point)
     }
 
@@ -107,11 +121,12 @@ impl Chooser for BySize {
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
         let prices = Prices::of(view, self.started.len());
-        let later = self.points(view, job).filter_map(|way| {
+        let later = self.offered(view, job).filter_map(|way| {
             let then = ahead.vacancy(&way.point)?;
             Some((prices.price(&way, then.at.since(view.now)), way.point, then))
         });
-        let best = later.min_by_key(|(price, point, then)| (*price, then.at, point.power, point.nodes));
+        let best =
+            later.min_by_key(|(price, point, then)| (*price, then.at, point.power, point.nodes));
         best.map(|(_, point, then)| (point, then))
     }
 
@@ -133,5 +148,6 @@ impl Chooser for BySize {
 
     fn begin(&mut self, _view: &View<'_>) {
         self.started.clear();
+        self.points.clear();
     }
 }

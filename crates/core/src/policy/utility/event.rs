@@ -2,9 +2,11 @@
 //! once.
 
 use super::filter::Limit;
-use super::plan::{Plan, Purse, Rules, Scene};
+use super::plan::{Assignment, Plan, Purse, Rules, Scene};
+use super::price::{Market, Spent};
 use super::ready::ReadyMachines;
-use super::{Environment, UtilityMapper, rules};
+use super::{Environment, Heuristic, UtilityMapper, rules};
+use crate::budget::EnergyBudget;
 use crate::heterogeneity::TaskType;
 use crate::policy::{Decision, DropReason, View};
 use crate::units::{Instant, Joules, NodeId};
@@ -63,11 +65,13 @@ impl UtilityMapper {
         if queued {
             self.close_unservable(&mut slots, &ready, &scene_purse);
         }
+        let market = self.market(&purse.budget);
         let scene = Scene {
             tasks: std::mem::take(&mut self.waiting),
             ready,
             purse: scene_purse,
             closed: vec![false; self.choices.types()],
+            market,
         };
         let rules = rules!(self);
         let event = now.millis() / self.spec.every.millis().max(1);
@@ -80,6 +84,25 @@ impl UtilityMapper {
                 None => break,
             }
         }
+        if self.spec.heuristic == Heuristic::Priced {
+            let spent = self.spent(view, &market, &assigned);
+            self.price.follow(spent, purse.left, remaining, self.usual());
+        }
+        self.carry_out(assigned, now, purse, decisions);
+        match queued {
+            true => self.plan = Some(plan),
+            false => self.waiting = plan.into_tasks(),
+        }
+    }
+
+    /// Starts those for whom there is room and promises the others a place, as far as that can be paid.
+    fn carry_out(
+        &mut self,
+        assigned: Vec<Assignment>,
+        now: Instant,
+        purse: &mut Purse,
+        decisions: &mut Vec<Decision>,
+    ) {
         for next in assigned {
             let machine = &mut self.machines.all[next.node.0 as usize];
             match (next.commits, machine.running) {
@@ -88,10 +111,40 @@ impl UtilityMapper {
                 (true, Some((_, until))) => _ = self.promise(&next, until, purse, decisions),
             }
         }
-        match queued {
-            true => self.plan = Some(plan),
-            false => self.waiting = plan.into_tasks(),
+    }
+
+    /// How much machine time passes from one event to the next, in milliseconds.
+    fn usual(&self) -> f64 {
+        self.machines.all.len() as f64 * self.spec.every.millis() as f64
+    }
+
+    fn market(&self, budget: &EnergyBudget) -> Market {
+        let is_polled = self.spec.environment == Environment::Polled;
+        Market {
+            price: budget.is_limited().then_some(self.price),
+            every: is_polled.then_some(self.spec.every),
+            end: budget.end,
         }
+    }
+
+    /// What an event decides on, energy and machine time: that of tasks that are committed, and that of machines that
+    /// stay idle until the next event. In the warm-up it counts as later on, so that the price is known by then.
+    fn spent(&self, view: &View<'_>, market: &Market, assigned: &[Assignment]) -> Spent {
+        let is_idle = |place: &usize| {
+            let idle = self.machines.all[*place].running.is_none();
+            idle && !self.is_down(NodeId(*place as u32), view)
+        };
+        let mut idle = vec![false; self.machines.all.len()];
+        (0..idle.len()).filter(is_idle).for_each(|place| idle[place] = true);
+        let mut spent = Spent::default();
+        for next in assigned.iter().filter(|next| next.commits) {
+            spent.energy += next.choice.energy as f64;
+            spent.time += market.taken(view.now, view.now + next.choice.time);
+            idle[next.node.0 as usize] = false;
+        }
+        let idle = idle.iter().filter(|idle| **idle).count();
+        spent.time += idle as f64 * self.spec.every.millis() as f64;
+        spent
     }
 
     /// Machines of a type that no task may be mapped to are not waited for.

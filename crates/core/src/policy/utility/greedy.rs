@@ -12,20 +12,30 @@ use std::collections::BinaryHeap;
 
 use super::choices::Choice;
 use super::plan::{Rules, Scene, Task};
+use super::price::Market;
 use super::spec::Measure;
 use crate::heterogeneity::Purpose;
 use crate::units::{Instant, NodeId};
 
 /// The tasks that are left, the most promising on top.
 pub(super) struct Greedy {
-    measure: Measure,
+    by: By,
     heap: BinaryHeap<Bid>,
+}
+
+/// What is to be as large as possible.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    /// Utility, or its ratio to what a choice costs.
+    Ratio(Measure),
+    /// Utility less the price of energy, for each millisecond.
+    Surplus(Market),
 }
 
 /// What a task would do, if it were its turn.
 #[derive(Clone, Copy, Debug)]
 struct Bid {
-    /// Utility, or its ratio to time or energy, as the nearest double.
+    /// What is to be as large as possible, as the nearest double.
     value: f64,
     completion: Instant,
     purpose: Purpose,
@@ -71,20 +81,22 @@ impl PartialEq for Bid {
 impl Eq for Bid {}
 
 impl Greedy {
-    pub(super) fn new(measure: Measure, rules: &Rules<'_>, scene: &mut Scene) -> Self {
+    pub(super) fn new(by: By, rules: &Rules<'_>, scene: &mut Scene) -> Self {
         let mut bids = Vec::with_capacity(scene.tasks.len());
         for place in 0..scene.tasks.len() {
             let task = scene.tasks[place];
             if scene.closed[task.kind.0 as usize] {
                 continue;
             }
-            match best(measure, rules, scene, place as u32, &task) {
+            match best(by, rules, scene, place as u32, &task) {
                 Some(bid) => bids.push(bid),
                 // No machine now is no machine later, whoever asks.
-                None => scene.closed[task.kind.0 as usize] = true,
+                None if matches!(by, By::Ratio(_)) => scene.closed[task.kind.0 as usize] = true,
+                // What is a loss for one may be a gain for another.
+                None => {}
             }
         }
-        Greedy { measure, heap: bids.into() }
+        Greedy { by, heap: bids.into() }
     }
 
     /// The next task with its choice, its machine and its start.
@@ -103,7 +115,7 @@ impl Greedy {
                 let (start, node) = scene.ready.take(choice.kind, choice.time);
                 return Some((bid.task, choice, node, start));
             }
-            match best(self.measure, rules, scene, top.task, &task) {
+            match best(self.by, rules, scene, top.task, &task) {
                 Some(bid) => *top = bid,
                 None => {
                     std::collections::binary_heap::PeekMut::pop(top);
@@ -116,7 +128,45 @@ impl Greedy {
 
 /// The best that a task can do.
 #[inline]
-fn best(
+fn best(by: By, rules: &Rules<'_>, scene: &Scene, place: u32, task: &Task) -> Option<Bid> {
+    match by {
+        By::Ratio(measure) => best_ratio(measure, rules, scene, place, task),
+        By::Surplus(market) => best_surplus(&market, rules, scene, place, task),
+    }
+}
+
+/// The bid of a task for a choice, on the machine that is ready first, whose value is not known yet; none where
+/// there is no machine or too little energy, and where it would be complete later than this.
+#[inline]
+fn bid(
+    rules: &Rules<'_>,
+    scene: &Scene,
+    place: u32,
+    (index, choice): (usize, &Choice),
+    latest: Instant,
+) -> Option<Bid> {
+    let (ready, node) = scene.ready.first(choice.kind);
+    let completion = ready + choice.time;
+    if completion > latest || ready == Instant::NEVER {
+        return None;
+    }
+    if !scene.purse.allows(choice, scene.ready.available(choice.kind)) {
+        return None;
+    }
+    Some(Bid {
+        value: 0.0,
+        completion,
+        purpose: rules.choices.purposes[usize::from(choice.kind)],
+        node,
+        state: choice.state,
+        kind: choice.kind,
+        version: scene.ready.version(choice.kind),
+        choice: index as u16,
+        task: place,
+    })
+}
+
+fn best_ratio(
     measure: Measure,
     rules: &Rules<'_>,
     scene: &Scene,
@@ -127,30 +177,12 @@ fn best(
     let mut best: Option<Bid> = None;
     let mut soonest = Instant::NEVER;
     for (index, choice) in rules.choices.by_cost(task.kind).iter().enumerate() {
-        let (ready, node) = scene.ready.first(choice.kind);
-        let completion = ready + choice.time;
         // Who costs no less and is complete later is worth no more.
-        if completion > soonest || ready == Instant::NEVER {
-            continue;
-        }
-        if !scene.purse.allows(choice, scene.ready.available(choice.kind)) {
-            continue;
-        }
-        soonest = completion;
-        let mut bid = Bid {
-            value: 0.0,
-            completion,
-            purpose: rules.choices.purposes[usize::from(choice.kind)],
-            node,
-            state: choice.state,
-            kind: choice.kind,
-            version: scene.ready.version(choice.kind),
-            choice: index as u16,
-            task: place,
-        };
+        let Some(mut bid) = bid(rules, scene, place, (index, choice), soonest) else { continue };
+        soonest = bid.completion;
         // Where all cost the same, the earliest completion is the best, and one look is enough.
         if measure != Measure::Utility {
-            let utility = function.at(completion.since(task.arrival));
+            let utility = function.at(bid.completion.since(task.arrival));
             bid.value = utility.millionths() as f64 / choice.cost;
         }
         if best.is_none_or(|other| bid > other) {
@@ -159,6 +191,28 @@ fn best(
     }
     if let (Measure::Utility, Some(bid)) = (measure, &mut best) {
         bid.value = function.at(bid.completion.since(task.arrival)).millionths() as f64;
+    }
+    best
+}
+
+fn best_surplus(
+    market: &Market,
+    rules: &Rules<'_>,
+    scene: &Scene,
+    place: u32,
+    task: &Task,
+) -> Option<Bid> {
+    let function = rules.utilities.at(task.utility);
+    let mut best: Option<Bid> = None;
+    for (index, choice) in rules.choices.by_cost(task.kind).iter().enumerate() {
+        let Some(bid) = bid(rules, scene, place, (index, choice), market.end) else { continue };
+        let (start, _) = scene.ready.first(choice.kind);
+        let earned = function.at(bid.completion.since(task.arrival));
+        let Some(value) = market.worth(choice, start, bid.completion, earned) else { continue };
+        let bid = Bid { value, ..bid };
+        if best.is_none_or(|other| bid > other) {
+            best = Some(bid);
+        }
     }
     best
 }

@@ -8,7 +8,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use super::choices::{Choice, Choices};
-use super::greedy::Greedy;
+use super::greedy::{By, Greedy};
+use super::price::Market;
 use super::ready::ReadyMachines;
 use super::spec::{Heuristic, Order, States};
 use crate::budget::EnergyBudget;
@@ -107,6 +108,8 @@ pub(super) struct Scene {
     pub(super) purse: Purse,
     /// Task types of which no task can be mapped any more in this event.
     pub(super) closed: Vec<bool>,
+    /// What energy costs, where it has a price.
+    pub(super) market: Market,
 }
 
 /// A plan, as far as it has got.
@@ -135,7 +138,13 @@ impl Plan {
                 let order = in_order(rules, &scene.tasks, order, prioritized);
                 Mapper::Ordered { order, next: 0, states }
             }
-            Heuristic::Greedy(measure) => Mapper::Greedy(Greedy::new(measure, rules, &mut scene)),
+            Heuristic::Greedy(measure) => {
+                Mapper::Greedy(Greedy::new(By::Ratio(measure), rules, &mut scene))
+            }
+            Heuristic::Priced => {
+                let by = By::Surplus(scene.market);
+                Mapper::Greedy(Greedy::new(by, rules, &mut scene))
+            }
             Heuristic::Random => Mapper::Random {
                 rng: Box::new(Pcg64Dxsm::seed_from_u64(seed)),
                 tasks: (0..scene.tasks.len() as u32).collect(),

@@ -49,6 +49,8 @@ pub enum Heuristic {
     },
     /// The task and the choice that earn most, again and again.
     Greedy(Measure),
+    /// The same by what is earned less the price of the energy; not in the paper.
+    Priced,
 }
 
 /// Which task is next.
@@ -81,7 +83,7 @@ pub enum Measure {
 }
 
 impl Heuristic {
-    /// All of them, in the order of the paper's figure.
+    /// Those of the paper, in the order of its figure.
     pub const ALL: [Heuristic; 12] = {
         const fn ordered(order: Order, prioritized: bool, states: States) -> Heuristic {
             Heuristic::Ordered { order, prioritized, states }
@@ -110,6 +112,7 @@ impl Heuristic {
             Heuristic::Greedy(Measure::Utility) => "max-utility",
             Heuristic::Greedy(Measure::PerTime) => "max-upt",
             Heuristic::Greedy(Measure::PerEnergy) => "max-upe",
+            Heuristic::Priced => "priced",
             Heuristic::Ordered { order, prioritized, states } => {
                 match (order, prioritized, states) {
                     (FirstCome, false, Fastest) => "fcfs-p0",
@@ -130,8 +133,11 @@ impl FromStr for Heuristic {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Heuristic::ALL.into_iter().find(|heuristic| heuristic.name() == text);
-        found.ok_or_else(|| format!("valid: {}", Heuristic::ALL.map(Heuristic::name).join(", ")))
+        let all = || Heuristic::ALL.into_iter().chain([Heuristic::Priced]);
+        all().find(|heuristic| heuristic.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = all().map(Heuristic::name).collect();
+            format!("valid: {}", names.join(", "))
+        })
     }
 }
 

@@ -262,8 +262,9 @@ fn outcome() -> impl Strategy<Value = JobOutcome> {
         joules(),
         vec(any::<u32>(), 0..4),
         any::<Option<u32>>(),
+        option::of(span()),
     )
-        .prop_map(|(start, end, how, why, energy, nodes, by)| JobOutcome {
+        .prop_map(|(start, end, how, why, energy, nodes, by, full_speed)| JobOutcome {
             start,
             end,
             how,
@@ -271,6 +272,7 @@ fn outcome() -> impl Strategy<Value = JobOutcome> {
             energy,
             nodes,
             by,
+            full_speed,
         })
 }
 

@@ -127,6 +127,8 @@ impl Rule {
         let (gain, cost, then) = match self.heuristic {
             // What it is worth is worked out below.
             Heuristic::Greedy(measure) => (0, cost(measure, way, believed), (0, 0)),
+            // There is no price on energy here, and who wants one is refused before.
+            Heuristic::Priced => (0, cost(Measure::PerEnergy, way, believed), (0, 0)),
             Heuristic::Random => {
                 let drawn = mixed(self.seed ^ mixed(order));
                 (1, 1, (drawn, mixed(drawn ^ u64::from(place))))
@@ -146,7 +148,9 @@ impl Rule {
     /// Brings a bid up to date; says whether it was not.
     #[inline]
     pub(super) fn renew(&self, bid: &mut Bid, now: Instant, job: &Job) -> bool {
-        let Heuristic::Greedy(_) = self.heuristic else { return false };
+        if !matches!(self.heuristic, Heuristic::Greedy(_) | Heuristic::Priced) {
+            return false;
+        }
         let completion = now + bid.believed;
         if bid.then.0 == completion.millis() {
             return false;
