@@ -1,7 +1,7 @@
 //! The node agent as a process: how it starts, stops and outlives its own end.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
@@ -12,6 +12,8 @@ use std::time::Duration;
 use busbar::agent::client::{Address, Client};
 use busbar::agent::wire::{Answer, Caps, Request};
 use busbar::units::Watts;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -66,12 +68,17 @@ impl Node {
         Client::connect(&address, "n1", None, "test", true, PATIENCE).unwrap()
     }
 
-    fn limits(&self) -> [u64; 2] {
+    fn limits_in_milliwatts(&self) -> [u64; 2] {
         [0, 1].map(|zone| {
             let file = format!("tree/intel-rapl:{zone}/constraint_0_power_limit_uw");
             let text = fs::read_to_string(self.0.path().join(file)).unwrap();
-            text.trim().parse::<u64>().unwrap() / 1_000_000
+            text.trim().parse::<u64>().unwrap() / 1000
         })
+    }
+
+    /// The limits in the tree itself, in watts.
+    fn limits(&self) -> [u64; 2] {
+        self.limits_in_milliwatts().map(|limit| limit / 1000)
     }
 }
 
@@ -147,7 +154,13 @@ fn other_users_are_refused_by_the_kernels_word() {
     fs::copy(program, &copy).unwrap();
     let mut command = Command::new(copy);
     command.args(["agent", "status", "--socket", "socket"]).current_dir(node.0.path()).uid(65_534);
-    let output = command.output().unwrap();
+    // A process that another test just starts may have inherited the copy while it was written.
+    let output = loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => continue,
+            output => break output.unwrap(),
+        }
+    };
     assert_eq!(output.status.code(), Some(2));
     let output = text(&output);
     assert!(output.contains("user 65534 may not use this agent"), "{output}");
@@ -188,4 +201,45 @@ fn mistakes_are_named() {
         assert!(output.contains(expected), "{output}, not {expected}");
     }
     assert!(!node.0.path().join("keys").exists(), "nothing half-written");
+}
+
+/// Sets caps until the agent is gone, and returns what must be counted for the node then, in milliwatts: what was
+/// told last, or the higher of that and a request that was not answered.
+fn set_until_killed(mut client: Client, seed: u64) -> u64 {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut believed = client.inventory().counted;
+    loop {
+        let cap = Watts::from_milliwatts(random.random_range(80_000..200_000));
+        match client.ask(Request::Set(Caps::Node { cap })) {
+            Ok(Answer::Set(report)) => believed = report.counted,
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => return believed.max(cap).milliwatts(),
+        }
+    }
+}
+
+#[test]
+fn random_kills_leave_no_limit_above_what_is_believed() {
+    let node = Node::new();
+    let mut random = Pcg64Mcg::seed_from_u64(19);
+    let mut believed = 200_000;
+    for round in 0..25 {
+        let mut agent = node.start();
+        let client = node.connect();
+        let counted = client.inventory().counted.milliwatts();
+        assert!(
+            counted <= believed,
+            "{counted} mW hold after a restart, {believed} mW were believed"
+        );
+        let controller = std::thread::spawn(move || set_until_killed(client, round));
+        std::thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        believed = controller.join().unwrap();
+        let holds: u64 = node.limits_in_milliwatts().iter().sum();
+        assert!(holds <= believed, "{holds} mW hold, {believed} mW are believed");
+    }
+    // The site's limits have survived all of it.
+    assert!(node.busbar(&["restore", "--config", "agent.toml"]).status.success());
+    assert_eq!(node.limits(), [100, 100]);
 }
