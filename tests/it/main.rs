@@ -1,6 +1,8 @@
 //! The integration tests, one binary.
 
 mod adversarial;
+#[cfg(all(feature = "agent", feature = "live"))]
+mod agent;
 mod agreement;
 mod browser;
 mod cli;

@@ -95,6 +95,13 @@ pub enum Report {
         /// Why.
         reason: String,
     },
+    /// The agent refused to renew the lease: another controller holds it.
+    Unleased {
+        /// The agent.
+        agent: AgentId,
+        /// Why.
+        reason: String,
+    },
     /// A request was answered, perhaps by a refusal.
     Answered {
         /// The agent.
@@ -192,8 +199,8 @@ impl Fleet {
         tickets
     }
 
-    /// Renews the leases of all agents that are connected. An answer is not reported; an agent that does
-    /// not answer within the time is [down](Report::Down).
+    /// Renews the leases of all agents that are connected. Only a refusal is reported
+    /// ([`Report::Unleased`]); an agent that does not answer within the time is [down](Report::Down).
     pub fn renew(&self, lease: Duration, within: Duration) {
         self.tell(Command::Renew { lease, within });
     }

@@ -38,6 +38,9 @@ use log::Log;
 /// How many clients may be about to introduce themselves.
 const MOST_STRANGERS: usize = 64;
 
+/// When the agent looks at the node for the first time after its start: soon, so that it knows what the node draws.
+const FIRST_LOOK: Duration = Duration::from_millis(150);
+
 /// How long a controller has to release a node that is about to stop.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -133,7 +136,7 @@ impl Server {
             tcp,
             connections,
             most,
-            next_look: now,
+            next_look: now + FIRST_LOOK,
             warnings,
             log: Log::default(),
             clock,

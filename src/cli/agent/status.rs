@@ -91,7 +91,8 @@ fn connect(arguments: &Arguments) -> anyhow::Result<Client> {
 
 fn in_words(inventory: &Inventory, sample: &Sample) -> String {
     let mut text = String::new();
-    let node = &inventory.node;
+    let emulated = if inventory.emulated { " (emulated)" } else { "" };
+    let node = format!("{}{emulated}", inventory.node);
     // Writing to a string does not fail.
     let _ = match inventory.caps {
         Some(caps) => writeln!(

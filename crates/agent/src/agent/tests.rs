@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::emulate::{self, Fault, Faults, Shape, USUAL_DRAM};
 use crate::hardware::discover_by;
+use crate::reading::Reading;
 use crate::wire::{DomainSample, Outcome, Sample};
+
+mod random;
 
 /// An emulated node with its agent.
 struct Bench {

@@ -93,3 +93,54 @@ impl Control for Device {
         WINDOW
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::files::SystemFiles;
+    use super::*;
+    use busbar_core::units::Watts;
+
+    #[test]
+    fn devices_with_a_cap_are_domains_and_others_are_not() {
+        let place = tempfile::tempdir().unwrap();
+        let device = |name: &str, files: &[(&str, &str)]| {
+            let folder = place.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            for (file, text) in files {
+                fs::write(folder.join(file), format!("{text}\n")).unwrap();
+            }
+        };
+        device("hwmon0", &[("name", "nvme")]);
+        let gpu =
+            [("name", "amdgpu"), ("power1_cap", "203000000"), ("power1_cap_min", "100000000")];
+        device(
+            "hwmon1",
+            &[&gpu[..], &[("power1_cap_max", "264000000"), ("power1_average", "35000500")]]
+                .concat(),
+        );
+        device(
+            "hwmon2",
+            &[("name", "altra"), ("power1_cap", "250000000"), ("energy1_input", "123")],
+        );
+        let files: Arc<dyn Files> = Arc::new(SystemFiles);
+        let found = discover(place.path(), &files);
+        let kinds: Vec<_> = found.iter().map(|device| (device.kind(), device.source())).collect();
+        let expected = [
+            (DomainKind::Gpu, "hwmon hwmon1 (amdgpu)"),
+            (DomainKind::Package, "hwmon hwmon2 (altra)"),
+        ];
+        assert_eq!(kinds, expected);
+        let range = found[0].range().unwrap();
+        assert_eq!(range.lowest, Some(Watts::from_watts(100)));
+        assert_eq!(range.highest, Some(Watts::from_watts(264)));
+        assert_eq!(found[0].measure(), Ok(Measure::Power(Watts::from_milliwatts(35_001))));
+        assert_eq!(
+            found[1].measure(),
+            Ok(Measure::Counter { microjoules: 123, largest: u64::MAX })
+        );
+        found[0].set_limit(Limit::of(Watts::from_watts(150))).unwrap();
+        assert_eq!(found[0].limit(), Ok(Limit { microwatts: 150_000_000, enabled: true }));
+    }
+}

@@ -151,3 +151,91 @@ impl Control for Zone {
         window.ok().flatten().map_or(USUAL_WINDOW, Duration::from_micros)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::files::SystemFiles;
+    use super::*;
+    use busbar_core::units::Watts;
+
+    /// A zone with these files, as a kernel shows it.
+    fn zone(root: &Path, name: &str, files: &[(&str, &str)]) {
+        let folder = root.join(name);
+        fs::create_dir(&folder).unwrap();
+        for (file, text) in files {
+            fs::write(folder.join(file), format!("{text}\n")).unwrap();
+        }
+    }
+
+    #[test]
+    fn zones_of_a_server_are_told_apart() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path();
+        let limit = ("constraint_0_power_limit_uw", "165000000");
+        let energy = [("energy_uj", "1"), ("max_energy_range_uj", "262143328850")];
+        zone(root, "intel-rapl:0", &[("name", "package-0"), limit, energy[0], energy[1]]);
+        zone(root, "intel-rapl:0:0", &[("name", "core")]);
+        zone(root, "intel-rapl:0:1", &[("name", "dram"), limit, energy[0], energy[1]]);
+        zone(root, "intel-rapl:1", &[("name", "psys"), limit]);
+        zone(root, "intel-rapl-mmio:0", &[("name", "package-0"), limit]);
+        zone(root, "dtpm:0", &[("name", "soc")]);
+        let files: Arc<dyn Files> = Arc::new(SystemFiles);
+        let found = discover(root, &files);
+        let zones: Vec<_> = found.zones.iter().map(|zone| (zone.kind(), zone.source())).collect();
+        let expected = [
+            (DomainKind::Package, "powercap intel-rapl:0"),
+            (DomainKind::Dram, "powercap intel-rapl:0:1"),
+        ];
+        assert_eq!(zones, expected);
+        assert!(!found.zones[0].is_emulated());
+        assert_eq!(found.left_out.len(), 4, "{:?}", found.left_out);
+        // What the kernel does not say is not made up.
+        assert_eq!(found.zones[0].range(), Ok(HardwareRange::default()));
+        assert_eq!(found.zones[0].limit(), Ok(Limit { microwatts: 165_000_000, enabled: true }));
+        assert_eq!(found.zones[0].settling_time(), USUAL_WINDOW);
+    }
+
+    #[test]
+    fn the_long_term_limit_is_found_wherever_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let files = [
+            ("name", "package-0"),
+            ("constraint_0_name", "short_term"),
+            ("constraint_0_power_limit_uw", "240000000"),
+            ("constraint_1_name", "long_term"),
+            ("constraint_1_power_limit_uw", "165000001"),
+            ("constraint_1_max_power_uw", "165000000"),
+            ("constraint_1_time_window_us", "2000000"),
+            ("enabled", "0"),
+        ];
+        zone(place.path(), "intel-rapl:0", &files);
+        let system: Arc<dyn Files> = Arc::new(SystemFiles);
+        let zone = &discover(place.path(), &system).zones[0];
+        assert_eq!(zone.limit(), Ok(Limit { microwatts: 165_000_001, enabled: false }));
+        assert_eq!(zone.range().unwrap().highest, Some(Watts::from_watts(165)));
+        assert_eq!(zone.settling_time(), Duration::from_secs(2));
+        zone.set_limit(Limit::of(Watts::from_watts(90))).unwrap();
+        assert_eq!(zone.limit(), Ok(Limit { microwatts: 90_000_000, enabled: true }));
+        let short = place.path().join("intel-rapl:0/constraint_0_power_limit_uw");
+        assert_eq!(fs::read_to_string(short).unwrap(), "240000000\n", "the other limit stays");
+    }
+
+    #[test]
+    fn a_processor_with_a_meter_alone_is_only_measured() {
+        let place = tempfile::tempdir().unwrap();
+        let files =
+            [("name", "package-0"), ("energy_uj", "77"), ("max_energy_range_uj", "65532610987")];
+        zone(place.path(), "intel-rapl:0", &files);
+        let system: Arc<dyn Files> = Arc::new(SystemFiles);
+        let zone = &discover(place.path(), &system).zones[0];
+        assert!(zone.range().unwrap_err().to_string().contains("AMD"));
+        let shown = Measure::Counter { microjoules: 77, largest: 65_532_610_987 };
+        assert_eq!(zone.measure(), Ok(shown));
+        fs::write(place.path().join("intel-rapl:0/energy_uj"), "many\n").unwrap();
+        let error = zone.measure().unwrap_err().to_string();
+        assert!(error.ends_with("energy_uj shows 'many', which is no number"), "{error}");
+        assert!(discover(Path::new("/nowhere"), &system).zones.is_empty());
+    }
+}

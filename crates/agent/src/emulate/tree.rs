@@ -16,8 +16,8 @@ pub(super) struct Tree {
     root: PathBuf,
     zones: Vec<EmulatedZone>,
     faults: Faults,
-    /// What the file of faults was when it was read: its time and length.
-    faults_seen: Option<(std::time::SystemTime, u64)>,
+    /// The text of the file of faults when it was read last.
+    faults_text: String,
     at: Instant,
 }
 
@@ -117,8 +117,8 @@ impl Tree {
             })
         };
         let zones = folders(shape).into_iter().map(zone).collect::<io::Result<_>>()?;
-        let (faults, faults_seen) = (Faults::new(), None);
-        Ok(Tree { root: root.to_owned(), zones, faults, faults_seen, at })
+        let (faults, faults_text) = (Faults::new(), String::new());
+        Ok(Tree { root: root.to_owned(), zones, faults, faults_text, at })
     }
 
     /// Whether a zone has a fault.
@@ -171,13 +171,11 @@ impl Tree {
 
     /// Reads the file of faults, if it has changed.
     pub(super) fn read_faults(&mut self) {
-        let path = self.root.join("faults");
-        let seen =
-            fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
-        if seen != self.faults_seen {
-            self.faults_seen = seen;
-            let text = fs::read_to_string(&path).unwrap_or_default();
+        // Usually there is no such file. Its time would not tell of two changes within one tick of the clock.
+        let text = fs::read_to_string(self.root.join("faults")).unwrap_or_default();
+        if text != self.faults_text {
             self.faults = serde_json::from_str(&text).unwrap_or_default();
+            self.faults_text = text;
         }
     }
 }

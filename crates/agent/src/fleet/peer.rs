@@ -269,8 +269,12 @@ impl Peer {
                         "it answered request {id}, which was not asked"
                     ))
                 })?;
-                if let Some(ticket) = request.ticket {
-                    report(Report::Answered { agent, ticket, answer: *answer });
+                match (request.ticket, *answer) {
+                    (Some(ticket), answer) => report(Report::Answered { agent, ticket, answer }),
+                    (None, Answer::Refused(refusal)) => {
+                        report(Report::Unleased { agent, reason: refusal.message });
+                    }
+                    (None, _) => (),
                 }
             }
             (_, Message::Event { at, event }) => report(Report::Event { agent, at, event }),

@@ -45,7 +45,8 @@ impl Domain {
         }
     }
 
-    /// Compares the limit with the one that held when the agent looked last. If it is above the cap, it is set again.
+    /// Compares the limit with the one that held when the agent looked last, also without a cap. If it is above
+    /// the cap, it is set again.
     pub(super) fn keep_cap(
         &mut self,
         reassert: bool,
@@ -53,13 +54,15 @@ impl Domain {
         period: Duration,
         events: &mut Vec<Event>,
     ) {
-        let Some(cap) = self.cap else { return };
         let (expected, found) = (self.seen, self.look());
         if found == expected {
             return;
         }
         self.seen = found;
-        if reassert && self.counted(found) > cap {
+        if let Some(cap) = self.cap
+            && reassert
+            && self.counted(found) > cap
+        {
             // What came of it shows in `seen`; the cap stays what it was.
             self.apply(cap, now, period);
             self.cap = Some(cap);

@@ -190,3 +190,30 @@ fn a_fleet_speaks_tls_and_hears_why_not() {
     let _ = stream.read_to_end(&mut answer);
     assert!(!String::from_utf8_lossy(&answer).contains("n1"));
 }
+
+#[test]
+fn a_second_controller_hears_that_it_has_no_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    keys::make(folder.path(), &names(&["n1"]), 30).unwrap();
+    let node = node("n1", folder.path());
+    let mut here = node.connect(true).unwrap();
+    here.ask(Request::Set(Caps::Node { cap: watts(120) })).unwrap();
+    let place = node.config.tcp.as_ref().unwrap().address.to_string();
+    let client = keys::files(folder.path(), "controller").client().unwrap();
+    let options = Options { keys: Some(client), watch: None, ..Options::controller("other") };
+    let targets = vec![Target { node: "n1".to_owned(), address: Address::Tcp(place) }];
+    let (fleet, reports) = start(targets, options);
+    wait_for(&reports, |report| match report {
+        Report::Up { inventory, .. } => {
+            assert!(inventory.controller.is_some_and(|holder| holder.starts_with("user ")));
+            Some(())
+        }
+        _ => None,
+    });
+    fleet.renew(Duration::from_secs(10), PATIENCE);
+    let reason = wait_for(&reports, |report| match report {
+        Report::Unleased { reason, .. } => Some(reason),
+        _ => None,
+    });
+    assert!(reason.contains("controls this node"), "{reason}");
+}

@@ -1,0 +1,245 @@
+//! The node agent as a process: how it starts, stops and outlives its own end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use busbar::agent::client::{Address, Client};
+use busbar::agent::wire::{Answer, Caps, Request};
+use busbar::units::Watts;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const CONFIGURATION: &str = r#"
+node = "n1"
+state = "state"
+[hardware]
+powercap = "tree"
+emulate = true
+[listen]
+socket = "socket"
+"#;
+
+/// An emulated node in a temporary folder.
+struct Node(tempfile::TempDir);
+
+impl Node {
+    fn new() -> Self {
+        let node = Node(tempfile::tempdir().unwrap());
+        fs::write(node.0.path().join("agent.toml"), CONFIGURATION).unwrap();
+        assert!(node.busbar(&["emulate", "create", "tree"]).status.success());
+        assert!(node.busbar(&["emulate", "demand", "tree", "180W"]).status.success());
+        node
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        command.arg("agent").args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    fn busbar(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Starts the agent, and waits until it says that it is ready.
+    fn start(&self) -> Child {
+        let place = self.0.path().join("notify");
+        let _ = fs::remove_file(&place);
+        let manager = UnixDatagram::bind(&place).unwrap();
+        manager.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut command = self.command(&["run", "--config", "agent.toml"]);
+        let child = command.env("NOTIFY_SOCKET", &place).stderr(Stdio::piped()).spawn().unwrap();
+        let mut heard = [0; 64];
+        let count = manager.recv(&mut heard).unwrap();
+        assert_eq!(&heard[..count], b"READY=1");
+        child
+    }
+
+    fn connect(&self) -> Client {
+        let address = Address::Unix(self.0.path().join("socket"));
+        Client::connect(&address, "n1", None, "test", true, PATIENCE).unwrap()
+    }
+
+    fn limits_in_milliwatts(&self) -> [u64; 2] {
+        [0, 1].map(|zone| {
+            let file = format!("tree/intel-rapl:{zone}/constraint_0_power_limit_uw");
+            let text = fs::read_to_string(self.0.path().join(file)).unwrap();
+            text.trim().parse::<u64>().unwrap() / 1000
+        })
+    }
+
+    /// The limits in the tree itself, in watts.
+    fn limits(&self) -> [u64; 2] {
+        self.limits_in_milliwatts().map(|limit| limit / 1000)
+    }
+}
+
+fn set(client: &mut Client, watts: u32) {
+    let request = Request::Set(Caps::Node { cap: Watts::from_watts(watts) });
+    let Answer::Set(report) = client.ask(request).unwrap() else { panic!() };
+    assert!(report.is_confirmed());
+}
+
+/// Ends an agent as a service manager does, and returns what it said.
+fn terminate(child: Child) -> String {
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    text(&output)
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn caps_outlive_a_killed_agent_and_end_with_a_stopped_one() {
+    let node = Node::new();
+    let mut agent = node.start();
+    set(&mut node.connect(), 120);
+    assert_eq!(node.limits(), [60, 60]);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert_eq!(node.limits(), [60, 60]);
+    // The next one knows the caps and who counts on them, and keeps them when it is stopped.
+    let agent = node.start();
+    let status = text(&node.busbar(&["status", "--config", "agent.toml"]));
+    assert!(status.contains("120W counted, caps from 80W to 200W"), "{status}");
+    assert!(status.contains("controlled by user"), "{status}");
+    assert!(status.contains("node n1 (emulated): "), "{status}");
+    let said = terminate(agent);
+    assert!(said.contains("the caps stay, because user"), "{said}");
+    assert_eq!(node.limits(), [60, 60]);
+    // A node that was released has its own limits again.
+    let agent = node.start();
+    assert!(matches!(node.connect().ask(Request::Release), Ok(Answer::Set(_))));
+    assert!(terminate(agent).contains("the site's limits hold"));
+    assert_eq!(node.limits(), [100, 100]);
+}
+
+#[test]
+fn an_operator_restores_limits_without_an_agent() {
+    let node = Node::new();
+    let mut agent = node.start();
+    set(&mut node.connect(), 120);
+    let output = text(&node.busbar(&["restore", "--config", "agent.toml"]));
+    assert!(output.contains("another agent uses"), "{output}");
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    let output = text(&node.busbar(&["restore", "--config", "agent.toml"]));
+    assert_eq!(output, "restored 2 limits\n");
+    assert_eq!(node.limits(), [100, 100]);
+}
+
+#[test]
+fn other_users_are_refused_by_the_kernels_word() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let node = Node::new();
+    fs::set_permissions(node.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = node.start();
+    let program = Path::new(env!("CARGO_BIN_EXE_busbar"));
+    let copy = node.0.path().join("busbar");
+    // Other users may not reach the folder of the build.
+    fs::copy(program, &copy).unwrap();
+    let mut command = Command::new(copy);
+    command.args(["agent", "status", "--socket", "socket"]).current_dir(node.0.path()).uid(65_534);
+    // A process that another test just starts may have inherited the copy while it was written.
+    let output = loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => continue,
+            output => break output.unwrap(),
+        }
+    };
+    assert_eq!(output.status.code(), Some(2));
+    let output = text(&output);
+    assert!(output.contains("user 65534 may not use this agent"), "{output}");
+    terminate(agent);
+}
+
+#[test]
+fn a_fault_of_the_hardware_reaches_the_operator() {
+    let node = Node::new();
+    let mut agent = node.start();
+    let fault = ["emulate", "fault", "tree", "intel-rapl:1", "vanished"];
+    assert!(node.busbar(&fault).status.success());
+    let mut said = BufReader::new(agent.stderr.take().unwrap()).lines();
+    let is_told = said.any(|line| line.unwrap().starts_with("package-1 is lost: "));
+    assert!(is_told, "the agent ended instead");
+    let status = text(&node.busbar(&["status", "--config", "agent.toml"]));
+    assert!(status.contains("draws unknown (package-1"), "{status}");
+    terminate(agent);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let node = Node::new();
+    for (arguments, expected) in [
+        (&["run", "--config", "none.toml"][..], "cannot read the configuration none.toml"),
+        (&["status", "--config", "agent.toml"], "no agent listens on"),
+        (&["status", "--connect", "n1:1"], "--keys"),
+        (&["keys", "keys", "--node", "a b"], "'a b' cannot be the name of a node"),
+        (&["emulate", "create", "tree"], "the folder is not empty"),
+        (&["emulate", "demand", ".", "100W"], ". is no emulated node"),
+        (&["emulate", "demand", "tree", "100"], "has no known unit of power"),
+        (&["emulate", "fault", "tree", "gpu:0", "stuck"], "has no zone 'gpu:0'"),
+        (&["emulate", "fault", "tree", "intel-rapl:0", "tired"], "there is no fault 'tired'"),
+    ] {
+        let output = node.busbar(arguments);
+        assert!(!output.status.success());
+        let output = text(&output);
+        assert!(output.contains(expected), "{output}, not {expected}");
+    }
+    assert!(!node.0.path().join("keys").exists(), "nothing half-written");
+}
+
+/// Sets caps until the agent is gone, and returns what must be counted for the node then, in milliwatts: what was
+/// told last, or the higher of that and a request that was not answered.
+fn set_until_killed(mut client: Client, seed: u64) -> u64 {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut believed = client.inventory().counted;
+    loop {
+        let cap = Watts::from_milliwatts(random.random_range(80_000..200_000));
+        match client.ask(Request::Set(Caps::Node { cap })) {
+            Ok(Answer::Set(report)) => believed = report.counted,
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => return believed.max(cap).milliwatts(),
+        }
+    }
+}
+
+#[test]
+fn random_kills_leave_no_limit_above_what_is_believed() {
+    let node = Node::new();
+    let mut random = Pcg64Mcg::seed_from_u64(19);
+    let mut believed = 200_000;
+    for round in 0..25 {
+        let mut agent = node.start();
+        let client = node.connect();
+        let counted = client.inventory().counted.milliwatts();
+        assert!(
+            counted <= believed,
+            "{counted} mW hold after a restart, {believed} mW were believed"
+        );
+        let controller = std::thread::spawn(move || set_until_killed(client, round));
+        std::thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        believed = controller.join().unwrap();
+        let holds: u64 = node.limits_in_milliwatts().iter().sum();
+        assert!(holds <= believed, "{holds} mW hold, {believed} mW are believed");
+    }
+    // The site's limits have survived all of it.
+    assert!(node.busbar(&["restore", "--config", "agent.toml"]).status.success());
+    assert_eq!(node.limits(), [100, 100]);
+}
