@@ -28,7 +28,7 @@ use busbar::reproduce::papers;
 use busbar::reproduce::pb_guided::{Options, reproduce};
 use busbar::scenario::Scenario;
 use busbar::sim::{Record, Run, Simulation, State};
-use busbar::units::{Share, Span, Watts};
+use busbar::units::{self, Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::lublin::{Lublin, Sizes};
 use busbar::workload::rmap::{Trace, UsualTimes};
@@ -42,7 +42,7 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 12] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
@@ -54,6 +54,7 @@ const SECTIONS: [Section; 11] = [
     ("binding", "Whole logs under a limit that binds, beside EASY under the same", binding),
     ("malleable", "PARM on 40 960 nodes", malleable),
     ("moldable", "RMAP with 10 000 jobs in the queue", moldable),
+    ("share", "Share with 10 000 jobs in the queue", share),
 ];
 
 fn main() {
@@ -445,6 +446,48 @@ fn moldable(bench: &Bench) {
                 met(micros(times.median) < 20.0),
             ]);
         }
+    }
+    table.print();
+}
+
+/// Share beside EASY on 256 nodes with 10 000 jobs that all come at once, under 60 % of the power: how long a turn
+/// takes.
+fn share(bench: &Bench) {
+    let mut table = Table::new("policy | turns | µs/turn, best | median | of EASY's | goal | met");
+    let machine = Machine::of_processors(256).expect("a machine");
+    let lublin = Lublin { jobs: 10_000, processors: 256, load: 1.0, ..Lublin::default() };
+    let drawn = lublin.generate().expect("a workload");
+    let at_once = drawn.jobs().iter().zip(drawn.run_times());
+    let at_once = at_once.map(|(job, time)| (Job { submit: units::Instant::ZERO, ..*job }, *time));
+    let workload = Workload::new("at once", at_once.collect::<Vec<_>>());
+    let mut easy = None;
+    for (policy, goal) in [
+        ("easy", None),
+        ("easy(order=history)", None),
+        ("share(use=caps)", Some(5.0)),
+        ("share(use=caps, order=aged)", Some(5.0)),
+        ("share(use=caps, order=history)", Some(5.0)),
+        ("share(use=recaps)", None),
+        ("share(use=sizes)", None),
+        ("share(use=resizes)", None),
+    ] {
+        let spec = policy.parse().expect("a policy");
+        let model = model_of(&spec, &machine, &workload);
+        let scenario = Scenario {
+            budget: Budget::constant(Share::percent(60).of(machine.max_power())),
+            ..Scenario::new(&machine, &workload, spec, model.as_ref())
+        };
+        let (times, turns) = bench.time_turns(&scenario);
+        let micros = |seconds: f64| seconds * 1e6 / turns as f64;
+        let median = micros(times.median);
+        let mut row = vec![policy.to_owned(), grouped(turns), format!("{:.1}", micros(times.best))];
+        row.push(format!("{median:.1}"));
+        row.push(format!("{:.1}", median / *easy.get_or_insert(median)));
+        row.extend(match goal {
+            Some(goal) => [format!("≤ {goal}"), met(median <= goal)],
+            None => ["-".to_owned(), "-".to_owned()],
+        });
+        table.row(row);
     }
     table.print();
 }

@@ -272,6 +272,11 @@ fn killed_under_easy_power() {
     killed_under_load("easy-power", "suspend", 2);
 }
 
+#[test]
+fn killed_under_share() {
+    killed_under_load("share", "hold", 3);
+}
+
 /// The daemon and the warden of a job are killed: nobody saw how the job ended, so it is lost, its processes
 /// are ended, and its node and its power are free for the next one.
 #[test]

@@ -642,7 +642,7 @@ enum Step {
 }
 
 /// Policies that a daemon may be told to go on with.
-const OTHERS: [&str; 4] = ["easy", "easy-power", "parm", "conservative"];
+const OTHERS: [&str; 5] = ["easy", "easy-power", "parm", "conservative", "share"];
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -845,7 +845,8 @@ proptest! {
     fn stories_under_every_policy(
         policy in prop_oneof![
             Just("fcfs"), Just("easy"), Just("conservative"), Just("easy-power"),
-            Just("pb-guided(bsld_lower=5)"), Just("parm"), Just("parm(flex=moldable)"),
+            Just("pb-guided(bsld_lower=5)"), Just("parm"), Just("parm(flex=moldable)"), Just("share"),
+            Just("share(use=caps, order=history)"), Just("share(use=recaps)"), Just("share(use=sizes)"),
             Just("rmap-traditional"), Just("rmap-adaptive"), Just("rmap-adaptive(guard=10%)"),
             Just("ppartition"), Just("uniform"), Just("uniform(cap=min)"),
         ],

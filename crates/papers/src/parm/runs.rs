@@ -87,6 +87,19 @@ pub(crate) enum Scheduler {
     Share(ShareSpec),
 }
 
+impl Scheduler {
+    /// The policy behind it.
+    pub(crate) fn policy(self) -> Box<dyn Policy> {
+        match self {
+            Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
+            Scheduler::Share(spec) => PolicySpec::Share(spec).build(&BuildContext::default()),
+            Scheduler::Baseline | Scheduler::Uniform { .. } => {
+                PolicySpec::EASY.build(&BuildContext::default())
+            }
+        }
+    }
+}
+
 /// One run of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Task {
@@ -252,11 +265,7 @@ impl Place {
             Scheduler::Share(_) => false,
         };
         let model = if is_rigid { model.as_asked() } else { model };
-        let mut policy: Box<dyn Policy> = match scheduler {
-            Scheduler::Parm(spec) => Box::new(Parm::with(spec)),
-            Scheduler::Share(spec) => PolicySpec::Share(spec).build(&BuildContext::default()),
-            _ => PolicySpec::EASY.build(&BuildContext::default()),
-        };
+        let mut policy = scheduler.policy();
         let run = Simulation::new(&machine, workload)
             .budget(Budget::constant(Watts::from_watts(self.budget)))
             .model(&model as &dyn Model)
@@ -266,7 +275,7 @@ impl Place {
 }
 
 impl RunFigures {
-    fn of(workload: &Workload, run: &Run) -> Self {
+    pub(crate) fn of(workload: &Workload, run: &Run) -> Self {
         let jobs = (0..).map(JobId).zip(workload.jobs()).zip(&run.records);
         let ran: Vec<_> = jobs.filter(|(_, record)| record.state.has_run()).collect();
         let mean = |figure: &dyn Fn(usize) -> f64| {

@@ -70,9 +70,9 @@ const GOALS: [(u32, &str, f64); 4] = [
 ];
 
 /// A part of a log, with the machine that the log is from.
-struct Window {
-    machine: Machine,
-    workload: Workload,
+pub(super) struct Window {
+    pub(super) machine: Machine,
+    pub(super) workload: Workload,
 }
 
 /// The figures of one run that are compared.
@@ -105,10 +105,7 @@ pub(super) fn reproduce(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Reproduction, ShareError> {
-    let (windows, mut notes) = match &options.traces {
-        Some(folder) => windows(folder, options)?,
-        None => stand_ins(options)?,
-    };
+    let (windows, mut notes) = all(options)?;
     let mut tasks = Vec::new();
     for (budget, gear) in BUDGETS {
         for window in &windows {
@@ -213,6 +210,14 @@ impl Comparison<'_> {
             row("windows won: 99th percentile", None, self.won(place, p99), "%");
             row("windows won: longest wait", None, self.won(place, longest), "%");
         }
+    }
+}
+
+/// The windows of all logs, or what stands in for them, and where they are from.
+pub(super) fn all(options: &Options) -> Result<(Vec<Window>, Vec<String>), ShareError> {
+    match &options.traces {
+        Some(folder) => windows(folder, options),
+        None => stand_ins(options),
     }
 }
 

@@ -18,12 +18,13 @@ const MOST_HALVINGS: f64 = 500.0;
 pub(in crate::policy) enum Worth {
     /// As published: (what is left of its time at the slowest + the time since it arrived) to this power.
     Aged(f64),
-    /// By what is left of it: who ends soon leaves room for others.
+    /// By what is left of it: a job that ends soon leaves room for others.
     Rest(Box<Rest>),
 }
 
-/// One over what is left of a job at its slowest, doubled in each halving time that it waited: so the value of a
-/// point is one over the time that the job still takes there.
+/// One over the square root of what is left of a job at its slowest, doubled in each halving time that it waited.
+/// Without the root, the value of a point would be one over the time that the job still takes there, and the shortest
+/// job would get nearly everything, beyond what it can make good use of.
 #[derive(Clone, Debug)]
 pub(in crate::policy) struct Rest {
     /// What users' jobs took before; without it, users are believed.
@@ -120,7 +121,7 @@ impl Rest {
         let share = left.secs_f64() / job.requested.max(OperatingPoint::SHORTEST).secs_f64();
         let left = slowest.secs_f64() * share.min(1.0);
         let halvings = waited.secs_f64() / self.halving.secs_f64().max(1.0);
-        halvings.min(MOST_HALVINGS).exp2() / left.max(SHORTEST)
+        halvings.min(MOST_HALVINGS).exp2() / left.max(SHORTEST).sqrt()
     }
 }
 
@@ -143,10 +144,11 @@ mod tests {
     fn weights_by_hand() {
         let job = Job::new(1, Instant::ZERO, 4, Span::from_secs(1000));
         let (slowest, done) = (Span::from_secs(2000), Span::from_secs(600));
-        assert_eq!(rest().weight(&job, slowest, done, Span::ZERO), 1.0 / 800.0);
-        assert_eq!(rest().weight(&job, slowest, done, Span::from_secs(7200)), 4.0 / 800.0);
+        let is = |weight: f64, expected: f64| assert!((weight / expected - 1.0).abs() < 1e-12);
+        is(rest().weight(&job, slowest, done, Span::ZERO), 1.0 / 800f64.sqrt());
+        is(rest().weight(&job, slowest, done, Span::from_secs(7200)), 4.0 / 800f64.sqrt());
         let nearly = Span::from_secs(999);
-        assert_eq!(rest().weight(&job, slowest, nearly, Span::ZERO), 1.0 / 60.0);
+        is(rest().weight(&job, slowest, nearly, Span::ZERO), 1.0 / 60f64.sqrt());
         let ages = rest().weight(&job, slowest, done, Span::FOREVER);
         assert!(ages.is_finite() && ages > 1e100);
     }
