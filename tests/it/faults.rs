@@ -16,6 +16,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "agent")]
+mod agents;
 mod arrays;
 mod books;
 mod by_hand;
