@@ -272,6 +272,9 @@ impl Capped {
                 fleet::Report::Failed { agent, ticket, reason, .. } => {
                     self.answered(agent, ticket, Err(reason));
                 }
+                fleet::Report::Unleased { agent, reason } => {
+                    self.set_state(agent.0 as u32, NodeState::Drained { reason });
+                }
                 fleet::Report::Event { agent, event, .. } => self.happened(agent, &event),
                 fleet::Report::Sample { agent, sample } => self.sampled(agent, &sample),
             }

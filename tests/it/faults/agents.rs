@@ -1,0 +1,209 @@
+//! A daemon whose nodes have agents: 16 of them, each a process of its own with an emulated node, under several
+//! policies, while limits fall and agents and daemons are killed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use busbar::live::wire::{Reply, Request};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64Dxsm;
+
+use super::served::{BUSBAR, Served};
+use super::wait_for;
+
+const NODES: usize = 16;
+
+/// Each node has two packages of 40 to 100 W, which draw 10 W when they are idle.
+const MACHINE: &str = "nodes = 16\n[power]\nnode = \"200W\"\nidle = \"20W\"\nrest = \"0W\"\n\
+                       [caps]\nlevels = [\"80W\", \"120W\", \"160W\", \"200W\"]\n";
+
+/// The agents of 16 emulated nodes.
+struct Cluster {
+    served: Served,
+    agents: Vec<Option<Child>>,
+}
+
+impl Cluster {
+    fn new(policy: &str) -> Self {
+        let served = Served::new(policy, "");
+        let node = |number: usize| {
+            format!(
+                "{{ name = \"n{number}\", address = \"n{number}/socket\", demand = \"n{number}/tree/demand_uw\" }}"
+            )
+        };
+        let nodes: Vec<String> = (0..NODES).map(node).collect();
+        let config = format!(
+            "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"2kW\"\n\
+             policy = \"{policy}\"\nperiod = \"200ms\"\n[engine]\ndeadline = \"5s\"\n[agents]\nlease = \"3s\"\n\
+             within = \"2s\"\nnodes = [{}]\n[local]\npin = false\n",
+            nodes.join(", ")
+        );
+        fs::write(served.path("machine.toml"), MACHINE).unwrap();
+        fs::write(served.path("busbar.toml"), config).unwrap();
+        let mut cluster = Cluster { served, agents: (0..NODES).map(|_| None).collect() };
+        for number in 0..NODES {
+            let folder = cluster.folder(number);
+            fs::create_dir(&folder).unwrap();
+            let made = Command::new(BUSBAR)
+                .args(["agent", "emulate", "create"])
+                .arg(folder.join("tree"))
+                .stdout(Stdio::null())
+                .status();
+            assert!(made.unwrap().success());
+            let config = format!(
+                "node = \"n{number}\"\nstate = \"{folder}/state\"\nperiod = \"100ms\"\n[hardware]\n\
+                 powercap = \"{folder}/tree\"\nhwmon = \"{folder}/none\"\nemulate = true\n[gpu]\nnvml = false\n\
+                 [listen]\nsocket = \"{folder}/socket\"\n",
+                folder = folder.display()
+            );
+            fs::write(folder.join("agent.toml"), config).unwrap();
+            cluster.begin_agent(number);
+        }
+        cluster
+    }
+
+    fn folder(&self, number: usize) -> PathBuf {
+        self.served.path(&format!("n{number}"))
+    }
+
+    fn begin_agent(&mut self, number: usize) {
+        let log = fs::File::options().create(true).append(true);
+        let log = log.clone().open(self.folder(number).join("log")).unwrap();
+        let agent = Command::new(BUSBAR)
+            .args(["agent", "run", "--config"])
+            .arg(self.folder(number).join("agent.toml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.agents[number] = Some(agent.unwrap());
+    }
+
+    fn kill_agent(&mut self, number: usize) {
+        let mut agent = self.agents[number].take().expect("an agent to kill");
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+    }
+
+    /// The caps that nodes have, in watts, and whether a job wants to draw power there.
+    fn nodes(&self) -> Vec<(u64, bool)> {
+        let read = |number: usize, name: &str| -> u64 {
+            let path = self.folder(number).join("tree").join(name);
+            fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+        };
+        let limit = "constraint_0_power_limit_uw";
+        let node = |number: usize| {
+            let caps = ["intel-rapl:0", "intel-rapl:1"];
+            let cap: u64 = caps.iter().map(|zone| read(number, &format!("{zone}/{limit}"))).sum();
+            (cap / 1_000_000, read(number, "demand_uw") > 0)
+        };
+        (0..NODES).map(node).collect()
+    }
+
+    /// What all nodes draw now, if nothing changed while this was read.
+    fn drawn(&self) -> Option<u64> {
+        let nodes = self.nodes();
+        let draw = |(cap, wanted): &(u64, bool)| if *wanted { (*cap).min(200) } else { 20 };
+        (self.nodes() == nodes).then(|| nodes.iter().map(draw).sum())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for agent in self.agents.iter_mut().flatten() {
+            let _ = agent.kill();
+            let _ = agent.wait();
+        }
+    }
+}
+
+/// 60 jobs on one to four nodes; what nodes draw is within the limit whenever it is looked at, also after it fell to
+/// 60 %, an agent was lost and came back, and daemon and agents were killed several times. Every job runs once.
+fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
+    let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
+    let mut cluster = Cluster::new(policy);
+    cluster.served.begin_and_answer();
+    let mut jobs = Vec::new();
+    for _ in 0..60 {
+        let (nodes, tenths) = (numbers.random_range(1..=4), numbers.random_range(1..12));
+        let script = format!("echo $BUSBAR_JOB.$BUSBAR_ATTEMPT begins >> $RECORD; sleep 0.{tenths:02}; echo $BUSBAR_JOB.$BUSBAR_ATTEMPT ends >> $RECORD");
+        match cluster.served.ask(&cluster.served.job(nodes, &script)) {
+            Reply::Submitted { job, .. } => jobs.push(job),
+            other => panic!("{other:?}"),
+        }
+    }
+    let (mut limit, mut looks) = (2000, 0);
+    let begun = Instant::now();
+    for step in 0.. {
+        assert!(begun.elapsed() < Duration::from_secs(150), "{}", cluster.served.log());
+        if step == 10 {
+            cluster.served.ask(&Request::Budget { set: Some("1200W".to_owned()) });
+            // What is to be lowered is lowered soon.
+            sleep(Duration::from_millis(1500));
+            limit = 1200;
+        }
+        if step > 0 && step <= 3 * kills && step % 3 == 0 {
+            disturb(&mut cluster, &mut numbers);
+        }
+        if let Some(drawn) = cluster.drawn() {
+            looks += 1;
+            assert!(drawn <= limit, "{drawn} W of {limit} W\n{:?}", cluster.nodes());
+        }
+        let Reply::Queue(lines) = cluster.served.ask(&Request::Queue) else { panic!("no queue") };
+        if lines.is_empty() && step > 3 * kills {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    assert!(looks > 5, "{looks}");
+    let record = fs::read_to_string(cluster.served.record()).unwrap();
+    let mut written: BTreeMap<&str, u32> = BTreeMap::new();
+    for line in record.lines() {
+        let (attempt, word) = line.split_once(' ').unwrap();
+        let (job, _) = attempt.split_once('.').unwrap();
+        assert!(jobs.contains(&job.parse().unwrap()), "{line}");
+        *written.entry(if word == "begins" { job } else { "" }).or_default() += 1;
+    }
+    let ends = written.remove("").unwrap_or(0);
+    assert!(written.values().all(|times| *times == 1), "{written:?}");
+    assert_eq!((written.len(), ends), (jobs.len(), jobs.len() as u32));
+    // Nobody runs: all nodes are at their lowest cap.
+    wait_for("nodes at their lowest cap", || {
+        cluster.nodes().iter().all(|node| *node == (80, false)).then_some(())
+    });
+}
+
+/// Kills the daemon or an agent, which then begins again.
+fn disturb(cluster: &mut Cluster, numbers: &mut impl Rng) {
+    match numbers.random_bool(0.3) {
+        true => {
+            cluster.served.kill();
+            cluster.served.begin_and_answer();
+        }
+        false => {
+            let number = numbers.random_range(0..NODES);
+            cluster.kill_agent(number);
+            sleep(Duration::from_millis(numbers.random_range(0..300)));
+            cluster.begin_agent(number);
+        }
+    }
+}
+
+#[test]
+fn rmap_on_agents() {
+    jobs_on_agents("rmap-adaptive", 1, 6);
+}
+
+#[test]
+fn parm_on_agents() {
+    jobs_on_agents("parm", 2, 6);
+}
+
+#[test]
+fn ppartition_on_agents() {
+    jobs_on_agents("ppartition", 3, 6);
+}
