@@ -186,6 +186,7 @@ impl Node {
     pub(crate) fn measure(&mut self, now: Instant) {
         for domain in &mut self.domains {
             let shown = domain.control.measure();
+            domain.unreadable = shown.as_ref().err().map(ToString::to_string);
             domain.meter.observe(now, shown);
         }
     }

@@ -143,7 +143,10 @@ impl Tree {
     pub(super) fn advance(&mut self, now: Instant) -> io::Result<()> {
         self.read_faults();
         let nanos = now.saturating_duration_since(self.at).as_nanos();
-        self.at = self.at.max(now);
+        if nanos == 0 {
+            return Ok(());
+        }
+        self.at = now;
         let number = |name: &str| {
             SystemFiles.read(&self.root.join(name)).ok().and_then(|text| text.trim().parse().ok())
         };

@@ -34,6 +34,9 @@ pub(crate) struct Domain {
     /// The limit that held when the agent looked last.
     pub(super) seen: Effective,
     pub(super) meter: Meter,
+    /// Why its meter could not be read the last time.
+    pub(super) unreadable: Option<String>,
+    /// Why it is known to be lost.
     pub(super) lost: Option<String>,
     pub(super) verification: Verification,
 }
@@ -99,6 +102,7 @@ impl Domain {
             cap: None,
             seen,
             meter,
+            unreadable: None,
             lost: None,
             verification: Verification::None,
         }

@@ -31,13 +31,13 @@ impl Domain {
     /// Notices that the domain cannot be read any more, or can again.
     pub(super) fn notice_loss(&mut self, events: &mut Vec<Event>) {
         let name = self.name.clone();
-        match (self.control.measure(), &self.lost) {
-            (Err(error), None) => {
-                let reason = error.to_string();
+        match (&self.unreadable, &self.lost) {
+            (Some(reason), None) => {
+                let reason = reason.clone();
                 self.lost = Some(reason.clone());
                 events.push(Event::Lost { name, reason });
             }
-            (Ok(_), Some(_)) => {
+            (None, Some(_)) => {
                 self.lost = None;
                 events.push(Event::Found { name, effective: self.look() });
             }
