@@ -5,11 +5,14 @@ use std::num::NonZeroU32;
 use busbar::budget::Budget;
 use busbar::job::{Job, UserId};
 use busbar::machine::{Details, Machine};
-use busbar::policy::{Believe, BuildContext, PolicySpec};
+use busbar::policy::share::Use;
+use busbar::policy::{Believe, BuildContext, OrderedBy, PolicySpec};
 use busbar::prepared::{PreparedWorkload, Rules, SharedWorld};
+use busbar::reproduce::papers;
 use busbar::sim::{Outages, Run, Simulation};
-use busbar::units::{Instant, Span};
+use busbar::units::{Instant, Share, Span};
 use busbar::workload::Workload;
+use busbar::workload::demo::demo;
 use busbar::world::Repertoire;
 
 const HOUR: u64 = 3600;
@@ -52,11 +55,32 @@ fn an_endless_stream_of_cheaper_jobs_does_not_starve_a_dear_one() {
         // Without any ageing to speak of it waits for the end of the stream.
         assert!(waits(&format!("{policy}order=aged, halving=9999h)")) > 19.0 * 24.0, "{policy}");
     }
-    // The program has no order, but nobody who waited for a halving time is passed by one who would delay it:
+    // The program has no order, but nobody who waited for four halving times is passed by one who would delay it:
     // those that run end within ten minutes.
     let waited = waits("share(use=resizes, halving=1h)");
-    assert!((1.0..1.5).contains(&waited), "{waited} h");
+    assert!((4.0..4.5).contains(&waited), "{waited} h");
     assert!(waits("share(use=resizes, halving=9999h)") > 19.0 * 24.0);
+}
+
+/// Whatever it makes use of, in whatever order: under 60 % of the power everybody is served in the end.
+#[test]
+fn nobody_is_left_out() {
+    let workload = demo();
+    let machine = Machine::of_processors(256).unwrap();
+    let budget = Budget::constant(Share::percent(60).of(machine.max_power()));
+    for uses in Use::ALL {
+        for order in OrderedBy::ALL {
+            let policy = format!("share(use={uses}, order={order}, halving=1h)");
+            let policy: PolicySpec = policy.parse().unwrap();
+            let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
+            let run = Simulation::new(&machine, &workload)
+                .budget(budget.clone())
+                .model(model.as_ref())
+                .run(policy.build(&BuildContext::default()).as_mut());
+            let ran = run.records.iter().filter(|record| record.state.has_run()).count();
+            assert_eq!((ran, run.violations), (workload.jobs().len(), 0), "{policy}");
+        }
+    }
 }
 
 /// Two users ask for the same: one always uses a tenth of it, the other all. Once each has ended jobs,

@@ -233,8 +233,15 @@ impl Parm {
         view.ledger.for_jobs(view.ledger.lowest_limit(view.now + longest))
     }
 
-    /// Writes down who is in the program: the running jobs first, and then those that may start.
-    fn gather(&self, view: &View<'_>, others: (u32, Watts), program: &mut Program) {
+    /// Writes down who is in the program: the running jobs first, and then those that may start. Returns the job
+    /// that must start, if there is one.
+    fn gather(
+        &self,
+        view: &View<'_>,
+        others: (u32, Watts),
+        program: &mut Program,
+    ) -> Option<JobId> {
+        let mut must_start = None;
         program.clear();
         for (&job, running) in self.going() {
             program.add(job, self.offered(view, job, running));
@@ -249,31 +256,37 @@ impl Parm {
             }
             Window::Times(times) => {
                 let room = self.room(view, others, program);
-                let window = self.window(view, &room);
-                for job in self.waiting.entering(view, &self.options, &room, times, &self.worth) {
-                    if window.is_some_and(|(oldest, window)| {
-                        job != oldest && self.options[&job].longest > window
-                    }) {
-                        continue;
+                let mut entering =
+                    self.waiting.entering(view, &self.options, &room, times, &self.worth);
+                match self.impatient(view, &room) {
+                    Some(Impatient::Waits(then)) => then.keep_out(&mut entering, &self.options),
+                    Some(Impatient::Fits(oldest)) => {
+                        entering.push(oldest);
+                        entering.sort_unstable();
+                        entering.dedup();
+                        must_start = Some(oldest);
                     }
+                    None => (),
+                }
+                for job in entering {
                     let thrifty = &self.options[&job].thrifty;
                     program.add(job, thrifty.iter().map(|place| *place as usize));
                 }
             }
         }
+        must_start
     }
 
-    /// The job that must not be passed any more, and how long it is until it can start: whoever starts before has
-    /// to end before.
-    fn window(&self, view: &View<'_>, room: &Room) -> Option<(JobId, Span)> {
+    /// The job that must not be passed any more, if there is one.
+    fn impatient(&self, view: &View<'_>, room: &Room) -> Option<Impatient> {
         let oldest = self.worth.impatient(view)?;
         let options = self.options.get(&oldest)?;
         if room.has(options) {
-            return Some((oldest, Span::ZERO));
+            return Some(Impatient::Fits(oldest));
         }
-        let free = Free::of(view);
-        let then = Ahead::of(view, &free, &[]).vacancy(options.least())?;
-        Some((oldest, then.at.since(view.now)))
+        let then = Ahead::of(view, &Free::of(view), &[]).vacancy(options.least())?;
+        let extra = then.nodes - options.least().nodes;
+        Some(Impatient::Waits(Then { window: then.at.since(view.now), extra }))
     }
 
     /// What is free, or can be freed by running jobs, each of which goes on with the least of what it is
@@ -315,14 +328,18 @@ impl Parm {
         let others = self.held_by_others(view);
         std::mem::swap(&mut self.program, &mut self.spare);
         let mut program = std::mem::take(&mut self.program);
-        self.gather(view, others, &mut program);
+        let must_start = self.gather(view, others, &mut program);
         self.program = program;
         let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
         let power = self.power(view).saturating_sub(others.1).min(Watts::LARGEST);
         if self.is_settled(view.now, nodes, power) {
             return Some(Vec::new());
         }
-        let chosen = self.choose(view, nodes, power);
+        let mut chosen = self.choose(view, nodes, power, must_start);
+        if chosen.is_none() && must_start.is_some() {
+            // Its least nodes and its least power may be those of different points.
+            chosen = self.choose(view, nodes, power, None);
+        }
         self.settled = chosen.clone().map(|chosen| Settled { now: view.now, nodes, power, chosen });
         chosen
     }
@@ -333,6 +350,7 @@ impl Parm {
         view: &View<'_>,
         nodes: u64,
         power: Watts,
+        must_start: Option<JobId>,
     ) -> Option<Vec<(JobId, OperatingPoint)>> {
         // Options come from the model, which has some for each job; their power is bounded.
         let mut instance = std::mem::take(&mut self.instance);
@@ -351,7 +369,8 @@ impl Parm {
             let options = &self.options[&job];
             let weight = self.worth.of_waiting(view, job, options);
             let value = |place: usize| weight * options.speed_ups[place];
-            self.program.enter(&mut instance, &mut offers, Need::Optional, options, value).ok()?;
+            let need = if Some(job) == must_start { Need::Required } else { Need::Optional };
+            self.program.enter(&mut instance, &mut offers, need, options, value).ok()?;
         }
         let limits = Limits { gap: self.spec.gap(), effort: self.spec.effort, stop: None };
         let solution = self.solver.solve(&instance, limits, self.prices);
@@ -428,6 +447,37 @@ impl Parm {
                 Running::new(point, view.now)
             });
         }
+    }
+}
+
+/// A job that must not be passed any more.
+enum Impatient {
+    /// There is room for it: it starts.
+    Fits(JobId),
+    /// There is not.
+    Waits(Then),
+}
+
+/// When there is room for it, as far as is known.
+struct Then {
+    window: Span,
+    /// Nodes that are free then beyond those it needs.
+    extra: u32,
+}
+
+impl Then {
+    /// Keeps out whoever would be in its way: one who ends later, and does not fit on the nodes left over.
+    fn keep_out(mut self, entering: &mut Vec<JobId>, all: &BTreeMap<JobId, Options>) {
+        entering.retain(|job| {
+            let options = &all[job];
+            if options.longest <= self.window {
+                return true;
+            }
+            let most = options.points.iter().map(|point| point.nodes).max().unwrap_or(0);
+            let fits = most <= self.extra;
+            self.extra -= if fits { most } else { 0 };
+            fits
+        });
     }
 }
 

@@ -9,7 +9,7 @@
 //! In which [order](super::order) jobs are looked at is a parameter of its own: with `use=caps` and
 //! `order=fcfs` the policy answers the question of power alone. The program of *resizes* has weights in place of
 //! an order: with `order=history` what is left of a job is what is expected, otherwise what was asked for.
-//! There, whoever has waited for a halving time is not passed by anybody who would delay it.
+//! There, whoever has waited for four halving times is not passed by anybody who would delay it.
 
 use std::fmt;
 use std::str::FromStr;

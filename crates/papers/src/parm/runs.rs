@@ -116,6 +116,8 @@ pub(crate) struct RunFigures {
     pub(crate) longest_completion: f64,
     /// From the first submission to the last end.
     pub(crate) makespan: f64,
+    /// Jobs that did not run to their end.
+    pub(crate) undone: f64,
     /// Nodes a job has, mean over its time, mean over the jobs.
     pub(super) nodes: f64,
     /// How often nodes changed while a job ran.
@@ -292,6 +294,7 @@ impl RunFigures {
             response: mean(&|at| completion(at) - execution(at)),
             execution: mean(&execution),
             completion: mean(&completion),
+            undone: (run.records.len() - ran.len()) as f64,
             makespan: run.end.since(run.begin).secs_f64() / 60.0,
             longest_completion: (0..ran.len()).map(completion).fold(0.0, f64::max),
             nodes: mean(&nodes),

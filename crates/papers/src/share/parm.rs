@@ -137,6 +137,7 @@ fn add(experiment: &'static str, figures: &[RunFigures], findings: &mut Vec<Find
         row("mean wait", None, mean(of(place, |figures| figures.response)), "min");
         row("longest turnaround", None, mean(of(place, longest)), "min");
         row("makespan", None, mean(of(place, makespan)), "min");
+        row("jobs not completed", None, of(place, |figures| figures.undone).sum(), "jobs");
         if place == 0 {
             continue;
         }

@@ -7,6 +7,9 @@ use crate::policy::order::{Cost, History};
 use crate::policy::{PastJob, Predictions, View};
 use crate::units::{Instant, JobId, Span};
 
+/// After so many halving times of waiting nobody is passed any more.
+const PATIENCE: u64 = 4;
+
 /// What is left of a job counts as at least so many seconds.
 const SHORTEST: f64 = 60.0;
 
@@ -107,7 +110,8 @@ impl Worth {
         let Worth::Rest(rest) = self else { return None };
         let oldest = view.queue.head()?;
         let since: Instant = view.job(oldest).submit;
-        (view.now.since(since) > rest.halving).then_some(oldest)
+        let patience = Span::from_millis(rest.halving.millis().saturating_mul(PATIENCE));
+        (view.now.since(since) > patience).then_some(oldest)
     }
 }
 
