@@ -24,8 +24,10 @@ use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
 use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
 use super::engine::{
-    Attempt, Engine, EngineError, Found, Measurement, NodeInfo, NodeState, Order, Report, Ticket,
+    Allotment, Attempt, Engine, EngineError, Found, Measurement, NodeInfo, NodeState, Order,
+    Report, Ticket,
 };
+use busbar_core::machine;
 use busbar_core::units::Watts;
 
 mod steps;
@@ -50,8 +52,9 @@ pub struct Terms {
     pub within: Duration,
     /// The lowest cap that jobs get: nodes without a job have it.
     pub lowest: Watts,
-    /// The highest cap that jobs get.
-    pub highest: Watts,
+    /// How the caps of agents relate to what policies count, which is what a node adds to its idle power; its highest
+    /// cap is the highest that jobs get.
+    pub node: machine::Node,
 }
 
 /// The cap of a node, and what its agent says of it.
@@ -134,12 +137,19 @@ impl Capped {
         self.fleet.ask_all(requests, self.terms.within).into_keys().collect()
     }
 
+    /// The caps that the agents of a job's nodes are asked for.
+    fn caps(&self, allotment: &Allotment) -> Vec<(u32, Watts)> {
+        let node = &self.terms.node;
+        let cap = |added: Watts| node.capped_part(added).clamp(self.terms.lowest, node.highest);
+        allotment.nodes.iter().map(|(node, added)| (*node, cap(*added))).collect()
+    }
+
     /// Takes the first step of an order.
     fn begin(&mut self, ticket: Ticket, order: Order) {
         let caps = match &order {
             Order::Signal { .. } => return self.inner.request(vec![(ticket, order)]),
-            Order::Start(launch) => launch.allotment.nodes.clone(),
-            Order::Set { allotment, .. } => allotment.nodes.clone(),
+            Order::Start(launch) => self.caps(&launch.allotment),
+            Order::Set { allotment, .. } => self.caps(allotment),
         };
         if let Some((node, reason)) = caps.iter().find_map(|(node, _)| self.hindrance(*node)) {
             let attempt = order.attempt();
@@ -214,12 +224,12 @@ impl Capped {
             return self.reports.push(Report::Confirmed { ticket });
         };
         let (attempt, nodes) = match &order {
-            Order::Start(launch) => (launch.attempt, launch.allotment.nodes.clone()),
-            Order::Set { attempt, allotment, .. } => (*attempt, allotment.nodes.clone()),
+            Order::Start(launch) => (launch.attempt, self.caps(&launch.allotment)),
+            Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
             Order::Signal { .. } => return self.reports.push(Report::Confirmed { ticket }),
         };
         let now: BTreeSet<u32> = nodes.iter().map(|(node, _)| *node).collect();
-        self.demand(&now, self.terms.highest);
+        self.demand(&now, self.terms.node.highest);
         let before = self.jobs.insert(attempt, nodes).unwrap_or_default();
         let left = before.into_iter().map(|(node, _)| node).filter(|node| !now.contains(node));
         let left: BTreeSet<u32> = left.collect();
@@ -287,7 +297,7 @@ impl Capped {
         let node = agent.0 as u32;
         let range = inventory.caps.map(|range| (range.lowest, range.highest));
         self.nodes[agent.0].info.caps = range;
-        let (lowest, highest) = (self.terms.lowest, self.terms.highest);
+        let (lowest, highest) = (self.terms.lowest, self.terms.node.highest);
         let hindrance = match range {
             None => Some("it cannot be capped; see 'busbar agent probe' there".to_owned()),
             Some((least, _)) if least > lowest => Some(format!(
@@ -309,7 +319,10 @@ impl Capped {
     fn happened(&mut self, agent: AgentId, event: &Event) {
         let node = agent.0 as u32;
         let name = &self.nodes[agent.0].info.name;
-        tracing::warn!(node = name, ?event, "an agent reports");
+        match event {
+            Event::Verified { .. } => tracing::debug!(node = name, ?event, "an agent reports"),
+            _ => tracing::warn!(node = name, ?event, "an agent reports"),
+        }
         match event {
             Event::Exceeded { name, cap, .. } => {
                 let reason = format!("{name} draws more than its cap of {cap}");

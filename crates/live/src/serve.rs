@@ -185,7 +185,7 @@ fn with_agents(
         lease: Duration::from_millis(agents.lease.millis()),
         within: Duration::from_millis(agents.within.millis()),
         lowest: levels.first().copied().unwrap_or(node.highest),
-        highest: node.highest,
+        node,
     };
     let options = fleet::Options { keys, ..fleet::Options::controller("busbar") };
     // The loop may be over already.

@@ -71,8 +71,8 @@ impl Cluster {
     }
 
     fn begin_agent(&mut self, number: usize) {
-        let log = fs::File::options().create(true).append(true);
-        let log = log.clone().open(self.folder(number).join("log")).unwrap();
+        let log = self.folder(number).join("log");
+        let log = fs::File::options().create(true).append(true).open(log).unwrap();
         let agent = Command::new(BUSBAR)
             .args(["agent", "run", "--config"])
             .arg(self.folder(number).join("agent.toml"))
@@ -130,7 +130,9 @@ fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
     let mut jobs = Vec::new();
     for _ in 0..60 {
         let (nodes, tenths) = (numbers.random_range(1..=4), numbers.random_range(1..12));
-        let script = format!("echo $BUSBAR_JOB.$BUSBAR_ATTEMPT begins >> $RECORD; sleep 0.{tenths:02}; echo $BUSBAR_JOB.$BUSBAR_ATTEMPT ends >> $RECORD");
+        let script = format!(
+            "echo $BUSBAR_JOB.$BUSBAR_ATTEMPT begins >> $RECORD; sleep 0.{tenths:02}; echo $BUSBAR_JOB.$BUSBAR_ATTEMPT ends >> $RECORD"
+        );
         match cluster.served.ask(&cluster.served.job(nodes, &script)) {
             Reply::Submitted { job, .. } => jobs.push(job),
             other => panic!("{other:?}"),
