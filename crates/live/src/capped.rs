@@ -185,6 +185,10 @@ impl Capped {
         let Some((ticket, step)) = self.steps.answered(asked, &result) else { return };
         match (step, result) {
             (Step::Capping(order), Err(reason)) => {
+                // Nobody else is to try the same there before something changes.
+                if self.nodes[agent.0].state == NodeState::Up {
+                    self.set_state(node, NodeState::Drained { reason: reason.clone() });
+                }
                 let node = self.nodes[agent.0].info.name.clone();
                 let attempt = order.attempt();
                 let error = EngineError::Node { attempt, node, reason };

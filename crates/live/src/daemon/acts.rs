@@ -107,6 +107,11 @@ impl Daemon {
                 tracing::error!(%attempt, error = reason, "may not have started");
                 self.unresolved.push(*attempt);
             }
+            // The job is not to blame: it waits for other nodes.
+            Act::Start { attempt, .. } if matches!(error, EngineError::Node { .. }) => {
+                tracing::warn!(%attempt, error = reason, "not started; it waits again");
+                self.controller.never_started(now, *attempt, &reason, false);
+            }
             Act::Start { attempt, .. } => self.not_started(now, *attempt, &reason),
             Act::Set { attempt, .. } => {
                 tracing::error!(%attempt, error = reason, "cannot be changed");
