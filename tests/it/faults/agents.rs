@@ -37,7 +37,7 @@ impl Cluster {
         };
         let nodes: Vec<String> = (0..NODES).map(node).collect();
         let config = format!(
-            "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"2kW\"\n\
+            "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"2200W\"\n\
              policy = \"{policy}\"\nperiod = \"200ms\"\n[engine]\ndeadline = \"5s\"\n[agents]\nlease = \"3s\"\n\
              within = \"2s\"\nnodes = [{}]\n[local]\npin = false\n",
             nodes.join(", ")
@@ -138,15 +138,15 @@ fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
             other => panic!("{other:?}"),
         }
     }
-    let (mut limit, mut looks) = (2000, 0);
+    let (mut limit, mut looks) = (2200, 0);
     let begun = Instant::now();
     for step in 0.. {
         assert!(begun.elapsed() < Duration::from_secs(150), "{}", cluster.served.log());
         if step == 10 {
-            cluster.served.ask(&Request::Budget { set: Some("1200W".to_owned()) });
+            cluster.served.ask(&Request::Budget { set: Some("1320W".to_owned()) });
             // What is to be lowered is lowered soon.
             sleep(Duration::from_millis(1500));
-            limit = 1200;
+            limit = 1320;
         }
         if step > 0 && step <= 3 * kills && step % 3 == 0 {
             disturb(&mut cluster, &mut numbers);
