@@ -144,8 +144,8 @@ impl Config {
         let is_unlimited = self.budget == ScheduleSpec::Always(Allowance::Unlimited);
         if !is_unlimited && !matches!(self.policy, PolicySpec::Share(_)) {
             remarks.push(format!(
-                "under a budget, jobs waited less with policy = \"share\" than with '{}' on most logs; busbar \
-                 tune-policy tries both on your own jobs (docs/reference/reproduce-share.md)",
+                "under a budget, the policy share is recommended (docs/reference/reproduce-share.md); busbar \
+                 tune-policy compares it with '{}' on your own jobs",
                 self.policy.name()
             ));
         }
