@@ -48,6 +48,7 @@ fn cases() -> Vec<Setup> {
         "parm(flex=malleable)",
         "utility",
         "share",
+        "share(use=caps)",
         "share(use=caps, order=aged)",
         "share(use=caps, order=history)",
         "share(use=sizes)",

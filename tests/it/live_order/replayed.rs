@@ -147,7 +147,15 @@ fn seeds() -> std::ops::RangeInclusive<u64> {
 
 /// Whether jobs change in these workloads. Those of `uniform` could, if a limit changed.
 fn adjusts(setup: &Setup) -> bool {
-    matches!(setup.decider.spec(), PolicySpec::Parm(_) | PolicySpec::Ppartition(_))
+    match setup.decider.spec() {
+        PolicySpec::Parm(_) | PolicySpec::Ppartition(_) => true,
+        spec => spec.name() == "share" && !is_static(&spec),
+    }
+}
+
+/// Whether `share` leaves running jobs alone.
+fn is_static(share: &PolicySpec) -> bool {
+    ["use=caps", "use=sizes"].iter().any(|limit| share.to_string().contains(limit))
 }
 
 fn program() -> Program {
@@ -234,7 +242,9 @@ fn daemons_that_die_change_nothing_of_that() {
             "fcfs" | "easy" | "easy-power" => Deaths::Anytime,
             "pb-guided" | "rmap-traditional" | "rmap-naive" | "rmap-adaptive" => Deaths::AtEvents,
             // History remembers what the store does, but not how jobs were slowed.
-            "share" if !spec.to_string().contains("history") => Deaths::AtEvents,
+            "share" if is_static(&spec) && !spec.to_string().contains("history") => {
+                Deaths::AtEvents
+            }
             // Plans and measures of progress are made anew.
             _ => continue,
         };

@@ -25,7 +25,8 @@ impl Daemon {
             }
             if !orders.is_empty() {
                 self.engine.request(orders);
-                self.observe(now);
+                // That may have taken a while, in which jobs may have ended.
+                self.observe(self.clock.now());
             }
         }
     }
