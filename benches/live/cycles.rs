@@ -116,6 +116,7 @@ impl House {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
+            runs: None,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let story = Story::new(&setup);

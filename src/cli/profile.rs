@@ -19,6 +19,8 @@ use crate::report::{Side, columns, write_whole};
 mod fit;
 mod import;
 mod remove;
+#[cfg(feature = "agent")]
+mod run;
 mod show;
 
 /// Keep what applications take and draw: import, generate, look at, predict
@@ -26,6 +28,8 @@ mod show;
 pub(super) enum Command {
     Import(import::Arguments),
     Generate(Generate),
+    #[cfg(feature = "agent")]
+    Run(run::Arguments),
     List(List),
     Show(show::Arguments),
     Fit(fit::Arguments),
@@ -120,6 +124,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     match command {
         Command::Import(arguments) => import::run(arguments),
         Command::Generate(arguments) => generate(arguments),
+        #[cfg(feature = "agent")]
+        Command::Run(arguments) => run::run(arguments),
         Command::List(arguments) => list(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Fit(arguments) => fit::run(arguments),
@@ -170,6 +176,7 @@ struct Line<'a> {
     number: u32,
     application: &'a str,
     measured: usize,
+    emulated: usize,
     predicted: usize,
     nodes: Range<u32>,
     cores: Range<u32>,
@@ -229,6 +236,7 @@ fn line(entry: &Entry) -> Line<'_> {
         number: entry.number.get(),
         application: &entry.application,
         measured: entry.measured,
+        emulated: entry.emulated,
         predicted: entry.predicted,
         nodes: range(&entry.nodes, |nodes| nodes),
         cores: range(&entry.cores, |cores| cores),

@@ -243,3 +243,56 @@ fn random_kills_leave_no_limit_above_what_is_believed() {
     assert!(node.busbar(&["restore", "--config", "agent.toml"]).status.success());
     assert_eq!(node.limits(), [100, 100]);
 }
+
+/// A program that is faster under a higher cap, under three caps twice: every run is stored with what it took and
+/// drew, and afterwards the node has the limits that it had.
+#[test]
+fn a_program_is_run_under_several_caps() {
+    let node = Node::new();
+    let mut agent = node.start();
+    let before = node.limits();
+    let run = |arguments: &[&str], script: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        command.args(["profile", "run", "--socket", "socket"]).args(arguments);
+        command.args(["--", "sh", "-c", script]).current_dir(node.0.path());
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let script = "case $BUSBAR_CAP_WATTS in 50) sleep 0.8;; 60) sleep 0.6;; *) sleep 0.5;; esac";
+    let arguments = ["--app", "EP", "--caps", "50,60,80", "--repeat", "2", "--cores", "4"];
+    let (code, shown, said) = run(&[&arguments[..], &["--json"]].concat(), script);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.lines().count(), 6, "{said}");
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let mut runs = Vec::new();
+    for row in shown["rows"].as_array().unwrap() {
+        if row["origin"] == "predicted" {
+            continue;
+        }
+        assert_eq!((&row["nodes"], &row["cores"]), (&1.into(), &4.into()));
+        assert_eq!(row["origin"], "emulated");
+        let [cap, time, power] =
+            ["cap_w", "time_s", "power_w"].map(|key| row[key].as_f64().unwrap());
+        // Two packages that want 90 W each draw what their caps allow; a little earlier and later, less.
+        assert!((cap..=2.0 * cap + 1.0).contains(&power), "{row}");
+        runs.push((cap, time));
+    }
+    assert_eq!(runs.iter().map(|run| run.0).collect::<Vec<_>>(), [50.0, 60.0, 80.0]);
+    assert!(runs.windows(2).all(|pair| pair[0].1 > pair[1].1), "{runs:?}");
+    assert_eq!(node.limits(), before);
+
+    let (code, shown, _) = run(&["--app", "EP", "--caps", "60", "--cores", "4"], "true");
+    assert_eq!(code, Some(0));
+    assert!(shown.contains("time (s)") && shown.contains("emulated"), "{shown}");
+    // What fails is not stored, and what cannot be set is refused before anything runs.
+    let (code, _, said) = run(&["--app", "EP", "--caps", "70", "--cores", "4"], "exit 3");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("ended with exit status: 3 under 70W; this run is not stored"), "{said}");
+    let (_, _, said) = run(&["--app", "EP", "--caps", "60,5000", "--cores", "4"], "touch ran");
+    assert!(said.contains("5000W is outside of what package-0 can be given"), "{said}");
+    assert!(!node.0.path().join("ran").exists());
+    assert_eq!(node.limits(), before);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+}

@@ -41,6 +41,7 @@ impl Site {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
+            runs: None,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);

@@ -32,6 +32,8 @@ pub struct Configuration {
 pub enum Origin {
     /// It was run.
     Measured,
+    /// It was run where an emulator makes the power up.
+    Emulated,
     /// A model says so.
     Predicted,
 }
@@ -71,8 +73,21 @@ impl Origin {
     pub fn name(self) -> &'static str {
         match self {
             Origin::Measured => "measured",
+            Origin::Emulated => "emulated",
             Origin::Predicted => "predicted",
         }
+    }
+
+    /// The origin of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Origin::Measured, Origin::Emulated, Origin::Predicted]
+            .into_iter()
+            .find(|origin| origin.name() == name)
+    }
+
+    /// Whether the application was run, so that its time is known.
+    pub fn was_run(self) -> bool {
+        self != Origin::Predicted
     }
 }
 

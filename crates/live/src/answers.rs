@@ -70,7 +70,8 @@ impl Controller {
                 let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
                 nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
             });
-            NodeLine { node, job, cap }
+            let state = self.node_state(node).clone();
+            NodeLine { node, name: None, job, cap, state, measured: None }
         };
         (0..self.setup().machine.nodes).map(line).collect()
     }
@@ -88,6 +89,7 @@ impl Controller {
             set_by_operator: self.is_budget_overridden(),
             to_come: to_come.iter().map(|&(at, limit)| (wall(at), limit.limited())).collect(),
             emulated: true,
+            measured: None,
             notice: self.shortage().map(str::to_owned),
         }
     }

@@ -30,8 +30,10 @@ use super::engine::{
 use busbar_core::machine;
 use busbar_core::units::Watts;
 
+mod meters;
 mod steps;
 
+use meters::Meters;
 use steps::{Step, Steps};
 
 /// A node with an agent.
@@ -79,6 +81,7 @@ pub struct Capped {
     /// The nodes of each job that was started, with their caps.
     jobs: BTreeMap<Attempt, Vec<(u32, Watts)>>,
     steps: Steps,
+    meters: Meters,
     reports: Vec<Report>,
     renewed: Option<Instant>,
 }
@@ -115,6 +118,7 @@ impl Capped {
             nodes: kept.collect(),
             jobs: BTreeMap::new(),
             steps: Steps::default(),
+            meters: Meters::default(),
             reports: Vec::new(),
             renewed: None,
         };
@@ -232,6 +236,7 @@ impl Capped {
             Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
             Order::Signal { .. } => return self.reports.push(Report::Confirmed { ticket }),
         };
+        self.meter(&order);
         let now: BTreeSet<u32> = nodes.iter().map(|(node, _)| *node).collect();
         self.demand(&now, self.terms.node.highest);
         let before = self.jobs.insert(attempt, nodes).unwrap_or_default();
@@ -242,6 +247,29 @@ impl Capped {
         }
         let asked = self.leave(&left);
         self.steps.begin(ticket, Step::Leaving(attempt), asked);
+    }
+
+    /// Lets nodes add up what a job consumes.
+    fn meter(&mut self, order: &Order) {
+        match order {
+            Order::Start(launch) => {
+                self.meters.began(launch.attempt, &launch.allotment);
+                let nodes = launch.allotment.node_numbers().into_iter().collect();
+                let job = meters::name(launch.attempt);
+                self.ask_each(&nodes, &wire::Request::Begin { job });
+            }
+            Order::Set { attempt, allotment, .. } => {
+                let left = self.meters.changed(*attempt, allotment);
+                let job = meters::name(*attempt);
+                self.ask_each(&left, &wire::Request::End { job });
+            }
+            Order::Signal { .. } => (),
+        }
+    }
+
+    fn ask_each(&mut self, nodes: &BTreeSet<u32>, request: &wire::Request) -> Vec<fleet::Ticket> {
+        let requests = nodes.iter().map(|node| (AgentId(*node as usize), request.clone()));
+        self.fleet.ask_all(requests.collect::<Vec<_>>(), self.terms.within).into_keys().collect()
     }
 
     /// Nodes have no job any more.
@@ -281,9 +309,11 @@ impl Capped {
                     self.set_state(agent.0 as u32, NodeState::Down { reason });
                 }
                 fleet::Report::Answered { agent, ticket, answer } => {
+                    self.billed(ticket, Some(&answer));
                     self.answered(agent, ticket, judged(answer));
                 }
                 fleet::Report::Failed { agent, ticket, reason, .. } => {
+                    self.billed(ticket, None);
                     self.answered(agent, ticket, Err(reason));
                 }
                 fleet::Report::Unleased { agent, reason } => {
@@ -292,6 +322,13 @@ impl Capped {
                 fleet::Report::Event { agent, event, .. } => self.happened(agent, &event),
                 fleet::Report::Sample { agent, sample } => self.sampled(agent, &sample),
             }
+        }
+    }
+
+    /// An agent may have said what a job consumed.
+    fn billed(&mut self, ticket: fleet::Ticket, answer: Option<&Answer>) {
+        if let Some((attempt, consumption)) = self.meters.answered(ticket, answer) {
+            self.reports.push(Report::Consumed { attempt, consumption });
         }
     }
 
@@ -405,6 +442,10 @@ impl Engine for Capped {
                     self.reports.push(Report::Failed { ticket, error });
                 }
                 Report::Ended { attempt, end, at } => {
+                    let metered = self.meters.ended(attempt);
+                    let job = meters::name(attempt);
+                    let asked = self.ask_each(&metered, &wire::Request::End { job });
+                    self.meters.asked(attempt, asked.into_iter());
                     let nodes = self.jobs.remove(&attempt).unwrap_or_default();
                     self.leave(&nodes.into_iter().map(|(node, _)| node).collect());
                     self.reports.push(Report::Ended { attempt, end, at });

@@ -6,13 +6,14 @@
 //! the controller is rebuilt from the database, which is the truth.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant as Moment};
 
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
-use super::engine::{Attempt, Engine, Found, Measurement};
+use super::engine::{Attempt, Consumption, Engine, Found, Measurement};
 use super::forecast::RunningForecasts;
 use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
@@ -25,11 +26,14 @@ use busbar_core::units::{Instant, Span};
 
 mod acts;
 mod clients;
+mod consumed;
+mod measured;
 mod pace;
 mod pipeline;
 mod proposals;
 
 use clients::Pending;
+use consumed::Recorder;
 use pace::Pace;
 use pipeline::Pipeline;
 pub use pipeline::USUAL_DEADLINE;
@@ -75,6 +79,9 @@ pub struct Daemon {
     pipeline: Pipeline,
     /// The last measured power of each node.
     measured: BTreeMap<u32, Measurement>,
+    /// What jobs consumed, until their ends are written.
+    consumed: Vec<(Attempt, Consumption)>,
+    recorder: Option<Recorder>,
     clock: Clock,
     budget: ActiveBudget,
     options: LoopOptions,
@@ -109,6 +116,8 @@ pub struct LoopOptions {
     pub deadline: Span,
     /// How long jobs that are over are kept.
     pub retention: Span,
+    /// The profile database that measured runs are added to, if any.
+    pub runs: Option<PathBuf>,
     /// Reads the configuration again.
     pub reload: Reload,
 }
@@ -147,6 +156,8 @@ impl Daemon {
             engine,
             pipeline: Pipeline::default(),
             measured: BTreeMap::new(),
+            consumed: Vec::new(),
+            recorder: options.runs.clone().map(Recorder::begin),
             pace: Pace::new(clock.wall_now()),
             clock,
             budget,
@@ -320,6 +331,7 @@ impl Daemon {
             // The client may be gone.
             let _ = reply.send(answer);
         }
+        self.record_runs();
         self.prune(now);
         self.pace.note(begun.elapsed());
         Ok(())
@@ -426,10 +438,13 @@ impl Daemon {
 
     /// Closes the daemon properly. Jobs run on.
     pub fn close(self) -> Result<(), DaemonError> {
-        let Daemon { store, lookups, forecasts, tuner, .. } = self;
+        let Daemon { store, lookups, forecasts, tuner, recorder, .. } = self;
         forecasts.give_up();
         tuner.give_up();
         lookups.close();
+        if let Some(recorder) = recorder {
+            recorder.close();
+        }
         Ok(store.close()?)
     }
 }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
-use busbar_core::units::{Instant, NodeId, Span, Watts};
+use busbar_core::units::{Instant, Joules, NodeId, Span, Watts};
 
 mod at_once;
 mod recording;
@@ -266,13 +266,34 @@ pub enum Report {
         /// What it draws.
         power: Measurement,
     },
+    /// What a job consumed is known. This comes after its end, if at all.
+    Consumed {
+        /// The attempt.
+        attempt: Attempt,
+        /// What it consumed.
+        consumption: Consumption,
+    },
+}
+
+/// What a job was measured to consume, on all of its nodes and from its start to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumption {
+    /// The energy.
+    pub energy: Joules,
+    /// The mean power, rounded up.
+    pub power: Watts,
+    /// Whether an emulator made some of it up.
+    pub is_emulated: bool,
+    /// What the job had all the time; nothing if that changed.
+    pub under: Option<Allotment>,
 }
 
 /// Whether jobs can run on a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     /// Jobs can start there.
+    #[default]
     Up,
     /// No job starts there, and those that run go on.
     Drained {

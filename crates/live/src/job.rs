@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::array::{ArraySpec, Element};
 use super::engine::{Allotment, Attempt, End, NodeState};
 use busbar_core::model::Work;
-use busbar_core::units::{Instant, Joules, Span};
+use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// The user and the group that a job belongs to, and runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -505,6 +505,17 @@ pub enum EventKind {
         /// Its state from now on.
         state: NodeState,
     },
+    /// What a job that is over was measured to consume.
+    Consumed {
+        /// The job's number.
+        job: u64,
+        /// The energy, in microjoules.
+        energy: Joules,
+        /// The mean power, in milliwatts.
+        power: Watts,
+        /// Whether an emulator made some of it up.
+        emulated: bool,
+    },
     /// A running job was suspended; it draws nothing meanwhile.
     Suspended {
         /// The job's number.
@@ -551,6 +562,7 @@ impl EventKind {
             | EventKind::Started { job, .. }
             | EventKind::Withdrawn { job, .. }
             | EventKind::Changed { job, .. }
+            | EventKind::Consumed { job, .. }
             | EventKind::Suspended { job }
             | EventKind::Resumed { job }
             | EventKind::Ending { job, .. }

@@ -214,6 +214,7 @@ pub fn serve(
         period: config.period,
         deadline: config.engine.deadline,
         retention: config.retention,
+        runs: config.profile_database(),
         reload: Box::new({
             let operators = operators.clone();
             move || {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::array::Element;
-use super::engine::End;
+use super::engine::{End, Measurement, NodeState};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::policy::Predictions;
 use busbar_core::tuning::{Advice, Figures, Tuning};
@@ -380,12 +380,32 @@ pub struct Private {
 /// The line of a node in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeLine {
-    /// The number of the job, array or node.
+    /// The number of the node.
     pub node: u32,
+    /// The name by which people know the node, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The job that runs on the node.
     pub job: Option<u64>,
     /// The node's cap.
     pub cap: Option<Watts>,
+    /// Whether jobs can run on the node.
+    #[serde(default)]
+    pub state: NodeState,
+    /// What the node was last measured to draw; nothing if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measurement>,
+}
+
+/// The measured power of the machine, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredPower {
+    /// The power of all nodes that were measured.
+    pub power: Watts,
+    /// How many nodes that are.
+    pub nodes: u32,
+    /// Whether an emulator made up some of it.
+    pub emulated: bool,
 }
 
 /// The power budget and its use.
@@ -408,6 +428,9 @@ pub struct PowerState {
     /// Whether power is only emulated: neither measured nor capped.
     #[serde(default)]
     pub emulated: bool,
+    /// The measured power, where nodes have meters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredPower>,
 }
 
 /// A line of the history.

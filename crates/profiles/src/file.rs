@@ -11,7 +11,7 @@ use super::StoreError;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The form of the tables. It goes up by one whenever they change.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// Marks the file as ours, whatever its name: 'Busb'.
 const MARK: i32 = 0x4275_7362;
@@ -82,8 +82,10 @@ pub(super) fn open_or_create(path: &Path) -> Result<Opened, StoreError> {
         .map_err(|source| StoreError::Unwritable { path: path.to_owned(), source })?;
     let fail = |source| error(path, source);
     let mut connection = connect(path, OpenFlags::default()).map_err(fail)?;
-    if let Kind::Fresh = kind(&connection).map_err(fail)? {
-        create(&mut connection).map_err(fail)?;
+    match kind(&connection).map_err(fail)? {
+        Kind::Fresh => create(&mut connection).map_err(fail)?,
+        Kind::Profiles { version } if version < VERSION => renew(&mut connection).map_err(fail)?,
+        Kind::Profiles { .. } | Kind::Foreign => (),
     }
     checked(kind(&connection).map_err(fail)?, path)?;
     Ok(Opened { connection, unlocked: None })
@@ -228,6 +230,27 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// Brings the tables of an older version into today's form, all of them or none.
+fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have done that meanwhile.
+    if let Kind::Profiles { version: 1 } = kind(&transaction)? {
+        transaction.execute_batch(
+            "ALTER TABLE application RENAME TO old_application;
+             ALTER TABLE profile RENAME TO old_profile;",
+        )?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(
+            "INSERT INTO application SELECT number, name FROM old_application;
+             INSERT INTO profile SELECT * FROM old_profile;
+             DROP TABLE old_profile;
+             DROP TABLE old_application;",
+        )?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    transaction.commit()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,6 +304,43 @@ mod tests {
         let looked = look(&path).and_then(|(_, opened)| count(&opened));
         assert!(looked.is_err(), "{looked:?}");
         assert_eq!(beside(&path), 1);
+    }
+
+    /// A file of version 1, with its tables as they were.
+    #[test]
+    fn older_files_are_brought_up_to_date() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profiles.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(&format!(
+            "CREATE TABLE application (
+                 number INTEGER PRIMARY KEY AUTOINCREMENT,
+                 name TEXT NOT NULL UNIQUE CHECK (name <> '')) STRICT;
+             CREATE TABLE profile (
+                 application INTEGER NOT NULL REFERENCES application (number),
+                 nodes INTEGER NOT NULL, cores INTEGER NOT NULL, cap_mw INTEGER NOT NULL,
+                 time_ms INTEGER NOT NULL, power_mw INTEGER NOT NULL, origin TEXT NOT NULL,
+                 PRIMARY KEY (application, nodes, cores, cap_mw)) STRICT, WITHOUT ROWID;
+             INSERT INTO application (number, name) VALUES (3, 'SP');
+             INSERT INTO profile VALUES (3, 1, 8, 60000, 5000, 110000, 'measured');
+             PRAGMA application_id = {MARK}; PRAGMA user_version = 1;"
+        ))
+        .unwrap();
+        drop(old);
+        // Whoever only looks can do so as before.
+        assert_eq!(count(&open(&path).unwrap()), Ok(1));
+        let opened = open_or_create(&path).unwrap();
+        assert!(matches!(kind(&opened.connection), Ok(Kind::Profiles { version: VERSION })));
+        let kept = opened.connection.query_row(
+            "SELECT name, time_ms, origin FROM application JOIN profile ON application = number
+             WHERE number = 3",
+            (),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        );
+        assert_eq!(kept, Ok(("SP".to_owned(), 5000, "measured".to_owned())));
+        let runs: rusqlite::Result<u32> =
+            opened.connection.query_row("SELECT count(*) FROM run", (), |row| row.get(0));
+        assert_eq!(runs, Ok(0));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Imported {
     pub added: usize,
     /// Rows that took the place of others.
     pub replaced: usize,
-    /// Predicted rows left out, as their configurations are measured.
+    /// Rows left out, as more is known of their configurations: they are measured, or at least emulated.
     pub left_out: usize,
 }
 
@@ -62,8 +62,8 @@ pub(super) fn import(
     let mut number = connection.prepare("SELECT number FROM application WHERE name = ?1")?;
     let mut enter =
         connection.prepare("INSERT INTO application (name) VALUES (?1) RETURNING number")?;
-    let mut is_measured = connection.prepare(
-        "SELECT origin = 'measured' FROM profile
+    let mut present = connection.prepare(
+        "SELECT origin FROM profile
          WHERE application = ?1 AND nodes = ?2 AND cores = ?3 AND cap_mw = ?4",
     )?;
     let mut put = connection.prepare(
@@ -85,13 +85,14 @@ pub(super) fn import(
         for row in &profile.rows {
             let Configuration { nodes, cores, cap } = row.configuration;
             let key = (application, nodes, cores, cap.milliwatts());
-            let before = is_measured.query_row(key, |row| row.get::<_, bool>(0)).optional()?;
-            match (before, row.origin) {
-                (Some(true), Origin::Predicted) => {
+            let before = present.query_row(key, |row| row.get::<_, String>(0)).optional()?;
+            match (before.as_deref().and_then(Origin::named), row.origin) {
+                // Origins are ordered by what they are worth.
+                (Some(before), now) if before < now => {
                     imported.left_out += 1;
                     continue;
                 }
-                (Some(true), Origin::Measured) if existing == Existing::Refuse => {
+                (Some(Origin::Measured), Origin::Measured) if existing == Existing::Refuse => {
                     return Ok(Err(StoreError::AlreadyMeasured {
                         application: profile.application.clone(),
                         configuration: row.configuration,

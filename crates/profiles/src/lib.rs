@@ -1,7 +1,8 @@
 //! Profiles kept in one SQLite file.
 //!
-//! A configuration of an application is kept once: measured, or else predicted. What was measured
-//! is never overwritten by what was predicted.
+//! A configuration of an application is kept once: measured, or else emulated, or else predicted. What was
+//! measured is never overwritten by anything else. Where the same configuration was run several times, the
+//! single runs are kept beside it (`runs`).
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -16,6 +17,7 @@ mod error;
 mod file;
 mod intake;
 mod removal;
+mod runs;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +45,8 @@ pub struct Entry {
     pub application: String,
     /// How many of its rows are measured.
     pub measured: usize,
+    /// How many are emulated.
+    pub emulated: usize,
     /// How many are predicted.
     pub predicted: usize,
     /// From the fewest nodes to the most.
@@ -95,6 +99,24 @@ impl Store {
         Ok(imported)
     }
 
+    /// Adds a run that was measured or emulated, and sums up all runs of its configuration in its row, which
+    /// is returned.
+    pub fn record(&mut self, application: &str, run: Row) -> Result<Row, StoreError> {
+        let profile = Profile { application: application.to_owned(), rows: vec![run] };
+        intake::check(&profile)?;
+        let path = &self.path;
+        let fail = |source| file::error(path, source);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fail)?;
+        let row = runs::record(&transaction, &profile.application, run).map_err(fail)?;
+        let profile = Profile { rows: vec![row], ..profile };
+        intake::import(&transaction, &[profile], Existing::Replace).map_err(fail)??;
+        transaction.commit().map_err(fail)?;
+        Ok(row)
+    }
+
     /// Removes an application's rows, or the predicted ones only. Its number is kept for it.
     pub fn remove(&mut self, application: &str, which: Removal) -> Result<Removed, StoreError> {
         // Says who is there if it is not.
@@ -114,7 +136,8 @@ impl Store {
     pub fn entries(&self) -> Result<Vec<Entry>, StoreError> {
         self.collect(
             "SELECT number, name, sum(origin = 'measured'), sum(origin = 'predicted'),
-                    min(nodes), max(nodes), min(cores), max(cores), min(cap_mw), max(cap_mw)
+                    min(nodes), max(nodes), min(cores), max(cores), min(cap_mw), max(cap_mw),
+                    sum(origin = 'emulated')
              FROM application JOIN profile ON application = number
              GROUP BY number ORDER BY number",
             (),
@@ -123,6 +146,7 @@ impl Store {
                     number: row.get(0)?,
                     application: row.get(1)?,
                     measured: row.get(2)?,
+                    emulated: row.get(10)?,
                     predicted: row.get(3)?,
                     nodes: row.get(4)?..=row.get(5)?,
                     cores: row.get(6)?..=row.get(7)?,
@@ -238,11 +262,8 @@ fn row(found: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
         configuration: Configuration { nodes: found.get(0)?, cores: found.get(1)?, cap },
         time: Span::from_millis(found.get(3)?),
         power: watts(found, 4)?,
-        // The table holds nothing but these two.
-        origin: match found.get_ref(5)?.as_str()? {
-            "measured" => Origin::Measured,
-            _ => Origin::Predicted,
-        },
+        // The table holds nothing but these.
+        origin: Origin::named(found.get_ref(5)?.as_str()?).unwrap_or(Origin::Predicted),
     })
 }
 

@@ -16,7 +16,7 @@ pub enum Removal {
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Measured rows.
+    /// Measured and emulated rows.
     pub measured: usize,
     /// Predicted rows.
     pub predicted: usize,
@@ -33,10 +33,16 @@ pub(super) fn remove(
         "DELETE FROM profile
          WHERE application = (SELECT number FROM application WHERE name = ?1) AND origin = ?2",
     )?;
+    if which == Removal::All {
+        connection.execute(
+            "DELETE FROM run WHERE application = (SELECT number FROM application WHERE name = ?1)",
+            (application,),
+        )?;
+    }
     let mut delete = |origin: Origin| delete.execute((application, origin.name()));
     Ok(Removed {
         measured: match which {
-            Removal::All => delete(Origin::Measured)?,
+            Removal::All => delete(Origin::Measured)? + delete(Origin::Emulated)?,
             Removal::Predicted => 0,
         },
         predicted: delete(Origin::Predicted)?,

@@ -13,6 +13,19 @@ CREATE TABLE profile (
     cap_mw      INTEGER NOT NULL CHECK (cap_mw > 0),    -- milliwatts, for each socket
     time_ms     INTEGER NOT NULL CHECK (time_ms > 0),   -- milliseconds
     power_mw    INTEGER NOT NULL CHECK (power_mw > 0),  -- milliwatts, of all nodes together
-    origin      TEXT NOT NULL CHECK (origin IN ('measured', 'predicted')),
+    origin      TEXT NOT NULL CHECK (origin IN ('measured', 'emulated', 'predicted')),
     PRIMARY KEY (application, nodes, cores, cap_mw)
 ) STRICT, WITHOUT ROWID;
+
+-- Every single run that was measured. The row of its configuration sums them up.
+CREATE TABLE run (
+    application INTEGER NOT NULL REFERENCES application (number),
+    nodes       INTEGER NOT NULL CHECK (nodes > 0),
+    cores       INTEGER NOT NULL CHECK (cores > 0),
+    cap_mw      INTEGER NOT NULL CHECK (cap_mw > 0),
+    time_ms     INTEGER NOT NULL CHECK (time_ms > 0),
+    power_mw    INTEGER NOT NULL CHECK (power_mw > 0),
+    origin      TEXT NOT NULL CHECK (origin IN ('measured', 'emulated'))
+) STRICT;
+
+CREATE INDEX run_by_configuration ON run (application, nodes, cores, cap_mw, origin);

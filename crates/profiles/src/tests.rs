@@ -53,6 +53,7 @@ fn what_is_stored_is_there_when_it_is_opened_again() {
             number: numbers[0],
             application: "SP-MZ".to_owned(),
             measured: 1,
+            emulated: 0,
             predicted: 1,
             nodes: 6..=8,
             cores: 16..=16,
@@ -255,4 +256,33 @@ fn a_store_knows_its_files() {
         std::os::unix::fs::symlink(within("profiles.db"), within("link")).unwrap();
         assert!(store.is_made_of(&within("link")));
     }
+}
+
+/// Three runs of one configuration: the middle time, and the highest power. What was only emulated does not
+/// replace what was measured, and what was imported counts as a run.
+#[test]
+fn runs_are_summed_up() {
+    let (_folder, mut store) = store();
+    let run =
+        |millis, watts, origin| Row { power: Watts::from_watts(watts), ..row(1, millis, origin) };
+    let only = |store: &Store| store.profile("SP").unwrap().rows;
+    let (one, two, three) = (
+        run(10_000, 150, Origin::Emulated),
+        run(9_000, 140, Origin::Emulated),
+        run(30_000, 145, Origin::Emulated),
+    );
+    assert_eq!(store.record("SP", one).unwrap(), one);
+    assert_eq!(store.record("SP", two).unwrap(), one, "of two, the slower one");
+    assert_eq!(store.record("SP", three).unwrap(), one);
+    assert_eq!(only(&store), [one]);
+    let imported = run(20_000, 160, Origin::Measured);
+    store.import(&[profile("SP", &[imported])], Existing::Refuse).unwrap();
+    let run = run(40_000, 170, Origin::Measured);
+    assert_eq!(store.record("SP", run).unwrap(), Row { time: run.time, ..run });
+    assert_eq!(only(&store), [run]);
+    assert_eq!(store.record("SP", one).unwrap(), one, "the emulated ones together");
+    assert_eq!(only(&store), [run], "what was measured stays");
+    let removed = store.remove("SP", Removal::All).unwrap();
+    assert_eq!(removed, Removed { measured: 1, predicted: 0 });
+    assert_eq!(store.record("SP", two).unwrap(), two, "nothing is left of the others");
 }

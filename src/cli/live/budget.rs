@@ -5,7 +5,8 @@ use clap::Args;
 
 use super::{Daemon, unexpected, words};
 use crate::budget::Limit;
-use crate::live::wire::{PowerState, Reply, Request};
+use crate::live::wire::{MeasuredPower, PowerState, Reply, Request};
+use crate::profile::counted;
 use crate::report::human_power;
 use crate::units::Watts;
 
@@ -70,6 +71,11 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
         ("limit", format!("{}, {by}", limit(power.limit))),
         ("held", format!("{held} by jobs, {base} by the machine itself{emulated}")),
     ];
+    if let Some(MeasuredPower { power, nodes, emulated }) = &power.measured {
+        let nodes = counted(*nodes as usize, "node");
+        let whose = if *emulated { "; an emulator made some of it up" } else { "" };
+        rows.push(("measured", format!("{} on {nodes}{whose}", human_power(power.as_f64()))));
+    }
     rows.extend(power.free.map(|free| ("free", human_power(free.as_f64()))));
     if let Some(limit) = power.limit.filter(|limit| *limit > Watts::ZERO) {
         rows.push(("", bar(power.base.saturating_add(power.held), limit)));

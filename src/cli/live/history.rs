@@ -14,7 +14,7 @@ use crate::live::Allotment;
 use crate::live::engine::NodeState;
 use crate::live::job::{ChangeReason, EventKind};
 use crate::live::wire::{HistoryLine, Reply, Request};
-use crate::report::human_power;
+use crate::report::{human_energy, human_power};
 use crate::units::Watts;
 
 /// The pause between two requests.
@@ -159,6 +159,11 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             NodeState::Drained { reason } => format!("no job starts on node {node}: {reason}"),
             NodeState::Down { reason } => format!("node {node} is down: {reason}"),
         },
+        EventKind::Consumed { job, energy, power, emulated } => {
+            let origin = if *emulated { "was emulated" } else { "was measured" };
+            let (energy, power) = (human_energy(energy.as_f64()), human_power(power.as_f64()));
+            format!("job {job} {origin} to consume {energy}, {power} on average")
+        }
         EventKind::Suspended { job } => format!("job {job} is suspended"),
         EventKind::Resumed { job } => format!("job {job} goes on as before"),
         EventKind::Ending { job, reason, forced, by } => {

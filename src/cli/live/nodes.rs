@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use clap::Args;
 
 use super::{Daemon, unexpected, words};
+use crate::live::engine::NodeState;
 use crate::live::wire::{NodeLine, Reply, Request};
 use crate::report::{Side, columns, human_power};
+use crate::units::Watts;
 
 /// Show the nodes with their jobs and caps
 #[derive(Debug, Args)]
@@ -22,30 +24,67 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Nodes with the same job and cap share a row, in the order of the first of them.
+/// Nodes with the same job, cap and state share a row, in the order of the first of them.
 fn describe(nodes: &[NodeLine]) -> String {
-    let mut groups: Vec<(&NodeLine, Vec<u32>)> = Vec::new();
+    let mut groups: Vec<Vec<&NodeLine>> = Vec::new();
     let mut places = BTreeMap::new();
     for line in nodes {
-        let place = *places.entry((line.job, line.cap)).or_insert(groups.len());
+        let place = *places.entry((line.job, line.cap, &line.state)).or_insert(groups.len());
         match groups.get_mut(place) {
-            Some((_, alike)) => alike.push(line.node),
-            None => groups.push((line, vec![line.node])),
+            Some(alike) => alike.push(line),
+            None => groups.push(vec![line]),
         }
     }
-    let row = |(first, alike): &(&NodeLine, Vec<u32>)| {
-        vec![
-            alike.len().to_string(),
-            first.job.map_or_else(|| "idle".to_owned(), |job| format!("job {job}")),
-            first.cap.map(|cap| human_power(cap.as_f64())).unwrap_or_default(),
-            words::node_list(alike),
-        ]
+    let is_measured = nodes.iter().any(|line| line.measured.is_some());
+    let row = |alike: &Vec<&NodeLine>| {
+        let mut row = vec![alike.len().to_string(), state(alike[0]), cap(alike[0])];
+        if is_measured {
+            row.push(measured(alike));
+        }
+        row.push(which(alike));
+        row
     };
-    let headings = [
-        ("NODES", Side::Right),
-        ("STATE", Side::Left),
-        ("CAP", Side::Right),
-        ("WHICH", Side::Left),
-    ];
+    let mut headings = vec![("NODES", Side::Right), ("STATE", Side::Left), ("CAP", Side::Right)];
+    if is_measured {
+        headings.push(("MEASURED", Side::Right));
+    }
+    headings.push(("WHICH", Side::Left));
     columns(&headings, &groups.iter().map(row).collect::<Vec<_>>())
+}
+
+/// What a node does, and why it does nothing more.
+fn state(line: &NodeLine) -> String {
+    let job = line.job.map(|job| format!("job {job}"));
+    let out = match &line.state {
+        NodeState::Up => None,
+        NodeState::Drained { reason } => Some(format!("drained ({})", words::visible(reason))),
+        NodeState::Down { reason } => Some(format!("down ({})", words::visible(reason))),
+    };
+    match (job, out) {
+        (None, None) => "idle".to_owned(),
+        (job, out) => job.into_iter().chain(out).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn cap(line: &NodeLine) -> String {
+    line.cap.map(|cap| human_power(cap.as_f64())).unwrap_or_default()
+}
+
+/// What these nodes draw together; `?` if that is not known of each of them.
+fn measured(alike: &[&NodeLine]) -> String {
+    let powers: Option<Vec<Watts>> =
+        alike.iter().map(|line| line.measured.as_ref().map(|it| it.power)).collect();
+    powers.map_or_else(
+        || "?".to_owned(),
+        |all| human_power(all.into_iter().fold(Watts::ZERO, Watts::saturating_add).as_f64()),
+    )
+}
+
+/// The names of these nodes, or their numbers if they have none.
+fn which(alike: &[&NodeLine]) -> String {
+    let names: Option<Vec<&str>> = alike.iter().map(|line| line.name.as_deref()).collect();
+    match names {
+        Some(names) => names.join(","),
+        None => words::node_list(&alike.iter().map(|line| line.node).collect::<Vec<_>>()),
+    }
 }

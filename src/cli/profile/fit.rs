@@ -153,7 +153,7 @@ impl FitReport<'_> {
 }
 
 fn measured(profile: &Profile) -> impl Iterator<Item = &Row> {
-    profile.rows.iter().filter(|row| row.origin == Origin::Measured)
+    profile.rows.iter().filter(|row| row.origin.was_run())
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {

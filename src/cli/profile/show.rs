@@ -63,11 +63,32 @@ struct AnswerRow {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let store = Store::open(&arguments.database.profiles)?;
     let (number, profile) = store.numbered(&arguments.application)?;
-    let best = profile.best();
-    let curve = curve(&profile, arguments)?;
-    if !arguments.json {
-        return print(&describe(arguments, number, &profile, &best, &curve));
+    match arguments.json {
+        true => print(&in_json(number, &profile)?),
+        false => {
+            let curve = curve(&profile, arguments.nodes, arguments.cores)?;
+            print(&describe(number, &profile, &curve, arguments.all))
+        }
     }
+}
+
+/// Prints what is known of an application after some runs on one node, and what a model adds to it.
+#[cfg(feature = "agent")]
+pub(super) fn print_runs(
+    (profile, model): &(Profile, String),
+    number: NonZeroU32,
+    cores: u32,
+    json: bool,
+) -> anyhow::Result<()> {
+    if json {
+        return print(&in_json(number, profile)?);
+    }
+    let curve = curve(profile, Some(1), Some(cores))?;
+    print(&(describe(number, profile, &curve, true) + model))
+}
+
+fn in_json(number: NonZeroU32, profile: &Profile) -> anyhow::Result<String> {
+    let best = profile.best();
     let rows = profile.rows.iter().map(|row| AnswerRow {
         nodes: row.configuration.nodes,
         cores: row.configuration.cores,
@@ -79,14 +100,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     });
     let answer =
         Answer { number: number.get(), application: &profile.application, rows: rows.collect() };
-    print(&(serde_json::to_string_pretty(&answer)? + "\n"))
+    Ok(serde_json::to_string_pretty(&answer)? + "\n")
 }
 
 /// The rows of one number of nodes and cores, which differ in their caps alone.
-fn curve<'a>(profile: &'a Profile, arguments: &Arguments) -> anyhow::Result<Vec<&'a Row>> {
-    let on_nodes =
-        pick(profile.rows.iter(), arguments.nodes, "nodes", |row| row.configuration.nodes)?;
-    pick(on_nodes.into_iter(), arguments.cores, "cores", |row| row.configuration.cores)
+fn curve(profile: &Profile, nodes: Option<u32>, cores: Option<u32>) -> anyhow::Result<Vec<&Row>> {
+    let on_nodes = pick(profile.rows.iter(), nodes, "nodes", |row| row.configuration.nodes)?;
+    pick(on_nodes.into_iter(), cores, "cores", |row| row.configuration.cores)
 }
 
 /// The rows that have so many of something, or as many as there are.
@@ -109,24 +129,23 @@ fn pick<'a>(
     Ok(rows.into_iter().filter(|row| count(row) == wanted).collect())
 }
 
-fn describe(
-    arguments: &Arguments,
-    number: NonZeroU32,
-    profile: &Profile,
-    best: &[Row],
-    curve: &[&Row],
-) -> String {
+fn describe(number: NonZeroU32, profile: &Profile, curve: &[&Row], all: bool) -> String {
+    let best = profile.best();
     let mut facts = Facts::default();
     let of = |origin: Origin| profile.rows.iter().filter(|row| row.origin == origin).count();
     facts.add("application", format!("{} (number {number})", profile.application));
     let (measured, predicted) = (of(Origin::Measured), of(Origin::Predicted));
-    facts.add("rows", format!("{measured} measured, {predicted} predicted"));
+    let emulated = match of(Origin::Emulated) {
+        0 => String::new(),
+        emulated => format!("{emulated} emulated, "),
+    };
+    facts.add("rows", format!("{measured} measured, {emulated}{predicted} predicted"));
     facts.add("nodes", span(profile, |configuration| configuration.nodes));
     facts.add("cores", span(profile, |configuration| configuration.cores) + " in a node");
     facts.add("caps", span(profile, |configuration| configuration.cap) + " a socket");
     let mut text = facts.text();
     text.push('\n');
-    if arguments.all {
+    if all {
         text += &table(&profile.rows);
     } else {
         text += &format!(
@@ -134,7 +153,7 @@ fn describe(
             best.len(),
             counted(profile.rows.len(), "row")
         );
-        text += &table(best);
+        text += &table(&best);
     }
     text.push('\n');
     text += &plots(curve);
@@ -168,13 +187,15 @@ fn plots(curve: &[&Row]) -> String {
         let point = |row: &&Row| Point {
             x: row.configuration.cap.as_f64(),
             y: value(row),
-            mark: if row.origin == Origin::Measured { '●' } else { '○' },
+            mark: if row.origin.was_run() { '●' } else { '○' },
         };
         curve.iter().map(point).collect()
     };
     let caps = "cap of a socket (W)";
+    let is_emulated = curve.iter().any(|row| row.origin == Origin::Emulated);
+    let run = if is_emulated { "measured or emulated" } else { "measured" };
     format!(
-        "{shape} (● measured, ○ predicted)\n{}\n{}",
+        "{shape} (● {run}, ○ predicted)\n{}\n{}",
         plot("time (s)", caps, &[line(|row| row.time.secs_f64())]),
         plot("power (W)", caps, &[line(|row| row.power.as_f64())])
     )

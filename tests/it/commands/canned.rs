@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, mpsc};
 
+use busbar::live::engine::NodeState;
 use busbar::live::job::{
     After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest, Owner, Submission,
 };
@@ -200,6 +201,7 @@ fn power() -> PowerState {
         to_come: vec![(THEN + 3600, Some(watts(800))), (THEN + 7200, None)],
         notice: None,
         emulated: true,
+        measured: None,
     }
 }
 
@@ -301,7 +303,14 @@ pub(super) fn canned(request: &Request) -> Reply {
             Reply::Done(jobs.iter().map(answer).collect())
         }
         Request::Nodes => {
-            let node = |node, job: Option<u64>, cap| NodeLine { node, job, cap };
+            let node = |node, job: Option<u64>, cap| NodeLine {
+                node,
+                name: None,
+                job,
+                cap,
+                state: NodeState::Up,
+                measured: None,
+            };
             let held = |number| node(number, Some(7), Some(watts(100)));
             Reply::Nodes(vec![held(0), held(1), node(2, None, None), node(3, None, None), held(4)])
         }

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use busbar::live::engine::NodeState;
+use busbar::live::job::EventKind;
 use busbar::live::wire::{Reply, Request};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
@@ -21,6 +23,11 @@ const NODES: usize = 16;
 const MACHINE: &str = "nodes = 16\n[power]\nnode = \"200W\"\nidle = \"20W\"\nrest = \"0W\"\n\
                        [caps]\nlevels = [\"80W\", \"120W\", \"160W\", \"200W\"]\n";
 
+/// With BUSBAR_AGENTS=1, more jobs and more kills, which take minutes.
+fn is_in_full() -> bool {
+    std::env::var_os("BUSBAR_AGENTS").is_some_and(|value| value == "1")
+}
+
 /// The agents of 16 emulated nodes.
 struct Cluster {
     served: Served,
@@ -28,7 +35,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(policy: &str) -> Self {
+    fn new(policy: &str, more: &str) -> Self {
         let served = Served::new(policy, "");
         let node = |number: usize| {
             format!(
@@ -38,7 +45,7 @@ impl Cluster {
         let nodes: Vec<String> = (0..NODES).map(node).collect();
         let config = format!(
             "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"2200W\"\n\
-             policy = \"{policy}\"\nperiod = \"200ms\"\n[engine]\ndeadline = \"5s\"\n[agents]\nlease = \"3s\"\n\
+             policy = \"{policy}\"\n{more}\nperiod = \"200ms\"\n[engine]\ndeadline = \"5s\"\n[agents]\nlease = \"3s\"\n\
              within = \"2s\"\nnodes = [{}]\n[local]\npin = false\n",
             nodes.join(", ")
         );
@@ -121,14 +128,15 @@ impl Drop for Cluster {
     }
 }
 
-/// 60 jobs on one to four nodes; what nodes draw is within the limit whenever it is looked at, also after it fell to
+/// Many jobs on one to four nodes; what nodes draw is within the limit whenever it is looked at, also after it fell to
 /// 60 %, an agent was lost and came back, and daemon and agents were killed several times. Every job runs once.
-fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
+fn jobs_on_agents(policy: &str, seed: u64) {
+    let (count, kills, most) = if is_in_full() { (200, 34, 600) } else { (60, 6, 150) };
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
-    let mut cluster = Cluster::new(policy);
+    let mut cluster = Cluster::new(policy, "");
     cluster.served.begin_and_answer();
     let mut jobs = Vec::new();
-    for _ in 0..60 {
+    for _ in 0..count {
         let (nodes, tenths) = (numbers.random_range(1..=4), numbers.random_range(1..12));
         let script = format!(
             "echo $BUSBAR_JOB.$BUSBAR_ATTEMPT begins >> $RECORD; sleep 0.{tenths:02}; echo $BUSBAR_JOB.$BUSBAR_ATTEMPT ends >> $RECORD"
@@ -141,7 +149,7 @@ fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
     let (mut limit, mut looks) = (2200, 0);
     let begun = Instant::now();
     for step in 0.. {
-        assert!(begun.elapsed() < Duration::from_secs(150), "{}", cluster.served.log());
+        assert!(begun.elapsed() < Duration::from_secs(most), "{}", cluster.served.log());
         if step == 10 {
             cluster.served.ask(&Request::Budget { set: Some("1320W".to_owned()) });
             // What is to be lowered is lowered soon.
@@ -162,6 +170,7 @@ fn jobs_on_agents(policy: &str, seed: u64, kills: u32) {
         sleep(Duration::from_millis(50));
     }
     assert!(looks > 5, "{looks}");
+    println!("{policy}: {count} jobs, {kills} kills, within the limit at {looks} looks");
     let record = fs::read_to_string(cluster.served.record()).unwrap();
     let mut written: BTreeMap<&str, u32> = BTreeMap::new();
     for line in record.lines() {
@@ -195,17 +204,69 @@ fn disturb(cluster: &mut Cluster, numbers: &mut impl Rng) {
     }
 }
 
+/// What a job was measured to consume is in the history, and is a run in the profile database. What nodes draw is
+/// in the answers, and what is not known of a node that is down is left out.
+#[test]
+fn what_is_measured_is_shown_and_kept() {
+    let mut cluster = Cluster::new("easy-power", "profiles = \"profiles.db\"");
+    let table = "application,nodes,cores,cap_w,time_s,power_w,origin\n\
+                 EP,1,1,80,2,160,predicted\nEP,1,1,200,1,200,predicted\n";
+    fs::write(cluster.served.path("rows.csv"), table).unwrap();
+    let folder = cluster.served.path("");
+    let busbar = |arguments: &[&str]| {
+        let mut command = Command::new(BUSBAR);
+        command.args(arguments).args(["--profiles", "profiles.db"]).current_dir(&folder);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    busbar(&["profile", "import", "rows.csv"]);
+    cluster.served.begin_and_answer();
+    wait_for("measured nodes", || {
+        let measured = cluster.served.status().power.measured?;
+        (measured.nodes == NODES as u32).then(|| assert!(measured.emulated))
+    });
+    let mut job = cluster.served.job(1, "sleep 1");
+    if let Request::Submit(submission) = &mut job {
+        submission.request.application = Some("EP".to_owned());
+    }
+    let Reply::Submitted { job, .. } = cluster.served.ask(&job) else { panic!("not submitted") };
+    let consumed = wait_for("what it consumed", || {
+        let history = cluster.served.history();
+        history.into_iter().find_map(|line| match line.event.kind {
+            EventKind::Consumed { job: of, power, emulated, .. } if of == job => {
+                Some((power, emulated))
+            }
+            _ => None,
+        })
+    });
+    assert!(consumed.1);
+    let watts = consumed.0.as_f64();
+    assert!((60.0..=201.0).contains(&watts), "{watts}");
+    wait_for("a stored run", || {
+        let export = busbar(&["profile", "export"]);
+        export.contains("emulated").then_some(())
+    });
+    cluster.kill_agent(3);
+    wait_for("a node that is down", || {
+        let Reply::Nodes(nodes) = cluster.served.ask(&Request::Nodes) else { panic!("no nodes") };
+        let node = &nodes[3];
+        assert_eq!(node.name.as_deref(), Some("n3"));
+        matches!(node.state, NodeState::Down { .. }).then(|| assert_eq!(node.measured, None))
+    });
+}
+
 #[test]
 fn rmap_on_agents() {
-    jobs_on_agents("rmap-adaptive", 1, 6);
+    jobs_on_agents("rmap-adaptive", 1);
 }
 
 #[test]
 fn parm_on_agents() {
-    jobs_on_agents("parm", 2, 6);
+    jobs_on_agents("parm", 2);
 }
 
 #[test]
 fn ppartition_on_agents() {
-    jobs_on_agents("ppartition", 3, 6);
+    jobs_on_agents("ppartition", 3);
 }

@@ -70,6 +70,7 @@ impl ByHand {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: self.retention,
+            runs: None,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let engine = AtOnce::boxed(self.engine.clone());

@@ -79,6 +79,7 @@ impl Machine<'_> {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::FOREVER,
+            runs: None,
             reload: Box::new(|| Err("there is no configuration".to_owned())),
         };
         let engine = AtOnce::boxed(self.engine.clone());

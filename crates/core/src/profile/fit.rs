@@ -129,7 +129,7 @@ pub struct Prediction {
 ///
 /// If there are too few rows, one has no logarithm, or they vary in too few ways.
 pub fn fit(application: &str, rows: &[Row]) -> Result<Fit, FitError> {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.origin == Origin::Measured).collect();
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.origin.was_run()).collect();
     for row in &rows {
         check(application, row)?;
     }
@@ -244,7 +244,7 @@ pub fn train(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
 /// something that varies among the others.
 pub fn train_on_enough(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
     let training = training.of(&profile.application);
-    let measured = profile.rows.iter().filter(|row| row.origin == Origin::Measured).count();
+    let measured = profile.rows.iter().filter(|row| row.origin.was_run()).count();
     let coefficients = coefficients(profile);
     let mut count = choose(&profile.rows, &training).len().max(coefficients + 1);
     loop {
@@ -265,7 +265,7 @@ fn fit_to(profile: &Profile, places: &[usize]) -> Result<Fit, FitError> {
 
 /// How many coefficients a model of all measured rows has.
 fn coefficients(profile: &Profile) -> usize {
-    let measured = profile.rows.iter().filter(|row| row.origin == Origin::Measured);
+    let measured = profile.rows.iter().filter(|row| row.origin.was_run());
     Basis::of(&measured.map(|row| row.configuration).collect::<Vec<_>>()).len()
 }
 
@@ -304,7 +304,7 @@ pub fn complete(
     let mut rows: BTreeMap<Configuration, Row> =
         profile.rows.iter().map(|row| (row.configuration, *row)).collect();
     for configuration in configurations {
-        let measured = rows.get(&configuration).is_some_and(|row| row.origin == Origin::Measured);
+        let measured = rows.get(&configuration).is_some_and(|row| row.origin.was_run());
         let prediction = fit.predict(&configuration).filter(|_| !measured);
         if let Some(Prediction { time, power }) = prediction {
             let row = Row { configuration, time, power, origin: Origin::Predicted };

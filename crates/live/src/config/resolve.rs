@@ -1,6 +1,6 @@
 //! A configuration checked against this machine, with machine, budget and profiles ready for use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
@@ -98,6 +98,11 @@ impl Config {
         }
         let profiles = Store::open(Path::new(name)).and_then(|store| store.by_number());
         profiles.map_err(|why| self.source.error("profiles", why))
+    }
+
+    /// The database of profiles, if they are not those of a synthetic set.
+    pub fn profile_database(&self) -> Option<PathBuf> {
+        self.profiles.as_ref().filter(|name| name.parse::<Preset>().is_err()).map(PathBuf::from)
     }
 
     fn cpus(&self, machine: &Machine) -> Result<Option<Vec<Vec<u32>>>, ConfigError> {

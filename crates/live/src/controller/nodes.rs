@@ -1,7 +1,7 @@
-//! Nodes that no job may start on, because their engine says so.
+//! What an engine says of its nodes: those that no job may start on, and what jobs consumed there.
 
 use super::Controller;
-use crate::engine::NodeState;
+use crate::engine::{Consumption, NodeState};
 use crate::job::EventKind;
 use busbar_core::units::Instant;
 
@@ -24,6 +24,12 @@ impl Controller {
         }
         self.must_ask = true;
         self.note(now, EventKind::Node { node, state });
+    }
+
+    /// Records what a job that is over was measured to consume.
+    pub fn consumed(&mut self, now: Instant, job: u64, consumption: &Consumption) {
+        let &Consumption { energy, power, is_emulated, .. } = consumption;
+        self.note(now, EventKind::Consumed { job, energy, power, emulated: is_emulated });
     }
 
     /// Takes nodes out of service on which a job ran until now.

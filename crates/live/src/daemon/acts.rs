@@ -65,8 +65,14 @@ impl Daemon {
                     tracing::info!(%attempt, ?end, "ended");
                     self.controller.ended(at.map_or(now, |at| at.min(now)), attempt, end);
                 }
-                Report::Node { node, state } => self.controller.node_changed(now, node, state),
-                Report::Measured { node, power } => _ = self.measured.insert(node, power),
+                Report::Node { node, state } => {
+                    self.unmeasured(node, &state);
+                    self.controller.node_changed(now, node, state);
+                }
+                Report::Measured { node, power } => self.measured(node, power),
+                Report::Consumed { attempt, consumption } => {
+                    self.consumed(now, attempt, consumption);
+                }
             }
         }
         for ticket in self.pipeline.late(now) {

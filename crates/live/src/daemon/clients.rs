@@ -128,8 +128,8 @@ impl Daemon {
         let wall = |at: Instant| millis(at).div_euclid(1000);
         match request {
             Request::Queue => Reply::Queue(self.controller.queue(viewer, now, &wall)),
-            Request::Nodes => Reply::Nodes(self.controller.nodes()),
-            Request::Budget { .. } => Reply::Budget(self.controller.power(&wall)),
+            Request::Nodes => Reply::Nodes(self.node_lines()),
+            Request::Budget { .. } => Reply::Budget(self.power(&wall)),
             Request::Show { job } => self.show(*job, viewer, now, &wall),
             _ => Reply::Status(Box::new(self.status(now, &wall))),
         }
@@ -186,7 +186,7 @@ impl Daemon {
             nodes: (ledger.total_nodes(), ledger.free_nodes()),
             waiting: self.controller.waiting(),
             running: self.controller.running(),
-            power: self.controller.power(wall),
+            power: self.power(wall),
             since: self.pace.since().div_euclid(1000),
             now,
             cycles: self.pace.cycles(),

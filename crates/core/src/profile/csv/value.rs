@@ -52,9 +52,8 @@ pub(super) fn name(text: &str) -> Result<&str, String> {
 
 /// Who says so.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
-    let mut origins = [Origin::Measured, Origin::Predicted].into_iter();
-    let named = origins.find(|origin| origin.name().eq_ignore_ascii_case(text));
-    named.ok_or_else(|| format!("'{text}' is no origin; write measured or predicted"))
+    let named = Origin::named(&text.to_ascii_lowercase());
+    named.ok_or_else(|| format!("'{text}' is no origin; write measured, emulated or predicted"))
 }
 
 /// Reads a number above zero.

@@ -1,6 +1,6 @@
 //! How far off a model is.
 
-use super::{Fit, Origin, Row};
+use super::{Fit, Row};
 
 /// How far predictions are off, in either direction, as shares of what was measured.
 ///
@@ -54,7 +54,7 @@ impl Silence {
 fn others<'a>(fit: &'a Fit, rows: &'a [Row]) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(|row| {
         let trained = fit.trained_on.binary_search(&row.configuration).is_ok();
-        row.origin == Origin::Measured && !trained
+        row.origin.was_run() && !trained
     })
 }
 

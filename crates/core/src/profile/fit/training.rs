@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Dxsm;
 
 use super::basis::Basis;
-use super::{Configuration, Origin, Row};
+use super::{Configuration, Row};
 use crate::units::Share;
 
 /// How to choose the rows to train on.
@@ -53,14 +53,14 @@ fn fingerprint(name: &str) -> u64 {
 /// The places of the rows to train on, ascending. Rows that were not measured are never chosen.
 pub fn choose(rows: &[Row], training: &Training) -> Vec<usize> {
     let (Training::Random { share, .. } | Training::Designed { share }) = *training;
-    let measured = rows.iter().filter(|row| row.origin == Origin::Measured).count();
+    let measured = rows.iter().filter(|row| row.origin.was_run()).count();
     let count = share.of_count(u32::try_from(measured).unwrap_or(u32::MAX));
     choose_some(rows, training, usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// As [`choose`], but so many, whatever the share.
 pub(super) fn choose_some(rows: &[Row], training: &Training, count: usize) -> Vec<usize> {
-    let measured = |&index: &usize| rows[index].origin == Origin::Measured;
+    let measured = |&index: &usize| rows[index].origin.was_run();
     let mut candidates: Vec<usize> = (0..rows.len()).filter(measured).collect();
     let count = count.min(candidates.len());
     let mut chosen: Vec<usize> = match *training {
