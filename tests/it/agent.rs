@@ -249,7 +249,7 @@ fn random_kills_leave_no_limit_above_what_is_believed() {
 #[test]
 fn a_program_is_run_under_several_caps() {
     let node = Node::new();
-    let mut agent = node.start();
+    let _agent = Running(node.start());
     let before = node.limits();
     let run = |arguments: &[&str], script: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
@@ -287,12 +287,20 @@ fn a_program_is_run_under_several_caps() {
     assert!(shown.contains("time (s)") && shown.contains("emulated"), "{shown}");
     // What fails is not stored, and what cannot be set is refused before anything runs.
     let (code, _, said) = run(&["--app", "EP", "--caps", "70", "--cores", "4"], "exit 3");
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(said.contains("ended with exit status: 3 under 70W; this run is not stored"), "{said}");
     let (_, _, said) = run(&["--app", "EP", "--caps", "60,5000", "--cores", "4"], "touch ran");
     assert!(said.contains("5000W is outside of what package-0 can be given"), "{said}");
     assert!(!node.0.path().join("ran").exists());
     assert_eq!(node.limits(), before);
-    agent.kill().unwrap();
-    agent.wait().unwrap();
+}
+
+/// An agent that does not outlive its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

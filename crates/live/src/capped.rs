@@ -352,6 +352,10 @@ impl Capped {
         if let Some(reason) = hindrance {
             return self.set_state(node, NodeState::Drained { reason });
         }
+        // A job may have ended there while no daemon was running.
+        if !self.jobs.values().flatten().any(|(other, _)| *other == node) {
+            self.demand(&BTreeSet::from([node]), Watts::ZERO);
+        }
         let cap = self.nodes[agent.0].cap;
         self.nodes[agent.0].welcome = self.ask(&[(node, cap)]).into_iter().next();
     }

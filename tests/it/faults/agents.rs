@@ -209,8 +209,10 @@ fn disturb(cluster: &mut Cluster, numbers: &mut impl Rng) {
 #[test]
 fn what_is_measured_is_shown_and_kept() {
     let mut cluster = Cluster::new("easy-power", "profiles = \"profiles.db\"");
+    let machine = format!("sockets_per_node = 2\n{MACHINE}");
+    fs::write(cluster.served.path("machine.toml"), machine).unwrap();
     let table = "application,nodes,cores,cap_w,time_s,power_w,origin\n\
-                 EP,1,1,80,2,160,predicted\nEP,1,1,200,1,200,predicted\n";
+                 EP,1,1,40,2,80,predicted\nEP,1,1,100,1,200,predicted\n";
     fs::write(cluster.served.path("rows.csv"), table).unwrap();
     let folder = cluster.served.path("");
     let busbar = |arguments: &[&str]| {
