@@ -19,6 +19,8 @@ pub struct JobUpdate {
     pub limit_minutes: Option<u32>,
     /// The comment; an empty one removes it.
     pub comment: Option<String>,
+    /// The administrator's comment, by which jobs are marked; an empty one removes it.
+    pub admin_comment: Option<String>,
     /// The licences of the job, all of them. Of a running job, what it uses changes at once.
     pub licences: Option<Amounts>,
 }
@@ -55,6 +57,11 @@ impl JobUpdate {
             && job.comment.as_deref().unwrap_or("") != comment.trim()
         {
             return Some("the job's comment is another one".to_owned());
+        }
+        if let Some(comment) = &self.admin_comment
+            && job.admin_comment.as_deref().unwrap_or("") != comment.trim()
+        {
+            return Some("the administrator's comment is another one".to_owned());
         }
         if let Some(licences) = &self.licences
             && job.licences != *licences
@@ -108,6 +115,9 @@ pub trait Cluster: Send {
 
     /// Releases jobs that are held, whoever held them.
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
+
+    /// Makes the hold of a job one that its user can release.
+    fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError>;
 
     /// Changes a job and reads it back.
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError>;

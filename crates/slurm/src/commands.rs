@@ -189,6 +189,15 @@ impl Cluster for Commands {
         }
     }
 
+    fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.control(&["uhold", &job.to_string()])?;
+        let is_other = |job: &Job| job.state.is_waiting() && job.hold != Some(Hold::User);
+        match self.remaining(&[job], is_other)?.is_empty() {
+            true => Ok(()),
+            false => Err(not_done(format!("uhold job {job}"), "no user hold is on it".to_owned())),
+        }
+    }
+
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
         let mut arguments = vec!["update".to_owned(), format!("jobid={job}")];
         if let Some((fewest, most)) = update.nodes {
@@ -202,6 +211,9 @@ impl Cluster for Commands {
         }
         if let Some(comment) = &update.comment {
             arguments.push(format!("Comment={comment}"));
+        }
+        if let Some(comment) = &update.admin_comment {
+            arguments.push(format!("AdminComment={comment}"));
         }
         if let Some(licences) = &update.licences {
             arguments.push(format!("Licenses={}", write_amounts(licences)));
