@@ -92,12 +92,32 @@ impl Commands {
         }
     }
 
-    /// Runs a command of `scontrol` for many jobs, some hundred at a time.
-    fn for_jobs(&self, act: &str, jobs: &[JobRef]) -> Result<(), SlurmError> {
+    /// Runs a command of `scontrol` for many jobs, some hundred at a time, and looks afterwards which of them are not as they should be.
+    ///
+    /// For an array Slurm reports an error if one of its elements has ended, although the others were done. So what it says
+    /// counts only if something is wrong afterwards, or a job is missing.
+    fn for_jobs(
+        &self,
+        act: &str,
+        jobs: &[JobRef],
+        is_wrong: impl Fn(&Job) -> bool,
+        found: &str,
+    ) -> Result<(), SlurmError> {
+        let mut refusal = None;
         for some in jobs.chunks(JOBS_AT_ONCE) {
-            self.control(&[act, &names(some)])?;
+            if let Err(error) = self.control(&[act, &names(some)]) {
+                refusal.get_or_insert(error);
+            }
         }
-        Ok(())
+        if refusal.as_ref().is_some_and(|error| !matches!(error, SlurmError::Refused { .. })) {
+            return refusal.map_or(Ok(()), Err);
+        }
+        let left = self.remaining(jobs, is_wrong)?;
+        match (left.is_empty(), refusal) {
+            (true, _) => Ok(()),
+            (false, Some(refusal)) => Err(refusal),
+            (false, None) => Err(not_done(format!("{act} {}", names(&left)), found.to_owned())),
+        }
     }
 
     /// The jobs among some that are not as they should be.
@@ -166,36 +186,18 @@ impl Cluster for Commands {
     }
 
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
-        self.for_jobs("hold", jobs)?;
-        let is_free = |job: &Job| job.state.is_waiting() && job.hold != Some(Hold::Admin);
-        let left = self.remaining(jobs, is_free)?;
-        match left.is_empty() {
-            true => Ok(()),
-            false => Err(not_done(
-                format!("hold {}", names(&left)),
-                "no admin hold is on them".to_owned(),
-            )),
-        }
+        let is_free =
+            |job: &Job| job.state.is_waiting() && matches!(job.hold, None | Some(Hold::User));
+        self.for_jobs("hold", jobs, is_free, "no admin hold is on them")
     }
 
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
-        self.for_jobs("release", jobs)?;
-        let left = self.remaining(jobs, |job| job.hold.is_some())?;
-        match left.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(not_done(format!("release {}", names(&left)), "they are still held".to_owned()))
-            }
-        }
+        self.for_jobs("release", jobs, |job| job.hold.is_some(), "they are still held")
     }
 
     fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError> {
-        self.control(&["uhold", &job.to_string()])?;
         let is_other = |job: &Job| job.state.is_waiting() && job.hold != Some(Hold::User);
-        match self.remaining(&[job], is_other)?.is_empty() {
-            true => Ok(()),
-            false => Err(not_done(format!("uhold job {job}"), "no user hold is on it".to_owned())),
-        }
+        self.for_jobs("uhold", &[job], is_other, "no user hold is on it")
     }
 
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
@@ -244,8 +246,9 @@ impl Cluster for Commands {
         self.await_job(&what, job, |job| {
             (!job.state.is_waiting()).then(|| format!("it is {:?}", job.state))
         })?;
-        // The hold that this leaves is one that the user can release.
-        self.hold(&[job])
+        // The hold that this leaves is one that the user can release, and Slurm would not start the job for two minutes.
+        self.hold(&[job])?;
+        self.control(&["update", &format!("jobid={job}"), "StartTime=now"]).map(|_| ())
     }
 
     fn suspend(&self, job: JobRef) -> Result<(), SlurmError> {

@@ -183,7 +183,8 @@ pub enum Hold {
     User,
     /// An administrator; the user cannot release it.
     Admin,
-    /// Slurm itself, for example after a failed launch or a requeue in held state.
+    /// Slurm itself, for example after a failed launch or a requeue in held state. An explanation stands in place of
+    /// the kind of hold then, so that it is not known whether the user can release it.
     Slurm,
 }
 

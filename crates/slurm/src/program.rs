@@ -142,7 +142,8 @@ pub fn describe(program: &str, arguments: &[&str]) -> String {
     let mut text = program.to_owned();
     for argument in arguments {
         text.push(' ');
-        text.push_str(argument);
+        // A long argument is a format or a list, which tells nobody anything.
+        text.push_str(if argument.len() > 80 { "…" } else { argument });
     }
     let is_long = text.chars().count() > 120;
     let mut text: String = text.chars().filter(|c| !c.is_control()).take(120).collect();
