@@ -21,6 +21,8 @@ mod curves;
 mod energy;
 mod failure;
 mod keeping;
+#[cfg(feature = "slurm")]
+mod lab;
 mod listed;
 #[cfg(feature = "live")]
 mod live;
@@ -32,6 +34,8 @@ mod profile;
 mod reproduce;
 mod rules;
 mod simulate;
+#[cfg(feature = "slurm")]
+mod slurm;
 mod solve;
 mod tables;
 mod tune;
@@ -76,6 +80,12 @@ enum Command {
     Profile(profile::Command),
     #[command(subcommand)]
     Reproduce(reproduce::Command),
+    #[cfg(feature = "slurm")]
+    #[command(subcommand)]
+    Lab(lab::Command),
+    #[cfg(feature = "slurm")]
+    #[command(subcommand)]
+    Slurm(slurm::Command),
     Solve(solve::Arguments),
     Tune(tune::Arguments),
     TunePolicy(Box<tune_policy::Arguments>),
@@ -140,6 +150,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Machine(command) => machine::run(&command),
         Command::Profile(command) => profile::run(&command),
         Command::Reproduce(command) => reproduce::run(&command),
+        #[cfg(feature = "slurm")]
+        Command::Lab(command) => lab::run(&command),
+        #[cfg(feature = "slurm")]
+        Command::Slurm(command) => slurm::run(&command),
         Command::Solve(arguments) => solve::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::TunePolicy(arguments) => tune_policy::run(&arguments),

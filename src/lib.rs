@@ -14,6 +14,7 @@
 //! | `busbar-papers` | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | `busbar-live` | [`live`] | the daemon |
 //! | `busbar-agent` | [`agent`] | the node agent |
+//! | `busbar-slurm` | [`slurm`] | a Slurm cluster |
 
 pub mod cli;
 pub mod experiment;
@@ -32,6 +33,8 @@ pub(crate) use busbar_core::{digits, parallel, rows, text};
 #[cfg(feature = "live")]
 pub use busbar_live as live;
 pub use busbar_papers as reproduce;
+#[cfg(feature = "slurm")]
+pub use busbar_slurm as slurm;
 
 /// What applications were measured to take and draw, predictions, and the database of both.
 pub mod profile {

@@ -179,6 +179,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "tuning",
             "experiment",
             "reproduce",
+            "slurm",
             "solve",
             "variation",
         ],

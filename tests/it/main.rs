@@ -32,6 +32,8 @@ mod profile;
 mod recaps;
 mod rmap;
 mod share;
+#[cfg(all(feature = "agent", feature = "slurm"))]
+mod slurm;
 mod solve;
 mod traces;
 mod utility;

@@ -1,0 +1,347 @@
+//! Says what a site lacks for one of Busbar's modes, with what to do about each point.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::cluster::Cluster;
+use crate::commands::Commands;
+use crate::error::SlurmError;
+use crate::setup::{self, Mode, Site};
+use crate::version::Version;
+
+/// Jobs that ended are remembered for at least so many seconds, or Busbar may never see how they ended.
+const LEAST_JOB_AGE: u64 = 30;
+
+/// How a point is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As it should be.
+    Fine,
+    /// Busbar works without it, but not as well.
+    Advice,
+    /// Busbar does not work without it.
+    Missing,
+}
+
+/// One point that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it is.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty if nothing.
+    pub to_do: String,
+}
+
+fn fine(what: &'static str, found: impl Into<String>) -> Point {
+    Point { what, verdict: Verdict::Fine, found: found.into(), to_do: String::new() }
+}
+
+fn missing(what: &'static str, found: impl Into<String>, to_do: impl Into<String>) -> Point {
+    Point { what, verdict: Verdict::Missing, found: found.into(), to_do: to_do.into() }
+}
+
+fn advice(what: &'static str, found: impl Into<String>, to_do: impl Into<String>) -> Point {
+    Point { verdict: Verdict::Advice, ..missing(what, found, to_do) }
+}
+
+/// The values of the running configuration.
+struct Values(Vec<(String, String)>);
+
+impl Values {
+    fn get(&self, key: &str) -> &str {
+        let found = self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
+    fn is_set(&self, key: &str) -> bool {
+        !["", "(null)", "N/A", "(none)"].contains(&self.get(key))
+    }
+
+    fn has(&self, key: &str, word: &str) -> bool {
+        self.get(key).split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
+    }
+}
+
+/// Looks at everything. Points that cannot be looked at because an earlier one is missing are left out.
+pub fn check(commands: &Commands, site: &Site) -> Vec<Point> {
+    let version = match commands.version() {
+        Ok(version) => version,
+        Err(error) => {
+            let to_do =
+                "install Slurm's commands on this host, or name their folder with --programs";
+            return vec![missing("Slurm's commands", error.to_string(), to_do)];
+        }
+    };
+    let mut points = vec![of_version(version)];
+    let values = match commands.configuration() {
+        Ok(values) => Values(values),
+        Err(error) => {
+            points.push(missing("slurmctld", error.to_string(), to_do_for(&error)));
+            return points;
+        }
+    };
+    points.push(fine("slurmctld", format!("answers for cluster {}", values.get("ClusterName"))));
+    points.push(of_rights(&values));
+    points.push(of_age(&values));
+    if site.mode != Mode::Watch {
+        points.push(of_plug_in(&values));
+        points.push(of_script(&values, site));
+        points.extend(of_hooks(&values));
+    }
+    if site.mode == Mode::Steer {
+        points.extend(of_partitions(commands, site));
+        points.push(of_accounting(&values));
+    }
+    if site.mode == Mode::Admit {
+        points.push(of_licence(commands, site));
+    }
+    points
+}
+
+/// Whether nothing is missing.
+pub fn is_complete(points: &[Point]) -> bool {
+    points.iter().all(|point| point.verdict != Verdict::Missing)
+}
+
+fn to_do_for(error: &SlurmError) -> String {
+    match error {
+        SlurmError::Unreachable { .. } => {
+            "start slurmctld, or set SLURM_CONF to the cluster's slurm.conf"
+        }
+        SlurmError::Timeout { .. } => {
+            "look why slurmctld does not answer: its log, and 'scontrol ping'"
+        }
+        _ => "see that 'scontrol show config' works for this user",
+    }
+    .to_owned()
+}
+
+fn of_version(version: Version) -> Point {
+    let what = "version";
+    if !version.is_supported() {
+        return missing(
+            what,
+            format!("Slurm {version}"),
+            format!("upgrade to {} or newer", Version::OLDEST),
+        );
+    }
+    match version.is_newer_than_tried() {
+        true => advice(
+            what,
+            format!("Slurm {version}, which Busbar was not tried with"),
+            "try it with a partition that nobody needs first",
+        ),
+        false => fine(what, format!("Slurm {version}")),
+    }
+}
+
+fn of_rights(values: &Values) -> Point {
+    let own = rustix::process::geteuid().as_raw();
+    let owner = values.get("SlurmUser");
+    let is_owner = owner.contains(&format!("({own})"));
+    match own == 0 || is_owner {
+        true => fine("rights", format!("user {own} may act on the cluster")),
+        false => advice(
+            "rights",
+            format!("user {own} is neither root nor SlurmUser ({owner})"),
+            "run Busbar as root or SlurmUser, or make the user a Slurm operator: sacctmgr modify user NAME set adminlevel=Operator",
+        ),
+    }
+}
+
+fn of_age(values: &Values) -> Point {
+    let text = values.get("MinJobAge");
+    let seconds: u64 = text.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    match seconds >= LEAST_JOB_AGE {
+        true => fine("MinJobAge", text),
+        false => advice(
+            "MinJobAge",
+            text,
+            format!(
+                "set MinJobAge={LEAST_JOB_AGE} or more in slurm.conf; otherwise jobs are forgotten before Busbar sees their ends"
+            ),
+        ),
+    }
+}
+
+fn of_plug_in(values: &Values) -> Point {
+    match values.has("JobSubmitPlugins", "lua") || values.has("JobSubmitPlugins", "job_submit/lua")
+    {
+        true => fine("JobSubmitPlugins", values.get("JobSubmitPlugins")),
+        false => missing(
+            "JobSubmitPlugins",
+            "lua is not among them",
+            "write JobSubmitPlugins=lua into slurm.conf and restart slurmctld",
+        ),
+    }
+}
+
+/// The folder of the cluster's configuration, as slurmctld knows it.
+pub fn conf_folder(commands: &Commands) -> Result<PathBuf, SlurmError> {
+    let values = Values(commands.configuration()?);
+    Ok(folder_of(&values))
+}
+
+fn folder_of(values: &Values) -> PathBuf {
+    Path::new(values.get("SLURM_CONF")).parent().map_or_else(|| "/etc/slurm".into(), Path::to_owned)
+}
+
+fn of_script(values: &Values, site: &Site) -> Point {
+    let what = "job_submit.lua";
+    let path = folder_of(values).join(what);
+    let print =
+        format!("busbar slurm setup --mode {} --write {}", site.mode, folder_of(values).display());
+    let Ok(text) = fs::read_to_string(&path) else {
+        let found = format!("{} cannot be read here", path.display());
+        return missing(what, found, format!("on the host of slurmctld: {print}"));
+    };
+    let expected = setup::job_submit(site);
+    if site.off_file.exists() {
+        let found =
+            format!("{} is there, so that the plug-in does nothing", site.off_file.display());
+        return advice(what, found, "remove the file when Busbar is to work again");
+    }
+    if text == expected {
+        return fine(what, format!("{} is the one for this site", path.display()));
+    }
+    let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    match first(&text) == first(&expected) {
+        true => advice(
+            what,
+            format!("{} has other values", path.display()),
+            format!("if they are not meant to be so: {print}"),
+        ),
+        false
+            if text.contains("busbar_submit")
+                && text.contains(&format!(
+                    "version {}, mode {}",
+                    setup::LUA_VERSION,
+                    site.mode
+                )) =>
+        {
+            advice(what, format!("{} is the site's own and calls Busbar's", path.display()), "")
+        }
+        false => missing(
+            what,
+            format!("{} is not Busbar's for mode {}", path.display(), site.mode),
+            format!("{print}; a plug-in of your own can call busbar_submit and busbar_modify"),
+        ),
+    }
+}
+
+fn of_hooks(values: &Values) -> Vec<Point> {
+    let hook = |what: &'static str, is_needed: bool| {
+        // Newer versions number them: Prolog[0].
+        let numbered = format!("{what}[0]");
+        let key = if values.is_set(what) { what } else { numbered.as_str() };
+        if !values.is_set(key) {
+            let to_do =
+                format!("write {what}=... into slurm.conf ('busbar slurm setup' prints it)");
+            let point = if is_needed { missing } else { advice };
+            return point(what, "none is configured".to_owned(), to_do);
+        }
+        let path = values.get(key);
+        let mode = fs::metadata(path).map(|found| found.permissions().mode());
+        match mode {
+            Ok(mode) if mode & 0o111 == 0 => missing(
+                what,
+                format!("{path} cannot be executed"),
+                format!("chmod 755 {path}, on every node"),
+            ),
+            Ok(_) => fine(what, path),
+            Err(_) => {
+                advice(what, format!("{path} is not on this host"), "see that it is on every node")
+            }
+        }
+    };
+    let flags = match values.has("PrologFlags", "Alloc") {
+        true => fine("PrologFlags", values.get("PrologFlags")),
+        false => missing(
+            "PrologFlags",
+            "Alloc is not among them, so that a prolog may run late",
+            "write PrologFlags=Alloc into slurm.conf and restart slurmctld",
+        ),
+    };
+    vec![hook("Prolog", true), hook("Epilog", false), flags]
+}
+
+fn of_partitions(commands: &Commands, site: &Site) -> Vec<Point> {
+    let printed = commands.programs().ask("scontrol", &["-a", "-o", "show", "partition"]);
+    let (Ok(printed), Ok(partitions)) = (printed, commands.partitions()) else { return Vec::new() };
+    let mut points = Vec::new();
+    for name in &site.partitions {
+        if !partitions.iter().any(|partition| partition.name == *name) {
+            let found = format!("there is no partition {name}");
+            points.push(missing("partitions", found, "name one that exists with --partition"));
+        }
+    }
+    let is_ours =
+        |name: &str| site.partitions.is_empty() || site.partitions.iter().any(|ours| ours == name);
+    for partition in partitions.iter().filter(|partition| is_ours(&partition.name)) {
+        let begin = format!("PartitionName={} ", partition.name);
+        let line = printed.lines().find(|line| line.starts_with(&begin)).unwrap_or_default();
+        points.push(match line.contains(" OverSubscribe=EXCLUSIVE ") {
+            true => fine("partition", format!("{} gives whole nodes", partition.name)),
+            false => advice(
+                "partition",
+                format!(
+                    "{} lets jobs share nodes; the plug-in asks for whole ones",
+                    partition.name
+                ),
+                format!(
+                    "write OverSubscribe=EXCLUSIVE into the line of partition {}",
+                    partition.name
+                ),
+            ),
+        });
+    }
+    points
+}
+
+fn of_accounting(values: &Values) -> Point {
+    let kind = values.get("AccountingStorageType");
+    if !kind.contains("slurmdbd") {
+        return advice(
+            "slurmdbd",
+            format!("AccountingStorageType is {kind}"),
+            "without slurmdbd a job can change its size once only; install it for malleable jobs",
+        );
+    }
+    match values.has("SchedulerParameters", "permit_job_expansion") {
+        true => fine("slurmdbd", kind),
+        false => advice(
+            "slurmdbd",
+            "jobs cannot expand",
+            "write permit_job_expansion into SchedulerParameters for malleable jobs",
+        ),
+    }
+}
+
+fn of_licence(commands: &Commands, site: &Site) -> Point {
+    let name = &site.licence;
+    match commands.licences() {
+        Err(error) => missing("licences", error.to_string(), to_do_for(&error)),
+        Ok(all) => match all.iter().find(|licence| licence.name == *name) {
+            Some(licence) if licence.total > 0 => fine(
+                "licences",
+                format!(
+                    "{} of {name}, {} used, {} reserved",
+                    licence.total, licence.used, licence.reserved
+                ),
+            ),
+            _ => missing(
+                "licences",
+                format!("there is no licence {name}"),
+                format!("write Licenses={name}:WATTS into slurm.conf and run scontrol reconfigure"),
+            ),
+        },
+    }
+}

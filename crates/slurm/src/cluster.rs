@@ -1,0 +1,163 @@
+//! What can be asked of a cluster, through whichever door.
+
+use crate::error::SlurmError;
+use crate::hosts::HostList;
+use crate::model::{Amounts, Job, JobRef, Licence, Node, Partition, Reservation, Snapshot};
+use crate::version::Version;
+
+/// The most jobs that one command names.
+pub const JOBS_AT_ONCE: usize = 200;
+
+/// What is to change about a job; what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobUpdate {
+    /// The fewest and the most nodes. Equal ones make Slurm use exactly so many.
+    pub nodes: Option<(u32, u32)>,
+    /// The nodes that the job must get; an empty list for any.
+    pub required: Option<HostList>,
+    /// The time limit in minutes.
+    pub limit_minutes: Option<u32>,
+    /// The comment; an empty one removes it.
+    pub comment: Option<String>,
+    /// The administrator's comment, by which jobs are marked; an empty one removes it.
+    pub admin_comment: Option<String>,
+    /// The licences of the job, all of them. Of a running job, what it uses changes at once.
+    pub licences: Option<Amounts>,
+}
+
+impl JobUpdate {
+    /// Whether nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        *self == JobUpdate::default()
+    }
+
+    /// What a job has otherwise than the update says: the first difference in words.
+    pub(crate) fn difference(&self, job: &Job) -> Option<String> {
+        if let Some((fewest, most)) = self.nodes
+            && (job.nodes_min, job.nodes_max) != (fewest, most)
+        {
+            return Some(format!(
+                "the job has {}-{} nodes, not {fewest}-{most}",
+                job.nodes_min, job.nodes_max
+            ));
+        }
+        if let Some(required) = &self.required
+            && !required.is_same_set(&job.required)
+        {
+            return Some(format!("the job asks for nodes '{}', not '{required}'", job.required));
+        }
+        if let Some(minutes) = self.limit_minutes
+            && job.limit_minutes != Some(minutes)
+        {
+            let found =
+                job.limit_minutes.map_or("no".to_owned(), |minutes| format!("{minutes} min as"));
+            return Some(format!("the job has {found} time limit, not {minutes} min"));
+        }
+        if let Some(comment) = &self.comment
+            && job.comment.as_deref().unwrap_or("") != comment.trim()
+        {
+            return Some("the job's comment is another one".to_owned());
+        }
+        if let Some(comment) = &self.admin_comment
+            && job.admin_comment.as_deref().unwrap_or("") != comment.trim()
+        {
+            return Some("the administrator's comment is another one".to_owned());
+        }
+        if let Some(licences) = &self.licences
+            && job.licences != *licences
+        {
+            return Some(format!("the job has licences {:?}, not {licences:?}", job.licences));
+        }
+        None
+    }
+}
+
+/// A cluster, to be read and acted on. Every call ends within a time, and nothing is taken for done because it was
+/// reported as done: where it matters the cluster is read again, and [`SlurmError::NotDone`] tells the difference.
+///
+/// After an error that [is uncertain](SlurmError::is_uncertain) nobody knows whether an act was done, so a caller reads the
+/// cluster again. Every act can be repeated: what is so already is success.
+pub trait Cluster: Send {
+    /// The version of Slurm.
+    fn version(&self) -> Result<Version, SlurmError>;
+
+    /// All nodes.
+    fn nodes(&self) -> Result<Vec<Node>, SlurmError>;
+
+    /// All partitions.
+    fn partitions(&self) -> Result<Vec<Partition>, SlurmError>;
+
+    /// All jobs that Slurm still remembers, also ended ones.
+    fn jobs(&self) -> Result<Vec<Job>, SlurmError>;
+
+    /// The entries of one job: several if it is an array.
+    fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError>;
+
+    /// All licences.
+    fn licences(&self) -> Result<Vec<Licence>, SlurmError>;
+
+    /// All reservations.
+    fn reservations(&self) -> Result<Vec<Reservation>, SlurmError>;
+
+    /// Everything at once. The parts are read one after another, so jobs may have changed since nodes were read.
+    fn snapshot(&self) -> Result<Snapshot, SlurmError> {
+        Ok(Snapshot {
+            nodes: self.nodes()?,
+            partitions: self.partitions()?,
+            jobs: self.jobs()?,
+            licences: self.licences()?,
+            reservations: self.reservations()?,
+        })
+    }
+
+    /// Holds jobs that wait, by an admin hold that their users cannot release.
+    fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
+
+    /// Releases jobs that are held, whoever held them.
+    fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
+
+    /// Makes the hold of a job one that its user can release.
+    fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError>;
+
+    /// Changes a job and reads it back.
+    fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError>;
+
+    /// Changes a job that waits and releases it: it starts as soon as Slurm finds its nodes free.
+    fn start(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
+        if !update.is_empty() {
+            self.update(job, update)?;
+        }
+        self.release(&[job])
+    }
+
+    /// Cancels a job that waits or runs.
+    fn cancel(&self, job: JobRef) -> Result<(), SlurmError>;
+
+    /// Ends a running job and queues it again under an admin hold.
+    fn requeue_hold(&self, job: JobRef) -> Result<(), SlurmError>;
+
+    /// Lets a running job stand still. It keeps its nodes.
+    fn suspend(&self, job: JobRef) -> Result<(), SlurmError>;
+
+    /// Lets a suspended job go on.
+    fn resume(&self, job: JobRef) -> Result<(), SlurmError>;
+
+    /// Leaves a running job only these of its nodes. Without slurmdbd, Slurm resizes a job once only.
+    fn shrink(&self, job: JobRef, nodes: &HostList) -> Result<(), SlurmError>;
+
+    /// Gives a running job more nodes, which must be free.
+    fn expand(&self, job: JobRef, nodes: &HostList) -> Result<(), SlurmError>;
+
+    /// Takes nodes out of service once their jobs have ended.
+    fn drain(&self, nodes: &HostList, reason: &str) -> Result<(), SlurmError>;
+
+    /// Puts drained nodes into service again.
+    fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError>;
+
+    /// Reserves licences under a name, so that no job gets them: the reservation is made or changed, and removed if the
+    /// amounts are all zero.
+    fn reserve(&self, name: &str, licences: &Amounts) -> Result<(), SlurmError>;
+
+    /// Removes a reservation; it is no error if there is none.
+    fn remove_reservation(&self, name: &str) -> Result<(), SlurmError>;
+}

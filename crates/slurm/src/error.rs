@@ -1,0 +1,136 @@
+//! What can go wrong with a cluster, told apart as far as a caller can do something about it.
+
+use std::io;
+use std::time::Duration;
+
+/// Why something could not be read or done.
+#[derive(Debug, thiserror::Error)]
+pub enum SlurmError {
+    /// A program of Slurm is not there or cannot be run.
+    #[error(
+        "cannot run {program}; is Slurm installed, and is its folder of programs the right one?"
+    )]
+    Program {
+        /// The program.
+        program: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// There was no answer in time, so that nobody knows whether it was done.
+    #[error("{what}: no answer within {} s; does slurmctld run, and is it busy?", within.as_secs_f64())]
+    Timeout {
+        /// What was tried.
+        what: String,
+        /// How long the caller waited.
+        within: Duration,
+    },
+    /// Nobody answers.
+    #[error("{what}: slurmctld cannot be reached ({text}); does it run, and is SLURM_CONF right?")]
+    Unreachable {
+        /// What was tried.
+        what: String,
+        /// What Slurm says.
+        text: String,
+    },
+    /// There is no such job (any more).
+    #[error("{what}: Slurm knows no such job")]
+    NoSuchJob {
+        /// What was tried.
+        what: String,
+    },
+    /// There is no such node, partition or reservation.
+    #[error("{what}: Slurm does not know it ({text})")]
+    NotFound {
+        /// What was tried.
+        what: String,
+        /// What Slurm says.
+        text: String,
+    },
+    /// The user may not do it.
+    #[error(
+        "{what}: Slurm does not allow it ({text}); it takes root, SlurmUser or a Slurm operator"
+    )]
+    Denied {
+        /// What was tried.
+        what: String,
+        /// What Slurm says.
+        text: String,
+    },
+    /// Slurm refused for another reason.
+    #[error("{what}: Slurm refuses: {text}")]
+    Refused {
+        /// What was tried.
+        what: String,
+        /// What Slurm says.
+        text: String,
+    },
+    /// Slurm reported success, and it was not done.
+    #[error("{what}: Slurm reported success, and {found}")]
+    NotDone {
+        /// What was tried.
+        what: String,
+        /// What was found instead.
+        found: String,
+    },
+    /// An answer cannot be understood.
+    #[error("{what}: the answer cannot be understood: {reason}")]
+    Unreadable {
+        /// What was tried.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl SlurmError {
+    /// What Slurm said to something, told apart.
+    pub fn from_text(what: &str, text: &str) -> SlurmError {
+        let what = what.to_owned();
+        let text = tidy(text);
+        let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+        if says(&["Invalid job id"]) {
+            SlurmError::NoSuchJob { what }
+        } else if says(&[
+            "Unable to contact slurm controller",
+            "Connection refused",
+            "Communication connection failure",
+            "Connection reset",
+            "Connection timed out",
+            "No route to host",
+            "Transport endpoint is not connected",
+            "Socket timed out",
+            "Zero Bytes were transmitted",
+            "authentication error",
+            "configuration source",
+            "Could not establish a configuration",
+        ]) {
+            SlurmError::Unreachable { what, text }
+        } else if says(&["permission denied", "Invalid user id", "Not authorized"]) {
+            SlurmError::Denied { what, text }
+        } else if says(&[
+            "Invalid node name",
+            "reservation is invalid",
+            "Invalid partition",
+            "not found",
+        ]) {
+            SlurmError::NotFound { what, text }
+        } else {
+            SlurmError::Refused { what, text }
+        }
+    }
+
+    /// Whether it is not known whether the act was done: the cluster must be read to find out.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, SlurmError::Timeout { .. } | SlurmError::Unreachable { .. })
+    }
+}
+
+/// The text of an error in one line of bounded length.
+fn tidy(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let line = lines.join("; ");
+    match line.is_empty() {
+        true => "without a reason".to_owned(),
+        false => line.chars().filter(|c| !c.is_control()).take(500).collect(),
+    }
+}

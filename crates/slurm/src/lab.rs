@@ -1,0 +1,370 @@
+//! A private Slurm on this machine: munge, slurmctld and some slurmds on loopback, each node with an emulated meter and an
+//! agent. For tests, demonstrations and documentation; nothing here is for production.
+//!
+//! Everything is in one folder: [`layout`] says what is where, [`process`] starts and stops processes by their identity, and
+//! [`packages`] installs Slurm where it is missing. The folder knows what was started (`processes.json`), so that a later
+//! call stops exactly that. Two labs in two folders do not meet: each has its own key and ports that were free.
+//!
+//! Root is needed: slurmd starts jobs as their users.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::Cluster;
+use crate::commands::Commands;
+use crate::error::SlurmError;
+use crate::model::Node;
+use crate::program::Programs;
+use crate::setup::{Mode, Site};
+
+pub mod layout;
+pub mod packages;
+pub mod process;
+
+use layout::Layout;
+use process::{Processes, Wanted};
+
+/// The name of the controller's process.
+pub const CONTROLLER: &str = "slurmctld";
+
+/// What a lab is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The number of nodes, from 1 to 1000.
+    pub nodes: u32,
+    /// How Busbar will work there; decides about `job_submit.lua`.
+    pub mode: Mode,
+    /// The program `busbar`, which runs the agents; `None` for a lab without agents.
+    pub busbar: Option<PathBuf>,
+}
+
+/// What is kept of a lab between calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    plan: Plan,
+    /// The port of slurmctld; those of the nodes follow it.
+    port: u16,
+}
+
+/// Why a lab cannot be started or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// Who asks is not root.
+    #[error(
+        "a lab needs root, because slurmd starts jobs as their users; run it with sudo or in a container"
+    )]
+    NotRoot,
+    /// Slurm is not there and cannot be installed.
+    #[error("Slurm is not installed and cannot be installed here: {0}")]
+    Packages(String),
+    /// The lab cannot be as it was asked for.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// A file cannot be read or written.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// What was tried, to be read after "cannot".
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A process ended or did not become ready.
+    #[error("{name} {what}; its log {} ends with:\n{tail}", log.display())]
+    Process {
+        /// The process.
+        name: String,
+        /// What happened.
+        what: String,
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of the log.
+        tail: String,
+    },
+    /// Slurm did not answer as it should.
+    #[error(transparent)]
+    Slurm(#[from] SlurmError),
+}
+
+/// A lab in a folder.
+#[derive(Debug)]
+pub struct Lab {
+    layout: Layout,
+    record: Record,
+}
+
+/// What a call of [`Lab::up`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Up {
+    /// The lab was not there and runs now.
+    Started,
+    /// Some of it did not run, and does now.
+    Repaired,
+    /// It ran already.
+    Already,
+}
+
+/// One process of a lab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// Its name, such as `slurmctld` or `slurmd.n1`.
+    pub name: String,
+    /// Its number, while it runs.
+    pub pid: Option<u32>,
+}
+
+impl Lab {
+    /// The lab in a folder; `None` if there is none.
+    pub fn find(folder: &Path) -> Result<Option<Lab>, LabError> {
+        let layout = Layout::new(folder)?;
+        let path = layout.record();
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => {
+                text.map_err(|source| LabError::File { what: "read", path: path.clone(), source })?
+            }
+        };
+        let record = serde_json::from_str(&text).map_err(|error| {
+            LabError::Unsuitable(format!(
+                "{} cannot be understood ({error}); if no process of the lab runs, remove its folder",
+                path.display()
+            ))
+        })?;
+        Ok(Some(Lab { layout, record }))
+    }
+
+    /// Starts a lab, or what does not run of it, and waits until all nodes are in service. Slurm is installed if it is missing.
+    pub fn up(folder: &Path, plan: &Plan) -> Result<(Lab, Up), LabError> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(LabError::NotRoot);
+        }
+        if !(1..=1000).contains(&plan.nodes) {
+            return Err(LabError::Unsuitable("a lab has 1 to 1000 nodes".to_owned()));
+        }
+        packages::ensure()?;
+        let (lab, is_new) = match Lab::find(folder)? {
+            Some(lab) => (lab, false),
+            None => (Lab::make(folder, plan)?, true),
+        };
+        if lab.record.plan.nodes != plan.nodes || lab.record.plan.mode != plan.mode {
+            let present = &lab.record.plan;
+            return Err(LabError::Unsuitable(format!(
+                "the lab in {folder} has {} nodes in mode {}; take it down first: busbar lab down --folder {folder}",
+                present.nodes,
+                present.mode,
+                folder = folder.display()
+            )));
+        }
+        let begun = lab.start_missing()?;
+        lab.await_nodes()?;
+        let up = match (is_new, begun) {
+            (true, _) => Up::Started,
+            (false, 0) => Up::Already,
+            (false, _) => Up::Repaired,
+        };
+        Ok((lab, up))
+    }
+
+    /// Makes the folder of a lab, with everything but the processes.
+    fn make(folder: &Path, plan: &Plan) -> Result<Lab, LabError> {
+        let layout = Layout::new(folder)?;
+        let record = Record { plan: plan.clone(), port: layout::free_ports(plan.nodes + 1)? };
+        let site = Site {
+            watts: u64::from(plan.nodes) * 200,
+            off_file: layout.folder().join("busbar.off"),
+            node_cpus: layout::CPUS,
+            ..Site::new(plan.mode)
+        };
+        layout.write(&record.plan, record.port, &site)?;
+        // Last, so that a folder that was begun is no lab.
+        let text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        layout::write_file(&layout.record(), &text, 0o644)?;
+        Ok(Lab { layout, record })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        self.layout.folder()
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.record.plan.nodes
+    }
+
+    /// The configuration of the cluster, for `SLURM_CONF`.
+    pub fn conf(&self) -> PathBuf {
+        self.layout.conf()
+    }
+
+    /// A file to be sourced by a shell: it sets `SLURM_CONF`.
+    pub fn environment_file(&self) -> PathBuf {
+        self.layout.environment()
+    }
+
+    /// The socket of the agent of a node, counted from 1.
+    pub fn agent_socket(&self, node: u32) -> PathBuf {
+        self.layout.node(node).join("socket")
+    }
+
+    /// The emulated meter of a node, counted from 1.
+    pub fn tree(&self, node: u32) -> PathBuf {
+        self.layout.node(node).join("tree")
+    }
+
+    /// The cluster, through its commands.
+    pub fn commands(&self) -> Commands {
+        Commands::new(self.programs())
+    }
+
+    /// Slurm's programs, for this cluster.
+    pub fn programs(&self) -> Programs {
+        Programs::default().with_conf(&self.conf()).with_variable("PATH", process::path())
+    }
+
+    /// The processes, whether they run or not.
+    pub fn members(&self) -> Result<Vec<Member>, LabError> {
+        let processes = Processes::read(&self.layout.processes())?;
+        let member = |wanted: Wanted| {
+            let pid = processes.running(&wanted.name);
+            Member { name: wanted.name, pid }
+        };
+        Ok(self.wanted().into_iter().map(member).collect())
+    }
+
+    /// Whether every process runs.
+    pub fn is_up(&self) -> Result<bool, LabError> {
+        Ok(self.members()?.iter().all(|member| member.pid.is_some()))
+    }
+
+    /// Starts one process that does not run.
+    pub fn start(&self, name: &str) -> Result<(), LabError> {
+        let mut processes = Processes::read(&self.layout.processes())?;
+        match self.wanted().into_iter().find(|wanted| wanted.name == name) {
+            Some(wanted) if processes.running(name).is_none() => processes.start(&wanted),
+            Some(_) => Ok(()),
+            None => Err(LabError::Unsuitable(format!("the lab has no process '{name}'"))),
+        }
+    }
+
+    /// Kills one process at once, as a crash would, and waits until it is gone.
+    pub fn kill(&self, name: &str) -> Result<(), LabError> {
+        Processes::read(&self.layout.processes())?.kill(name)
+    }
+
+    /// Waits until slurmctld answers and all nodes are in service.
+    pub fn await_nodes(&self) -> Result<(), LabError> {
+        let patience = Duration::from_secs(60) + Duration::from_millis(200) * self.nodes();
+        let deadline = Instant::now() + patience;
+        let commands = Commands::new(self.programs().with_patience(Duration::from_secs(10)));
+        loop {
+            let answer = commands.nodes();
+            let is_ready = |node: &Node| {
+                ["IDLE", "MIXED", "ALLOCATED"].contains(&node.state.base.as_str())
+                    && !node.state.has("NOT_RESPONDING")
+            };
+            let found = match answer {
+                Ok(nodes) if nodes.len() as u32 == self.nodes() && nodes.iter().all(is_ready) => {
+                    return Ok(());
+                }
+                Ok(nodes) => nodes
+                    .iter()
+                    .find(|node| !is_ready(node))
+                    .map_or("there are too few nodes".to_owned(), |node| {
+                        format!("node {} is {}", node.name, node.state)
+                    }),
+                Err(error) => error.to_string(),
+            };
+            let processes = Processes::read(&self.layout.processes())?;
+            let dead =
+                self.wanted().into_iter().find(|wanted| processes.running(&wanted.name).is_none());
+            if let Some(dead) = dead {
+                return Err(process::failed(&dead, "has ended"));
+            }
+            if Instant::now() >= deadline {
+                let controller = self.wanted().into_iter().find(|wanted| wanted.name == CONTROLLER);
+                let what = format!("is not ready after {} s ({found})", patience.as_secs());
+                return Err(match controller {
+                    Some(controller) => process::failed(&controller, &what),
+                    None => LabError::Unsuitable(what),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Ends all jobs, stops every process of the lab, and removes its folder unless it is kept.
+    pub fn down(self, keep: bool) -> Result<(), LabError> {
+        let mut processes = Processes::read(&self.layout.processes())?;
+        if processes.running(CONTROLLER).is_some() {
+            self.end_jobs();
+        }
+        // The controller first, so that it does not see its nodes die; munge last, as all others need it.
+        let (agents, others): (Vec<Wanted>, Vec<Wanted>) =
+            self.wanted().into_iter().partition(|wanted| wanted.name.starts_with("agent."));
+        let names = |wanted: &[Wanted], prefix: &str| -> Vec<String> {
+            wanted
+                .iter()
+                .map(|wanted| wanted.name.clone())
+                .filter(|name| name.starts_with(prefix))
+                .collect()
+        };
+        processes.stop(&names(&others, CONTROLLER))?;
+        processes.stop(&names(&others, "slurmd."))?;
+        processes.stop(&names(&agents, ""))?;
+        processes.stop(&names(&others, "munged"))?;
+        process::end_strays(self.folder());
+        if keep {
+            // What stays is for reading; the next lab here is a new one.
+            return layout::remove_file(&self.layout.record());
+        }
+        self.layout.remove()
+    }
+
+    /// Cancels all jobs, and waits a while until nothing of them runs. What stays is killed afterwards.
+    fn end_jobs(&self) {
+        let commands = Commands::new(self.programs().with_patience(Duration::from_secs(5)));
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < deadline {
+            let Ok(jobs) = commands.jobs() else { return };
+            let live: Vec<String> = jobs
+                .iter()
+                .filter(|job| !job.state.has_ended())
+                .map(|job| job.reference().to_string())
+                .collect();
+            if live.is_empty() {
+                return;
+            }
+            for some in live.chunks(200) {
+                let some: Vec<&str> = some.iter().map(String::as_str).collect();
+                // Whether it worked, the next look shows.
+                let _ = commands.programs().run("scancel", &some);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// All processes that the lab should have, in the order in which they are started.
+    fn wanted(&self) -> Vec<Wanted> {
+        self.layout.wanted(&self.record.plan)
+    }
+
+    /// Starts what does not run, and returns how many were started.
+    fn start_missing(&self) -> Result<usize, LabError> {
+        let mut processes = Processes::read(&self.layout.processes())?;
+        let mut count = 0;
+        for wanted in self.wanted() {
+            if processes.running(&wanted.name).is_some() {
+                continue;
+            }
+            count += 1;
+            processes.start(&wanted)?;
+        }
+        Ok(count)
+    }
+}

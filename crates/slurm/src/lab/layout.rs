@@ -1,0 +1,349 @@
+//! The folder of a lab: what is where, and what the files say.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `lab.json` | what the lab has; that it is there says that the folder is a lab |
+//! | `processes.json` | the processes that were started |
+//! | `env` | for a shell: sets `SLURM_CONF` |
+//! | `slurm.conf`, `job_submit.lua`, `prolog`, `epilog` | the cluster's configuration |
+//! | `munge/`, `state/`, `spool/`, `log/` | of munge, slurmctld and the slurmds |
+//! | `nodes/n1/` … | the emulated meter (`tree`), the configuration, state and socket of the agent |
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::process::{MARK, Wanted};
+use super::{CONTROLLER, LabError, Plan};
+use crate::setup::{self, Mode, Site};
+
+/// The longest path of a socket, with what is appended to the folder.
+const LONGEST_FOLDER: usize = 70;
+
+/// The processors of an emulated node.
+pub const CPUS: u32 = 4;
+
+/// What a job draws on each of its nodes unless somebody writes another number into `demand_w`.
+const DEMAND_WATTS: u32 = 180;
+
+/// Where things are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    folder: PathBuf,
+}
+
+impl Layout {
+    /// The layout of a folder, which need not exist.
+    pub fn new(folder: &Path) -> Result<Self, LabError> {
+        let failed = |source| LabError::File { what: "find", path: folder.to_owned(), source };
+        let folder = std::path::absolute(folder).map_err(failed)?;
+        // Links are followed as far as the folder exists, since munge judges the real path.
+        let folder = folder.canonicalize().unwrap_or(folder);
+        let text = folder.to_string_lossy().into_owned();
+        let fits = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+        if text.len() > LONGEST_FOLDER || !text.chars().all(fits) {
+            return Err(LabError::Unsuitable(format!(
+                "the folder {text} cannot be a lab: its path may have {LONGEST_FOLDER} letters, digits and / . _ - +"
+            )));
+        }
+        Ok(Layout { folder })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What the lab has.
+    pub fn record(&self) -> PathBuf {
+        self.at("lab.json")
+    }
+
+    /// The processes that were started.
+    pub fn processes(&self) -> PathBuf {
+        self.at("processes.json")
+    }
+
+    /// The cluster's configuration.
+    pub fn conf(&self) -> PathBuf {
+        self.at("slurm.conf")
+    }
+
+    /// A file for shells.
+    pub fn environment(&self) -> PathBuf {
+        self.at("env")
+    }
+
+    /// The folder of a node, counted from 1.
+    pub fn node(&self, number: u32) -> PathBuf {
+        self.folder.join("nodes").join(format!("n{number}"))
+    }
+
+    /// Writes everything that a lab needs before its processes start.
+    pub fn write(&self, plan: &Plan, port: u16, site: &Site) -> Result<(), LabError> {
+        if fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(LabError::Unsuitable(format!(
+                "the folder {} is not empty and is no lab; choose another one, or remove what is in it",
+                self.folder.display()
+            )));
+        }
+        make_folder(&self.folder, 0o755)?;
+        self.check_ancestors()?;
+        for (name, mode) in
+            [("munge", 0o711), ("state", 0o700), ("spool", 0o755), ("log", 0o755), ("nodes", 0o755)]
+        {
+            make_folder(&self.at(name), mode)?;
+        }
+        write_secret(&self.at("munge/key"))?;
+        write_file(&self.at("job_submit.lua"), &setup::job_submit(site), 0o644)?;
+        write_file(&self.at("prolog"), &self.hook(plan, "$(cat \"$LAB/demand_w\")000000"), 0o755)?;
+        write_file(&self.at("epilog"), &self.hook(plan, "0"), 0o755)?;
+        write_file(&self.at("demand_w"), &format!("{DEMAND_WATTS}\n"), 0o644)?;
+        write_file(
+            &self.at("env"),
+            &format!("export SLURM_CONF={}\n", self.conf().display()),
+            0o644,
+        )?;
+        for number in 1..=plan.nodes {
+            make_folder(&self.at(&format!("spool/n{number}")), 0o755)?;
+            if let Some(busbar) = &plan.busbar {
+                self.write_node(busbar, number)?;
+            }
+        }
+        write_file(&self.conf(), &self.slurm_conf(plan, port, site), 0o644)
+    }
+
+    /// Removes the lab.
+    pub fn remove(&self) -> Result<(), LabError> {
+        fs::remove_dir_all(&self.folder).map_err(|source| LabError::File {
+            what: "remove",
+            path: self.folder.clone(),
+            source,
+        })
+    }
+
+    /// Munge refuses a socket that not everybody can reach.
+    fn check_ancestors(&self) -> Result<(), LabError> {
+        for folder in self.folder.ancestors() {
+            let mode =
+                fs::metadata(folder).map(|found| found.permissions().mode()).unwrap_or(0o755);
+            if mode & 0o001 == 0 {
+                return Err(LabError::Unsuitable(format!(
+                    "not everybody may enter {}, and munge insists on that; choose another folder for the lab",
+                    folder.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// An emulated node with the configuration of its agent.
+    fn write_node(&self, busbar: &Path, number: u32) -> Result<(), LabError> {
+        let folder = self.node(number);
+        make_folder(&folder, 0o755)?;
+        let mut create = Command::new(busbar);
+        create.args(["agent", "emulate", "create"]).arg(folder.join("tree"));
+        let made = create.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let is_made =
+            made.map_err(|source| LabError::File { what: "run", path: busbar.to_owned(), source })?;
+        if !is_made.success() {
+            return Err(LabError::Unsuitable(format!(
+                "'{} agent emulate create' failed; is it the program busbar, built with the feature agent?",
+                busbar.display()
+            )));
+        }
+        let config = format!(
+            "node = \"n{number}\"\nstate = \"{folder}/state\"\nperiod = \"500ms\"\n[hardware]\n\
+             powercap = \"{folder}/tree\"\nhwmon = \"{folder}/none\"\nemulate = true\n[gpu]\nnvml = false\n\
+             [listen]\nsocket = \"{folder}/socket\"\n",
+            folder = folder.display()
+        );
+        write_file(&folder.join("agent.toml"), &config, 0o644)
+    }
+
+    /// A prolog or epilog: it says what the job on the emulated node draws, in microwatts. A node whose agent does not answer
+    /// gets no job.
+    fn hook(&self, plan: &Plan, demand: &str) -> String {
+        let is_prolog = demand != "0";
+        let mut text = format!(
+            "#!/bin/sh\n# Written by 'busbar lab'.\nLAB={folder}\nnode=\"$LAB/nodes/$SLURMD_NODENAME\"\n",
+            folder = self.folder.display()
+        );
+        if let Some(busbar) = plan.busbar.as_ref().filter(|_| is_prolog) {
+            text += &format!(
+                "'{}' agent status --socket \"$node/socket\" >/dev/null 2>&1 || {{\n    echo \"busbar: the agent of $SLURMD_NODENAME does not answer\" >&2\n    exit 1\n}}\n",
+                busbar.display()
+            );
+        }
+        if plan.busbar.is_some() {
+            text += &format!(
+                "printf '%s\\n' \"{demand}\" >\"$node/tree/demand_uw.$$\" && mv \"$node/tree/demand_uw.$$\" \"$node/tree/demand_uw\"\n"
+            );
+        }
+        text + "exit 0\n"
+    }
+
+    fn slurm_conf(&self, plan: &Plan, port: u16, site: &Site) -> String {
+        let nodes = plan.nodes;
+        let names = if nodes == 1 { "n1".to_owned() } else { format!("n[1-{nodes}]") };
+        let first = u32::from(port) + 1;
+        let ports =
+            if nodes == 1 { first.to_string() } else { format!("[{first}-{}]", first + nodes - 1) };
+        let folder = self.folder.display();
+        let plug_in = if site.mode == Mode::Watch { "" } else { "JobSubmitPlugins=lua\n" };
+        format!(
+            "# Written by 'busbar lab': a private Slurm on this machine. Not for production.\n\
+             ClusterName=lab\n\
+             SlurmctldHost=localhost(127.0.0.1)\n\
+             SlurmctldPort={port}\n\
+             SlurmUser=root\n\
+             SlurmdUser=root\n\
+             AuthType=auth/munge\n\
+             AuthInfo=socket={folder}/munge/sock\n\
+             CredType=cred/munge\n\
+             StateSaveLocation={folder}/state\n\
+             SlurmdSpoolDir={folder}/spool/%n\n\
+             SlurmctldPidFile={folder}/state/slurmctld.pid\n\
+             SlurmdPidFile={folder}/spool/%n/slurmd.pid\n\
+             SlurmctldLogFile={folder}/log/slurmctld.log\n\
+             SlurmdLogFile={folder}/log/slurmd.%n.log\n\
+             ProctrackType=proctrack/linuxproc\n\
+             TaskPlugin=task/none\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             AccountingStorageType=accounting_storage/none\n\
+             SelectType=select/cons_tres\n\
+             SelectTypeParameters=CR_CPU\n\
+             SchedulerType=sched/backfill\n\
+             SchedulerParameters=batch_sched_delay=0,bf_interval=1,permit_job_expansion\n\
+             PriorityType=priority/basic\n\
+             SlurmdParameters=config_overrides\n\
+             MpiDefault=none\n\
+             ReturnToService=2\n\
+             SlurmdTimeout=30\n\
+             KillWait=2\n\
+             MaxJobCount=20000\n\
+             {plug_in}\
+             PrologFlags=Alloc\n\
+             Prolog={folder}/prolog\n\
+             Epilog={folder}/epilog\n\
+             Licenses={licence}:{watts}\n\
+             NodeName={names} NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports} CPUs={CPUS} RealMemory=1000 State=UNKNOWN\n\
+             PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=EXCLUSIVE State=UP\n",
+            licence = site.licence,
+            watts = site.watts,
+        )
+    }
+
+    /// The processes of a lab, in the order in which they are started.
+    pub fn wanted(&self, plan: &Plan) -> Vec<Wanted> {
+        let environment = vec![
+            (MARK.to_owned(), self.folder.clone().into_os_string()),
+            ("SLURM_CONF".to_owned(), self.conf().into_os_string()),
+        ];
+        let log = |name: &str| self.folder.join("log").join(name);
+        let wanted =
+            |name: String, command: Vec<String>, log: PathBuf, ready: Option<PathBuf>| Wanted {
+                name,
+                command: command.into_iter().map(Into::into).collect(),
+                environment: environment.clone(),
+                log,
+                ready,
+            };
+        let munge = |name: &str| format!("{}/munge/{name}", self.folder.display());
+        let munged = vec![
+            "munged".to_owned(),
+            "--foreground".to_owned(),
+            format!("--key-file={}", munge("key")),
+            format!("--socket={}", munge("sock")),
+            format!("--pid-file={}", munge("pid")),
+            format!("--seed-file={}", munge("seed")),
+        ];
+        let ready = Some(self.at("munge/sock"));
+        let mut all = vec![wanted("munged".to_owned(), munged, log("munged.out"), ready)];
+        let conf = self.conf().display().to_string();
+        let command = ["slurmctld", "-D", "-f", &conf].map(str::to_owned).to_vec();
+        all.push(wanted(CONTROLLER.to_owned(), command, log("slurmctld.out"), None));
+        for number in 1..=plan.nodes {
+            let node = format!("n{number}");
+            if let Some(busbar) = &plan.busbar {
+                let config = self.node(number).join("agent.toml").display().to_string();
+                let command = ["agent", "run", "--config", &config].map(str::to_owned);
+                let command = [vec![busbar.display().to_string()], command.to_vec()].concat();
+                let name = format!("agent.{node}");
+                all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
+            }
+            let command = ["slurmd", "-D", "-N", &node, "-f", &conf].map(str::to_owned).to_vec();
+            let name = format!("slurmd.{node}");
+            all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
+        }
+        all
+    }
+}
+
+/// The first of so many ports in a row that are free.
+pub fn free_ports(count: u32) -> Result<u16, LabError> {
+    // Below those that the kernel hands out; from a place that differs between processes.
+    let (lowest, highest) = (15_000, 32_000 - count);
+    let mut first = lowest + std::process::id().wrapping_mul(97) % (highest - lowest);
+    for _ in 0..200 {
+        let listen = |port: u32| TcpListener::bind(("127.0.0.1", port as u16));
+        let held: Result<Vec<TcpListener>, io::Error> =
+            (first..first + count).map(listen).collect();
+        if held.is_ok() {
+            return Ok(first as u16);
+        }
+        first = lowest + (first - lowest + count + 13) % (highest - lowest);
+    }
+    Err(LabError::Unsuitable(format!("there are no {count} free ports in a row below 32000")))
+}
+
+fn make_folder(path: &Path, mode: u32) -> Result<(), LabError> {
+    let failed = |source| LabError::File { what: "make the folder", path: path.to_owned(), source };
+    match DirBuilder::new().mode(mode).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => (),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed)?;
+        }
+        done => done.map_err(failed)?,
+    }
+    // Whatever the umask is.
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(failed)
+}
+
+/// Writes a whole file or nothing.
+pub fn write_file(path: &Path, text: &str, mode: u32) -> Result<(), LabError> {
+    let part = path.with_extension("new");
+    let write = || {
+        fs::write(&part, text)?;
+        fs::set_permissions(&part, fs::Permissions::from_mode(mode))?;
+        fs::rename(&part, path)
+    };
+    write().map_err(|source| LabError::File { what: "write", path: path.to_owned(), source })
+}
+
+/// Removes a file if it is there.
+pub fn remove_file(path: &Path) -> Result<(), LabError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => {
+            done.map_err(|source| LabError::File { what: "remove", path: path.to_owned(), source })
+        }
+    }
+}
+
+/// Writes a random key that nobody else can read.
+fn write_secret(path: &Path) -> Result<(), LabError> {
+    let write = || {
+        let mut key = [0; 128];
+        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(&key)
+    };
+    write().map_err(|source| LabError::File { what: "write", path: path.to_owned(), source })
+}

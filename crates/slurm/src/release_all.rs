@@ -1,0 +1,103 @@
+//! Gives a cluster back to Slurm: what Busbar holds is released, what it reserved and drained is free again.
+
+use serde::Serialize;
+
+use crate::cluster::{Cluster, JobUpdate};
+use crate::error::SlurmError;
+use crate::hosts::HostList;
+use crate::model::{Hold, Job, JobRef};
+use crate::setup;
+
+/// The reservation by which the daemon moves the budget.
+pub const RESERVATION: &str = "busbar";
+
+/// The beginning of the reason with which Busbar drains a node.
+pub const DRAIN_REASON: &str = "busbar:";
+
+/// What was given back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Released {
+    /// The jobs that were released.
+    pub jobs: Vec<String>,
+    /// The jobs that stay held because their users want it.
+    pub kept_back: Vec<String>,
+    /// The nodes that are in service again.
+    pub nodes: Vec<String>,
+    /// Whether there was a reservation.
+    pub had_reservation: bool,
+    /// What could not be done; the rest was.
+    pub failures: Vec<String>,
+}
+
+/// Releases every job that Busbar holds and removes what Busbar has set up while it ran. Jobs that run go on. A failure of one part does not
+/// keep the others.
+///
+/// The plug-in holds new jobs until it is switched off ([`setup::switch_off`]), so that comes first.
+pub fn release_all(cluster: &dyn Cluster) -> Result<Released, SlurmError> {
+    let jobs = cluster.jobs()?;
+    let mut released = Released::default();
+    let is_ours = |job: &&Job| setup::is_marked(job) && job.hold.is_some();
+    let (kept, free): (Vec<&Job>, Vec<&Job>) =
+        jobs.iter().filter(is_ours).partition(|job| setup::is_kept_back(job));
+    for job in kept {
+        let name = job.reference();
+        // An admin hold becomes one that the user can release.
+        let done = if job.hold == Some(Hold::User) { Ok(()) } else { cluster.hold_for_user(name) };
+        released.note(done, &name.to_string(), |released| &mut released.kept_back);
+    }
+    for job in free {
+        let name = job.reference();
+        // Nodes that Busbar chose must not keep the job from starting elsewhere.
+        let pinned = !job.required.is_empty();
+        let unpinned = match pinned {
+            true => cluster.update(
+                name,
+                &JobUpdate { required: Some(HostList::default()), ..JobUpdate::default() },
+            ),
+            false => Ok(()),
+        };
+        let done = unpinned.and_then(|()| release(cluster, name));
+        released.note(done, &name.to_string(), |released| &mut released.jobs);
+    }
+    match cluster.reservations() {
+        Ok(all) if all.iter().any(|one| one.name == RESERVATION) => {
+            match cluster.remove_reservation(RESERVATION) {
+                Ok(()) => released.had_reservation = true,
+                Err(error) => released.failures.push(error.to_string()),
+            }
+        }
+        Ok(_) => (),
+        Err(error) => released.failures.push(error.to_string()),
+    }
+    for node in cluster.nodes()? {
+        let is_drained_by_us = node.state.has("DRAIN")
+            && node.reason.is_some_and(|reason| reason.starts_with(DRAIN_REASON));
+        if is_drained_by_us {
+            let done = cluster.undrain(&HostList::new([node.name.as_str()]));
+            released.note(done, &node.name, |released| &mut released.nodes);
+        }
+    }
+    Ok(released)
+}
+
+/// Releases one job; that it has ended meanwhile is fine.
+fn release(cluster: &dyn Cluster, job: JobRef) -> Result<(), SlurmError> {
+    match cluster.release(&[job]) {
+        Err(SlurmError::NoSuchJob { .. }) => Ok(()),
+        done => done,
+    }
+}
+
+impl Released {
+    fn note(
+        &mut self,
+        done: Result<(), SlurmError>,
+        name: &str,
+        list: impl Fn(&mut Released) -> &mut Vec<String>,
+    ) {
+        match done {
+            Ok(()) => list(self).push(name.to_owned()),
+            Err(error) => self.failures.push(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What a site installs so that Busbar can work on its cluster: `job_submit.lua`, prolog and epilog, lines of `slurm.conf`
+//! and drop-ins for systemd.
+//!
+//! **In mode `steer`** every job of a steered partition is held at submission. The hold that a plug-in can set is one that
+//! users can release, and there is no way to set an admin hold there. So the plug-in marks the job in its administrator's comment ([`MARK`]),
+//! which users cannot change, and `slurm_job_modify` turns what users do into wishes: `scontrol hold` writes [`WAIT`] into the job's comment,
+//! `scontrol release` takes it out, and the job stays held until Busbar releases it. The daemon may make it an admin hold
+//! afterwards ([`Cluster::hold`](crate::cluster::Cluster::hold)).
+//!
+//! **In mode `admit`** every job gets licences, one for each watt that it may draw.
+//!
+//! If the file [`Site::off_file`] exists, the plug-in does nothing: that is how `busbar slurm release-all` gives a cluster
+//! back to Slurm without a new configuration.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Job;
+use crate::version::Version;
+
+/// The administrator's comment of a job that is Busbar's to release.
+pub const MARK: &str = "busbar";
+
+/// The part of a job's comment by which its user asks Busbar not to start it.
+pub const WAIT: &str = "busbar-wait";
+
+/// The number at the top of the plug-in; it grows when the plug-in changes.
+pub const LUA_VERSION: u32 = 1;
+
+/// How Busbar works on a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It reads and says what it would have done.
+    Watch,
+    /// It decides when and where each job starts.
+    Steer,
+    /// Slurm decides; Busbar gives every job its watts.
+    Admit,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Watch => "watch",
+            Mode::Steer => "steer",
+            Mode::Admit => "admit",
+        })
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "watch" => Ok(Mode::Watch),
+            "steer" => Ok(Mode::Steer),
+            "admit" => Ok(Mode::Admit),
+            _ => Err(format!("'{text}' is no mode; there are watch, steer and admit")),
+        }
+    }
+}
+
+/// What is different from site to site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// How Busbar works there.
+    pub mode: Mode,
+    /// The partitions that are Busbar's; all if none is named.
+    pub partitions: Vec<String>,
+    /// The watts that the licences stand for, in mode `admit`.
+    pub watts: u64,
+    /// The name of the licence.
+    pub licence: String,
+    /// The watts of a node in partitions that are not named below.
+    pub node_watts: u32,
+    /// The watts of a node, by partition.
+    pub partition_watts: BTreeMap<String, u32>,
+    /// The watts of a node under an application, by its name.
+    pub app_watts: BTreeMap<String, u32>,
+    /// The processors of a node: how many nodes a job gets that only says its tasks. 0: one node a task.
+    pub node_cpus: u32,
+    /// Users besides root who may change everything, by number.
+    pub operators: Vec<u32>,
+    /// The file that switches the plug-in off.
+    pub off_file: PathBuf,
+    /// The program `busbar`, for the prolog.
+    pub busbar: PathBuf,
+    /// The agent's socket on each node, for the prolog.
+    pub agent_socket: PathBuf,
+}
+
+impl Site {
+    /// A site with the usual values.
+    pub fn new(mode: Mode) -> Self {
+        Site {
+            mode,
+            partitions: Vec::new(),
+            watts: 0,
+            licence: "power".to_owned(),
+            node_watts: 200,
+            partition_watts: BTreeMap::new(),
+            app_watts: BTreeMap::new(),
+            node_cpus: 0,
+            operators: Vec::new(),
+            off_file: "/etc/slurm/busbar.off".into(),
+            busbar: "/usr/bin/busbar".into(),
+            agent_socket: "/run/busbar-agent/socket".into(),
+        }
+    }
+
+    /// What is wrong with the names and numbers, if something is. Names go into Lua, so they must be plain.
+    pub fn mistake(&self) -> Option<String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+        let is_plain = |name: &&String| !name.is_empty() && name.chars().all(fits);
+        let names =
+            self.partitions.iter().chain(self.partition_watts.keys()).chain(self.app_watts.keys());
+        let path_fits = |path: &&PathBuf| {
+            path.to_str().is_some_and(|text| text.chars().all(|c| fits(c) || c == '/'))
+        };
+        if let Some(name) = names.chain([&self.licence]).find(|name| !is_plain(name)) {
+            return Some(format!(
+                "'{name}' cannot be the name of a partition, application or licence; use letters, digits and . _ - +"
+            ));
+        }
+        if let Some(path) = [&self.off_file, &self.busbar, &self.agent_socket]
+            .into_iter()
+            .find(|path| !path_fits(path))
+        {
+            return Some(format!(
+                "the path {} may have letters, digits and / . _ - + only",
+                path.display()
+            ));
+        }
+        match self.mode {
+            Mode::Admit if self.node_watts == 0 => Some("a node must have watts".to_owned()),
+            Mode::Admit if self.watts == 0 => Some("the watts of the feed are missing".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a job is Busbar's to release, and its user has nothing against it.
+pub fn is_ready(job: &Job) -> bool {
+    is_marked(job) && job.hold.is_some() && !is_kept_back(job)
+}
+
+/// Whether the plug-in has marked a job as Busbar's.
+pub fn is_marked(job: &Job) -> bool {
+    job.admin_comment.as_deref() == Some(MARK)
+}
+
+/// Whether the user of a marked job asks Busbar not to start it.
+pub fn is_kept_back(job: &Job) -> bool {
+    let comment = job.comment.as_deref().unwrap_or("");
+    comment.split(';').any(|part| part.trim() == WAIT)
+}
+
+/// The plug-in of a site; in mode `watch` one that does nothing.
+pub fn job_submit(site: &Site) -> String {
+    let quoted = |names: &[String]| {
+        names.iter().map(|name| format!("[\"{name}\"] = true")).collect::<Vec<_>>().join(", ")
+    };
+    let table = |watts: &BTreeMap<String, u32>| {
+        watts
+            .iter()
+            .map(|(name, watts)| format!("[\"{name}\"] = {watts}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let operators = site.operators.iter().map(|uid| format!("[{uid}] = true")).collect::<Vec<_>>();
+    let values = [
+        ("@VERSION@", LUA_VERSION.to_string()),
+        ("@MODE@", site.mode.to_string()),
+        ("@OFF@", site.off_file.display().to_string()),
+        ("@MARK@", MARK.to_owned()),
+        ("@WAIT@", WAIT.to_owned()),
+        ("@PARTITIONS@", quoted(&site.partitions)),
+        ("@ALL@", site.partitions.is_empty().to_string()),
+        ("@LICENCE@", site.licence.clone()),
+        ("@NODE_WATTS@", site.node_watts.to_string()),
+        ("@NODE_CPUS@", site.node_cpus.to_string()),
+        ("@PARTITION_WATTS@", table(&site.partition_watts)),
+        ("@APP_WATTS@", table(&site.app_watts)),
+        ("@OPERATORS@", operators.join(", ")),
+    ];
+    let mut text = include_str!("setup/job_submit.lua").to_owned();
+    for (key, value) in values {
+        text = text.replace(key, &value);
+    }
+    text
+}
+
+/// The prolog: a node whose agent does not answer gets no job. Slurm then drains the node and queues the job again.
+pub fn prolog(site: &Site) -> String {
+    format!(
+        "#!/bin/sh\n\
+         # Busbar's prolog: before a job's first instruction the agent of the node must answer, as it holds the cap.\n\
+         # If this fails, Slurm drains the node and queues the job again.\n\
+         for try in 1 2 3; do\n    \
+             '{busbar}' agent status --socket '{socket}' >/dev/null 2>&1 && exit 0\n    \
+             sleep 1\n\
+         done\n\
+         echo \"busbar: the agent of $SLURMD_NODENAME does not answer on {socket}\" >&2\n\
+         exit 1\n",
+        busbar = site.busbar.display(),
+        socket = site.agent_socket.display()
+    )
+}
+
+/// The epilog: nothing has to be done on the node, as the daemon lifts the cap when it sees the end of the job.
+pub fn epilog() -> String {
+    "#!/bin/sh\n\
+     # Busbar's epilog. The daemon lowers or lifts the cap of the node when Slurm reports the end of the job, and the\n\
+     # agent does so by itself if the daemon is silent for longer than its lease. Nothing is to be done here.\n\
+     exit 0\n"
+        .to_owned()
+}
+
+/// The lines for `slurm.conf`.
+pub fn conf_lines(site: &Site, version: Version, prolog: &Path, epilog: &Path) -> String {
+    let mut text = String::new();
+    if site.mode == Mode::Watch {
+        return "# Mode watch needs nothing in slurm.conf.\n".to_owned();
+    }
+    text += "JobSubmitPlugins=lua\n";
+    text +=
+        &format!("PrologFlags=Alloc\nProlog={}\nEpilog={}\n", prolog.display(), epilog.display());
+    match site.mode {
+        Mode::Admit => {
+            text += &format!(
+                "# One licence is one watt; the daemon moves the budget by a reservation.\nLicenses={}:{}\n",
+                site.licence, site.watts
+            );
+            if version.has_hierarchical_resources() {
+                text += "# This version has hierarchical resources (resources.yaml) too. A reservation of them is not respected, so that\n\
+                         # a budget that moves needs licences.\n";
+            }
+        }
+        _ => {
+            text += "# Each job has its nodes for itself, since caps are per node. In the lines of the steered partitions:\n\
+                     #   PartitionName=... OverSubscribe=EXCLUSIVE\n\
+                     # For jobs that change their size (with slurmdbd):\n\
+                     #   SchedulerParameters=...,permit_job_expansion\n";
+        }
+    }
+    text
+}
+
+/// A drop-in for a unit of systemd: its path below `/etc/systemd/system`, and its text.
+pub fn drop_ins(site: &Site) -> Vec<(&'static str, String)> {
+    let agent = "[Unit]\n# The prolog asks the agent, so it is there first.\nWants=busbar-agent.service\nAfter=busbar-agent.service\n";
+    let daemon = "[Unit]\n# The daemon speaks to slurmctld, and waits for it if it restarts.\nWants=slurmctld.service\nAfter=slurmctld.service munge.service\n";
+    match site.mode {
+        Mode::Watch => vec![("busbar.service.d/slurm.conf", daemon.to_owned())],
+        _ => vec![
+            ("slurmd.service.d/busbar.conf", agent.to_owned()),
+            ("busbar.service.d/slurm.conf", daemon.to_owned()),
+        ],
+    }
+}
+
+/// Switches the plug-in off: jobs that are submitted from now on are Slurm's.
+pub fn switch_off(file: &Path) -> io::Result<()> {
+    let part = file.with_extension("new");
+    fs::write(&part, "Busbar's job_submit.lua does nothing while this file exists.\n")?;
+    fs::rename(&part, file)
+}
+
+/// Switches the plug-in on again.
+pub fn switch_on(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

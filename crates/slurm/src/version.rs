@@ -1,0 +1,133 @@
+//! Versions of Slurm, and what each can do.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A version of Slurm, such as 22.05.8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// The year of the release.
+    pub major: u16,
+    /// The month of the release.
+    pub minor: u16,
+    /// The number of the update; 0 for the first and for pre-releases.
+    pub micro: u16,
+}
+
+impl Version {
+    /// The oldest version that Busbar is made for.
+    pub const OLDEST: Version = Version { major: 22, minor: 5, micro: 0 };
+
+    /// The newest version whose answers Busbar was tried with. Later ones are expected to work.
+    pub const NEWEST: Version = Version { major: 26, minor: 5, micro: 0 };
+
+    /// Whether Busbar is made for this version.
+    pub fn is_supported(self) -> bool {
+        self >= Version::OLDEST
+    }
+
+    /// Whether the version is newer than any whose answers Busbar was tried with.
+    pub fn is_newer_than_tried(self) -> bool {
+        (self.major, self.minor) > (Version::NEWEST.major, Version::NEWEST.minor)
+    }
+
+    /// Whether `scontrol show` has `--json`.
+    pub fn has_scontrol_json(self) -> bool {
+        (self.major, self.minor) >= (23, 2)
+    }
+
+    /// Whether resources can be counted per node and at every layer above it (`resources.yaml`, `MODE_3`).
+    pub fn has_hierarchical_resources(self) -> bool {
+        (self.major, self.minor) >= (25, 11)
+    }
+
+    /// Whether `slurm.log_user` in `slurm_job_modify` reaches the user.
+    pub fn shows_messages_on_modify(self) -> bool {
+        (self.major, self.minor) >= (23, 2)
+    }
+
+    /// The data parsers of slurmrestd that come with this version, newest first, as numbers of `v0.0.N`. Versions that
+    /// are not known get those of the nearest known one below, and one more for each release since.
+    pub fn data_parsers(self) -> Vec<u16> {
+        let newest = match (self.major, self.minor) {
+            (..=21, _) | (22, ..=4) => 37,
+            (22, _) => 38,
+            (23, ..=10) => 39,
+            (23, _) => 40,
+            (24, ..=10) => 41,
+            (24, _) => 42,
+            (25, ..=10) => 43,
+            (25, _) => 44,
+            _ => 45,
+        };
+        // Each version comes with those of the two or three before it.
+        (newest - 3..=newest).rev().collect()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:02}.{}", self.major, self.minor, self.micro)
+    }
+}
+
+/// What was read is no version of Slurm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no version of Slurm; expected something like 'slurm 22.05.8'")]
+pub struct VersionError(pub String);
+
+impl FromStr for Version {
+    type Err = VersionError;
+
+    /// Reads `22.05.8`, `slurm 26.05.3`, `slurm-wlm 22.05.8` and `slurm 23.11.0-0rc1`.
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        let wrong = || VersionError(text.trim().chars().take(60).collect());
+        let last = text.split_whitespace().last().ok_or_else(wrong)?;
+        let mut parts = last.split('.');
+        let mut number = |needed: bool| match parts.next() {
+            None if !needed => Ok(0),
+            part => {
+                let digits: String =
+                    part.unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+                digits.parse().map_err(|_| wrong())
+            }
+        };
+        Ok(Version { major: number(true)?, minor: number(true)?, micro: number(false)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        for (text, expected) in [
+            ("slurm-wlm 22.05.8\n", (22, 5, 8)),
+            ("slurm 26.05.3", (26, 5, 3)),
+            ("slurm 23.11.0-0rc1", (23, 11, 0)),
+            ("24.11", (24, 11, 0)),
+        ] {
+            let (major, minor, micro) = expected;
+            assert_eq!(text.parse(), Ok(Version { major, minor, micro }));
+        }
+        for text in ["", "slurm", "slurm unknown", "22"] {
+            assert!(text.parse::<Version>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_versions_can_do() {
+        let version = |text: &str| text.parse::<Version>().unwrap();
+        assert!(!version("21.08.8").is_supported());
+        assert!(version("22.05.0").is_supported());
+        assert!(!version("22.05.8").has_scontrol_json());
+        assert!(version("26.05.3").has_scontrol_json());
+        assert!(!version("25.05.1").has_hierarchical_resources());
+        assert_eq!(version("22.05.8").data_parsers()[0], 38);
+        assert_eq!(version("26.05.3").data_parsers(), [45, 44, 43, 42]);
+        assert!(version("26.11.0").is_newer_than_tried());
+        assert!(!version("26.05.9").is_newer_than_tried());
+        assert_eq!(version("slurm 26.05.3").to_string(), "26.05.3");
+    }
+}

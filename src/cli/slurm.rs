@@ -1,0 +1,69 @@
+//! `busbar slurm`: a Slurm cluster, and what an operator needs to bring Busbar to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Subcommand;
+
+use crate::slurm::commands::Commands;
+use crate::slurm::program::{Programs, USUAL_PATIENCE};
+
+mod check;
+mod jobs;
+mod nodes;
+mod release_all;
+mod setup;
+
+/// Look at a Slurm cluster, and set it up for Busbar
+///
+/// Slurm's commands are used, so this runs wherever 'squeue' and 'scontrol' work.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Check(check::Arguments),
+    Setup(setup::Arguments),
+    Jobs(jobs::Arguments),
+    Nodes(nodes::Arguments),
+    ReleaseAll(release_all::Arguments),
+}
+
+/// Runs a command.
+pub(super) fn run(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Check(arguments) => check::run(arguments),
+        Command::Setup(arguments) => setup::run(arguments),
+        Command::Jobs(arguments) => jobs::run(arguments),
+        Command::Nodes(arguments) => nodes::run(arguments),
+        Command::ReleaseAll(arguments) => release_all::run(arguments),
+    }
+}
+
+/// Which cluster is meant.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct Where {
+    /// The cluster's slurm.conf [default: $SLURM_CONF, or what Slurm finds]
+    #[arg(long, value_name = "PATH")]
+    conf: Option<PathBuf>,
+
+    /// Folder of Slurm's commands [default: $PATH]
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+
+    /// Seconds that one command of Slurm may take
+    #[arg(long, value_name = "SECONDS", default_value_t = USUAL_PATIENCE.as_secs(),
+          value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+}
+
+impl Where {
+    fn commands(&self) -> Commands {
+        let mut programs = Programs::default().with_patience(Duration::from_secs(self.timeout));
+        if let Some(conf) = &self.conf {
+            programs = programs.with_conf(conf);
+        }
+        if let Some(folder) = &self.programs {
+            programs = programs.in_folder(folder);
+        }
+        Commands::new(programs)
+    }
+}

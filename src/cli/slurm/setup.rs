@@ -1,0 +1,210 @@
+//! `busbar slurm setup`: what a site installs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use super::Where;
+use crate::cli::print;
+use crate::report::{make_folder, write_whole};
+use crate::slurm::check::conf_folder;
+use crate::slurm::cluster::Cluster;
+use crate::slurm::commands::Commands;
+use crate::slurm::setup::{self, Mode, Site};
+use crate::slurm::version::Version;
+use crate::units::Watts;
+
+/// Print what a site installs for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, drop-ins for systemd
+///
+/// With --write the files are written into a folder; slurm.conf itself is never touched.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Modes: watch reads only; in steer Busbar starts the jobs; in admit Slurm does, within the watts that Busbar gives.
+Examples:
+  busbar slurm setup --mode steer --partition main
+  busbar slurm setup --mode admit --watts 40kW --node-watts 400W --write /etc/slurm"
+)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    cluster: Where,
+
+    #[command(flatten)]
+    site: SiteArguments,
+
+    /// Write job_submit.lua, busbar-prolog and busbar-epilog into this folder
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
+
+    /// Print for this version instead of the one that is installed
+    #[arg(long, value_name = "VERSION")]
+    slurm_version: Option<Version>,
+
+    /// Print one JSON object with the files
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is different from site to site.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct SiteArguments {
+    /// How Busbar works on the cluster: watch, steer or admit
+    #[arg(long, value_name = "MODE", default_value = "steer")]
+    mode: Mode,
+
+    /// A partition that is Busbar's; may be repeated [default: all]
+    #[arg(long, value_name = "NAME")]
+    partition: Vec<String>,
+
+    /// The watts of the feed, for mode admit
+    #[arg(long, value_name = "POWER")]
+    watts: Option<Watts>,
+
+    /// The watts of a node [default: 200W]
+    #[arg(long, value_name = "POWER")]
+    node_watts: Option<Watts>,
+
+    /// The watts of a node of a partition; may be repeated
+    #[arg(long, value_name = "PARTITION=POWER", value_parser = named_watts)]
+    partition_watts: Vec<(String, Watts)>,
+
+    /// The watts of a node under an application; may be repeated
+    #[arg(long, value_name = "APP=POWER", value_parser = named_watts)]
+    app_watts: Vec<(String, Watts)>,
+
+    /// Processors of a node, for jobs that only say their tasks
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    node_cpus: u32,
+
+    /// Number of a user besides root who may change everything; may be repeated
+    #[arg(long, value_name = "UID")]
+    operator: Vec<u32>,
+
+    /// The agent's socket on each node
+    #[arg(long, value_name = "PATH", default_value = "/run/busbar-agent/socket")]
+    agent_socket: PathBuf,
+
+    /// The program busbar on each node [default: this one]
+    #[arg(long, value_name = "PATH")]
+    busbar: Option<PathBuf>,
+}
+
+impl SiteArguments {
+    /// The site. Where slurmctld answers, files are beside its slurm.conf.
+    pub(super) fn site(&self, commands: &Commands) -> anyhow::Result<Site> {
+        let mut site = Site::new(self.mode);
+        site.partitions = self.partition.clone();
+        site.watts = self.watts.map(whole_watts).transpose()?.map_or(0, u64::from);
+        if let Some(watts) = self.node_watts {
+            site.node_watts = whole_watts(watts)?;
+        }
+        site.partition_watts = table(&self.partition_watts)?;
+        site.app_watts = table(&self.app_watts)?;
+        site.node_cpus = self.node_cpus;
+        site.operators = self.operator.clone();
+        site.agent_socket = self.agent_socket.clone();
+        site.busbar = match &self.busbar {
+            Some(path) => path.clone(),
+            None => std::env::current_exe().context("cannot find this program")?,
+        };
+        if let Ok(folder) = conf_folder(commands) {
+            site.off_file = folder.join("busbar.off");
+        }
+        match site.mistake() {
+            Some(mistake) if site.mode == Mode::Admit && site.watts == 0 => {
+                Err(anyhow!("{mistake}; name them with --watts"))
+            }
+            Some(mistake) => Err(anyhow!(mistake)),
+            None => Ok(site),
+        }
+    }
+}
+
+fn named_watts(text: &str) -> Result<(String, Watts), String> {
+    let (name, watts) = text.split_once('=').ok_or("expected NAME=POWER, such as lulesh=150W")?;
+    Ok((name.to_owned(), watts.parse::<Watts>().map_err(|error| error.to_string())?))
+}
+
+/// Watts as licences count them: whole ones, rounded up.
+fn whole_watts(power: Watts) -> anyhow::Result<u32> {
+    u32::try_from(power.milliwatts().div_ceil(1000)).context("that is too much power")
+}
+
+fn table(list: &[(String, Watts)]) -> anyhow::Result<BTreeMap<String, u32>> {
+    list.iter().map(|(name, watts)| Ok((name.clone(), whole_watts(*watts)?))).collect()
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let commands = arguments.cluster.commands();
+    let version = match arguments.slurm_version {
+        Some(version) => version,
+        None => commands
+            .version()
+            .context("cannot find the version of Slurm; name it with --slurm-version")?,
+    };
+    if !version.is_supported() {
+        bail!("Slurm {version} is too old; Busbar is made for {} and newer", Version::OLDEST);
+    }
+    let site = arguments.site.site(&commands)?;
+    let folder = match &arguments.write {
+        Some(folder) => folder.clone(),
+        None => conf_folder(&commands).unwrap_or_else(|_| "/etc/slurm".into()),
+    };
+    let files = files(&site, &folder);
+    let lines = setup::conf_lines(
+        &site,
+        version,
+        &folder.join("busbar-prolog"),
+        &folder.join("busbar-epilog"),
+    );
+    if let Some(folder) = &arguments.write {
+        make_folder(folder)?;
+        for (path, text, mode) in &files {
+            write_whole(path, &|out| out.write_all(text.as_bytes()))?;
+            let set = std::fs::set_permissions(path, std::fs::Permissions::from_mode(*mode));
+            set.with_context(|| format!("cannot change {}", path.display()))?;
+        }
+    }
+    let units = setup::drop_ins(&site);
+    if arguments.json {
+        let mut all = BTreeMap::new();
+        for (path, text, _) in &files {
+            all.insert(path.display().to_string(), text.clone());
+        }
+        all.insert("slurm.conf".to_owned(), lines);
+        all.extend(
+            units.into_iter().map(|(name, text)| (format!("/etc/systemd/system/{name}"), text)),
+        );
+        return print(&(serde_json::to_string_pretty(&all)? + "\n"));
+    }
+    let mut text = format!("# Busbar on Slurm {version}, mode {}\n", site.mode);
+    for (path, content, _) in &files {
+        // Writing to a string does not fail.
+        let _ = match arguments.write {
+            Some(_) => writeln!(text, "# written: {}", path.display()),
+            None => write!(text, "\n## {}\n{content}", path.display()),
+        };
+    }
+    let _ = write!(text, "\n## to be added to slurm.conf; then restart slurmctld\n{lines}");
+    for (name, content) in units {
+        let _ = write!(text, "\n## /etc/systemd/system/{name}\n{content}");
+    }
+    let _ = writeln!(text, "\n# afterwards: busbar slurm check --mode {}", site.mode);
+    print(&text)
+}
+
+/// The files of a site, with their modes; mode watch has none.
+fn files(site: &Site, folder: &Path) -> Vec<(PathBuf, String, u32)> {
+    if site.mode == Mode::Watch {
+        return Vec::new();
+    }
+    vec![
+        (folder.join("job_submit.lua"), setup::job_submit(site), 0o644),
+        (folder.join("busbar-prolog"), setup::prolog(site), 0o755),
+        (folder.join("busbar-epilog"), setup::epilog(), 0o755),
+    ]
+}

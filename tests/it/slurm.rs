@@ -1,0 +1,345 @@
+//! A real Slurm: a lab of a few nodes is started, read, acted on in every way, disturbed and taken down.
+//!
+//! Skipped, with a line that says so, where this is not run by root or Slurm cannot be installed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use busbar::slurm::cluster::{Cluster, JobUpdate};
+use busbar::slurm::commands::Commands;
+use busbar::slurm::error::SlurmError;
+use busbar::slurm::hosts::HostList;
+use busbar::slurm::lab::{CONTROLLER, Lab, packages};
+use busbar::slurm::model::{Hold, Job, JobRef, JobState};
+use busbar::slurm::setup;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Somebody who is not root.
+const NOBODY: (u32, u32) = (65_534, 65_534);
+
+/// A lab in a folder of its own, taken down at the end of a test however it ends.
+struct Running {
+    folder: tempfile::TempDir,
+    lab: Lab,
+    cluster: Commands,
+}
+
+fn busbar(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+    command.args(arguments).arg("--folder").arg(folder).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+impl Running {
+    /// A lab; `None` where there cannot be one.
+    fn start(nodes: &str, mode: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: a lab of Slurm (only root can start one)");
+            return None;
+        }
+        if let Err(error) = packages::ensure() {
+            println!("skipped: a lab of Slurm ({error})");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        // Munge wants everybody to be able to enter.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let place = folder.path().join("lab");
+        let up = busbar(&["lab", "up", "--nodes", nodes, "--mode", mode], &place);
+        assert!(up.status.success(), "{}", text(&up));
+        assert!(text(&up).contains("is up in"), "{}", text(&up));
+        let lab = Lab::find(&place).unwrap().unwrap();
+        let cluster = lab.commands();
+        Some(Running { folder, lab, cluster })
+    }
+
+    fn place(&self) -> PathBuf {
+        self.folder.path().join("lab")
+    }
+
+    /// Submits a job as somebody, and returns its number.
+    fn submit(&self, arguments: &[&str], user: Option<(u32, u32)>) -> u32 {
+        let printed = self.try_submit(arguments, user).unwrap();
+        printed.trim().parse().unwrap()
+    }
+
+    fn try_submit(&self, arguments: &[&str], user: Option<(u32, u32)>) -> Result<String, String> {
+        let all = [&["--parsable", "-o", "/dev/null", "-D", "/"], arguments].concat();
+        let printed = self.lab.programs().run_as("sbatch", &all, user).unwrap();
+        match printed.status.success() {
+            true => Ok(printed.out),
+            false => Err(printed.error),
+        }
+    }
+
+    fn job(&self, job: u32) -> Job {
+        self.cluster.job(JobRef::whole(job)).unwrap().remove(0)
+    }
+
+    /// Waits until a job is as expected.
+    fn await_job(&self, job: u32, what: &str, is_so: impl Fn(&Job) -> bool) -> Job {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.job(job);
+            if is_so(&found) {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "job {job} is not {what}: {found:?}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn down(self) {
+        let ids: Vec<u32> =
+            self.lab.members().unwrap().iter().filter_map(|member| member.pid).collect();
+        assert!(!ids.is_empty());
+        let down = busbar(&["lab", "down"], &self.place());
+        assert!(down.status.success(), "{}", text(&down));
+        assert!(!self.place().exists());
+        let runs = |id: &&u32| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ")
+        };
+        assert_eq!(ids.iter().find(runs), None);
+        let again = busbar(&["lab", "down"], &self.place());
+        assert!(text(&again).contains("there is no lab"), "{}", text(&again));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = busbar(&["lab", "down"], &self.place());
+    }
+}
+
+fn hosts(text: &str) -> HostList {
+    text.parse().unwrap()
+}
+
+#[test]
+fn jobs_are_steered_on_a_real_slurm() {
+    let Some(running) = Running::start("4", "steer") else { return };
+    let cluster = &running.cluster;
+    let up = busbar(&["lab", "up", "--nodes", "4", "--mode", "steer"], &running.place());
+    assert!(text(&up).contains("is up already"), "{}", text(&up));
+    assert!(cluster.version().unwrap().is_supported());
+
+    // A comment that cannot be understood is refused at submission, with a reason.
+    let refused = running.try_submit(&["--comment=busbar app=", "--wrap", "sleep 9"], Some(NOBODY));
+    assert!(refused.unwrap_err().contains("'app=' in the comment does not name an application"));
+
+    // A user's job is held for Busbar, and its user cannot release it past that.
+    let comment = "busbar app=lulesh slowdown=10% nodes=1-3;\nState=RUNNING|x";
+    let wish = format!("--comment={comment}");
+    let first = running.submit(&["-N1-3", "-t5", &wish, "--wrap", "sleep 300"], Some(NOBODY));
+    let job = running.job(first);
+    assert_eq!((job.hold, job.nodes_min, job.nodes_max), (Some(Hold::User), 1, 3));
+    assert_eq!((job.comment.as_deref(), job.uid), (Some(comment), NOBODY.0));
+    assert!(setup::is_ready(&job));
+    let name = first.to_string();
+    for (act, is_ready) in [("release", true), ("hold", false), ("release", true)] {
+        let printed =
+            running.lab.programs().run_as("scontrol", &[act, &name], Some(NOBODY)).unwrap();
+        assert!(printed.status.success(), "{printed:?}");
+        let job = running.job(first);
+        assert!(job.hold.is_some() && setup::is_marked(&job));
+        assert_eq!(setup::is_ready(&job), is_ready, "{act}: {job:?}");
+    }
+    let others = [
+        running.submit(&["-H", "-N1", "--wrap", "sleep 300"], Some(NOBODY)),
+        running.submit(&["-N2", "--array=1-4%2", "--wrap", "sleep 300"], None),
+        running.submit(&["-N1", &format!("--dependency=afterok:{first}"), "--wrap", "true"], None),
+    ];
+    assert!(setup::is_kept_back(&running.job(others[0])));
+    cluster.hold(&[JobRef::whole(first), JobRef::whole(others[1])]).unwrap();
+    assert_eq!(running.job(first).hold, Some(Hold::Admin));
+    // Text and JSON say the same.
+    assert_eq!(sorted(cluster.jobs().unwrap()), sorted(cluster.jobs_by_json().unwrap()));
+
+    // It starts on exactly the nodes that it is given, and draws there.
+    let update = JobUpdate {
+        nodes: Some((2, 2)),
+        required: Some(hosts("n[2-3]")),
+        limit_minutes: Some(7),
+        ..JobUpdate::default()
+    };
+    cluster.start(JobRef::whole(first), &update).unwrap();
+    let job = running.await_job(first, "running", |job| job.state == JobState::Running);
+    assert_eq!(
+        (job.nodes.names(), job.limit_minutes),
+        (&["n2".to_owned(), "n3".to_owned()][..], Some(7))
+    );
+    let demand = |node: u32| fs::read_to_string(running.lab.tree(node).join("demand_uw")).unwrap();
+    // Slurm calls a job running while its prologs still are.
+    let deadline = Instant::now() + PATIENCE;
+    while (demand(2).trim(), demand(3).trim()) != ("180000000", "180000000") {
+        assert!(Instant::now() < deadline, "{} {}", demand(2), demand(3));
+        sleep(Duration::from_millis(20));
+    }
+    assert_eq!(demand(1).trim(), "0");
+
+    // One element of an array starts alone.
+    let element = JobRef { job: others[1], task: Some(3) };
+    cluster
+        .start(element, &JobUpdate { required: Some(hosts("n1,n4")), ..JobUpdate::default() })
+        .unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while cluster.job(element).unwrap()[0].state != JobState::Running {
+        assert!(Instant::now() < deadline);
+        sleep(Duration::from_millis(50));
+    }
+    let entries = cluster.job(JobRef::whole(others[1])).unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.hold.is_some()).count(), 1);
+
+    // Suspended and resumed, shrunk, and its time limit changed.
+    let job = JobRef::whole(first);
+    cluster.suspend(job).unwrap();
+    cluster.suspend(job).unwrap();
+    assert_eq!(running.job(first).state, JobState::Suspended);
+    cluster.resume(job).unwrap();
+    assert_eq!(running.job(first).state, JobState::Running);
+    cluster.update(job, &JobUpdate { limit_minutes: Some(9), ..JobUpdate::default() }).unwrap();
+    let refused = cluster.shrink(job, &hosts("n1")).unwrap_err();
+    assert!(refused.to_string().contains("does not have node n1"), "{refused}");
+    cluster.shrink(job, &hosts("n2")).unwrap();
+    assert_eq!(running.job(first).nodes.names(), ["n2"]);
+
+    // The controller is killed, and comes back with everything that it had saved: it does so at most every five seconds.
+    sleep(Duration::from_secs(7));
+    let before = sorted(cluster.jobs().unwrap());
+    running.lab.kill(CONTROLLER).unwrap();
+    let quick = Commands::new(running.lab.programs().with_patience(Duration::from_secs(3)));
+    let error = quick.jobs().unwrap_err();
+    assert!(error.is_uncertain(), "{error}");
+    running.lab.start(CONTROLLER).unwrap();
+    running.lab.await_nodes().unwrap();
+    let after = sorted(cluster.jobs().unwrap());
+    let brief = |jobs: &[Job]| {
+        jobs.iter().map(|job| (job.id, job.hold, job.nodes.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(brief(&before), brief(&after));
+
+    // Requeued it waits under an admin hold; cancelled it ends. What does not exist is named.
+    cluster.cancel(element).unwrap();
+    cluster.requeue_hold(job).unwrap();
+    let found = running.job(first);
+    assert_eq!(
+        (found.state, found.hold, found.restarts),
+        (JobState::Pending, Some(Hold::Slurm), 1)
+    );
+    let own = running.lab.programs().run_as("scontrol", &["release", &name], Some(NOBODY)).unwrap();
+    assert!(own.status.success() && running.job(first).hold.is_some(), "it is a wish");
+    cluster.start(job, &JobUpdate::default()).unwrap();
+    running.await_job(first, "running again", |job| job.state == JobState::Running);
+    cluster.cancel(job).unwrap();
+    running.await_job(first, "cancelled", |job| job.state == JobState::Cancelled);
+    let missing = JobRef::whole(999_999);
+    for done in [
+        cluster.cancel(missing),
+        cluster.hold(&[missing]),
+        cluster.release(&[missing]),
+        cluster.update(missing, &update),
+        cluster.suspend(missing),
+        cluster.requeue_hold(missing),
+    ] {
+        assert!(matches!(done, Err(SlurmError::NoSuchJob { .. })), "{done:?}");
+    }
+    let held = JobRef::whole(others[0]);
+    let nowhere = JobUpdate { required: Some(hosts("n9")), ..JobUpdate::default() };
+    assert!(matches!(cluster.update(held, &nowhere), Err(SlurmError::NotFound { .. })));
+
+    // Nodes are drained with a reason and put into service again.
+    cluster.drain(&hosts("n[3-4]"), "busbar: no agent").unwrap();
+    let node = cluster.nodes().unwrap().into_iter().find(|node| node.name == "n4").unwrap();
+    assert_eq!((node.state.is_usable(), node.reason.as_deref()), (false, Some("busbar: no agent")));
+    cluster.undrain(&hosts("n3")).unwrap();
+    assert!(matches!(cluster.drain(&hosts("n9"), "x"), Err(SlurmError::NotFound { .. })));
+
+    // Everything is given back to Slurm, with one command.
+    let watts = BTreeMap::from([("power".to_owned(), 500)]);
+    cluster.reserve("busbar", &watts).unwrap();
+    let conf = running.lab.conf();
+    let mut release = Command::new(env!("CARGO_BIN_EXE_busbar"));
+    let output = release.args(["slurm", "release-all", "--conf"]).arg(&conf).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("the reservation of watts is removed"), "{}", text(&output));
+    let snapshot = cluster.snapshot().unwrap();
+    assert!(snapshot.reservations.is_empty());
+    let states: Vec<String> = snapshot.nodes.iter().map(|node| node.state.to_string()).collect();
+    assert!(snapshot.nodes.iter().all(|node| node.state.is_usable()), "{states:?}");
+    let is_held = |job: &&Job| job.hold.is_some();
+    assert_eq!(
+        snapshot.jobs.iter().filter(is_held).map(|job| job.id).collect::<Vec<_>>(),
+        [others[0]]
+    );
+    let last = running.submit(&["-N1", "--wrap", "true"], Some(NOBODY));
+    assert_eq!(running.job(last).hold, None);
+    running.down();
+}
+
+/// Jobs in the order of their numbers.
+fn sorted(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by_key(|job| (job.id, job.array.as_ref().map(|array| array.tasks.to_string())));
+    jobs
+}
+
+#[test]
+fn slurm_admits_jobs_within_a_budget_that_moves() {
+    let Some(running) = Running::start("4", "admit") else { return };
+    let cluster = &running.cluster;
+    let reserve =
+        |watts: u64| cluster.reserve("busbar", &BTreeMap::from([("power".to_owned(), watts)]));
+    // Of 800 W, 300 W are left: one job of one node runs, whatever the number of nodes.
+    reserve(500).unwrap();
+    let jobs: Vec<u32> = (0..4)
+        .map(|_| running.submit(&["-N1", "-t5", "--wrap", "sleep 300"], Some(NOBODY)))
+        .collect();
+    assert_eq!(running.job(jobs[0]).licences["power"], 200);
+    let count = || {
+        let states = jobs.iter().map(|job| running.job(*job).state);
+        states.filter(|state| *state == JobState::Running).count()
+    };
+    let await_count = |expected: usize| {
+        let deadline = Instant::now() + PATIENCE;
+        while count() != expected {
+            assert!(Instant::now() < deadline, "{} run, not {expected}", count());
+            sleep(Duration::from_millis(100));
+        }
+    };
+    await_count(1);
+    sleep(Duration::from_millis(1500));
+    assert_eq!(count(), 1);
+    // The budget rises, and nothing but that lets more start.
+    reserve(200).unwrap();
+    await_count(3);
+    let licence = cluster.licences().unwrap().remove(0);
+    assert_eq!((licence.total, licence.used, licence.reserved), (800, 600, 200));
+    // A running job is given fewer watts, and another one fits.
+    let fewer = BTreeMap::from([("power".to_owned(), 100)]);
+    let update = |licences| JobUpdate { licences: Some(licences), ..JobUpdate::default() };
+    cluster.update(JobRef::whole(jobs[0]), &update(fewer.clone())).unwrap();
+    cluster.update(JobRef::whole(jobs[1]), &update(fewer)).unwrap();
+    await_count(4);
+    // It falls again: who runs is not touched. Users cannot change their watts.
+    reserve(700).unwrap();
+    assert_eq!(count(), 4);
+    let target = format!("jobid={}", jobs[0]);
+    let own = running.lab.programs().run_as(
+        "scontrol",
+        &["update", &target, "licenses=power:1"],
+        Some(NOBODY),
+    );
+    assert!(!own.unwrap().status.success());
+    cluster.remove_reservation("busbar").unwrap();
+    cluster.remove_reservation("busbar").unwrap();
+    running.down();
+}
