@@ -63,6 +63,7 @@ impl Place {
             errors: self.path("err"),
             owner: None,
             allotment: on(&[0], 1_000_000),
+            handle: None,
         }
     }
 

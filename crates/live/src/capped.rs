@@ -421,7 +421,10 @@ fn judged(answer: Answer) -> Result<(), String> {
 
 impl Engine for Capped {
     fn name(&self) -> &'static str {
-        "local, with node agents"
+        match self.inner.name() {
+            "local" => "local, with node agents",
+            _ => "slurm, with node agents",
+        }
     }
 
     fn nodes(&self) -> Vec<NodeInfo> {
@@ -466,6 +469,26 @@ impl Engine for Capped {
 
     fn forget(&mut self, attempt: Attempt) {
         self.inner.forget(attempt);
+    }
+
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
+        self.inner.recall(jobs);
+    }
+
+    fn accepted(&mut self, handle: &str, attempt: Attempt) {
+        self.inner.accepted(handle, attempt);
+    }
+
+    fn refuse(&mut self, handle: &str, reason: &str) {
+        self.inner.refuse(handle, reason);
+    }
+
+    fn dismiss(&mut self, handle: &str) {
+        self.inner.dismiss(handle);
+    }
+
+    fn limit(&mut self, limit: Option<Watts>) {
+        self.inner.limit(limit);
     }
 
     fn renew(&mut self) {

@@ -23,6 +23,7 @@ use busbar_core::policy::PolicySpec;
 use busbar_core::text;
 use busbar_core::tuning::USUAL_JOBS;
 use busbar_core::units::Span;
+use busbar_slurm::setup::Mode;
 
 mod file;
 mod lines;
@@ -75,6 +76,8 @@ pub struct Config {
     pub engine: EngineConfig,
     /// The agents of the nodes.
     pub agents: Agents,
+    /// The Slurm cluster, for the engine `slurm`.
+    pub slurm: Slurm,
     /// The engine that runs jobs as local processes.
     pub local: Local,
     /// The daily replay of the daemon's past.
@@ -224,12 +227,51 @@ pub enum EngineKind {
     /// Jobs are processes of this machine.
     #[default]
     Local,
+    /// Slurm starts jobs on its nodes.
+    Slurm,
+}
+
+/// The Slurm cluster that the engine `slurm` uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slurm {
+    /// Whether the daemon or Slurm starts jobs.
+    pub mode: Mode,
+    /// The names of the nodes, in the order of their numbers; all of the partitions, as Slurm lists them, if there are none.
+    pub nodes: Vec<String>,
+    /// The partitions that are Busbar's; all if none is named.
+    pub partitions: Vec<String>,
+    /// The licence that stands for watts, in mode `admit`.
+    pub licence: String,
+    /// How often Slurm is asked what happens.
+    pub period: Span,
+    /// How long a command of Slurm may take.
+    pub within: Span,
+    /// Slurm's configuration, if it is not where Slurm looks for it.
+    pub conf: Option<PathBuf>,
+    /// The folder of Slurm's programs, if they are not in the path.
+    pub programs: Option<PathBuf>,
+}
+
+impl Default for Slurm {
+    fn default() -> Self {
+        Slurm {
+            mode: Mode::Steer,
+            nodes: Vec::new(),
+            partitions: Vec::new(),
+            licence: "power".to_owned(),
+            period: Span::from_secs(1),
+            within: Span::from_secs(10),
+            conf: None,
+            programs: None,
+        }
+    }
 }
 
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineKind::Local => "local",
+            EngineKind::Slurm => "slurm",
         })
     }
 }
@@ -383,6 +425,7 @@ impl Config {
             log: Log::default(),
             engine: EngineConfig::default(),
             agents: Agents::default(),
+            slurm: Slurm::default(),
             local: Local::default(),
             tune: Tune::default(),
             source: Source::default(),

@@ -22,6 +22,7 @@ use busbar_core::policy::{DropReason, PastJob};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 mod arrays;
+mod arrivals;
 mod memory;
 mod nodes;
 mod outcome;
@@ -265,6 +266,7 @@ impl Controller {
     /// Records that a job is over. Jobs that depend on it are queued or dropped.
     fn finish(&mut self, now: Instant, number: u64, outcome: JobOutcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
+        self.dismiss(&entry);
         let bytes = self.bytes.remove(&number).unwrap_or_default();
         if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
             own.jobs = own.jobs.saturating_sub(1);

@@ -179,6 +179,7 @@ impl Daemon {
 
     /// Asks the engine about the jobs that were running.
     fn find_jobs(&mut self, now: Instant) {
+        self.engine.recall(self.controller.handles());
         self.unresolved = self.controller.attempts();
         self.find_unresolved(now);
     }
@@ -294,6 +295,9 @@ impl Daemon {
         self.controller.advance(now);
         self.find_unresolved(now);
         self.engine.renew();
+        let base = self.controller.setup().machine.floor();
+        let limit = self.controller.budget().at(now).limited();
+        self.engine.limit(limit.map(|limit| limit.saturating_sub(base)));
         self.observe(now);
         self.act(now);
         self.tune(now);

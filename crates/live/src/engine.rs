@@ -20,9 +20,11 @@ use serde::{Deserialize, Serialize};
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
 use busbar_core::units::{Instant, Joules, NodeId, Span, Watts};
 
+mod arrival;
 mod at_once;
 mod recording;
 
+pub use arrival::{Arrival, Underway};
 pub use at_once::{AtOnce, Immediate};
 pub use recording::{Call, Recording};
 
@@ -100,6 +102,9 @@ pub struct Launch {
     pub owner: Option<(u32, u32)>,
     /// The nodes and power it gets.
     pub allotment: Allotment,
+    /// How the engine knows the job, if it came through the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
 }
 
 /// How the process of a job ended.
@@ -164,6 +169,12 @@ pub enum EngineError {
     /// The engine does not know the attempt.
     #[error("job {attempt} does not run")]
     Unknown {
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// The engine cannot tell yet what became of the attempt.
+    #[error("job {attempt}: it is not known yet what became of it")]
+    Unclear {
         /// The attempt.
         attempt: Attempt,
     },
@@ -251,6 +262,13 @@ pub enum Report {
         end: End,
         /// When, if the engine knows better than the daemon.
         at: Option<Instant>,
+    },
+    /// A job has come through the engine.
+    Arrived(Box<Arrival>),
+    /// A job that came through the engine, and waited, is gone.
+    Gone {
+        /// How the engine knows it.
+        handle: String,
     },
     /// The state of a node has changed.
     Node {
@@ -349,6 +367,32 @@ pub trait Engine: Send {
 
     /// Removes what is kept of an attempt that is over and recorded; this may happen later.
     fn forget(&mut self, attempt: Attempt);
+
+    /// The jobs that came through the engine and are not over, with the last attempt of each, as the daemon has
+    /// written them down. Whatever else the engine has in its queue is news.
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
+        let _ = jobs;
+    }
+
+    /// A job that came through the engine was taken in; this is its last attempt, with number 0 if it has none.
+    fn accepted(&mut self, handle: &str, attempt: Attempt) {
+        let _ = (handle, attempt);
+    }
+
+    /// A job that came through the engine cannot be taken in.
+    fn refuse(&mut self, handle: &str, reason: &str) {
+        let _ = (handle, reason);
+    }
+
+    /// A job that came through the engine was cancelled or dropped before it started.
+    fn dismiss(&mut self, handle: &str) {
+        let _ = handle;
+    }
+
+    /// The limit in force, for engines that admit jobs by themselves.
+    fn limit(&mut self, limit: Option<Watts>) {
+        let _ = limit;
+    }
 
     /// The daemon is alive: engines whose nodes need to hear that tell them.
     fn renew(&mut self) {}

@@ -80,7 +80,9 @@ impl Outlook {
             let owner = Owner { user: 0, group: 0 };
             let (submit, request, phase) = (self.now, request.clone(), Phase::Waiting);
             let array = None;
-            let entry = Entry { number: next, owner, request, submit, attempts: 0, phase, array };
+            let handle = None;
+            let entry =
+                Entry { number: next, owner, request, submit, attempts: 0, phase, array, handle };
             // A job that could not be submitted is refused here, too.
             future.controller.enter(entry.clone())?;
             self.entries.push(entry);

@@ -166,6 +166,9 @@ pub struct Entry {
     /// The element of an array that the job is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Element>,
+    /// How the engine knows the job, if it came through the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
 }
 
 impl Entry {

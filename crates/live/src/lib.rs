@@ -2,7 +2,7 @@
 //!
 //! A [`daemon`] observes, decides and acts. Events and requests go to a [`controller`], which decides what
 //! follows; that is written to the [`store`]; and only then an [`Engine`] acts. [`local`] runs jobs as
-//! processes of this machine, [`replay`] replays those of a simulation. Only an engine touches processes.
+//! processes of this machine, [`slurm`] on a Slurm cluster, [`replay`] replays those of a simulation. Only an engine touches processes.
 //!
 //! [`job`] is what is kept of each job, and [`array`](mod@array) how one submission becomes many jobs. [`wire`] holds
 //! the requests and answers that go over the [`socket`]; [`answers`] and [`forecast`] make the answers. [`config`] is the
@@ -33,6 +33,7 @@ mod scheduler;
 pub mod serve;
 pub mod service;
 pub mod setup;
+pub mod slurm;
 pub mod socket;
 pub mod store;
 pub mod trusted_folder;

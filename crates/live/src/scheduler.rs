@@ -203,8 +203,13 @@ impl Scheduler {
 
     /// The power of a job on the nodes it asks for, without a cap.
     pub(super) fn nominal_power(&self, number: u64) -> Option<Watts> {
+        self.nominal(number).map(|point| point.power)
+    }
+
+    /// What a job takes and draws on the nodes it asks for without a cap.
+    pub(super) fn nominal(&self, number: u64) -> Option<OperatingPoint> {
         let id = *self.ids.get(&number)?;
-        Some(self.model.nominal(id, &self.jobs[id.index()]).power)
+        Some(self.model.nominal(id, &self.jobs[id.index()]))
     }
 
     /// Moves the clock.

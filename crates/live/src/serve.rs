@@ -11,14 +11,19 @@ use busbar_agent::client::Address;
 use busbar_agent::fleet::{self, Target};
 use busbar_agent::keys;
 use busbar_agent::tls::TlsError;
+use busbar_core::freedom::Freedom;
 use busbar_core::machine::Machine;
+use busbar_slurm::cluster::Cluster;
+use busbar_slurm::commands::Commands;
+use busbar_slurm::error::SlurmError;
+use busbar_slurm::program::Programs;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::active_budget::ActiveBudget;
 use super::capped::{self, Capped};
 use super::clock::Clock;
-use super::config::{Config, ConfigError, Resolved};
+use super::config::{Config, ConfigError, EngineKind, Resolved};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::engine::{AtOnce, Attempt, Engine};
 use super::job::Entry;
@@ -26,6 +31,7 @@ use super::local::Local;
 use super::local::group::Groups;
 use super::service::Service;
 use super::setup::Setup;
+use super::slurm::{self, Slurm};
 use super::socket::{BindError, Limits, Operators, Server};
 use super::store::{Saved, Store, StoreError};
 use super::trusted_folder::{TrustError, TrustedFolder};
@@ -66,6 +72,12 @@ pub enum ServeError {
     /// The keys for agents cannot be used.
     #[error(transparent)]
     Keys(TlsError),
+    /// Slurm cannot be read.
+    #[error(transparent)]
+    Slurm(#[from] SlurmError),
+    /// Slurm's nodes are not those of the machine.
+    #[error("{0}")]
+    Nodes(String),
     /// Agents cannot be spoken to.
     #[error("cannot begin to speak to agents")]
     Agents(#[source] io::Error),
@@ -156,6 +168,43 @@ fn start_engine(
     Ok(engine)
 }
 
+/// The engine for jobs on a Slurm cluster.
+fn slurm(config: &Config, setup: &Setup, sender: Sender<Wake>) -> Result<Slurm, ServeError> {
+    let slurm = &config.slurm;
+    let within = Duration::from_millis(slurm.within.millis());
+    let mut programs = Programs::default().with_patience(within);
+    if let Some(conf) = &slurm.conf {
+        programs = programs.with_conf(conf);
+    }
+    if let Some(folder) = &slurm.programs {
+        programs = programs.in_folder(folder);
+    }
+    let cluster = Commands::new(programs);
+    let nodes = match slurm.nodes.is_empty() {
+        false => slurm.nodes.clone(),
+        true => {
+            let mut nodes = cluster.nodes()?;
+            let ours = |node: &String| slurm.partitions.contains(node);
+            nodes.retain(|node| slurm.partitions.is_empty() || node.partitions.iter().any(ours));
+            nodes.into_iter().map(|node| node.name).collect()
+        }
+    };
+    config.check_nodes(&nodes, setup.machine.nodes as usize).map_err(ServeError::Nodes)?;
+    let terms = slurm::Terms {
+        mode: slurm.mode,
+        partitions: slurm.partitions.clone(),
+        nodes,
+        licence: slurm.licence.clone(),
+        period: Duration::from_millis(slurm.period.millis()),
+        // The daemon hears of it before it gives up by itself.
+        patience: Duration::from_millis(config.engine.deadline.millis()) * 2 / 3,
+        resizes: setup.decider.spec().wants().has(Freedom::Resizes),
+    };
+    // The loop may be over already.
+    let wake = move || _ = sender.send(Wake::Nudge);
+    Slurm::start(cluster, terms, wake).map_err(ServeError::Agents)
+}
+
 /// The engine with the agents of its nodes, if there are any.
 fn with_agents(
     engine: Box<dyn Engine>,
@@ -208,7 +257,6 @@ pub fn serve(
     let store = Store::open_in(&state)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
-    let engine = start_engine(config, &resolved, &state, &saved)?;
     let operators = Operators::default();
     let options = LoopOptions {
         period: config.period,
@@ -230,7 +278,11 @@ pub fn serve(
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
     let (sender, inbox) = channel();
-    let engine = with_agents(AtOnce::boxed(engine), config, &setup.machine, sender.clone())?;
+    let engine: Box<dyn Engine> = match config.engine.kind {
+        EngineKind::Local => AtOnce::boxed(start_engine(config, &resolved, &state, &saved)?),
+        EngineKind::Slurm => Box::new(slurm(config, &setup, sender.clone())?),
+    };
+    let engine = with_agents(engine, config, &setup.machine, sender.clone())?;
     let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let signals = listen(sender.clone())?;
     let limits = Limits {

@@ -35,6 +35,7 @@ impl Planned {
             attempts: 0,
             phase: Phase::Waiting,
             array: None,
+            handle: None,
         };
         setup.job(&entry).unwrap()
     }

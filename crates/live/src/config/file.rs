@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::lines::{line, lines};
-use super::words::{ClockFace, CpuList, Name, Text};
+use super::words::{ClockFace, CpuList, Hosts, Name, Text};
 use super::{
     AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs,
-    LastResort, Length, Limits, Local, Log, Place, Source, Tune,
+    LastResort, Length, Limits, Local, Log, Place, Slurm, Source, Tune,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -16,6 +16,7 @@ use crate::schedule::{Allowance, ScheduleSpec};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
 use busbar_core::units::Span;
+use busbar_slurm::setup::Mode;
 
 /// The file as it is written.
 #[derive(serde::Deserialize)]
@@ -44,6 +45,8 @@ struct File {
     engine: EngineTable,
     #[serde(default)]
     agents: AgentsTable,
+    #[serde(default)]
+    slurm: SlurmTable,
     #[serde(default)]
     local: LocalTable,
     #[serde(default)]
@@ -108,6 +111,19 @@ struct NodeTable {
     name: Name,
     address: Name,
     demand: Option<PathBuf>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SlurmTable {
+    mode: Option<Mode>,
+    nodes: Option<Text<Hosts>>,
+    partitions: Option<Vec<Name>>,
+    licence: Option<Name>,
+    period: Option<Text<Length>>,
+    within: Option<Text<Length>>,
+    conf: Option<PathBuf>,
+    programs: Option<PathBuf>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -203,6 +219,7 @@ impl Reader<'_> {
                 )?,
             },
             agents: self.agents(file.agents)?,
+            slurm: self.slurm(file.slurm)?,
             local: self.local(file.local)?,
             tune: self.tune(file.tune)?,
             source: self.source,
@@ -382,6 +399,28 @@ impl Reader<'_> {
             keys: self.path("agents.keys", written.keys)?,
             lease: span("lease", written.lease, usual.lease)?,
             within: span("within", written.within, usual.within)?,
+        })
+    }
+
+    fn slurm(&self, written: SlurmTable) -> Result<Slurm, ConfigError> {
+        let usual = Slurm::default();
+        if written.mode == Some(Mode::Watch) {
+            let why = "a daemon steers or admits; to watch, use the command busbar slurm watch";
+            return Err(self.source.error("slurm.mode", why));
+        }
+        let span = |field: &str, written, usual| {
+            self.length(&format!("slurm.{field}"), written, usual, Config::DEADLINES)
+        };
+        let partitions = written.partitions.unwrap_or_default();
+        Ok(Slurm {
+            mode: written.mode.unwrap_or(usual.mode),
+            nodes: written.nodes.map(|nodes| nodes.0.0).unwrap_or_default(),
+            partitions: partitions.into_iter().map(|Name(name)| name).collect(),
+            licence: written.licence.map_or(usual.licence, |Name(name)| name),
+            period: span("period", written.period, usual.period)?,
+            within: span("within", written.within, usual.within)?,
+            conf: self.path("slurm.conf", written.conf)?,
+            programs: self.path("slurm.programs", written.programs)?,
         })
     }
 

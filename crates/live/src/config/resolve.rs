@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, EngineKind};
 use crate::decider::DeciderError;
 use crate::local::usable_cpus;
 use crate::schedule::{Allowance, Schedule, ScheduleError, ScheduleSpec};
@@ -88,7 +88,30 @@ impl Config {
             let why = format!("there are {agents} agents for {nodes} nodes; write one for each");
             return Err(self.source.error("agents.nodes", why));
         }
+        if self.engine.kind == EngineKind::Slurm && !self.slurm.nodes.is_empty() {
+            self.check_nodes(&self.slurm.nodes, nodes)
+                .map_err(|why| self.source.error("slurm.nodes", why))?;
+        }
         Ok(())
+    }
+
+    /// Checks whether Slurm's nodes are those of the machine and those that have agents.
+    pub fn check_nodes(&self, names: &[String], nodes: usize) -> Result<(), String> {
+        if names.len() != nodes {
+            return Err(format!(
+                "Slurm has {} nodes for this, and the machine {nodes}; name the nodes (slurm.nodes), or describe the \
+                 machine that they are (machine)",
+                names.len()
+            ));
+        }
+        let pairs = names.iter().zip(&self.agents.nodes);
+        match pairs.into_iter().find(|(name, agent)| **name != agent.name) {
+            Some((name, agent)) => Err(format!(
+                "node '{name}' is followed by the agent of '{}' (agents.nodes); write them in the same order",
+                agent.name
+            )),
+            None => Ok(()),
+        }
     }
 
     fn open_profiles(&self) -> Result<Vec<Profile>, ConfigError> {

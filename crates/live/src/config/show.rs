@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{AgentNode, Agents, Config, EngineConfig, Length, Local};
+use super::{AgentNode, Agents, Config, EngineConfig, Length, Local, Slurm};
 use crate::schedule::{ScheduleSpec, clock_face};
+use busbar_slurm::hosts::HostList;
 
 impl Config {
     /// The whole configuration as a file, which means the same in any folder.
@@ -69,6 +70,7 @@ impl Config {
         let (kind, deadline) = (quoted(&kind.to_string()), quoted(&Length(deadline).to_string()));
         let _ = write!(text, "\n[engine]\nkind = {kind}\ndeadline = {deadline}\n");
         self.write_agents(&mut text);
+        self.write_slurm(&mut text);
         let Local { pin, cgroups, .. } = self.local;
         let _ = write!(text, "\n[local]\npin = {pin}\ncgroups = {cgroups}\n");
         if !self.local.cpus.is_empty() {
@@ -89,6 +91,32 @@ impl Config {
             let _ = writeln!(text, "policies = [{}]", policies.join(", "));
         }
         text
+    }
+
+    fn write_slurm(&self, text: &mut String) {
+        let Slurm { mode, nodes, partitions, licence, period, within, conf, programs } =
+            &self.slurm;
+        let mode = quoted(&mode.to_string());
+        let (period, within) =
+            (quoted(&Length(*period).to_string()), quoted(&Length(*within).to_string()));
+        let licence = quoted(licence);
+        let _ = write!(
+            text,
+            "\n[slurm]\nmode = {mode}\nlicence = {licence}\nperiod = {period}\nwithin = {within}\n"
+        );
+        if !nodes.is_empty() {
+            let nodes = HostList::new(nodes.iter().cloned());
+            let _ = writeln!(text, "nodes = {}", quoted(&nodes.to_string()));
+        }
+        if !partitions.is_empty() {
+            let names: Vec<String> = partitions.iter().map(|name| quoted(name)).collect();
+            let _ = writeln!(text, "partitions = [{}]", names.join(", "));
+        }
+        for (key, path) in [("conf", conf), ("programs", programs)] {
+            if let Some(path) = path {
+                let _ = writeln!(text, "{key} = {}", quoted(&path.to_string_lossy()));
+            }
+        }
     }
 
     fn write_agents(&self, text: &mut String) {

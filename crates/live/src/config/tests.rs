@@ -52,6 +52,7 @@ fn all_keys() -> Vec<(Option<&'static str>, String)> {
         (Some("log"), "[log]\nno_such_key = 1"),
         (Some("engine"), "[engine]\nno_such_key = 1"),
         (Some("agents"), "[agents]\nno_such_key = 1"),
+        (Some("slurm"), "[slurm]\nno_such_key = 1"),
         (Some("local"), "[local]\nno_such_key = 1"),
         (Some("tune"), "[tune]\nno_such_key = 1"),
         (Some("daily"), "[[daily]]\nno_such_key = 1"),

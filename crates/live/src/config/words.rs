@@ -8,6 +8,7 @@ use jiff::civil::Time;
 use serde::de::{self, Deserialize, Deserializer};
 
 use crate::schedule::parse_clock_face;
+use busbar_slurm::hosts::HostList;
 
 /// A value that is written as text in quotes. A bare number is refused, since its unit would not be
 /// clear.
@@ -75,6 +76,21 @@ impl FromStr for ClockFace {
 
     fn from_str(text: &str) -> Result<Self, String> {
         parse_clock_face(text).map(ClockFace)
+    }
+}
+
+/// Nodes as Slurm writes them: `n[1-8],gpu01`.
+pub(super) struct Hosts(pub(super) Vec<String>);
+
+impl FromStr for Hosts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hosts: HostList = text.parse().map_err(|why| format!("'{text}': {why}"))?;
+        match hosts.is_empty() {
+            true => Err("there is no node; leave the key out for all nodes".to_owned()),
+            false => Ok(Hosts(hosts.names().to_vec())),
+        }
     }
 }
 

@@ -58,6 +58,13 @@ pub enum Act {
         /// The attempt.
         attempt: Attempt,
     },
+    /// Remove a job that waited in the engine's own queue.
+    Dismiss {
+        /// Its last attempt.
+        attempt: Attempt,
+        /// How the engine knows it.
+        handle: String,
+    },
 }
 
 impl Act {
@@ -67,7 +74,8 @@ impl Act {
             Act::Start { attempt, .. }
             | Act::Set { attempt, .. }
             | Act::Signal { attempt, .. }
-            | Act::Forget { attempt } => *attempt,
+            | Act::Forget { attempt }
+            | Act::Dismiss { attempt, .. } => *attempt,
         }
     }
 
@@ -78,7 +86,7 @@ impl Act {
                 allotment.power < before.power || !has_all_nodes(allotment, before)
             }
             Act::Signal { signal, .. } => *signal == Signal::Suspend,
-            Act::Start { .. } | Act::Forget { .. } => false,
+            Act::Start { .. } | Act::Forget { .. } | Act::Dismiss { .. } => false,
         }
     }
 
@@ -90,7 +98,7 @@ impl Act {
             }
             Act::Signal { signal, .. } => *signal == Signal::Resume,
             Act::Start { .. } => true,
-            Act::Forget { .. } => false,
+            Act::Forget { .. } | Act::Dismiss { .. } => false,
         }
     }
 }

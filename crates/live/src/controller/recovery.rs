@@ -170,7 +170,7 @@ impl Controller {
                 Act::Start { attempt, .. } => self.never_started(now, *attempt, reason, false),
                 Act::Set { attempt, before, .. } => self.go_back(now, *attempt, before),
                 // Sent again when it is due.
-                Act::Signal { .. } | Act::Forget { .. } => (),
+                Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),
             }
         }
         self.must_rebuild = true;

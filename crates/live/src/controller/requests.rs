@@ -46,7 +46,7 @@ impl Controller {
         let (submit, phase) = (now, Phase::Waiting);
         let entry = |(number, array)| {
             let (request, phase) = (request.clone(), phase.clone());
-            Entry { number, owner, request, submit, attempts: 0, phase, array }
+            Entry { number, owner, request, submit, attempts: 0, phase, array, handle: None }
         };
         let entries: Vec<Entry> = elements.into_iter().map(entry).collect();
         let jobs = entries.iter().map(|entry| self.setup.job(entry));

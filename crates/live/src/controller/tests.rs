@@ -136,7 +136,7 @@ impl World {
                         *is_stopped = *signal == Signal::Suspend;
                     }
                 }
-                Act::Signal { .. } | Act::Forget { .. } => (),
+                Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),
             }
             let power = self.power();
             assert!(power <= limit || power <= before, "{act:?} leads to {power}, over {limit}");

@@ -5,7 +5,9 @@ use std::error::Error;
 use super::Daemon;
 use crate::array;
 use crate::controller::Act;
-use crate::engine::{Allotment, Attempt, EngineError, Launch, Order, Report, Signal, Ticket};
+use crate::engine::{
+    Allotment, Arrival, Attempt, EngineError, Launch, Order, Report, Signal, Ticket,
+};
 use busbar_core::units::Instant;
 
 impl Daemon {
@@ -52,6 +54,10 @@ impl Daemon {
                 self.engine.forget(*attempt);
                 None
             }
+            Act::Dismiss { handle, .. } => {
+                self.engine.dismiss(handle);
+                None
+            }
         }
     }
 
@@ -65,6 +71,8 @@ impl Daemon {
                     tracing::info!(%attempt, ?end, "ended");
                     self.controller.ended(at.map_or(now, |at| at.min(now)), attempt, end);
                 }
+                Report::Arrived(arrival) => self.arrived(now, *arrival),
+                Report::Gone { handle } => self.controller.gone(now, &handle),
                 Report::Node { node, state } => {
                     self.unmeasured(node, &state);
                     self.controller.node_changed(now, node, state);
@@ -90,7 +98,7 @@ impl Daemon {
             Some(Act::Set { attempt, allotment, .. }) => {
                 self.controller.confirmed(attempt, &allotment);
             }
-            Some(Act::Signal { .. } | Act::Forget { .. }) | None => (),
+            Some(Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. }) | None => (),
         }
     }
 
@@ -134,7 +142,24 @@ impl Daemon {
                 EngineError::Unknown { .. } => (),
                 _ => tracing::error!(%attempt, ?signal, error = reason, "no signal"),
             },
-            Act::Forget { .. } => (),
+            Act::Forget { .. } | Act::Dismiss { .. } => (),
+        }
+    }
+
+    /// Takes in a job that has come through the engine, or tells the engine why that is not possible.
+    fn arrived(&mut self, now: Instant, arrival: Arrival) {
+        let handle = arrival.handle.clone();
+        match self.controller.arrived(now, arrival) {
+            Ok(number) => {
+                tracing::info!(handle, number, "arrived");
+                if let Some(entry) = self.controller.jobs().get(&number) {
+                    self.engine.accepted(&handle, entry.attempt());
+                }
+            }
+            Err(refusal) => {
+                tracing::warn!(handle, reason = refusal.message, "cannot be taken in");
+                self.engine.refuse(&handle, &refusal.message);
+            }
         }
     }
 
@@ -209,6 +234,7 @@ impl Daemon {
             errors,
             owner: owner.map(|owner| (owner.user, owner.group)),
             allotment,
+            handle: entry.handle.clone(),
         })
     }
 }

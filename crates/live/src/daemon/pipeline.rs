@@ -49,7 +49,7 @@ impl Pipeline {
             let is_blocked = busy.contains(&act.attempt()) || (act.takes() && is_freeing);
             // Also those that wait free what later ones may count on.
             is_freeing |= act.frees();
-            if is_blocked || !matches!(act, Act::Forget { .. }) {
+            if is_blocked || !matches!(act, Act::Forget { .. } | Act::Dismiss { .. }) {
                 busy.insert(act.attempt());
             }
             match is_blocked {

@@ -175,6 +175,7 @@ mod tests {
             output: PathBuf::from("/dev/null"),
             errors: PathBuf::from("/dev/null"),
             owner: None,
+            handle: None,
             allotment: Allotment {
                 nodes: vec![(0, Watts::from_watts(100))],
                 cores: 1,

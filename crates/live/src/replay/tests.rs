@@ -38,6 +38,7 @@ fn launch(job: u64, allotment: Allotment) -> Launch {
         errors: PathBuf::from("/dev/null"),
         owner: None,
         allotment,
+        handle: None,
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) fn waiting(number: u64) -> Entry {
         attempts: 0,
         phase: Phase::Waiting,
         array: None,
+        handle: None,
     }
 }
 

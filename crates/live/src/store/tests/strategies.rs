@@ -143,6 +143,7 @@ fn entry() -> impl Strategy<Value = Entry> {
             attempts,
             phase,
             array,
+            handle: None,
         })
 }
 

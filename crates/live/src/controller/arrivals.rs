@@ -1,0 +1,138 @@
+//! Jobs that come through the engine: its users submit them there, and it keeps them until the daemon starts them.
+
+use super::{Act, Controller};
+use crate::engine::{Allotment, Arrival, Attempt, Underway};
+use crate::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program, Run};
+use crate::wire::{Refusal, RefusalKind};
+use busbar_core::model::OperatingPoint;
+use busbar_core::units::{Instant, Joules, Watts};
+
+impl Controller {
+    /// Takes in a job that has come through the engine, and returns its number. One that runs already counts from now on,
+    /// whatever the budget says.
+    pub fn arrived(&mut self, now: Instant, arrival: Arrival) -> Result<u64, Refusal> {
+        let Arrival { handle, owner, request, running } = arrival;
+        if let Some(known) = self.by_handle(&handle) {
+            return Ok(known);
+        }
+        self.check_request(&request)?;
+        let number = self.next;
+        let (submit, phase) = (now, Phase::Waiting);
+        let handle = Some(handle);
+        let mut entry =
+            Entry { number, owner, request, submit, attempts: 0, phase, array: None, handle };
+        let job = self.setup.job(&entry)?;
+        self.scheduler.add(job);
+        let start = match running {
+            None => None,
+            Some(underway) => match self.underway(number, &underway) {
+                Ok(allotment) => Some((allotment, underway)),
+                Err(refusal) => {
+                    self.scheduler.remove(number);
+                    return Err(refusal);
+                }
+            },
+        };
+        self.next = number + 1;
+        self.note(now, EventKind::Submitted { job: number, element: None });
+        if let Some((allotment, underway)) = start {
+            let mut run = Run::new(now, allotment.clone());
+            run.until = now + allotment.time.saturating_sub(underway.ran);
+            entry.attempts = 1;
+            entry.phase = Phase::Running(run);
+            self.note(now, EventKind::Started { job: number, attempt: 1, allotment });
+            self.running.insert(number);
+            // The ledger is made anew with everything that runs, so that this counts even beyond the limit.
+            self.must_rebuild = true;
+            self.must_ask = true;
+        }
+        self.bytes.insert(number, entry.request.bytes());
+        let own = self.of_user.entry(owner.user).or_default();
+        own.jobs += 1;
+        own.bytes += entry.request.bytes();
+        self.jobs.insert(number, entry.clone());
+        self.unwritten.submitted.push((entry.clone(), program()));
+        if entry.phase == Phase::Waiting {
+            self.enqueue(number);
+        }
+        Ok(number)
+    }
+
+    /// What a job has that runs already: the watts that it was promised, or as much as it can draw.
+    fn underway(&self, number: u64, underway: &Underway) -> Result<Allotment, Refusal> {
+        let nodes = &underway.nodes;
+        let is_taken = |node: &&u32| {
+            let holder = self.scheduler.holder(busbar_core::units::NodeId(**node));
+            **node >= self.setup.machine.nodes || holder.is_some()
+        };
+        let nominal = self.scheduler.nominal(number).filter(|_| !nodes.is_empty());
+        let (Some(nominal), None) = (nominal, nodes.iter().find(is_taken)) else {
+            let message =
+                "it runs on nodes that this daemon does not have, or that another job has";
+            return Err(Refusal { kind: RefusalKind::Impossible, message: message.to_owned() });
+        };
+        let OperatingPoint { cores, time, .. } = nominal;
+        let each = |total: Watts| {
+            Watts::from_milliwatts(total.milliwatts().div_ceil(nominal.nodes.into()))
+        };
+        let (cap, node_power) = match underway.node_power {
+            Some(promised) => (promised, promised),
+            None => (nominal.cap, each(nominal.power)),
+        };
+        let power = node_power * nodes.len() as u32;
+        let nodes = nodes.iter().map(|node| (*node, cap)).collect();
+        Ok(Allotment { nodes, cores, cap, time, power, speed: Allotment::FULL_SPEED })
+    }
+
+    /// A job that waited is gone from the engine's queue.
+    pub fn gone(&mut self, now: Instant, handle: &str) {
+        let Some(number) = self.by_handle(handle) else { return };
+        if self.jobs.get(&number).is_none_or(|entry| entry.phase != Phase::Waiting) {
+            return;
+        }
+        self.scheduler.withdraw(number);
+        self.scheduler.remove(number);
+        self.must_ask = true;
+        let outcome = JobOutcome {
+            start: None,
+            end: now,
+            how: None,
+            reason: Some(EndReason::Cancelled),
+            energy: Joules::ZERO,
+            nodes: Vec::new(),
+            by: None,
+            full_speed: None,
+        };
+        self.finish(now, number, outcome);
+    }
+
+    /// The present jobs that came through the engine, with how it knows them.
+    pub fn handles(&self) -> Vec<(Attempt, String)> {
+        let known = |entry: &Entry| Some((entry.attempt(), entry.handle.clone()?));
+        self.jobs.values().filter_map(known).collect()
+    }
+
+    /// The engine need not keep a job that waited there any longer.
+    pub(super) fn dismiss(&mut self, entry: &Entry) {
+        if let (Phase::Waiting, Some(handle)) = (&entry.phase, &entry.handle) {
+            let (attempt, handle) = (entry.attempt(), handle.clone());
+            self.unwritten.acts.push(Act::Dismiss { attempt, handle });
+        }
+    }
+
+    fn by_handle(&self, handle: &str) -> Option<u64> {
+        let is_it = |entry: &&Entry| entry.handle.as_deref() == Some(handle);
+        self.jobs.values().find(is_it).map(|entry| entry.number)
+    }
+}
+
+/// The engine has the program.
+fn program() -> Program {
+    Program {
+        command: vec!["submitted to the engine".to_owned()],
+        folder: "/".into(),
+        environment: Vec::new(),
+        output: "none".into(),
+        errors: None,
+    }
+}

@@ -1,0 +1,205 @@
+//! The engine `slurm`: users submit to Slurm, the daemon decides, and Slurm launches, accounts and cleans up.
+//!
+//! In mode *steer*, jobs wait in Slurm's queue under a hold that `job_submit.lua` sets. The engine reports each of them
+//! when it could start, makes the hold an administrator's, and starts it when the daemon says so: on exactly the nodes
+//! that it was given, by changing the job and releasing it. In mode *admit*, Slurm's own scheduler starts jobs, each with
+//! as many licences as it may draw watts; the engine reports what runs, and reserves the licences that the limit does not
+//! allow. In both, a job that runs without having been started by the daemon is adopted as it is.
+//!
+//! A thread asks Slurm every [period](Terms::period) and carries out orders ([`worker`]), so that the daemon's loop never
+//! waits for Slurm. While slurmctld does not answer, no job starts, and nothing is taken for ended.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use busbar_core::units::Watts;
+use busbar_slurm::cluster::Cluster;
+use busbar_slurm::setup::Mode;
+
+use super::engine::{Attempt, Engine, EngineError, Found, NodeInfo, Order, Report, Ticket};
+
+mod requests;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use worker::Worker;
+
+/// How the engine uses a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether the daemon or Slurm starts jobs.
+    pub mode: Mode,
+    /// The partitions that are Busbar's; all if none is named.
+    pub partitions: Vec<String>,
+    /// The names of the nodes, in the order of their numbers.
+    pub nodes: Vec<String>,
+    /// The licence that stands for watts, in mode `admit`.
+    pub licence: String,
+    /// How often Slurm is asked what happens.
+    pub period: Duration,
+    /// How long Slurm may take to start a job that was released.
+    pub patience: Duration,
+    /// Whether the policy may change the nodes of running jobs. Then jobs that did not announce that they can do that run
+    /// on the nodes they ask for.
+    pub resizes: bool,
+}
+
+/// Something for the thread that speaks to Slurm.
+enum Work {
+    Orders(Vec<(Ticket, Order)>),
+    Recall(Vec<(Attempt, String)>),
+    Accepted { handle: String, attempt: Attempt },
+    Refuse { handle: String, reason: String },
+    Dismiss { handle: String },
+    Limit(Option<Watts>),
+}
+
+/// What became of attempts, as far as Slurm has said.
+type States = Arc<Mutex<BTreeMap<Attempt, Found>>>;
+
+/// Jobs on a Slurm cluster.
+pub struct Slurm {
+    terms: Terms,
+    work: Option<Sender<Work>>,
+    reports: Receiver<Report>,
+    states: States,
+    limit: Option<Option<Watts>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Slurm {
+    /// Begins to watch a cluster. `wake` is called when there is something to report, from another thread.
+    pub fn start(
+        cluster: impl Cluster + 'static,
+        terms: Terms,
+        wake: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (work, inbox) = channel();
+        let (sender, reports) = channel();
+        let states = States::default();
+        let worker = Worker::new(cluster, terms.clone());
+        let (period, shared) = (terms.period, states.clone());
+        let thread = thread::Builder::new().name("slurm".to_owned()).spawn(move || {
+            serve(worker, &inbox, &sender, &shared, period, &wake);
+        })?;
+        let (work, thread) = (Some(work), Some(thread));
+        Ok(Slurm { terms, work, reports, states, limit: None, thread })
+    }
+
+    fn send(&self, work: Work) {
+        // The thread ends only after this does.
+        if let Some(sender) = &self.work {
+            let _ = sender.send(work);
+        }
+    }
+}
+
+/// Carries out work as it comes, and looks at the cluster once in a period.
+fn serve<C: Cluster>(
+    mut worker: Worker<C>,
+    inbox: &Receiver<Work>,
+    reports: &Sender<Report>,
+    states: &States,
+    period: Duration,
+    wake: &dyn Fn(),
+) {
+    let mut next = Instant::now();
+    loop {
+        let work = match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(work) => Some(work),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        match work {
+            Some(work) => {
+                worker.handle(work);
+                // Orders come together with others; and what they changed is looked at soon.
+                while let Ok(work) = inbox.try_recv() {
+                    worker.handle(work);
+                }
+            }
+            None => {
+                worker.look();
+                next = Instant::now() + period;
+            }
+        }
+        *states.lock().unwrap_or_else(PoisonError::into_inner) = worker.found();
+        let heard = worker.take_reports();
+        if !heard.is_empty() {
+            for report in heard {
+                // The engine may be gone already.
+                let _ = reports.send(report);
+            }
+            wake();
+        }
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        self.work = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Engine for Slurm {
+    fn name(&self) -> &'static str {
+        match self.terms.mode {
+            Mode::Admit => "slurm, which starts jobs",
+            Mode::Steer | Mode::Watch => "slurm",
+        }
+    }
+
+    fn nodes(&self) -> Vec<NodeInfo> {
+        let info = |name: &String| NodeInfo { name: name.clone(), caps: None };
+        self.terms.nodes.iter().map(info).collect()
+    }
+
+    fn request(&mut self, orders: Vec<(Ticket, Order)>) {
+        self.send(Work::Orders(orders));
+    }
+
+    fn reports(&mut self) -> Vec<Report> {
+        self.reports.try_iter().collect()
+    }
+
+    fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states.get(&attempt).cloned().ok_or(EngineError::Unclear { attempt })
+    }
+
+    fn forget(&mut self, _attempt: Attempt) {}
+
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.send(Work::Recall(jobs));
+    }
+
+    fn accepted(&mut self, handle: &str, attempt: Attempt) {
+        self.send(Work::Accepted { handle: handle.to_owned(), attempt });
+    }
+
+    fn refuse(&mut self, handle: &str, reason: &str) {
+        self.send(Work::Refuse { handle: handle.to_owned(), reason: reason.to_owned() });
+    }
+
+    fn dismiss(&mut self, handle: &str) {
+        self.send(Work::Dismiss { handle: handle.to_owned() });
+    }
+
+    fn limit(&mut self, limit: Option<Watts>) {
+        if self.terms.mode == Mode::Admit && self.limit != Some(limit) {
+            self.limit = Some(limit);
+            self.send(Work::Limit(limit));
+        }
+    }
+}

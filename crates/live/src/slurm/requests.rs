@@ -1,0 +1,79 @@
+//! What a job of Slurm asks of the daemon.
+
+use busbar_core::units::Span;
+use busbar_slurm::model::{Job, JobRef, JobState};
+use busbar_slurm::words::Words;
+
+use crate::engine::End;
+use crate::job::{JobRequest, Owner};
+
+/// The time limit of a job that has none: the longest that the daemon knows.
+const NO_LIMIT: Span = Span::from_secs(366 * 24 * 3600);
+
+/// How the engine calls a job. One that Slurm has queued again is another job.
+pub(super) fn handle(job: JobRef, restarts: u32) -> String {
+    match restarts {
+        0 => job.to_string(),
+        again => format!("{job}#{again}"),
+    }
+}
+
+/// The job that a handle means.
+pub(super) fn job_of(handle: &str) -> Option<JobRef> {
+    let job = handle.split('#').next()?;
+    match job.split_once('_') {
+        Some((job, task)) => {
+            Some(JobRef { job: job.parse().ok()?, task: Some(task.parse().ok()?) })
+        }
+        None => Some(JobRef::whole(job.parse().ok()?)),
+    }
+}
+
+/// Who a job belongs to. Slurm does not say the group, and the engine needs none.
+pub(super) fn owner(job: &Job) -> Owner {
+    Owner { user: job.uid, group: job.uid }
+}
+
+/// What a job asks for, or why that cannot be understood.
+pub(super) fn request(job: &Job, resizes: bool) -> Result<JobRequest, String> {
+    if job.het.is_some() {
+        return Err(
+            "heterogeneous jobs are not handled; submit its parts as jobs of their own".to_owned()
+        );
+    }
+    let words =
+        Words::read(job.comment.as_deref().unwrap_or("")).map_err(|error| error.to_string())?;
+    let words = words.unwrap_or_default();
+    let nodes = job.nodes_min.max(1);
+    let range = words.nodes.unwrap_or((nodes, job.nodes_max.max(nodes)));
+    let is_ranged = range.0 < range.1 && (words.malleable || !resizes);
+    let time = job
+        .limit_minutes
+        .map_or(NO_LIMIT, |minutes| Span::from_millis(60_000 * u64::from(minutes)));
+    Ok(JobRequest {
+        name: job.name.chars().filter(|c| !c.is_control()).take(50).collect(),
+        nodes: if is_ranged { nodes.clamp(range.0, range.1) } else { nodes },
+        moldable: is_ranged.then_some(range),
+        time: time.min(NO_LIMIT).max(Span::from_secs(60)),
+        application: words.app,
+        slowdown: words.slowdown.map(|millionths| format!("{}%", f64::from(millionths) / 10_000.0)),
+        after: Vec::new(),
+        held: false,
+    })
+}
+
+/// How a job ended.
+pub(super) fn end(job: &Job) -> End {
+    const TERMINATED: i32 = 15;
+    match job.state {
+        JobState::Completed => End::Exited(0),
+        JobState::Cancelled | JobState::TimedOut | JobState::Preempted => {
+            End::Signalled(TERMINATED)
+        }
+        JobState::Failed if job.exit.signal > 0 => End::Signalled(job.exit.signal as i32),
+        JobState::Failed => End::Exited(job.exit.code as i32),
+        JobState::OutOfMemory => End::Failed("it needed more memory than it had".to_owned()),
+        JobState::NodeFailed => End::Failed("a node of it failed".to_owned()),
+        _ => End::Lost,
+    }
+}

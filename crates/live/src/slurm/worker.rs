@@ -1,0 +1,557 @@
+//! The engine's part that speaks to Slurm: it looks at the cluster, and changes it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use busbar_core::units::{Span, Watts};
+use busbar_slurm::cluster::{Cluster, JobUpdate};
+use busbar_slurm::error::SlurmError;
+use busbar_slurm::hosts::HostList;
+use busbar_slurm::model::{Amounts, Hold, Job, JobRef, JobState, Node};
+use busbar_slurm::setup::{self, Mode};
+
+use super::requests::{end, handle, job_of, owner, request};
+use super::{Terms, Work};
+use crate::engine::{
+    Allotment, Arrival, Attempt, End, EngineError, Found, Launch, NodeState, Order, Report, Signal,
+    Ticket, Underway,
+};
+
+/// The reservation by which the budget moves, in mode `admit`.
+const RESERVATION: &str = "busbar";
+
+/// The most jobs that one command names.
+const JOBS_AT_ONCE: usize = busbar_slurm::cluster::JOBS_AT_ONCE;
+
+/// A job that the daemon knows.
+struct Known {
+    job: JobRef,
+    /// The last attempt to run it, as far as the daemon has told.
+    attempt: Option<Attempt>,
+    stage: Stage,
+}
+
+/// Where a job is on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The daemon knows it from before; Slurm has not been asked yet.
+    Recalled,
+    /// It waits under a hold.
+    Waiting,
+    /// It was released, and is not seen to run yet.
+    Starting { ticket: Option<Ticket>, since: Instant },
+    /// It runs.
+    Running { nodes: BTreeSet<u32>, limit: u32 },
+}
+
+/// What speaks to Slurm.
+pub(super) struct Worker<C> {
+    cluster: C,
+    terms: Terms,
+    places: HashMap<String, u32>,
+    /// The jobs that the daemon knows, by their handles.
+    known: BTreeMap<String, Known>,
+    /// Jobs that cannot be taken in; they stay in Slurm's queue.
+    refused: BTreeSet<String>,
+    /// What became of attempts that are over, until the daemon has been told of all others.
+    ended: BTreeMap<Attempt, End>,
+    nodes: Vec<NodeState>,
+    /// Whether the daemon has said which jobs it knows.
+    is_recalled: bool,
+    /// Why the cluster could not be read the last time.
+    failure: Option<String>,
+    /// The licences that are to be reserved for nobody; nothing if that is done.
+    to_reserve: Option<Option<Watts>>,
+    reports: Vec<Report>,
+}
+
+impl<C: Cluster> Worker<C> {
+    pub(super) fn new(cluster: C, terms: Terms) -> Self {
+        let places = (0..).zip(&terms.nodes).map(|(place, name)| (name.clone(), place)).collect();
+        let nodes = vec![NodeState::Up; terms.nodes.len()];
+        Worker {
+            cluster,
+            terms,
+            places,
+            known: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            ended: BTreeMap::new(),
+            nodes,
+            is_recalled: false,
+            failure: None,
+            to_reserve: None,
+            reports: Vec::new(),
+        }
+    }
+
+    /// What is to be reported.
+    pub(super) fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// What is known of the attempts of all jobs.
+    pub(super) fn found(&self) -> BTreeMap<Attempt, Found> {
+        let mut found: BTreeMap<Attempt, Found> =
+            self.ended.iter().map(|(attempt, end)| (*attempt, Found::Ended(end.clone()))).collect();
+        for known in self.known.values() {
+            let state = match known.stage {
+                Stage::Recalled | Stage::Starting { .. } => continue,
+                Stage::Waiting => Found::NeverStarted,
+                Stage::Running { .. } => Found::Running,
+            };
+            found.extend(known.attempt.map(|attempt| (attempt, state)));
+        }
+        found
+    }
+
+    /// Does what the daemon asks for.
+    pub(super) fn handle(&mut self, work: Work) {
+        match work {
+            Work::Orders(orders) => {
+                for (ticket, order) in orders {
+                    self.order(ticket, order);
+                }
+            }
+            Work::Recall(jobs) => {
+                let recalled = jobs.into_iter().filter_map(|(attempt, handle)| {
+                    let job = job_of(&handle)?;
+                    let attempt = (attempt.number > 0).then_some(attempt);
+                    Some((handle, Known { job, attempt, stage: Stage::Recalled }))
+                });
+                self.known = recalled.collect();
+                self.is_recalled = true;
+            }
+            Work::Accepted { handle, attempt } => {
+                if let Some(known) = self.known.get_mut(&handle) {
+                    known.attempt = (attempt.number > 0).then_some(attempt);
+                }
+            }
+            Work::Refuse { handle, reason } => self.refuse(&handle, &reason),
+            Work::Dismiss { handle } => {
+                if let Some(known) = self.known.remove(&handle) {
+                    match self.cluster.cancel(known.job) {
+                        Ok(()) | Err(SlurmError::NoSuchJob { .. }) => (),
+                        Err(error) => tracing::warn!(handle, %error, "a job is not cancelled"),
+                    }
+                }
+            }
+            Work::Limit(limit) => {
+                self.to_reserve = Some(limit);
+                self.reserve();
+            }
+        }
+    }
+
+    fn order(&mut self, ticket: Ticket, order: Order) {
+        let attempt = order.attempt();
+        let done = match order {
+            Order::Start(launch) => match self.start(ticket, &launch) {
+                // It is confirmed when the job is seen to run.
+                Ok(()) => return,
+                Err(error) => Err(error),
+            },
+            Order::Set { allotment, .. } => self.set(attempt, &allotment),
+            Order::Signal { signal, .. } => self.signal(attempt, signal),
+        };
+        self.reports.push(match done {
+            Ok(()) => Report::Confirmed { ticket },
+            Err(error) => Report::Failed { ticket, error },
+        });
+    }
+
+    /// Releases a job on exactly the nodes that it was given.
+    fn start(&mut self, ticket: Ticket, launch: &Launch) -> Result<(), EngineError> {
+        let attempt = launch.attempt;
+        let unknown = EngineError::Unknown { attempt };
+        let Some((handle, known)) =
+            launch.handle.as_ref().and_then(|handle| self.known.get_key_value(handle))
+        else {
+            return Err(unknown);
+        };
+        let (handle, job) = (handle.clone(), known.job);
+        let (hosts, count) = (self.hosts(&launch.allotment), launch.allotment.nodes.len() as u32);
+        let update = JobUpdate {
+            nodes: Some((count, count)),
+            required: Some(hosts),
+            limit_minutes: Some(minutes(launch.allotment.time)),
+            ..JobUpdate::default()
+        };
+        if let Err(error) = self.cluster.start(job, &update) {
+            // It may have been released all the same.
+            let _ = self.cluster.hold(&[job]);
+            return Err(EngineError::Node {
+                attempt,
+                node: "slurm".to_owned(),
+                reason: error.to_string(),
+            });
+        }
+        let stage = Stage::Starting { ticket: Some(ticket), since: Instant::now() };
+        self.known.insert(handle, Known { job, attempt: Some(attempt), stage });
+        Ok(())
+    }
+
+    /// Gives a running job other nodes, and never less time than the daemon gives it. Its caps are not Slurm's matter.
+    fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
+        let wanted: BTreeSet<u32> = allotment.node_numbers().into_iter().collect();
+        let Some(known) = self.known.values().find(|known| known.attempt == Some(attempt)) else {
+            return Err(EngineError::Unknown { attempt });
+        };
+        let Stage::Running { nodes, limit } = known.stage.clone() else {
+            let reason = "it does not run yet".to_owned();
+            return Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason });
+        };
+        let job = known.job;
+        let refused = |error: SlurmError| EngineError::Node {
+            attempt,
+            node: "slurm".to_owned(),
+            reason: error.to_string(),
+        };
+        let names = |nodes: &BTreeSet<u32>| {
+            HostList::new(nodes.iter().map(|node| self.terms.nodes[*node as usize].clone()))
+        };
+        let kept: BTreeSet<u32> = nodes.intersection(&wanted).copied().collect();
+        if kept.is_empty() {
+            let reason = "Slurm cannot move a job to other nodes".to_owned();
+            return Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason });
+        }
+        if kept.len() < nodes.len() {
+            self.cluster.shrink(job, &names(&kept)).map_err(refused)?;
+        }
+        let more: BTreeSet<u32> = wanted.difference(&nodes).copied().collect();
+        if !more.is_empty() {
+            self.cluster.expand(job, &names(&more)).map_err(refused)?;
+        }
+        let enough = minutes(allotment.time).max(limit);
+        if enough > limit {
+            let update = JobUpdate { limit_minutes: Some(enough), ..JobUpdate::default() };
+            self.cluster.update(job, &update).map_err(refused)?;
+        }
+        if let Some(known) = self.known.values_mut().find(|known| known.attempt == Some(attempt)) {
+            known.stage = Stage::Running { nodes: wanted, limit: enough };
+        }
+        Ok(())
+    }
+
+    fn signal(&self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
+        let known = self.known.values().find(|known| known.attempt == Some(attempt));
+        let job = known.ok_or(EngineError::Unknown { attempt })?.job;
+        let done = match signal {
+            Signal::Terminate | Signal::Kill => self.cluster.cancel(job),
+            Signal::Suspend => self.cluster.suspend(job),
+            Signal::Resume => self.cluster.resume(job),
+        };
+        match done {
+            Ok(()) => Ok(()),
+            Err(SlurmError::NoSuchJob { .. }) => Err(EngineError::Unknown { attempt }),
+            Err(error) => {
+                let reason = error.to_string();
+                Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason })
+            }
+        }
+    }
+
+    /// A job stays in Slurm's queue under its hold, with the reason in its comment.
+    fn refuse(&mut self, handle: &str, reason: &str) {
+        self.refused.insert(handle.to_owned());
+        let Some(known) = self.known.remove(handle) else { return };
+        let text = |c: char| if c.is_control() || "\"'`".contains(c) { ' ' } else { c };
+        let reason: String = reason.chars().map(text).take(300).collect();
+        let comment = Some(format!("busbar does not start it: {reason}"));
+        let update = JobUpdate { comment, ..JobUpdate::default() };
+        if let Err(error) = self.cluster.update(known.job, &update) {
+            tracing::warn!(handle, %error, "the user of a job cannot be told why it does not start");
+        }
+    }
+
+    /// Reserves the licences that the limit does not allow.
+    fn reserve(&mut self) {
+        let Some(limit) = self.to_reserve else { return };
+        let reserved = self.cluster.licences().and_then(|licences| {
+            let licence = licences.iter().find(|licence| licence.name == self.terms.licence);
+            let total = licence.map_or(0, |licence| licence.total);
+            // Whole watts, rounded down: what is not quite there is not handed out.
+            let allowed = limit.map_or(total, |limit| limit.milliwatts() / 1000);
+            let name = self.terms.licence.clone();
+            self.cluster
+                .reserve(RESERVATION, &Amounts::from([(name, total.saturating_sub(allowed))]))
+        });
+        match reserved {
+            Ok(()) => self.to_reserve = None,
+            Err(error) => {
+                tracing::error!(%error, "the budget of Slurm cannot be moved; it is tried again")
+            }
+        }
+    }
+
+    /// Looks at the cluster, and reports what has changed.
+    pub(super) fn look(&mut self) {
+        self.reserve();
+        let seen = self.cluster.nodes().and_then(|nodes| Ok((nodes, self.cluster.jobs()?)));
+        let (nodes, jobs) = match seen {
+            Ok(seen) => seen,
+            Err(error) => return self.lost(&error),
+        };
+        if self.failure.take().is_some() {
+            tracing::info!("Slurm answers again");
+        }
+        self.look_at_nodes(&nodes);
+        if self.is_recalled {
+            self.look_at_jobs(&jobs);
+        }
+    }
+
+    /// Slurm does not answer: nothing starts, and nothing is taken for ended.
+    fn lost(&mut self, error: &SlurmError) {
+        let text = error.to_string();
+        if self.failure.as_ref() != Some(&text) {
+            tracing::error!(error = text, "Slurm cannot be read");
+        }
+        let reason = format!("Slurm cannot be read: {text}");
+        self.failure = Some(text);
+        for node in 0..self.nodes.len() {
+            self.set_node(node, NodeState::Drained { reason: reason.clone() });
+        }
+    }
+
+    fn look_at_nodes(&mut self, nodes: &[Node]) {
+        let seen: HashMap<&str, &Node> =
+            nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        for place in 0..self.nodes.len() {
+            let state = match seen.get(self.terms.nodes[place].as_str()) {
+                None => NodeState::Down { reason: "Slurm has no such node".to_owned() },
+                Some(node) if node.state.is_usable() => NodeState::Up,
+                Some(node) => {
+                    let why =
+                        node.reason.as_deref().map_or(String::new(), |why| format!(" ({why})"));
+                    let reason = format!("Slurm says {}{why}", node.state);
+                    match node.state.base.as_str() {
+                        "DOWN" => NodeState::Down { reason },
+                        _ => NodeState::Drained { reason },
+                    }
+                }
+            };
+            self.set_node(place, state);
+        }
+    }
+
+    fn set_node(&mut self, place: usize, state: NodeState) {
+        if self.nodes[place] != state {
+            self.nodes[place] = state.clone();
+            self.reports.push(Report::Node { node: place as u32, state });
+        }
+    }
+
+    fn look_at_jobs(&mut self, jobs: &[Job]) {
+        let mut seen: BTreeMap<String, (JobRef, &Job)> = BTreeMap::new();
+        for job in jobs.iter().filter(|job| self.is_ours(job)) {
+            let tasks = job.array.as_ref().map(|array| (array.job, &array.tasks));
+            match tasks {
+                // Elements that wait together are one entry.
+                Some((array, tasks)) => seen.extend(tasks.numbers().map(|task| {
+                    let element = JobRef { job: array, task: Some(task) };
+                    (handle(element, job.restarts), (element, job))
+                })),
+                None => {
+                    let whole = JobRef::whole(job.id);
+                    seen.insert(handle(whole, job.restarts), (whole, job));
+                }
+            }
+        }
+        self.look_for_known(&seen);
+        let mut to_hold = Vec::new();
+        for (handle, (reference, job)) in seen {
+            if self.known.contains_key(&handle) {
+                continue;
+            }
+            if job.state.is_waiting() && setup::is_marked(job) && job.hold != Some(Hold::Admin) {
+                to_hold.push(reference);
+            }
+            self.look_at_new(handle, reference, job);
+        }
+        for some in to_hold.chunks(JOBS_AT_ONCE).filter(|_| self.terms.mode == Mode::Steer) {
+            if let Err(error) = self.cluster.hold(some) {
+                tracing::warn!(%error, "jobs that wait are not held; users may release them");
+            }
+        }
+    }
+
+    /// Whether a job is in a partition of ours.
+    fn is_ours(&self, job: &Job) -> bool {
+        let ours = &self.terms.partitions;
+        ours.is_empty() || job.partitions.iter().any(|partition| ours.contains(partition))
+    }
+
+    /// What became of the jobs that the daemon knows.
+    fn look_for_known(&mut self, seen: &BTreeMap<String, (JobRef, &Job)>) {
+        let handles: Vec<String> = self.known.keys().cloned().collect();
+        for handle in handles {
+            let job = seen.get(&handle).map(|(_, job)| *job);
+            let Some(known) = self.known.get(&handle) else { continue };
+            let (attempt, stage, reference) = (known.attempt, known.stage.clone(), known.job);
+            match (stage, job) {
+                (Stage::Starting { ticket, .. }, Some(job)) if job.state.has_nodes() => {
+                    self.runs(&handle, job);
+                    self.reports.extend(ticket.map(|ticket| Report::Confirmed { ticket }));
+                }
+                (Stage::Starting { ticket, since }, Some(job)) if job.state.is_waiting() => {
+                    if since.elapsed() >= self.terms.patience {
+                        self.give_up(&handle, reference, ticket, attempt, job);
+                    }
+                }
+                (Stage::Waiting | Stage::Recalled, Some(job)) if job.state.is_waiting() => {
+                    if setup::is_kept_back(job) {
+                        // Its user holds it; when it is released, it is a new one.
+                        self.known.remove(&handle);
+                        self.reports.push(Report::Gone { handle });
+                    } else if job.hold.is_none() && self.terms.mode == Mode::Steer {
+                        // A daemon may have released it and ended then.
+                        let since = Instant::now();
+                        self.set_stage(&handle, Stage::Starting { ticket: None, since });
+                    } else {
+                        self.set_stage(&handle, Stage::Waiting);
+                    }
+                }
+                (Stage::Waiting, Some(job)) if job.state.has_nodes() => {
+                    // Somebody else started it: it is adopted as a job that runs.
+                    self.known.remove(&handle);
+                    self.reports.push(Report::Gone { handle });
+                }
+                (Stage::Recalled, Some(job)) if job.state.has_nodes() => self.runs(&handle, job),
+                (Stage::Running { .. }, Some(job)) if job.state.has_nodes() => (),
+                (Stage::Running { .. }, Some(job)) if !job.state.has_ended() => {
+                    tracing::warn!(handle, state = ?job.state, "a job is in an unknown state; it counts as running");
+                }
+                (Stage::Waiting, _) => {
+                    self.known.remove(&handle);
+                    self.reports.push(Report::Gone { handle });
+                }
+                // It has ended, was queued again, or Slurm has forgotten it.
+                (Stage::Starting { .. } | Stage::Running { .. } | Stage::Recalled, job) => {
+                    let how = job.map_or(End::Lost, end);
+                    self.known.remove(&handle);
+                    self.is_over(&handle, attempt, how);
+                }
+            }
+        }
+    }
+
+    fn is_over(&mut self, handle: &str, attempt: Option<Attempt>, end: End) {
+        match attempt {
+            Some(attempt) => {
+                self.ended.insert(attempt, end.clone());
+                self.reports.push(Report::Ended { attempt, end, at: None });
+            }
+            None => self.reports.push(Report::Gone { handle: handle.to_owned() }),
+        }
+    }
+
+    /// Slurm does not start a job that was released: it is held again.
+    fn give_up(
+        &mut self,
+        handle: &str,
+        job: JobRef,
+        ticket: Option<Ticket>,
+        attempt: Option<Attempt>,
+        seen: &Job,
+    ) {
+        if let Err(error) = self.cluster.hold(&[job]) {
+            // It may start at any moment; the next look tells.
+            return tracing::warn!(handle, %error, "a job that does not start cannot be held");
+        }
+        self.set_stage(handle, Stage::Waiting);
+        let why = seen.reason.as_deref().unwrap_or("no reason");
+        let reason = format!("Slurm did not start it within {:?}: {why}", self.terms.patience);
+        if let (Some(ticket), Some(attempt)) = (ticket, attempt) {
+            let error = EngineError::Node { attempt, node: "slurm".to_owned(), reason };
+            self.reports.push(Report::Failed { ticket, error });
+        }
+    }
+
+    fn set_stage(&mut self, handle: &str, stage: Stage) {
+        if let Some(known) = self.known.get_mut(handle) {
+            known.stage = stage;
+        }
+    }
+
+    fn runs(&mut self, handle: &str, job: &Job) {
+        let nodes = self.places(job).unwrap_or_default();
+        let limit = job.limit_minutes.unwrap_or(u32::MAX);
+        self.set_stage(handle, Stage::Running { nodes: nodes.into_iter().collect(), limit });
+    }
+
+    /// A job that the daemon does not know.
+    fn look_at_new(&mut self, handle: String, reference: JobRef, job: &Job) {
+        if self.refused.contains(&handle) {
+            return;
+        }
+        let is_ready = self.terms.mode == Mode::Steer
+            && job.state.is_waiting()
+            && setup::is_ready(job)
+            && job.dependency.is_none()
+            && job.eligible.is_none_or(|eligible| eligible <= now());
+        let running = match job.state.has_nodes() && job.state != JobState::Completing {
+            true => self.places(job).map(|nodes| Underway {
+                node_power: self.promised(job, nodes.len()),
+                nodes,
+                ran: Span::from_millis(
+                    1000 * now().saturating_sub(job.started.unwrap_or_else(now)),
+                ),
+            }),
+            false => None,
+        };
+        if !is_ready && running.is_none() {
+            return;
+        }
+        let asked = match request(job, self.terms.resizes) {
+            Ok(asked) => asked,
+            Err(reason) => {
+                self.known.insert(
+                    handle.clone(),
+                    Known { job: reference, attempt: None, stage: Stage::Waiting },
+                );
+                return self.refuse(&handle, &reason);
+            }
+        };
+        let stage = match &running {
+            Some(underway) => Stage::Running {
+                nodes: underway.nodes.iter().copied().collect(),
+                limit: job.limit_minutes.unwrap_or(u32::MAX),
+            },
+            None => Stage::Waiting,
+        };
+        self.known.insert(handle.clone(), Known { job: reference, attempt: None, stage });
+        let owner = owner(job);
+        let arrival = Arrival { handle, owner, request: asked, running };
+        self.reports.push(Report::Arrived(Box::new(arrival)));
+    }
+
+    /// What each node of a job may draw, by its licences.
+    fn promised(&self, job: &Job, nodes: usize) -> Option<Watts> {
+        let watts = *job.licences.get(&self.terms.licence)?;
+        let milliwatts = (watts * 1000).div_ceil(nodes.max(1) as u64);
+        (self.terms.mode == Mode::Admit).then(|| Watts::from_milliwatts(milliwatts))
+    }
+
+    /// The numbers of a job's nodes; `None` if one of them is not ours.
+    fn places(&self, job: &Job) -> Option<Vec<u32>> {
+        let places = job.nodes.names().iter().map(|name| self.places.get(name).copied());
+        let mut places = places.collect::<Option<Vec<u32>>>()?;
+        places.sort_unstable();
+        Some(places)
+    }
+
+    fn hosts(&self, allotment: &Allotment) -> HostList {
+        let names =
+            allotment.nodes.iter().filter_map(|(node, _)| self.terms.nodes.get(*node as usize));
+        HostList::new(names.cloned())
+    }
+}
+
+/// Whole minutes, which is what Slurm takes, with one to spare: the daemon ends a job at its limit, and Slurm not before.
+fn minutes(time: Span) -> u32 {
+    u32::try_from(time.millis().div_ceil(60_000).saturating_add(1)).unwrap_or(u32::MAX)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
