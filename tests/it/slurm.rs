@@ -274,8 +274,12 @@ fn jobs_are_steered_on_a_real_slurm() {
     assert!(text(&output).contains("the reservation of watts is removed"), "{}", text(&output));
     let snapshot = cluster.snapshot().unwrap();
     assert!(snapshot.reservations.is_empty());
-    let states: Vec<String> = snapshot.nodes.iter().map(|node| node.state.to_string()).collect();
-    assert!(snapshot.nodes.iter().all(|node| node.state.is_usable()), "{states:?}");
+    // A node that comes back is asked whether it is there before it counts.
+    let deadline = Instant::now() + PATIENCE;
+    while !cluster.nodes().unwrap().iter().all(|node| node.state.is_usable()) {
+        assert!(Instant::now() < deadline, "{:?}", cluster.nodes());
+        sleep(Duration::from_millis(100));
+    }
     let is_held = |job: &&Job| job.hold.is_some();
     assert_eq!(
         snapshot.jobs.iter().filter(is_held).map(|job| job.id).collect::<Vec<_>>(),

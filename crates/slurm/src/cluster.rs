@@ -151,7 +151,7 @@ pub trait Cluster: Send {
     /// Takes nodes out of service once their jobs have ended.
     fn drain(&self, nodes: &HostList, reason: &str) -> Result<(), SlurmError>;
 
-    /// Puts drained nodes into service again.
+    /// Puts drained nodes into service again. For about a second they count as not responding.
     fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError>;
 
     /// Reserves licences under a name, so that no job gets them: the reservation is made or changed, and removed if the

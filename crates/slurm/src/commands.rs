@@ -246,9 +246,11 @@ impl Cluster for Commands {
         self.await_job(&what, job, |job| {
             (!job.state.is_waiting()).then(|| format!("it is {:?}", job.state))
         })?;
-        // The hold that this leaves is one that the user can release, and Slurm would not start the job for two minutes.
+        // The hold that this leaves is one that the user can release.
         self.hold(&[job])?;
-        self.control(&["update", &format!("jobid={job}"), "StartTime=now"]).map(|_| ())
+        // Slurm would not start the job for two minutes. If it is started in the second in which it was ended, its nodes
+        // take it for the one that was killed, and it is lost.
+        self.control(&["update", &format!("jobid={job}"), "StartTime=now+2"]).map(|_| ())
     }
 
     fn suspend(&self, job: JobRef) -> Result<(), SlurmError> {

@@ -1,1 +1,277 @@
-//! To come.
+//! A cluster through slurmrestd, on a unix socket or by TCP with a token (JWT).
+//!
+//! Reading, updates, releases and cancellations go through slurmrestd. What it cannot do on all versions (holds that users
+//! cannot release, suspension, sizes of running jobs, nodes, reservations) goes through [`Commands`], which a site with slurmrestd has, too.
+//! The data parser is negotiated: the newest that both sides know.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::{Cluster, JobUpdate};
+use crate::commands::Commands;
+use crate::error::SlurmError;
+use crate::hosts::HostList;
+use crate::json::Answer;
+use crate::model::{Amounts, Job, JobRef, Licence, Node, Partition, Reservation, write_amounts};
+use crate::program::USUAL_PATIENCE;
+use crate::version::Version;
+
+mod http;
+
+use http::Method;
+pub use http::{Address, Token};
+
+/// The data parsers that Busbar understands, newest first, as numbers of `v0.0.N`. Others are not asked for.
+const PARSERS: std::ops::RangeInclusive<u16> = 38..=45;
+
+/// A cluster through slurmrestd.
+#[derive(Clone, Debug)]
+pub struct Rest {
+    address: Address,
+    token: Option<Token>,
+    patience: Duration,
+    parser: u16,
+    commands: Commands,
+}
+
+impl Rest {
+    /// Connects, and agrees on a data parser.
+    pub fn connect(
+        address: Address,
+        token: Option<Token>,
+        commands: Commands,
+    ) -> Result<Self, SlurmError> {
+        let mut rest = Rest { address, token, patience: USUAL_PATIENCE, parser: 0, commands };
+        let mut last = None;
+        for parser in PARSERS.rev() {
+            rest.parser = parser;
+            match rest.get("ping") {
+                Ok(_) => return Ok(rest),
+                // Nobody is there, or the token is wrong: another parser does not help.
+                Err(error)
+                    if error.is_uncertain() || matches!(error, SlurmError::Denied { .. }) =>
+                {
+                    return Err(error);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        let reason = last.map(|error| error.to_string()).unwrap_or_default();
+        let parsers = format!("v0.0.{} to v0.0.{}", PARSERS.start(), PARSERS.end());
+        let what = format!("slurmrestd on {}", rest.address);
+        Err(SlurmError::Unreadable {
+            what,
+            reason: format!("it has none of the data parsers {parsers} ({reason})"),
+        })
+    }
+
+    /// The same with another time that an answer may take.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The data parser that was agreed on, as the number of `v0.0.N`.
+    pub fn parser(&self) -> u16 {
+        self.parser
+    }
+
+    fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, SlurmError> {
+        let whole = format!("/slurm/v0.0.{}/{path}", self.parser);
+        let what = format!("{method} {whole}");
+        let body = body.map(Value::to_string);
+        let answer = http::ask(
+            &self.address,
+            self.token.as_ref(),
+            method,
+            &whole,
+            body.as_deref(),
+            self.patience,
+        )?;
+        if answer.status == 401 || answer.status == 403 {
+            let text = format!("slurmrestd answers {}", answer.status);
+            return Err(SlurmError::Denied { what, text });
+        }
+        // A refusal has another status in newer versions, and the errors in any.
+        match Answer::read(&what, &answer.body) {
+            Ok(read) if (200..300).contains(&answer.status) => Ok(read),
+            Ok(_) => Err(SlurmError::Refused {
+                what,
+                text: format!("slurmrestd answers {}", answer.status),
+            }),
+            Err(SlurmError::Unreadable { .. }) if !(200..300).contains(&answer.status) => {
+                let text = format!("slurmrestd answers {}", answer.status);
+                Err(SlurmError::NotFound { what, text })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn get(&self, path: &str) -> Result<Answer, SlurmError> {
+        self.ask(Method::Get, path, None)
+    }
+
+    /// Changes a job by some keys.
+    fn post(&self, job: JobRef, keys: Map<String, Value>) -> Result<(), SlurmError> {
+        self.ask(Method::Post, &format!("job/{job}"), Some(&Value::Object(keys))).map(|_| ())
+    }
+}
+
+/// The keys of an update. Lists are texts, which every data parser takes.
+fn keys(update: &JobUpdate, parser: u16) -> Map<String, Value> {
+    let mut keys = Map::new();
+    if let Some((fewest, most)) = update.nodes {
+        // Numbers in a list are accepted by old versions, and ignored.
+        keys.insert("nodes".to_owned(), json!(format!("{fewest}-{most}")));
+    }
+    if let Some(required) = &update.required {
+        let key = if parser <= 38 { "nodelist" } else { "required_nodes" };
+        keys.insert(key.to_owned(), json!(required.to_string()));
+    }
+    if let Some(minutes) = update.limit_minutes {
+        let value = match parser {
+            ..=38 => json!(minutes),
+            _ => json!({ "set": true, "infinite": false, "number": minutes }),
+        };
+        keys.insert("time_limit".to_owned(), value);
+    }
+    if let Some(comment) = &update.comment {
+        keys.insert("comment".to_owned(), json!(comment));
+    }
+    if let Some(comment) = &update.admin_comment {
+        keys.insert("admin_comment".to_owned(), json!(comment));
+    }
+    if let Some(licences) = &update.licences {
+        keys.insert("licenses".to_owned(), json!(write_amounts(licences)));
+    }
+    keys
+}
+
+impl Cluster for Rest {
+    fn version(&self) -> Result<Version, SlurmError> {
+        let unknown = || SlurmError::Unreadable {
+            what: "ping".to_owned(),
+            reason: "it does not say the version of Slurm".to_owned(),
+        };
+        self.get("ping")?.version().ok_or_else(unknown)
+    }
+
+    fn nodes(&self) -> Result<Vec<Node>, SlurmError> {
+        self.get("nodes")?.nodes()
+    }
+
+    fn partitions(&self) -> Result<Vec<Partition>, SlurmError> {
+        self.get("partitions")?.partitions()
+    }
+
+    fn jobs(&self) -> Result<Vec<Job>, SlurmError> {
+        self.get("jobs")?.jobs()
+    }
+
+    fn job(&self, job: JobRef) -> Result<Vec<Job>, SlurmError> {
+        let mut jobs = self.get(&format!("job/{job}"))?.jobs()?;
+        // Some versions answer with the whole array.
+        if let Some(task) = job.task {
+            let is_meant = |found: &Job| {
+                let array = found.array.as_ref();
+                array.is_some_and(|array| {
+                    array.job == job.job && array.tasks.numbers().any(|number| number == task)
+                })
+            };
+            jobs.retain(is_meant);
+        }
+        match jobs.is_empty() {
+            true => Err(SlurmError::NoSuchJob { what: format!("job {job}") }),
+            false => Ok(jobs),
+        }
+    }
+
+    fn licences(&self) -> Result<Vec<Licence>, SlurmError> {
+        self.get("licenses")?.licences()
+    }
+
+    fn reservations(&self) -> Result<Vec<Reservation>, SlurmError> {
+        self.get("reservations")?.reservations()
+    }
+
+    fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        self.commands.hold(jobs)
+    }
+
+    fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        for job in jobs {
+            self.post(*job, Map::from_iter([("hold".to_owned(), json!(false))]))?;
+            if self.job(*job)?.iter().any(|job| job.hold.is_some()) {
+                let found = "it is still held".to_owned();
+                return Err(SlurmError::NotDone { what: format!("release job {job}"), found });
+            }
+        }
+        Ok(())
+    }
+
+    fn hold_for_user(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.commands.hold_for_user(job)
+    }
+
+    fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
+        if update.is_empty() {
+            return Ok(());
+        }
+        self.post(job, keys(update, self.parser))?;
+        match self.job(job)?.iter().find_map(|job| update.difference(job)) {
+            None => Ok(()),
+            Some(found) => Err(SlurmError::NotDone { what: format!("update job {job}"), found }),
+        }
+    }
+
+    fn cancel(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.ask(Method::Delete, &format!("job/{job}"), None)?;
+        match self.job(job)?.iter().find(|job| job.state.is_waiting()) {
+            None => Ok(()),
+            Some(_) => Err(SlurmError::NotDone {
+                what: format!("cancel job {job}"),
+                found: "it still waits".to_owned(),
+            }),
+        }
+    }
+
+    fn requeue_hold(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.commands.requeue_hold(job)
+    }
+
+    fn suspend(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.commands.suspend(job)
+    }
+
+    fn resume(&self, job: JobRef) -> Result<(), SlurmError> {
+        self.commands.resume(job)
+    }
+
+    fn shrink(&self, job: JobRef, nodes: &HostList) -> Result<(), SlurmError> {
+        self.commands.shrink(job, nodes)
+    }
+
+    fn expand(&self, job: JobRef, nodes: &HostList) -> Result<(), SlurmError> {
+        self.commands.expand(job, nodes)
+    }
+
+    fn drain(&self, nodes: &HostList, reason: &str) -> Result<(), SlurmError> {
+        self.commands.drain(nodes, reason)
+    }
+
+    fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError> {
+        self.commands.undrain(nodes)
+    }
+
+    fn reserve(&self, name: &str, licences: &Amounts) -> Result<(), SlurmError> {
+        self.commands.reserve(name, licences)
+    }
+
+    fn remove_reservation(&self, name: &str) -> Result<(), SlurmError> {
+        self.commands.remove_reservation(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;
