@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::print;
 use crate::slurm::cluster::Cluster;
-use crate::slurm::lab::{Lab, Member, Plan, Up};
+use crate::slurm::lab::{Extras, Lab, Member, Plan, Up};
 use crate::slurm::setup::Mode;
 
 /// Run a private Slurm on this machine, with emulated power, to try things
@@ -43,6 +43,14 @@ pub(super) struct UpArguments {
     /// Do without agents
     #[arg(long)]
     no_agents: bool,
+
+    /// Run slurmrestd, too
+    #[arg(long)]
+    rest: bool,
+
+    /// Run MariaDB and slurmdbd, too, so that jobs can change their size more than once
+    #[arg(long)]
+    accounting: bool,
 }
 
 /// Show the processes and nodes of a lab
@@ -88,7 +96,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
 fn up(arguments: &UpArguments) -> anyhow::Result<()> {
     let own = std::env::current_exe().context("cannot find this program")?;
     let busbar = (cfg!(feature = "agent") && !arguments.no_agents).then_some(own);
-    let plan = Plan { nodes: arguments.nodes, mode: arguments.mode, busbar };
+    let extras = Extras { rest: arguments.rest, accounting: arguments.accounting };
+    let plan = Plan { nodes: arguments.nodes, mode: arguments.mode, busbar, extras };
     let (lab, up) = Lab::up(&arguments.place.folder, &plan)?;
     let folder = lab.folder().display();
     let first = match up {

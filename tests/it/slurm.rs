@@ -14,8 +14,9 @@ use busbar::slurm::cluster::{Cluster, JobUpdate};
 use busbar::slurm::commands::Commands;
 use busbar::slurm::error::SlurmError;
 use busbar::slurm::hosts::HostList;
-use busbar::slurm::lab::{CONTROLLER, Lab, packages};
+use busbar::slurm::lab::{CONTROLLER, Extras, Lab, packages};
 use busbar::slurm::model::{Hold, Job, JobRef, JobState};
+use busbar::slurm::rest::Rest;
 use busbar::slurm::setup;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,12 +42,14 @@ fn text(output: &Output) -> String {
 
 impl Running {
     /// A lab; `None` where there cannot be one.
-    fn start(nodes: &str, mode: &str) -> Option<Self> {
+    fn start(nodes: &str, mode: &str, extras: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: a lab of Slurm (only root can start one)");
             return None;
         }
-        if let Err(error) = packages::ensure() {
+        if let Err(error) =
+            packages::ensure(Extras { rest: extras.contains(&"--rest"), accounting: false })
+        {
             println!("skipped: a lab of Slurm ({error})");
             return None;
         }
@@ -54,7 +57,8 @@ impl Running {
         // Munge wants everybody to be able to enter.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let place = folder.path().join("lab");
-        let up = busbar(&["lab", "up", "--nodes", nodes, "--mode", mode], &place);
+        let up =
+            busbar(&[&["lab", "up", "--nodes", nodes, "--mode", mode], extras].concat(), &place);
         assert!(up.status.success(), "{}", text(&up));
         assert!(text(&up).contains("is up in"), "{}", text(&up));
         let lab = Lab::find(&place).unwrap().unwrap();
@@ -127,7 +131,7 @@ fn hosts(text: &str) -> HostList {
 
 #[test]
 fn jobs_are_steered_on_a_real_slurm() {
-    let Some(running) = Running::start("4", "steer") else { return };
+    let Some(running) = Running::start("4", "steer", &[]) else { return };
     let cluster = &running.cluster;
     let up = busbar(&["lab", "up", "--nodes", "4", "--mode", "steer"], &running.place());
     assert!(text(&up).contains("is up already"), "{}", text(&up));
@@ -298,7 +302,7 @@ fn sorted(mut jobs: Vec<Job>) -> Vec<Job> {
 
 #[test]
 fn slurm_admits_jobs_within_a_budget_that_moves() {
-    let Some(running) = Running::start("4", "admit") else { return };
+    let Some(running) = Running::start("4", "admit", &[]) else { return };
     let cluster = &running.cluster;
     let reserve =
         |watts: u64| cluster.reserve("busbar", &BTreeMap::from([("power".to_owned(), watts)]));
@@ -345,5 +349,73 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
     assert!(!own.unwrap().status.success());
     cluster.remove_reservation("busbar").unwrap();
     cluster.remove_reservation("busbar").unwrap();
+    running.down();
+}
+
+#[test]
+fn slurmrestd_says_and_does_the_same() {
+    let Some(running) = Running::start("3", "steer", &["--rest"]) else { return };
+    let cluster = &running.cluster;
+    let jobs = [
+        running.submit(
+            &["-N1-2", "-t5", "--comment=busbar app=x", "--wrap", "sleep 300"],
+            Some(NOBODY),
+        ),
+        running.submit(&["-N1", "--array=1-4%2", "-L", "power:5", "--wrap", "sleep 300"], None),
+        running.submit(&["-N1", "--wrap", "exit 3"], None),
+    ];
+    cluster.release(&[JobRef::whole(jobs[2])]).unwrap();
+    running.await_job(jobs[2], "failed", |job| job.state == JobState::Failed);
+    cluster.drain(&hosts("n3"), "busbar: no agent").unwrap();
+    let address = running.lab.rest_address().unwrap();
+    let rest =
+        Rest::connect(address.clone(), Some(running.lab.rest_token().unwrap()), cluster.clone())
+            .unwrap();
+    assert_eq!(rest.version().unwrap(), cluster.version().unwrap());
+    assert_eq!(sorted(rest.jobs().unwrap()), sorted(cluster.jobs().unwrap()));
+    assert_eq!(rest.nodes().unwrap(), cluster.nodes().unwrap());
+    assert_eq!(rest.partitions().unwrap()[0].nodes, cluster.partitions().unwrap()[0].nodes);
+    assert_eq!(rest.reservations().unwrap(), cluster.reservations().unwrap());
+    let job = JobRef::whole(jobs[0]);
+    let update = JobUpdate {
+        nodes: Some((2, 2)),
+        required: Some(hosts("n[1-2]")),
+        limit_minutes: Some(7),
+        ..JobUpdate::default()
+    };
+    rest.start(job, &update).unwrap();
+    let found = running.await_job(jobs[0], "running", |job| job.state == JobState::Running);
+    assert_eq!((found.nodes.to_string().as_str(), found.limit_minutes), ("n[1-2]", Some(7)));
+    rest.cancel(job).unwrap();
+    running.await_job(jobs[0], "cancelled", |job| job.state == JobState::Cancelled);
+    let missing = rest.update(JobRef::whole(999_999), &update);
+    assert!(matches!(missing, Err(SlurmError::NoSuchJob { .. })), "{missing:?}");
+    assert!(Rest::connect(address, None, cluster.clone()).is_err());
+    running.down();
+}
+
+#[test]
+fn jobs_change_their_size_again_and_again_with_accounting() {
+    let extras = Extras { rest: false, accounting: true };
+    let is_wanted = std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_some();
+    if !is_wanted && !packages::missing(extras).is_empty() {
+        println!(
+            "skipped: a lab with accounting (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
+        );
+        return;
+    }
+    let Some(running) = Running::start("4", "steer", &["--accounting"]) else { return };
+    let cluster = &running.cluster;
+    let number = running.submit(&["-N4", "-t5", "--wrap", "sleep 300"], Some(NOBODY));
+    let job = JobRef::whole(number);
+    cluster.start(job, &JobUpdate::default()).unwrap();
+    running
+        .await_job(number, "running", |job| job.state == JobState::Running && job.nodes.len() == 4);
+    for _ in 0..3 {
+        cluster.shrink(job, &hosts("n[1-2]")).unwrap();
+        assert_eq!(running.job(number).nodes, hosts("n[1-2]"));
+        cluster.expand(job, &hosts("n[3-4]")).unwrap();
+        assert_eq!(running.job(number).nodes, hosts("n[1-4]"));
+    }
     running.down();
 }

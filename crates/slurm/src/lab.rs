@@ -19,6 +19,7 @@ use crate::commands::Commands;
 use crate::error::SlurmError;
 use crate::model::Node;
 use crate::program::Programs;
+use crate::rest::{Address, Token};
 use crate::setup::{Mode, Site};
 
 pub mod layout;
@@ -31,6 +32,15 @@ use process::{Processes, Wanted};
 /// The name of the controller's process.
 pub const CONTROLLER: &str = "slurmctld";
 
+/// What a lab may have besides the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extras {
+    /// slurmrestd, by TCP with tokens.
+    pub rest: bool,
+    /// MariaDB and slurmdbd, with which a job can change its size more than once.
+    pub accounting: bool,
+}
+
 /// What a lab is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -40,6 +50,8 @@ pub struct Plan {
     pub mode: Mode,
     /// The program `busbar`, which runs the agents; `None` for a lab without agents.
     pub busbar: Option<PathBuf>,
+    /// What it has besides.
+    pub extras: Extras,
 }
 
 /// What is kept of a lab between calls.
@@ -146,22 +158,31 @@ impl Lab {
         if !(1..=1000).contains(&plan.nodes) {
             return Err(LabError::Unsuitable("a lab has 1 to 1000 nodes".to_owned()));
         }
-        packages::ensure()?;
+        packages::ensure(plan.extras)?;
         let (lab, is_new) = match Lab::find(folder)? {
             Some(lab) => (lab, false),
             None => (Lab::make(folder, plan)?, true),
         };
-        if lab.record.plan.nodes != plan.nodes || lab.record.plan.mode != plan.mode {
+        let kind = |plan: &Plan| (plan.nodes, plan.mode, plan.extras);
+        if kind(&lab.record.plan) != kind(plan) {
             let present = &lab.record.plan;
             return Err(LabError::Unsuitable(format!(
-                "the lab in {folder} has {} nodes in mode {}; take it down first: busbar lab down --folder {folder}",
+                "the lab in {folder} was made with {} nodes, mode {} and its own extras; take it down first: busbar lab down --folder {folder}",
                 present.nodes,
                 present.mode,
                 folder = folder.display()
             )));
         }
-        let begun = lab.start_missing()?;
-        lab.await_nodes()?;
+        let begun = match lab.start_missing().and_then(|begun| lab.await_nodes().map(|()| begun)) {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Half a new lab is of no use to anybody; the error has the end of the log.
+                if is_new {
+                    lab.down(false)?;
+                }
+                return Err(error);
+            }
+        };
         let up = match (is_new, begun) {
             (true, _) => Up::Started,
             (false, 0) => Up::Already,
@@ -173,7 +194,8 @@ impl Lab {
     /// Makes the folder of a lab, with everything but the processes.
     fn make(folder: &Path, plan: &Plan) -> Result<Lab, LabError> {
         let layout = Layout::new(folder)?;
-        let record = Record { plan: plan.clone(), port: layout::free_ports(plan.nodes + 1)? };
+        let record =
+            Record { plan: plan.clone(), port: layout::free_ports(layout::ports(plan.nodes))? };
         let site = Site {
             watts: u64::from(plan.nodes) * 200,
             off_file: layout.folder().join("busbar.off"),
@@ -215,6 +237,20 @@ impl Lab {
     /// The emulated meter of a node, counted from 1.
     pub fn tree(&self, node: u32) -> PathBuf {
         self.layout.node(node).join("tree")
+    }
+
+    /// Where slurmrestd listens, if the lab has one.
+    pub fn rest_address(&self) -> Option<Address> {
+        let port = layout::rest_port(self.record.port, self.record.plan.nodes);
+        self.record.plan.extras.rest.then(|| Address::Tcp(format!("127.0.0.1:{port}")))
+    }
+
+    /// A token for slurmrestd, by which root acts.
+    pub fn rest_token(&self) -> Result<Token, LabError> {
+        let printed =
+            self.programs().ask("scontrol", &["token", "username=root", "lifespan=86400"])?;
+        let token = printed.trim().strip_prefix("SLURM_JWT=").unwrap_or_default().to_owned();
+        Ok(Token { user: "root".to_owned(), token })
     }
 
     /// The cluster, through its commands.
@@ -317,7 +353,9 @@ impl Lab {
         processes.stop(&names(&others, CONTROLLER))?;
         processes.stop(&names(&others, "slurmd."))?;
         processes.stop(&names(&agents, ""))?;
-        processes.stop(&names(&others, "munged"))?;
+        for last in ["slurmrestd", "slurmdbd", "mariadbd", "munged"] {
+            processes.stop(&names(&others, last))?;
+        }
         process::end_strays(self.folder());
         if keep {
             // What stays is for reading; the next lab here is a new one.
@@ -351,7 +389,7 @@ impl Lab {
 
     /// All processes that the lab should have, in the order in which they are started.
     fn wanted(&self) -> Vec<Wanted> {
-        self.layout.wanted(&self.record.plan)
+        self.layout.wanted(&self.record.plan, self.record.port)
     }
 
     /// Starts what does not run, and returns how many were started.

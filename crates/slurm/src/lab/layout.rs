@@ -16,8 +16,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::process::{MARK, Wanted};
-use super::{CONTROLLER, LabError, Plan};
+use super::process::{MARK, Ready, Wanted};
+use super::{CONTROLLER, LabError, Plan, packages};
 use crate::setup::{self, Mode, Site};
 
 /// The longest path of a socket, with what is appended to the folder.
@@ -117,7 +117,58 @@ impl Layout {
                 self.write_node(busbar, number)?;
             }
         }
+        self.write_extras(plan, port)?;
         write_file(&self.conf(), &self.slurm_conf(plan, port, site), 0o644)
+    }
+
+    /// The key of tokens, and a database with the configuration of slurmdbd.
+    fn write_extras(&self, plan: &Plan, port: u16) -> Result<(), LabError> {
+        if plan.extras.rest {
+            write_secret(&self.at("state/jwt.key"))?;
+        }
+        if !plan.extras.accounting {
+            return Ok(());
+        }
+        let password = random_word(&self.at("slurmdbd.conf"))?;
+        let data = self.at("database");
+        make_folder(&data, 0o700)?;
+        let mut install = Command::new("mariadb-install-db");
+        install.args([
+            "--no-defaults",
+            "--user=root",
+            "--skip-test-db",
+            "--auth-root-authentication-method=socket",
+        ]);
+        install.arg(format!("--datadir={}", data.display()));
+        install.env("PATH", super::process::path()).stdin(Stdio::null());
+        let made = install.output().map_err(|source| LabError::File {
+            what: "make the database in",
+            path: data.clone(),
+            source,
+        })?;
+        if !made.status.success() {
+            let said = String::from_utf8_lossy(&made.stderr).into_owned();
+            let last = said.lines().last().unwrap_or_default();
+            return Err(LabError::Unsuitable(format!("mariadb-install-db failed: {last}")));
+        }
+        let sql = format!(
+            "CREATE DATABASE IF NOT EXISTS slurm_acct_db;\n\
+             CREATE USER IF NOT EXISTS 'slurm'@'localhost' IDENTIFIED BY '{password}';\n\
+             CREATE USER IF NOT EXISTS 'slurm'@'127.0.0.1' IDENTIFIED BY '{password}';\n\
+             GRANT ALL ON slurm_acct_db.* TO 'slurm'@'localhost';\n\
+             GRANT ALL ON slurm_acct_db.* TO 'slurm'@'127.0.0.1';\n"
+        );
+        write_file(&self.at("database.sql"), &sql, 0o600)?;
+        let conf = format!(
+            "AuthType=auth/munge\nAuthInfo=socket={folder}/munge/sock\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={dbd}\n\
+             SlurmUser=root\nPidFile={folder}/state/slurmdbd.pid\nLogFile={folder}/log/slurmdbd.log\n\
+             StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={database}\nStorageUser=slurm\n\
+             StoragePass={password}\nStorageLoc=slurm_acct_db\n",
+            folder = self.folder.display(),
+            dbd = dbd_port(port, plan.nodes),
+            database = database_port(port, plan.nodes),
+        );
+        write_file(&self.at("slurmdbd.conf"), &conf, 0o600)
     }
 
     /// Removes the lab.
@@ -197,6 +248,20 @@ impl Layout {
         let ports =
             if nodes == 1 { first.to_string() } else { format!("[{first}-{}]", first + nodes - 1) };
         let folder = self.folder.display();
+        let accounting = match plan.extras.accounting {
+            true => format!(
+                "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=127.0.0.1\n\
+                 AccountingStoragePort={}\nAccountingStoragePass={folder}/munge/sock\n",
+                dbd_port(port, nodes)
+            ),
+            false => "AccountingStorageType=accounting_storage/none\n".to_owned(),
+        };
+        let tokens = match plan.extras.rest {
+            true => {
+                format!("AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={folder}/state/jwt.key\n")
+            }
+            false => String::new(),
+        };
         let plug_in = if site.mode == Mode::Watch { "" } else { "JobSubmitPlugins=lua\n" };
         format!(
             "# Written by 'busbar lab': a private Slurm on this machine. Not for production.\n\
@@ -217,7 +282,8 @@ impl Layout {
              ProctrackType=proctrack/linuxproc\n\
              TaskPlugin=task/none\n\
              JobAcctGatherType=jobacct_gather/none\n\
-             AccountingStorageType=accounting_storage/none\n\
+             {accounting}\
+             {tokens}\
              SelectType=select/cons_tres\n\
              SelectTypeParameters=CR_CPU\n\
              SchedulerType=sched/backfill\n\
@@ -242,14 +308,14 @@ impl Layout {
     }
 
     /// The processes of a lab, in the order in which they are started.
-    pub fn wanted(&self, plan: &Plan) -> Vec<Wanted> {
+    pub fn wanted(&self, plan: &Plan, port: u16) -> Vec<Wanted> {
         let environment = vec![
             (MARK.to_owned(), self.folder.clone().into_os_string()),
             ("SLURM_CONF".to_owned(), self.conf().into_os_string()),
         ];
         let log = |name: &str| self.folder.join("log").join(name);
         let wanted =
-            |name: String, command: Vec<String>, log: PathBuf, ready: Option<PathBuf>| Wanted {
+            |name: String, command: Vec<String>, log: PathBuf, ready: Option<Ready>| Wanted {
                 name,
                 command: command.into_iter().map(Into::into).collect(),
                 environment: environment.clone(),
@@ -265,9 +331,36 @@ impl Layout {
             format!("--pid-file={}", munge("pid")),
             format!("--seed-file={}", munge("seed")),
         ];
-        let ready = Some(self.at("munge/sock"));
+        let ready = Some(Ready::File(self.at("munge/sock")));
         let mut all = vec![wanted("munged".to_owned(), munged, log("munged.out"), ready)];
         let conf = self.conf().display().to_string();
+        let folder = self.folder.display();
+        if plan.extras.accounting {
+            let place = database_port(port, plan.nodes);
+            let command = [
+                "mariadbd".to_owned(),
+                "--no-defaults".to_owned(),
+                "--user=root".to_owned(),
+                format!("--datadir={folder}/database"),
+                format!("--socket={folder}/state/database.sock"),
+                format!("--pid-file={folder}/state/database.pid"),
+                "--bind-address=127.0.0.1".to_owned(),
+                format!("--port={place}"),
+                format!("--init-file={folder}/database.sql"),
+                "--innodb-lock-wait-timeout=900".to_owned(),
+            ];
+            let ready = Some(Ready::Port(place));
+            all.push(wanted("mariadbd".to_owned(), command.to_vec(), log("mariadbd.out"), ready));
+            let mut dbd = wanted(
+                "slurmdbd".to_owned(),
+                vec!["slurmdbd".to_owned(), "-D".to_owned()],
+                log("slurmdbd.out"),
+                Some(Ready::Port(dbd_port(port, plan.nodes))),
+            );
+            // It looks for its configuration beside slurm.conf.
+            dbd.environment.push(("HOME".to_owned(), "/root".into()));
+            all.push(dbd);
+        }
         let command = ["slurmctld", "-D", "-f", &conf].map(str::to_owned).to_vec();
         all.push(wanted(CONTROLLER.to_owned(), command, log("slurmctld.out"), None));
         for number in 1..=plan.nodes {
@@ -283,8 +376,52 @@ impl Layout {
             let name = format!("slurmd.{node}");
             all.push(wanted(name.clone(), command, log(&format!("{name}.out")), None));
         }
+        if plan.extras.rest {
+            let place = rest_port(port, plan.nodes);
+            // It refuses to be root, and acts as whoever a token names.
+            let address = format!("127.0.0.1:{place}");
+            let command = [
+                "setpriv",
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "slurmrestd",
+                "-a",
+                "rest_auth/jwt",
+                "-f",
+                &conf,
+                &address,
+            ];
+            let mut command = command.map(str::to_owned).to_vec();
+            if !plan.extras.accounting && packages::has_separate_parsers() {
+                // The others insist on slurmdbd.
+                command.splice(5..5, ["-s".to_owned(), "openapi/v0.0.38".to_owned()]);
+            }
+            let ready = Some(Ready::Port(place));
+            let mut rest = wanted("slurmrestd".to_owned(), command, log("slurmrestd.out"), ready);
+            rest.environment.push(("SLURM_JWT".to_owned(), "daemon".into()));
+            all.push(rest);
+        }
         all
     }
+}
+
+/// The number of ports of a lab: slurmctld, the nodes, slurmrestd, slurmdbd and its database, in this order.
+pub fn ports(nodes: u32) -> u32 {
+    nodes + 4
+}
+
+/// The port of slurmrestd.
+pub fn rest_port(first: u16, nodes: u32) -> u16 {
+    first + nodes as u16 + 1
+}
+
+fn dbd_port(first: u16, nodes: u32) -> u16 {
+    first + nodes as u16 + 2
+}
+
+fn database_port(first: u16, nodes: u32) -> u16 {
+    first + nodes as u16 + 3
 }
 
 /// The first of so many ports in a row that are free.
@@ -336,6 +473,14 @@ pub fn remove_file(path: &Path) -> Result<(), LabError> {
             done.map_err(|source| LabError::File { what: "remove", path: path.to_owned(), source })
         }
     }
+}
+
+/// A word that nobody can guess; `path` is what it is for.
+fn random_word(path: &Path) -> Result<String, LabError> {
+    let mut bytes = [0; 16];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|source| LabError::File { what: "write", path: path.to_owned(), source })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Writes a random key that nobody else can read.

@@ -3,27 +3,41 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::LabError;
 use super::process;
+use super::{Extras, LabError};
 
-/// What a lab needs of Slurm, as programs.
-const PROGRAMS: [&str; 7] =
-    ["munged", "slurmctld", "slurmd", "scontrol", "squeue", "sbatch", "scancel"];
+/// What a lab needs of Slurm, as programs, and the packages of Debian that hold them.
+const SLURM: (&[&str], &[&str]) = (
+    &["munged", "slurmctld", "slurmd", "scontrol", "squeue", "sbatch", "scancel"],
+    &["slurm-wlm", "munge"],
+);
 
-/// The packages of Debian that hold them.
-const PACKAGES: [&str; 2] = ["slurm-wlm", "munge"];
+/// What a lab with slurmrestd needs besides.
+const REST: (&[&str], &[&str]) = (&["slurmrestd"], &["slurmrestd", "slurm-wlm-jwt-plugin"]);
 
-/// The programs that are missing.
-pub fn missing() -> Vec<&'static str> {
+/// What a lab with accounting needs besides.
+const ACCOUNTING: (&[&str], &[&str]) =
+    (&["slurmdbd", "mariadbd", "mariadb-install-db"], &["slurmdbd", "mariadb-server"]);
+
+/// The programs that are missing for a lab.
+pub fn missing(extras: Extras) -> Vec<&'static str> {
     let path = process::path();
     let is_there =
         |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    PROGRAMS.into_iter().filter(|program| !is_there(program)).collect()
+    let programs = needed(extras).into_iter().flat_map(|(programs, _)| programs.iter().copied());
+    programs.filter(|program| !is_there(program)).collect()
+}
+
+fn needed(extras: Extras) -> Vec<(&'static [&'static str], &'static [&'static str])> {
+    let mut needed = vec![SLURM];
+    needed.extend(extras.rest.then_some(REST));
+    needed.extend(extras.accounting.then_some(ACCOUNTING));
+    needed
 }
 
 /// Installs what is missing. It is tried twice, since package caches fail at times.
-pub fn ensure() -> Result<(), LabError> {
-    if missing().is_empty() {
+pub fn ensure(extras: Extras) -> Result<(), LabError> {
+    if missing(extras).is_empty() {
         return Ok(());
     }
     if !Path::new("/usr/bin/apt-get").exists() {
@@ -31,11 +45,11 @@ pub fn ensure() -> Result<(), LabError> {
             "there is no apt-get; install slurmctld, slurmd, Slurm's commands and munge yourself";
         return Err(LabError::Packages(text.to_owned()));
     }
-    let mut last = install();
+    let mut last = install(extras);
     if last.is_err() {
-        last = install();
+        last = install(extras);
     }
-    match (last, missing().as_slice()) {
+    match (last, missing(extras).as_slice()) {
         (_, []) => Ok(()),
         (Err(text), _) => Err(LabError::Packages(text)),
         (Ok(()), left) => {
@@ -44,7 +58,7 @@ pub fn ensure() -> Result<(), LabError> {
     }
 }
 
-fn install() -> Result<(), String> {
+fn install(extras: Extras) -> Result<(), String> {
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
@@ -60,6 +74,15 @@ fn install() -> Result<(), String> {
     };
     apt(&["update", "-qq"])?;
     let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
-    arguments.extend(PACKAGES);
+    arguments.extend(needed(extras).into_iter().flat_map(|(_, packages)| packages.iter().copied()));
     apt(&arguments)
+}
+
+/// Whether slurmrestd is one of the versions in which each data parser is a plug-in of its own, for jobs and for accounting.
+pub fn has_separate_parsers() -> bool {
+    let printed = Command::new("slurmrestd").arg("-V").env("PATH", process::path()).output();
+    let version = printed.ok().and_then(|output| {
+        String::from_utf8_lossy(&output.stdout).parse::<crate::version::Version>().ok()
+    });
+    version.is_some_and(|version| (version.major, version.minor) < (23, 2))
 }

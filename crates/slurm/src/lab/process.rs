@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -32,8 +33,26 @@ pub struct Wanted {
     pub environment: Vec<(String, OsString)>,
     /// Where its output goes.
     pub log: PathBuf,
-    /// A file that is there once it is ready; `None` if nobody has to wait.
-    pub ready: Option<PathBuf>,
+    /// How it is known to be ready; `None` if nobody has to wait.
+    pub ready: Option<Ready>,
+}
+
+/// The sign that a process is ready.
+#[derive(Clone, Debug)]
+pub enum Ready {
+    /// A file is there.
+    File(PathBuf),
+    /// A port of this machine takes connections.
+    Port(u16),
+}
+
+impl Ready {
+    fn is_so(&self) -> bool {
+        match self {
+            Ready::File(path) => path.exists(),
+            Ready::Port(port) => TcpStream::connect(("127.0.0.1", *port)).is_ok(),
+        }
+    }
 }
 
 /// A process by its identity.
@@ -86,8 +105,8 @@ impl Processes {
     pub fn start(&mut self, wanted: &Wanted) -> Result<(), LabError> {
         let failed =
             |what, path: &Path, source| LabError::File { what, path: path.to_owned(), source };
-        if let Some(ready) = &wanted.ready {
-            layout::remove_file(ready)?;
+        if let Some(Ready::File(path)) = &wanted.ready {
+            layout::remove_file(path)?;
         }
         let log = fs::File::options().create(true).append(true).open(&wanted.log);
         let log = log.map_err(|source| failed("write", &wanted.log, source))?;
@@ -108,7 +127,7 @@ impl Processes {
         self.write()?;
         let deadline = Instant::now() + PATIENCE;
         while let Some(ready) = &wanted.ready
-            && !ready.exists()
+            && !ready.is_so()
         {
             if let Ok(Some(status)) = child.try_wait() {
                 return Err(self::failed(wanted, &format!("ended at once ({status})")));
@@ -181,21 +200,22 @@ fn start_time(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Kills what the processes of a lab started and left behind: those whose environment carries the lab's mark.
+/// Kills what the processes of a lab started and left behind, with all their descendants.
+///
+/// They are known by the lab's mark in their environment. A slurmstepd overwrites its environment, so it is known by its name and
+/// by an open file in the lab's folder.
 pub fn end_strays(folder: &Path) {
     let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_encoded_bytes()].concat();
-    let own = std::process::id();
     for _ in 0..50 {
-        let Ok(entries) = fs::read_dir("/proc") else { return };
-        let ids =
-            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let is_ours = |pid: &u32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            *pid != own
-                && environment.split(|byte| *byte == 0).any(|variable| variable == mark)
-                && start_time(*pid).is_some()
-        };
-        let strays: Vec<u32> = ids.filter(is_ours).collect();
+        let all = all_processes();
+        let is_ours = |pid: u32| has_mark(pid, &mark) || is_step_of(pid, folder);
+        let mut strays: Vec<u32> = all.keys().copied().filter(|pid| is_ours(*pid)).collect();
+        let mut place = 0;
+        while let Some(parent) = strays.get(place).copied() {
+            strays.extend(all.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| *pid));
+            place += 1;
+        }
+        strays.retain(|pid| *pid != std::process::id());
         if strays.is_empty() {
             return;
         }
@@ -204,6 +224,32 @@ pub fn end_strays(folder: &Path) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// All processes that live, each with its parent.
+fn all_processes() -> BTreeMap<u32, u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let with_parent = |pid: u32| {
+        start_time(pid)?;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some((pid, stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?))
+    };
+    ids.filter_map(with_parent).collect()
+}
+
+fn has_mark(pid: u32, mark: &[u8]) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+}
+
+/// Whether a process is a slurmstepd that has a file of the folder open.
+fn is_step_of(pid: u32, folder: &Path) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let files = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    name.trim() == "slurmstepd"
+        && files()
+            .any(|file| fs::read_link(file.path()).is_ok_and(|target| target.starts_with(folder)))
 }
 
 /// Where programs are looked for: also in the folders for root, which not every root has in its path.
@@ -215,7 +261,9 @@ pub fn path() -> OsString {
 
 /// That something is wrong with a process, with the end of its log.
 pub fn failed(wanted: &Wanted, what: &str) -> LabError {
-    let log = wanted.log.clone();
+    // What a daemon of Slurm writes goes to a log of its own.
+    let own = wanted.log.with_extension("log");
+    let log = if own.exists() { own } else { wanted.log.clone() };
     LabError::Process { name: wanted.name.clone(), what: what.to_owned(), tail: tail(&log), log }
 }
 

@@ -185,6 +185,10 @@ function busbar_submit(job_desc, part_list, submit_uid)
     return slurm.ERROR
   end
   if MODE == "steer" then
+    if OPERATORS[submit_uid] and string.match(job_desc.dependency or "", "^expand:") then
+      -- Busbar itself gives a running job more nodes.
+      return slurm.SUCCESS
+    end
     if job_desc.priority == 0 then
       -- The user's own hold becomes a wish.
       job_desc.comment = with_wait(job_desc.comment)
