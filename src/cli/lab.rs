@@ -105,15 +105,21 @@ fn up(arguments: &UpArguments) -> anyhow::Result<()> {
         Up::Repaired => format!("the lab in {folder} is up again; what did not run was started"),
         Up::Already => format!("the lab in {folder} is up already"),
     };
+    let has_daemon = plan.busbar.is_some() && arguments.mode != Mode::Watch;
+    let (serve, stop) = match has_daemon {
+        true => (format!("busbar serve --config {folder}/busbar.toml &\n  "), "busbar stop\n  "),
+        false => (String::new(), ""),
+    };
+    let queue = if has_daemon { "busbar queue" } else { "busbar slurm jobs" };
     print(&format!(
         "{first}\n\
          now type:\n  \
          . {env}\n  \
          sinfo\n  \
-         sbatch -N2 -t 5 --wrap 'sleep 60'\n  \
-         busbar slurm jobs\n\
+         {serve}sbatch -N2 -t 5 --wrap 'sleep 60'\n  \
+         {queue}\n\
          when you are done:\n  \
-         busbar lab down --folder {folder}\n",
+         {stop}busbar lab down --folder {folder}\n",
         env = lab.environment_file().display()
     ))
 }

@@ -19,6 +19,8 @@ use busbar::slurm::model::{Hold, Job, JobRef, JobState};
 use busbar::slurm::rest::Rest;
 use busbar::slurm::setup;
 
+mod daemon;
+
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Somebody who is not root.

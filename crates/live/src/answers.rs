@@ -112,6 +112,7 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         ran: None,
         time: entry.request.time,
         array: entry.array,
+        handle: entry.handle.clone(),
     };
     match &entry.phase {
         Phase::Waiting => (),

@@ -106,7 +106,7 @@ impl Capped {
         let kept = nodes.into_iter().map(|node| Kept {
             cap: terms.lowest,
             info: NodeInfo { name: node.target.node.clone(), caps: None },
-            state: NodeState::Down { reason: "its agent has not answered yet".to_owned() },
+            state: NodeState::Awaited,
             welcome: None,
             node,
         });
@@ -171,6 +171,9 @@ impl Capped {
         };
         match &kept.state {
             NodeState::Down { reason } => Some((kept.info.name.clone(), reason.clone())),
+            NodeState::Awaited => {
+                Some((kept.info.name.clone(), "its agent has not answered yet".to_owned()))
+            }
             NodeState::Up | NodeState::Drained { .. } => None,
         }
     }
@@ -429,6 +432,10 @@ impl Engine for Capped {
 
     fn nodes(&self) -> Vec<NodeInfo> {
         self.nodes.iter().map(|kept| kept.info.clone()).collect()
+    }
+
+    fn node_name(&self, node: u32) -> Option<String> {
+        self.nodes.get(node as usize).map(|kept| kept.info.name.clone())
     }
 
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {

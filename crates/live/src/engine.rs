@@ -313,6 +313,8 @@ pub enum NodeState {
     /// Jobs can start there.
     #[default]
     Up,
+    /// Nobody has heard of it yet. No job starts there.
+    Awaited,
     /// No job starts there, and those that run go on.
     Drained {
         /// Why.
@@ -353,6 +355,12 @@ pub trait Engine: Send {
     /// The nodes in the order of their numbers, as far as the engine knows more of them than their number.
     fn nodes(&self) -> Vec<NodeInfo> {
         Vec::new()
+    }
+
+    /// The name of a node, if it has one.
+    fn node_name(&self, node: u32) -> Option<String> {
+        let _ = node;
+        None
     }
 
     /// Hands over orders, each of which is [confirmed](Report::Confirmed) or [fails](Report::Failed) later.

@@ -505,6 +505,9 @@ pub enum EventKind {
     Node {
         /// The node's number.
         node: u32,
+        /// The name by which people know it, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// Its state from now on.
         state: NodeState,
     },

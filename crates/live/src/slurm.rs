@@ -164,6 +164,10 @@ impl Engine for Slurm {
         self.terms.nodes.iter().map(info).collect()
     }
 
+    fn node_name(&self, node: u32) -> Option<String> {
+        self.terms.nodes.get(node as usize).cloned()
+    }
+
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {
         self.send(Work::Orders(orders));
     }

@@ -320,6 +320,9 @@ pub struct JobLine {
     /// The element of an array that the job is, if it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub array: Option<Element>,
+    /// How the engine knows the job, if it came through the engine: Slurm's number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handle: Option<String>,
 }
 
 /// The elements of an array.

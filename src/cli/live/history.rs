@@ -154,11 +154,15 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             };
             format!("job {job} now runs {} ({reason})", has(allotment))
         }
-        EventKind::Node { node, state } => match state {
-            NodeState::Up => format!("node {node} is in service"),
-            NodeState::Drained { reason } => format!("no job starts on node {node}: {reason}"),
-            NodeState::Down { reason } => format!("node {node} is down: {reason}"),
-        },
+        EventKind::Node { node, name, state } => {
+            let node = name.clone().unwrap_or_else(|| node.to_string());
+            match state {
+                NodeState::Awaited => format!("node {node} is awaited"),
+                NodeState::Up => format!("node {node} is in service"),
+                NodeState::Drained { reason } => format!("no job starts on node {node}: {reason}"),
+                NodeState::Down { reason } => format!("node {node} is down: {reason}"),
+            }
+        }
         EventKind::Consumed { job, energy, power, emulated } => {
             let origin = if *emulated { "was emulated" } else { "was measured" };
             let (energy, power) = (human_energy(energy.as_f64()), human_power(power.as_f64()));

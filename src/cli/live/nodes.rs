@@ -57,6 +57,7 @@ fn state(line: &NodeLine) -> String {
     let job = line.job.map(|job| format!("job {job}"));
     let out = match &line.state {
         NodeState::Up => None,
+        NodeState::Awaited => Some("awaited".to_owned()),
         NodeState::Drained { reason } => Some(format!("drained ({})", words::visible(reason))),
         NodeState::Down { reason } => Some(format!("down ({})", words::visible(reason))),
     };

@@ -80,7 +80,8 @@ pub(super) fn table(
     most: Option<usize>,
     width: Option<usize>,
 ) -> String {
-    let headings = [
+    let has_handles = jobs.iter().any(|job| job.handle.is_some());
+    let mut headings = vec![
         ("JOB", Side::Right),
         ("NAME", Side::Left),
         ("USER", Side::Left),
@@ -91,6 +92,9 @@ pub(super) fn table(
         ("POWER", Side::Right),
         ("REASON", Side::Left),
     ];
+    if has_handles {
+        headings.insert(1, ("SLURM", Side::Right));
+    }
     let is_waiting =
         |job: &JobLine| matches!(job.state, State::Waiting | State::Blocked | State::Held);
     let mut room = most.unwrap_or(usize::MAX);
@@ -107,7 +111,11 @@ pub(super) fn table(
             continue;
         }
         room -= usize::from(is_waiting(job));
-        rows.push(row(job, &name(alike), users));
+        let mut row = row(job, &name(alike), users);
+        if has_handles {
+            row.insert(1, job.handle.clone().unwrap_or_default());
+        }
+        rows.push(row);
     }
     let mut text = fitted(&headings, rows, width);
     if left_out > 0 {

@@ -140,6 +140,7 @@ fn running() -> JobLine {
         ran: Some(Span::from_millis(65_900)),
         time: Span::from_secs(3600),
         array: None,
+        handle: None,
     }
 }
 
@@ -159,6 +160,7 @@ fn waiting() -> JobLine {
         ran: None,
         time: Span::from_secs(90_000),
         array: None,
+        handle: None,
     }
 }
 

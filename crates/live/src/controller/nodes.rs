@@ -7,23 +7,34 @@ use busbar_core::units::Instant;
 
 impl Controller {
     /// Takes in the state of a node. A job that runs there goes on, and counts as before.
-    pub fn node_changed(&mut self, now: Instant, node: u32, state: NodeState) {
+    /// `name` is what people call it.
+    pub fn node_changed(
+        &mut self,
+        now: Instant,
+        node: u32,
+        name: Option<String>,
+        state: NodeState,
+    ) {
         let before = self.nodes.get(&node).unwrap_or(&NodeState::Up);
         if *before == state || node >= self.setup.machine.nodes {
             return;
         }
+        let is_news = state != NodeState::Awaited
+            && !(*before == NodeState::Awaited && state == NodeState::Up);
         match state {
             NodeState::Up => {
                 self.nodes.remove(&node);
                 self.scheduler.put_back(node);
             }
-            NodeState::Drained { .. } | NodeState::Down { .. } => {
+            NodeState::Awaited | NodeState::Drained { .. } | NodeState::Down { .. } => {
                 self.nodes.insert(node, state.clone());
                 self.scheduler.take_out(node);
             }
         }
         self.must_ask = true;
-        self.note(now, EventKind::Node { node, state });
+        if is_news {
+            self.note(now, EventKind::Node { node, name, state });
+        }
     }
 
     /// Records what a job that is over was measured to consume.

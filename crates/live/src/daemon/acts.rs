@@ -75,7 +75,8 @@ impl Daemon {
                 Report::Gone { handle } => self.controller.gone(now, &handle),
                 Report::Node { node, state } => {
                     self.unmeasured(node, &state);
-                    self.controller.node_changed(now, node, state);
+                    let name = self.engine.node_name(node);
+                    self.controller.node_changed(now, node, name, state);
                 }
                 Report::Measured { node, power } => self.measured(node, power),
                 Report::Consumed { attempt, consumption } => {

@@ -13,7 +13,7 @@ impl Daemon {
 
     /// Forgets what a node drew before nobody could tell any more.
     pub(super) fn unmeasured(&mut self, node: u32, state: &NodeState) {
-        if matches!(state, NodeState::Down { .. }) {
+        if matches!(state, NodeState::Down { .. } | NodeState::Awaited) {
             self.measured.remove(&node);
         }
     }

@@ -359,6 +359,9 @@ impl<C: Cluster> Worker<C> {
         }
         self.look_for_known(&seen);
         let mut to_hold = Vec::new();
+        // In the order in which they were submitted.
+        let mut seen: Vec<(String, (JobRef, &Job))> = seen.into_iter().collect();
+        seen.sort_by_key(|(_, (reference, job))| (*reference, job.restarts));
         for (handle, (reference, job)) in seen {
             if self.known.contains_key(&handle) {
                 continue;

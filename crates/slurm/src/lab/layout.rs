@@ -108,7 +108,11 @@ impl Layout {
         write_file(&self.at("demand_w"), &format!("{DEMAND_WATTS}\n"), 0o644)?;
         write_file(
             &self.at("env"),
-            &format!("export SLURM_CONF={}\n", self.conf().display()),
+            &format!(
+                "export SLURM_CONF={}\nexport BUSBAR_SOCKET={}\n",
+                self.conf().display(),
+                self.at("busbar.sock").display()
+            ),
             0o644,
         )?;
         for number in 1..=plan.nodes {
@@ -118,6 +122,10 @@ impl Layout {
             }
         }
         self.write_extras(plan, port)?;
+        if plan.busbar.is_some() {
+            write_file(&self.at("machine.toml"), &machine(plan.nodes), 0o644)?;
+            write_file(&self.at("busbar.toml"), &daemon(plan.nodes, site.mode), 0o644)?;
+        }
         write_file(&self.conf(), &self.slurm_conf(plan, port, site), 0o644)
     }
 
@@ -243,7 +251,7 @@ impl Layout {
 
     fn slurm_conf(&self, plan: &Plan, port: u16, site: &Site) -> String {
         let nodes = plan.nodes;
-        let names = if nodes == 1 { "n1".to_owned() } else { format!("n[1-{nodes}]") };
+        let names = names(nodes);
         let first = u32::from(port) + 1;
         let ports =
             if nodes == 1 { first.to_string() } else { format!("[{first}-{}]", first + nodes - 1) };
@@ -439,6 +447,39 @@ pub fn free_ports(count: u32) -> Result<u16, LabError> {
         first = lowest + (first - lowest + count + 13) % (highest - lowest);
     }
     Err(LabError::Unsuitable(format!("there are no {count} free ports in a row below 32000")))
+}
+
+/// The names of all nodes, as Slurm writes them.
+fn names(nodes: u32) -> String {
+    if nodes == 1 { "n1".to_owned() } else { format!("n[1-{nodes}]") }
+}
+
+/// The machine that the nodes are, for the daemon.
+fn machine(nodes: u32) -> String {
+    format!(
+        "# Written by 'busbar lab': nodes of two packages of 40 to 100 W each.\n\
+         nodes = {nodes}\nsockets_per_node = 2\n\
+         [power]\nnode = \"200W\"\nidle = \"20W\"\nrest = \"0W\"\n\
+         [caps]\nlevels = [\"80W\", \"120W\", \"160W\", \"200W\"]\n"
+    )
+}
+
+/// The configuration of a daemon for the lab, which has power for two thirds of its nodes.
+fn daemon(nodes: u32, mode: Mode) -> String {
+    let agent = |number: u32| {
+        format!("  {{ name = \"n{number}\", address = \"nodes/n{number}/socket\" }},\n")
+    };
+    let agents: String = (1..=nodes).map(agent).collect();
+    let mode = if mode == Mode::Admit { Mode::Admit } else { Mode::Steer };
+    let names = names(nodes);
+    format!(
+        "# Written by 'busbar lab': busbar serve --config busbar.toml\n\
+         state = \"busbar\"\nsocket = \"busbar.sock\"\nmachine = \"machine.toml\"\n\
+         budget = \"67%\"\npolicy = \"share\"\nperiod = \"500ms\"\nsee_all = true\n\
+         [engine]\nkind = \"slurm\"\ndeadline = \"15s\"\n\
+         [slurm]\nmode = \"{mode}\"\nconf = \"slurm.conf\"\nnodes = \"{names}\"\nperiod = \"500ms\"\n\
+         [agents]\nlease = \"10s\"\nwithin = \"3s\"\nnodes = [\n{agents}]\n"
+    )
 }
 
 fn make_folder(path: &Path, mode: u32) -> Result<(), LabError> {
