@@ -13,7 +13,7 @@ use std::time::{Duration, Instant as Moment};
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
-use super::engine::{Attempt, Consumption, Engine, Found, Measurement};
+use super::engine::{Attempt, Consumption, Engine, EngineError, Found, Measurement};
 use super::forecast::RunningForecasts;
 use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
@@ -195,6 +195,7 @@ impl Daemon {
                     }
                     self.controller.found(now, attempt, found);
                 }
+                Err(EngineError::Unclear { .. }) => self.unresolved.push(attempt),
                 Err(error) => {
                     // It counts as running until the engine can tell.
                     tracing::error!(%attempt, %error, "cannot be found; it counts as running");

@@ -337,6 +337,27 @@ fn a_job_that_does_not_start_is_held_again() {
     assert_eq!(worker.found().get(&attempt), Some(&Found::NeverStarted));
 }
 
+/// Slurm starts a job elsewhere, or a job ends before it was seen to run.
+#[test]
+fn what_starts_elsewhere_is_queued_again() {
+    let (made, mut worker) = begin(Mode::Steer);
+    made.job(7, |_| ());
+    look(&mut worker);
+    worker.handle(start(1, 3, "7", &[0, 1]));
+    made.acts();
+    made.job(7, |job| runs(job, "n[3-4]"));
+    let said = look(&mut worker);
+    assert!(
+        said[0].contains("1 failed: job 3.1: node slurm: Slurm started it on n[3-4]"),
+        "{said:?}"
+    );
+    assert_eq!(made.acts(), ["requeue 7"]);
+    made.job(7, |job| *job = held(7));
+    worker.handle(start(2, 3, "7", &[0, 1]));
+    made.job(7, |job| job.state = JobState::Completed);
+    assert_eq!(look(&mut worker), ["2 confirmed", "3.1 ended: Exited(0)"]);
+}
+
 /// A daemon that begins again is told what became of its jobs, and hears of no job twice.
 #[test]
 fn what_the_daemon_knows_is_found_again() {
@@ -370,11 +391,18 @@ fn what_is_queued_again_is_another_job() {
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.acts();
+    // A controller that died may even have forgotten that the job ran.
+    made.job(7, |job| (job.state, job.hold) = (JobState::Pending, Some(Hold::Admin)));
+    assert_eq!(look(&mut worker), ["3.1 ended: Lost", "7 arrived"]);
+    worker.handle(start(2, 4, "7", &[0, 1]));
+    made.job(7, |job| runs(job, "n[1-2]"));
+    assert_eq!(look(&mut worker), ["2 confirmed"]);
+    made.acts();
     made.job(7, |job| {
         (job.state, job.restarts, job.hold) = (JobState::Pending, 1, None);
         job.nodes = HostList::new::<String>([]);
     });
-    assert_eq!(look(&mut worker), ["3.1 ended: Lost"]);
+    assert_eq!(look(&mut worker), ["4.1 ended: Lost"]);
     assert_eq!(made.acts(), ["hold 7"], "before it starts by itself");
     assert_eq!(look(&mut worker), ["7#1 arrived"]);
     worker.handle(Work::Dismiss { handle: "7#1".to_owned() });

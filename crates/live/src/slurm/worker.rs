@@ -38,8 +38,9 @@ enum Stage {
     Recalled,
     /// It waits under a hold.
     Waiting,
-    /// It was released, and is not seen to run yet.
-    Starting { ticket: Option<Ticket>, since: Instant },
+    /// It was released, and is not seen to run yet. After a restart of the daemon it is not known by which order, and on
+    /// which nodes.
+    Starting { order: Option<(Ticket, BTreeSet<u32>)>, since: Instant },
     /// It runs.
     Running { nodes: BTreeSet<u32>, limit: u32 },
 }
@@ -185,7 +186,8 @@ impl<C: Cluster> Worker<C> {
                 reason: error.to_string(),
             });
         }
-        let stage = Stage::Starting { ticket: Some(ticket), since: Instant::now() };
+        let nodes = launch.allotment.node_numbers().into_iter().collect();
+        let stage = Stage::Starting { order: Some((ticket, nodes)), since: Instant::now() };
         self.known.insert(handle, Known { job, attempt: Some(attempt), stage });
         Ok(())
     }
@@ -319,6 +321,13 @@ impl<C: Cluster> Worker<C> {
         for place in 0..self.nodes.len() {
             let state = match seen.get(self.terms.nodes[place].as_str()) {
                 None => NodeState::Down { reason: "Slurm has no such node".to_owned() },
+                // What is being cleaned up after a job that nobody here knows is not free yet.
+                Some(node) if node.state.is_usable() && node.state.has("COMPLETING") => {
+                    match self.is_in_use(place as u32) {
+                        true => NodeState::Up,
+                        false => NodeState::Awaited,
+                    }
+                }
                 Some(node) if node.state.is_usable() => NodeState::Up,
                 Some(node) => {
                     let why =
@@ -332,6 +341,14 @@ impl<C: Cluster> Worker<C> {
             };
             self.set_node(place, state);
         }
+    }
+
+    fn is_in_use(&self, node: u32) -> bool {
+        let has_it = |known: &Known| match &known.stage {
+            Stage::Running { nodes, .. } => nodes.contains(&node),
+            _ => false,
+        };
+        self.known.values().any(has_it)
     }
 
     fn set_node(&mut self, place: usize, state: NodeState) {
@@ -392,13 +409,18 @@ impl<C: Cluster> Worker<C> {
             let Some(known) = self.known.get(&handle) else { continue };
             let (attempt, stage, reference) = (known.attempt, known.stage.clone(), known.job);
             match (stage, job) {
-                (Stage::Starting { ticket, .. }, Some(job)) if job.state.has_nodes() => {
-                    self.runs(&handle, job);
-                    self.reports.extend(ticket.map(|ticket| Report::Confirmed { ticket }));
+                (Stage::Starting { order, .. }, Some(job)) if job.state.has_nodes() => {
+                    self.has_started(&handle, reference, order, attempt, job);
                 }
-                (Stage::Starting { ticket, since }, Some(job)) if job.state.is_waiting() => {
+                (Stage::Starting { order, since }, Some(job)) if job.state.is_waiting() => {
                     if since.elapsed() >= self.terms.patience {
-                        self.give_up(&handle, reference, ticket, attempt, job);
+                        let why = job.reason.as_deref().unwrap_or("no reason");
+                        let why = format!(
+                            "Slurm did not start it within {:?}: {why}",
+                            self.terms.patience
+                        );
+                        let held = self.cluster.hold(&[reference]);
+                        self.give_up(&handle, held, order, attempt, why);
                     }
                 }
                 (Stage::Waiting | Stage::Recalled, Some(job)) if job.state.is_waiting() => {
@@ -409,7 +431,7 @@ impl<C: Cluster> Worker<C> {
                     } else if job.hold.is_none() && self.terms.mode == Mode::Steer {
                         // A daemon may have released it and ended then.
                         let since = Instant::now();
-                        self.set_stage(&handle, Stage::Starting { ticket: None, since });
+                        self.set_stage(&handle, Stage::Starting { order: None, since });
                     } else {
                         self.set_stage(&handle, Stage::Waiting);
                     }
@@ -421,15 +443,22 @@ impl<C: Cluster> Worker<C> {
                 }
                 (Stage::Recalled, Some(job)) if job.state.has_nodes() => self.runs(&handle, job),
                 (Stage::Running { .. }, Some(job)) if job.state.has_nodes() => (),
-                (Stage::Running { .. }, Some(job)) if !job.state.has_ended() => {
+                (Stage::Running { .. }, Some(job)) if matches!(job.state, JobState::Other(_)) => {
                     tracing::warn!(handle, state = ?job.state, "a job is in an unknown state; it counts as running");
                 }
                 (Stage::Waiting, _) => {
                     self.known.remove(&handle);
                     self.reports.push(Report::Gone { handle });
                 }
-                // It has ended, was queued again, or Slurm has forgotten it.
-                (Stage::Starting { .. } | Stage::Running { .. } | Stage::Recalled, job) => {
+                // It has ended, was queued again, or Slurm has forgotten that it ran, which a controller does that died a
+                // moment after it started the job.
+                (
+                    stage @ (Stage::Starting { .. } | Stage::Running { .. } | Stage::Recalled),
+                    job,
+                ) => {
+                    if let Stage::Starting { order: Some((ticket, _)), .. } = stage {
+                        self.reports.push(Report::Confirmed { ticket });
+                    }
                     let how = job.map_or(End::Lost, end);
                     self.known.remove(&handle);
                     self.is_over(&handle, attempt, how);
@@ -448,23 +477,44 @@ impl<C: Cluster> Worker<C> {
         }
     }
 
-    /// Slurm does not start a job that was released: it is held again.
-    fn give_up(
+    /// A job that was released runs. On other nodes than it was given it may not stay, since others may be given those.
+    fn has_started(
         &mut self,
         handle: &str,
         job: JobRef,
-        ticket: Option<Ticket>,
+        order: Option<(Ticket, BTreeSet<u32>)>,
         attempt: Option<Attempt>,
         seen: &Job,
     ) {
-        if let Err(error) = self.cluster.hold(&[job]) {
+        let nodes: BTreeSet<u32> = self.places(seen).unwrap_or_default().into_iter().collect();
+        match order {
+            Some((ticket, given)) if given != nodes => {
+                let queued = self.cluster.requeue_hold(job);
+                let why = format!("Slurm started it on {}", seen.nodes);
+                self.give_up(handle, queued, Some((ticket, given)), attempt, why);
+            }
+            order => {
+                self.runs(handle, seen);
+                self.reports.extend(order.map(|(ticket, _)| Report::Confirmed { ticket }));
+            }
+        }
+    }
+
+    /// A job that was released waits under a hold again, if that could be done.
+    fn give_up(
+        &mut self,
+        handle: &str,
+        held: Result<(), SlurmError>,
+        order: Option<(Ticket, BTreeSet<u32>)>,
+        attempt: Option<Attempt>,
+        reason: String,
+    ) {
+        if let Err(error) = held {
             // It may start at any moment; the next look tells.
             return tracing::warn!(handle, %error, "a job that does not start cannot be held");
         }
         self.set_stage(handle, Stage::Waiting);
-        let why = seen.reason.as_deref().unwrap_or("no reason");
-        let reason = format!("Slurm did not start it within {:?}: {why}", self.terms.patience);
-        if let (Some(ticket), Some(attempt)) = (ticket, attempt) {
+        if let (Some((ticket, _)), Some(attempt)) = (order, attempt) {
             let error = EngineError::Node { attempt, node: "slurm".to_owned(), reason };
             self.reports.push(Report::Failed { ticket, error });
         }
