@@ -1,7 +1,8 @@
 //! Lists of nodes as Slurm writes them: `n[1-3,7],gpu01`.
 //!
-//! A name may have several brackets (`rack[1-2]-n[01-16]`), and numbers keep their leading zeros. A list keeps the order in
-//! which its names were written, each once; what is written out is in the same order, with neighbours in brackets.
+//! A name may have several brackets (`rack[1-2]-n[01-16]`), and numbers keep their leading zeros. A list
+//! keeps the order in which its names were written, each once; what is written out is in the same order,
+//! with neighbours in brackets.
 
 use std::collections::BTreeSet;
 use std::fmt;
