@@ -14,8 +14,8 @@ use crate::slurm::setup::Mode;
 
 /// Run a private Slurm on this machine, with emulated power, to try things
 ///
-/// A lab is munge, slurmctld and some slurmds on loopback, each node with an emulated meter and an agent. It needs
-/// root, and installs Slurm's Debian packages if they are missing.
+/// A lab is munge, slurmctld and some slurmds on loopback, each node with an emulated meter and an agent.
+/// It needs root, and installs Slurm's Debian packages if they are missing.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Up(UpArguments),
@@ -189,7 +189,7 @@ fn down(arguments: &DownArguments) -> anyhow::Result<()> {
     print(&format!("the lab in {} is down\n", folder.display()))
 }
 
-/// Whether this process may end the lab's: its owner's own number is that of the lab's folder in any case.
+/// Whether this process is root's.
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)

@@ -219,7 +219,8 @@ fn jobs_are_steered_on_a_real_slurm() {
     cluster.shrink(job, &hosts("n2")).unwrap();
     assert_eq!(running.job(first).nodes.names(), ["n2"]);
 
-    // The controller is killed, and comes back with everything that it had saved: it does so at most every five seconds.
+    // The controller is killed, and comes back with everything that it had saved: it does so at most every
+    // five seconds.
     sleep(Duration::from_secs(7));
     let before = sorted(cluster.jobs().unwrap());
     running.lab.kill(CONTROLLER).unwrap();

@@ -72,11 +72,12 @@ impl JobUpdate {
     }
 }
 
-/// A cluster, to be read and acted on. Every call ends within a time, and nothing is taken for done because it was
-/// reported as done: where it matters the cluster is read again, and [`SlurmError::NotDone`] tells the difference.
+/// A cluster, to be read and acted on. Every call ends within a time, and nothing is taken for done
+/// because it was reported as done: where it matters the cluster is read again, and
+/// [`SlurmError::NotDone`] tells the difference.
 ///
-/// After an error that [is uncertain](SlurmError::is_uncertain) nobody knows whether an act was done, so a caller reads the
-/// cluster again. Every act can be repeated: what is so already is success.
+/// After an error that [is uncertain](SlurmError::is_uncertain) nobody knows whether an act was done, so a
+/// caller reads the cluster again. Every act can be repeated: what is so already is success.
 pub trait Cluster: Send {
     /// The version of Slurm.
     fn version(&self) -> Result<Version, SlurmError>;
@@ -99,7 +100,8 @@ pub trait Cluster: Send {
     /// All reservations.
     fn reservations(&self) -> Result<Vec<Reservation>, SlurmError>;
 
-    /// Everything at once. The parts are read one after another, so jobs may have changed since nodes were read.
+    /// Everything at once. The parts are read one after another, so jobs may have changed since nodes were
+    /// read.
     fn snapshot(&self) -> Result<Snapshot, SlurmError> {
         Ok(Snapshot {
             nodes: self.nodes()?,
@@ -154,8 +156,8 @@ pub trait Cluster: Send {
     /// Puts drained nodes into service again. For about a second they count as not responding.
     fn undrain(&self, nodes: &HostList) -> Result<(), SlurmError>;
 
-    /// Reserves licences under a name, so that no job gets them: the reservation is made or changed, and removed if the
-    /// amounts are all zero.
+    /// Reserves licences under a name, so that no job gets them: the reservation is made or changed, and
+    /// removed if the amounts are all zero.
     fn reserve(&self, name: &str, licences: &Amounts) -> Result<(), SlurmError>;
 
     /// Removes a reservation; it is no error if there is none.

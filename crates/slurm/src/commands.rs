@@ -1,4 +1,5 @@
-//! A cluster through Slurm's commands: the way that works on every version and needs nothing but the programs.
+//! A cluster through Slurm's commands: the way that works on every version and needs nothing but the
+//! programs.
 
 use std::time::{Duration, Instant};
 
@@ -92,10 +93,11 @@ impl Commands {
         }
     }
 
-    /// Runs a command of `scontrol` for many jobs, some hundred at a time, and looks afterwards which of them are not as they should be.
+    /// Runs a command of `scontrol` for many jobs, some hundred at a time, and looks afterwards which of
+    /// them are not as they should be.
     ///
-    /// For an array Slurm reports an error if one of its elements has ended, although the others were done. So what it says
-    /// counts only if something is wrong afterwards, or a job is missing.
+    /// For an array Slurm reports an error if one of its elements has ended, although the others were
+    /// done. So what it says counts only if something is wrong afterwards, or a job is missing.
     fn for_jobs(
         &self,
         act: &str,
@@ -248,8 +250,8 @@ impl Cluster for Commands {
         })?;
         // The hold that this leaves is one that the user can release.
         self.hold(&[job])?;
-        // Slurm would not start the job for two minutes. If it is started in the second in which it was ended, its nodes
-        // take it for the one that was killed, and it is lost.
+        // Slurm would not start the job for two minutes. If it is started in the second in which it was
+        // ended, its nodes take it for the one that was killed, and it is lost.
         self.control(&["update", &format!("jobid={job}"), "StartTime=now+2"]).map(|_| ())
     }
 
@@ -319,7 +321,8 @@ impl Cluster for Commands {
             "busbar-expand",
             &user,
         ];
-        // The helper must belong to the user of the job, and be submitted by somebody whom the plug-in does not hold up.
+        // The helper must belong to the user of the job, and be submitted by somebody whom the plug-in
+        // does not hold up.
         let printed = self.programs.run("salloc", &arguments)?;
         let said = format!("{}\n{}", printed.error, printed.out);
         let number = said.split("Granted job allocation ").nth(1).and_then(|rest| {

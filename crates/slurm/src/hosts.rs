@@ -1,7 +1,8 @@
 //! Lists of nodes as Slurm writes them: `n[1-3,7],gpu01`.
 //!
-//! A name may have several brackets (`rack[1-2]-n[01-16]`), and numbers keep their leading zeros. A list keeps the order in
-//! which its names were written, each once; what is written out is in the same order, with neighbours in brackets.
+//! A name may have several brackets (`rack[1-2]-n[01-16]`), and numbers keep their leading zeros. A list
+//! keeps the order in which its names were written, each once; what is written out is in the same order,
+//! with neighbours in brackets.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -165,11 +166,18 @@ impl fmt::Display for HostList {
                 rest = &rest[1..];
                 continue;
             };
-            // All that follow with the same text and digits go into one bracket.
+            // All that follow with the same text go into one bracket, if they have as many digits or no leading zeros.
+            let is_padded =
+                |name: &str, width: usize| width > 1 && name[name.len() - width..].starts_with('0');
+            let padded = is_padded(name, width);
             let alike = |other: &&String| match split(other) {
-                (same, Some((value, digits))) if same == text && digits == width => Some(value),
+                (same, Some((value, digits))) if same == text => {
+                    let fits = if padded { digits == width } else { !is_padded(other, digits) };
+                    fits.then_some(value)
+                }
                 _ => None,
             };
+            let width = if padded { width } else { 0 };
             let numbers: Vec<u32> = rest.iter().map_while(|other| alike(&other)).collect();
             rest = &rest[numbers.len()..];
             match numbers.as_slice() {
@@ -244,7 +252,8 @@ mod tests {
         for (list, expected) in [
             (&["n1", "n2", "n3", "n7", "gpu01"][..], "n[1-3,7],gpu01"),
             (&["n09", "n10", "n11"], "n[09-11]"),
-            (&["n9", "n10"], "n9,n10"),
+            (&["n9", "n10", "n11"], "n[9-11]"),
+            (&["n10", "n08", "n09"], "n10,n[08-09]"),
             (&["head"], "head"),
             (&["n2", "n1"], "n[2,1]"),
             (&[], ""),

@@ -1,9 +1,9 @@
 //! Reads answers in JSON: those of commands with `--json`, and those of slurmrestd.
 //!
-//! The shapes differ between versions and data parsers: a number may be plain, or `{"set": …, "infinite": …, "number": …}`,
-//! or null; a state may be a word or a list of words. One tolerant reader takes all of them and makes the same types
-//! of them as [`text`](crate::text) does, so that nobody else has to know which version a site has. Keys that are
-//! not needed are passed over.
+//! The shapes differ between versions and data parsers: a number may be plain, or `{"set": …, "infinite":
+//! …, "number": …}`, or null; a state may be a word or a list of words. One tolerant reader takes all of
+//! them and makes the same types of them as [`text`](crate::text) does, so that nobody else has to know
+//! which version a site has. Keys that are not needed are passed over.
 
 use serde_json::Value;
 

@@ -1,9 +1,10 @@
-//! A private Slurm on this machine: munge, slurmctld and some slurmds on loopback, each node with an emulated meter and an
-//! agent. For tests, demonstrations and documentation; nothing here is for production.
+//! A private Slurm on this machine: munge, slurmctld and some slurmds on loopback, each node with an
+//! emulated meter and an agent. For tests, demonstrations and documentation; nothing here is for production.
 //!
-//! Everything is in one folder: [`layout`] says what is where, [`process`] starts and stops processes by their identity, and
-//! [`packages`] installs Slurm where it is missing. The folder knows what was started (`processes.json`), so that a later
-//! call stops exactly that. Two labs in two folders do not meet: each has its own key and ports that were free.
+//! Everything is in one folder: [`layout`] says what is where, [`process`] starts and stops processes by
+//! their identity, and [`packages`] installs Slurm where it is missing. The folder knows what was started
+//! (`processes.json`), so that a later call stops exactly that. Two labs in two folders do not meet: each
+//! has its own key and ports that were free.
 //!
 //! Root is needed: slurmd starts jobs as their users.
 
@@ -150,7 +151,8 @@ impl Lab {
         Ok(Some(Lab { layout, record }))
     }
 
-    /// Starts a lab, or what does not run of it, and waits until all nodes are in service. Slurm is installed if it is missing.
+    /// Starts a lab, or what does not run of it, and waits until all nodes are in service. Slurm is
+    /// installed if it is missing.
     pub fn up(folder: &Path, plan: &Plan) -> Result<(Lab, Up), LabError> {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::NotRoot);

@@ -2,14 +2,16 @@
 //!
 //! From the inside out:
 //!
-//! - [`hosts`] and [`tasks`] are Slurm's ways to write many nodes and many array elements in one word, [`words`] is
-//!   what a user tells Busbar in a job's comment, [`version`] is a Slurm version and what it can do.
-//! - [`model`] is nodes, partitions, jobs, licences and reservations, whichever way they were read: [`text`] reads what
-//!   commands print, [`json`] what commands print with `--json` and what slurmrestd answers.
-//! - [`program`] runs one Slurm program within a time. [`commands`] is a cluster through its commands, [`rest`] one
-//!   through slurmrestd; both are a [`Cluster`](cluster::Cluster).
-//! - [`setup`] prints what a site must install, [`check`] says what is missing there, [`release_all`] gives everything back
-//!   to Slurm.
+//! - [`hosts`] and [`tasks`] are Slurm's ways to write many nodes and many array elements in one word,
+//!   [`words`] is what a user tells Busbar in a job's comment, [`version`] is a Slurm version and what it
+//!   can do.
+//! - [`model`] is nodes, partitions, jobs, licences and reservations, whichever way they were read:
+//!   [`text`] reads what commands print, [`json`] what commands print with `--json` and what slurmrestd
+//!   answers.
+//! - [`program`] runs one Slurm program within a time. [`commands`] is a cluster through its commands,
+//!   [`rest`] one through slurmrestd; both are a [`Cluster`](cluster::Cluster).
+//! - [`setup`] prints what a site must install, [`check`] says what is missing there, [`release_all`]
+//!   gives everything back to Slurm.
 //! - [`lab`] is a private Slurm on this machine, for tests and demonstrations.
 //!
 //! The crate depends on no other part of Busbar. It takes no decisions.

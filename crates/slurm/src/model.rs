@@ -1,6 +1,7 @@
 //! A cluster as it is at one moment, whichever way it was read.
 //!
-//! Times are whole seconds: instants since 1970, and spans. What Slurm does not say, or does not know yet, is `None`.
+//! Times are whole seconds: instants since 1970, and spans. What Slurm does not say, or does not know yet,
+//! is `None`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -183,8 +184,8 @@ pub enum Hold {
     User,
     /// An administrator; the user cannot release it.
     Admin,
-    /// Slurm itself, for example after a failed launch or a requeue in held state. An explanation stands in place of
-    /// the kind of hold then, so that it is not known whether the user can release it.
+    /// Slurm itself, for example after a failed launch or a requeue in held state. An explanation stands
+    /// in place of the kind of hold then, so that it is not known whether the user can release it.
     Slurm,
 }
 

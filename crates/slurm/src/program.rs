@@ -1,8 +1,8 @@
 //! Runs one program of Slurm within a time, and returns what it printed.
 //!
-//! A program gets a clean environment, since variables such as `SQUEUE_FORMAT` or `SLURM_CLUSTERS` would change what it
-//! prints. It is the leader of a process group of its own. When its time is over the whole group is killed and
-//! waited for, so that nothing is left behind.
+//! A program gets a clean environment, since variables such as `SQUEUE_FORMAT` or `SLURM_CLUSTERS` would
+//! change what it prints. It is the leader of a process group of its own. When its time is over the whole
+//! group is killed and waited for, so that nothing is left behind.
 
 use std::ffi::OsString;
 use std::io::{self, Read};

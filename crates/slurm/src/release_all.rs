@@ -29,8 +29,8 @@ pub struct Released {
     pub failures: Vec<String>,
 }
 
-/// Releases every job that Busbar holds and removes what Busbar has set up while it ran. Jobs that run go on. A failure of one part does not
-/// keep the others.
+/// Releases every job that Busbar holds and removes what Busbar has set up while it ran. Jobs that run go
+/// on. A failure of one part does not keep the others.
 ///
 /// The plug-in holds new jobs until it is switched off ([`setup::switch_off`]), so that comes first.
 pub fn release_all(cluster: &dyn Cluster) -> Result<Released, SlurmError> {
@@ -45,18 +45,24 @@ pub fn release_all(cluster: &dyn Cluster) -> Result<Released, SlurmError> {
         let done = if job.hold == Some(Hold::User) { Ok(()) } else { cluster.hold_for_user(name) };
         released.note(done, &name.to_string(), |released| &mut released.kept_back);
     }
-    for job in free {
+    let (pinned, loose): (Vec<&Job>, Vec<&Job>) =
+        free.into_iter().partition(|job| !job.required.is_empty());
+    let all: Vec<JobRef> = loose.iter().map(|job| job.reference()).collect();
+    match cluster.release(&all) {
+        Ok(()) => released.jobs.extend(all.iter().map(JobRef::to_string)),
+        // One of them is in the way: which, shows one by one.
+        Err(_) => {
+            for job in all {
+                released
+                    .note(release(cluster, job), &job.to_string(), |released| &mut released.jobs);
+            }
+        }
+    }
+    for job in pinned {
         let name = job.reference();
         // Nodes that Busbar chose must not keep the job from starting elsewhere.
-        let pinned = !job.required.is_empty();
-        let unpinned = match pinned {
-            true => cluster.update(
-                name,
-                &JobUpdate { required: Some(HostList::default()), ..JobUpdate::default() },
-            ),
-            false => Ok(()),
-        };
-        let done = unpinned.and_then(|()| release(cluster, name));
+        let anywhere = JobUpdate { required: Some(HostList::default()), ..JobUpdate::default() };
+        let done = cluster.update(name, &anywhere).and_then(|()| release(cluster, name));
         released.note(done, &name.to_string(), |released| &mut released.jobs);
     }
     match cluster.reservations() {

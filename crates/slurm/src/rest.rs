@@ -1,8 +1,9 @@
 //! A cluster through slurmrestd, on a unix socket or by TCP with a token (JWT).
 //!
-//! Reading, updates, releases and cancellations go through slurmrestd. What it cannot do on all versions (holds that users
-//! cannot release, suspension, sizes of running jobs, nodes, reservations) goes through [`Commands`], which a site with slurmrestd has, too.
-//! The data parser is negotiated: the newest that both sides know.
+//! Reading, updates, releases and cancellations go through slurmrestd. What it cannot do on all versions
+//! (holds that users cannot release, suspension, sizes of running jobs, nodes, reservations) goes through
+//! [`Commands`], which a site with slurmrestd has, too. The data parser is negotiated: the newest that
+//! both sides know.
 
 use std::time::Duration;
 

@@ -1,16 +1,17 @@
-//! What a site installs so that Busbar can work on its cluster: `job_submit.lua`, prolog and epilog, lines of `slurm.conf`
-//! and drop-ins for systemd.
+//! What a site installs so that Busbar can work on its cluster: `job_submit.lua`, prolog and epilog, lines
+//! of `slurm.conf` and drop-ins for systemd.
 //!
-//! **In mode `steer`** every job of a steered partition is held at submission. The hold that a plug-in can set is one that
-//! users can release, and there is no way to set an admin hold there. So the plug-in marks the job in its administrator's comment ([`MARK`]),
-//! which users cannot change, and `slurm_job_modify` turns what users do into wishes: `scontrol hold` writes [`WAIT`] into the job's comment,
-//! `scontrol release` takes it out, and the job stays held until Busbar releases it. The daemon may make it an admin hold
-//! afterwards ([`Cluster::hold`](crate::cluster::Cluster::hold)).
+//! **In mode `steer`** every job of a steered partition is held at submission. The hold that a plug-in can
+//! set is one that users can release, and there is no way to set an admin hold there. So the plug-in marks
+//! the job in its administrator's comment ([`MARK`]), which users cannot change, and `slurm_job_modify`
+//! turns what users do into wishes: `scontrol hold` writes [`WAIT`] into the job's comment, `scontrol
+//! release` takes it out, and the job stays held until Busbar releases it. The daemon may make it an admin
+//! hold afterwards ([`Cluster::hold`](crate::cluster::Cluster::hold)).
 //!
 //! **In mode `admit`** every job gets licences, one for each watt that it may draw.
 //!
-//! If the file [`Site::off_file`] exists, the plug-in does nothing: that is how `busbar slurm release-all` gives a cluster
-//! back to Slurm without a new configuration.
+//! If the file [`Site::off_file`] exists, the plug-in does nothing: that is how `busbar slurm release-all`
+//! gives a cluster back to Slurm without a new configuration.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -198,7 +199,8 @@ pub fn job_submit(site: &Site) -> String {
     text
 }
 
-/// The prolog: a node whose agent does not answer gets no job. Slurm then drains the node and queues the job again.
+/// The prolog: a node whose agent does not answer gets no job. Slurm then drains the node and queues the
+/// job again.
 pub fn prolog(site: &Site) -> String {
     format!(
         "#!/bin/sh\n\
@@ -215,7 +217,8 @@ pub fn prolog(site: &Site) -> String {
     )
 }
 
-/// The epilog: nothing has to be done on the node, as the daemon lifts the cap when it sees the end of the job.
+/// The epilog: nothing has to be done on the node, as the daemon lifts the cap when it sees the end of the
+/// job.
 pub fn epilog() -> String {
     "#!/bin/sh\n\
      # Busbar's epilog. The daemon lowers or lifts the cap of the node when Slurm reports the end of the job, and the\n\

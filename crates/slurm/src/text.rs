@@ -1,15 +1,18 @@
 //! Reads what `squeue` and `scontrol -o` print.
 //!
-//! This is the usual way to read a cluster: all versions from 22.05 on print the same fields, and 1000 jobs take about
-//! 20 ms, a seventh of what `squeue --json` takes. Two things make it reliable:
+//! This is the usual way to read a cluster: all versions from 22.05 on print the same fields, and 1000
+//! jobs take about 20 ms, a seventh of what `squeue --json` takes. Two things make it reliable:
 //!
-//! - A job's name and comment are the user's and may hold anything, also line breaks and separators. So `squeue`
-//!   is asked for fields of unlimited width (`-O NAME:0…`) with a separator that holds a random word of this call
-//!   ([`JobFormat`]): nobody can have known it when the job was submitted, and a record that does not have the right number of
-//!   fields is refused. `scontrol -o show job` has no such safe form and is not used.
-//! - Times are asked for in seconds since 1970 (`SLURM_TIME_FORMAT`), and long lists in full (`SLURM_BITSTR_LEN`).
+//! - A job's name and comment are the user's and may hold anything, also line breaks and separators. So
+//!   `squeue` is asked for fields of unlimited width (`-O NAME:0…`) with a separator that holds a random
+//!   word of this call ([`JobFormat`]): nobody can have known it when the job was submitted, and a record
+//!   that does not have the right number of fields is refused. `scontrol -o show job` has no such safe
+//!   form and is not used.
+//! - Times are asked for in seconds since 1970 (`SLURM_TIME_FORMAT`), and long lists in full
+//!   (`SLURM_BITSTR_LEN`).
 //!
-//! Nodes, partitions, licences and reservations are read from `scontrol -o`: only administrators write what stands there.
+//! Nodes, partitions, licences and reservations are read from `scontrol -o`: only administrators write
+//! what stands there.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -243,8 +246,8 @@ fn minutes(text: &str) -> Option<u32> {
     u32::try_from((days.checked_mul(86_400)?.checked_add(seconds)?).div_ceil(60)).ok()
 }
 
-/// The `KEY=VALUE` pairs of a line of `scontrol -o`. A value goes on until the next word that is one of `keys` with an equals sign,
-/// since some values hold blanks.
+/// The `KEY=VALUE` pairs of a line of `scontrol -o`. A value goes on until the next word that is one of
+/// `keys` with an equals sign, since some values hold blanks.
 fn pairs<'a>(line: &'a str, keys: &[&'static str]) -> BTreeMap<&'static str, &'a str> {
     let mut found: Vec<(usize, usize, &'static str)> = Vec::new();
     let mut at = 0;

@@ -46,8 +46,9 @@ impl Version {
         (self.major, self.minor) >= (23, 2)
     }
 
-    /// The data parsers of slurmrestd that come with this version, newest first, as numbers of `v0.0.N`. Versions that
-    /// are not known get those of the nearest known one below, and one more for each release since.
+    /// The data parsers of slurmrestd that come with this version, newest first, as numbers of `v0.0.N`.
+    /// Versions that are not known get those of the nearest known one below, and one more for each release
+    /// since.
     pub fn data_parsers(self) -> Vec<u16> {
         let newest = match (self.major, self.minor) {
             (..=21, _) | (22, ..=4) => 37,

@@ -1,7 +1,8 @@
 //! What a user tells Busbar in a job's comment: `--comment="busbar app=lulesh slowdown=10% nodes=4-16"`.
 //!
-//! A comment may hold other text too: it is divided at semicolons, and the part whose first word is `busbar` is Busbar's.
-//! `job_submit.lua` ([`setup`](crate::setup)) checks the same rules when a job is submitted.
+//! A comment may hold other text too: it is divided at semicolons, and the part whose first word is
+//! `busbar` is Busbar's. `job_submit.lua` ([`setup`](crate::setup)) checks the same rules when a job is
+//! submitted.
 
 use std::fmt;
 

@@ -12,8 +12,8 @@ use crate::slurm::check::{Point, Verdict, check, is_complete};
 
 /// Say what is missing on a cluster for one of Busbar's modes
 ///
-/// Nothing is changed. Run it on the host of slurmctld, as the user that the daemon will have. The exit code is 2 if
-/// something is missing.
+/// Nothing is changed. Run it on the host of slurmctld, as the user that the daemon will have. The exit
+/// code is 2 if something is missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar slurm check --mode watch

@@ -13,9 +13,10 @@ use crate::slurm::setup;
 
 /// Give the cluster back to Slurm: release all jobs that Busbar holds
 ///
-/// The plug-in is switched off first, so that new jobs are not held. Then jobs are released, the reservation of watts is
-/// removed, and nodes that Busbar drained are in service again. Running jobs go on. Stop the daemon before, or it holds jobs again.
-/// To go back to Busbar, remove the file busbar.off beside slurm.conf.
+/// The plug-in is switched off first, so that new jobs are not held. Then jobs are released, the
+/// reservation of watts is removed, and nodes that Busbar drained are in service again. Running jobs go
+/// on. Stop the daemon before, or it holds jobs again. To go back to Busbar, remove the file busbar.off
+/// beside slurm.conf.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]

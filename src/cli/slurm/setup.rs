@@ -18,7 +18,8 @@ use crate::slurm::setup::{self, Mode, Site};
 use crate::slurm::version::Version;
 use crate::units::Watts;
 
-/// Print what a site installs for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, drop-ins for systemd
+/// Print what a site installs for Busbar: job_submit.lua, prolog, epilog, lines of slurm.conf, drop-ins
+/// for systemd
 ///
 /// With --write the files are written into a folder; slurm.conf itself is never touched.
 #[derive(Debug, Args)]

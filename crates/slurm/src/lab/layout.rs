@@ -227,8 +227,8 @@ impl Layout {
         write_file(&folder.join("agent.toml"), &config, 0o644)
     }
 
-    /// A prolog or epilog: it says what the job on the emulated node draws, in microwatts. A node whose agent does not answer
-    /// gets no job.
+    /// A prolog or epilog: it says what the job on the emulated node draws, in microwatts. A node whose
+    /// agent does not answer gets no job.
     fn hook(&self, plan: &Plan, demand: &str) -> String {
         let is_prolog = demand != "0";
         let mut text = format!(

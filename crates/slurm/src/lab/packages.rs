@@ -78,7 +78,8 @@ fn install(extras: Extras) -> Result<(), String> {
     apt(&arguments)
 }
 
-/// Whether slurmrestd is one of the versions in which each data parser is a plug-in of its own, for jobs and for accounting.
+/// Whether slurmrestd is one of the versions in which each data parser is a plug-in of its own, for jobs
+/// and for accounting.
 pub fn has_separate_parsers() -> bool {
     let printed = Command::new("slurmrestd").arg("-V").env("PATH", process::path()).output();
     let version = printed.ok().and_then(|output| {

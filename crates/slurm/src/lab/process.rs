@@ -1,5 +1,5 @@
-//! Processes of a lab: started in sessions of their own, and known by number and start time, so that a number that was given
-//! to somebody else meanwhile is never signalled.
+//! Processes of a lab: started in sessions of their own, and known by number and start time, so that a
+//! number that was given to somebody else meanwhile is never signalled.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -202,8 +202,8 @@ fn start_time(pid: u32) -> Option<u64> {
 
 /// Kills what the processes of a lab started and left behind, with all their descendants.
 ///
-/// They are known by the lab's mark in their environment. A slurmstepd overwrites its environment, so it is known by its name and
-/// by an open file in the lab's folder.
+/// They are known by the lab's mark in their environment. A slurmstepd overwrites its environment, so it
+/// is known by its name and by an open file in the lab's folder.
 pub fn end_strays(folder: &Path) {
     let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_encoded_bytes()].concat();
     for _ in 0..50 {
