@@ -478,8 +478,8 @@ impl Engine for Capped {
         self.inner.forget(attempt);
     }
 
-    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
-        self.inner.recall(jobs);
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>, done: Vec<String>) {
+        self.inner.recall(jobs, done);
     }
 
     fn accepted(&mut self, handle: &str, attempt: Attempt) {

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant as Moment};
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
-use super::engine::{Attempt, Consumption, Engine, EngineError, Found, Measurement};
+use super::engine::{Attempt, Consumption, End, Engine, EngineError, Found, Measurement};
 use super::forecast::RunningForecasts;
+use super::job::{Entry, Phase};
 use super::lookups::{Lookup, LookupThread};
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
-use super::store::{Boot, Store, StoreError};
+use super::store::{Boot, Saved, Store, StoreError};
 use super::tuning::Tuner;
 use super::wire::{Refusal, RefusalKind, Reply, Request};
 use busbar_core::units::{Instant, Span};
@@ -145,6 +146,7 @@ impl Daemon {
         clock: Clock,
     ) -> Result<Self, DaemonError> {
         let saved = store.load()?;
+        let done = done(&saved);
         let now = clock.now();
         budget.restore_override(saved.budget.as_deref(), &setup.machine);
         let limits = budget.budget(&clock);
@@ -172,14 +174,14 @@ impl Daemon {
             is_gone: false,
         };
         daemon.controller.began(now);
-        daemon.find_jobs(now);
+        daemon.find_jobs(now, done);
         daemon.controller.resend_settings();
         Ok(daemon)
     }
 
     /// Asks the engine about the jobs that were running.
-    fn find_jobs(&mut self, now: Instant) {
-        self.engine.recall(self.controller.handles());
+    fn find_jobs(&mut self, now: Instant, done: Vec<String>) {
+        self.engine.recall(self.controller.handles(), done);
         self.unresolved = self.controller.attempts();
         self.find_unresolved(now);
     }
@@ -384,12 +386,13 @@ impl Daemon {
     /// Rebuilds the controller from the database.
     fn start_over(&mut self, now: Instant) -> Result<(), DaemonError> {
         let saved = self.store.load()?;
+        let done = done(&saved);
         let setup = self.controller.setup().clone();
         self.budget.restore_override(saved.budget.as_deref(), &setup.machine);
         let budget = self.budget.budget(&self.clock);
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.pipeline.clear();
-        self.find_jobs(now);
+        self.find_jobs(now, done);
         // Not tried again at once.
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
@@ -452,4 +455,13 @@ impl Daemon {
         }
         Ok(store.close()?)
     }
+}
+
+/// The jobs that came through the engine and have run to their ends, the latest ones.
+fn done(saved: &Saved) -> Vec<String> {
+    let has_run = |entry: &&Entry| match &entry.phase {
+        Phase::Over(outcome) => matches!(outcome.how, Some(End::Exited(_))),
+        Phase::Waiting | Phase::Running(_) => false,
+    };
+    saved.past.iter().filter(has_run).filter_map(|entry| entry.handle.clone()).collect()
 }

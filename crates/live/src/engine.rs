@@ -377,9 +377,9 @@ pub trait Engine: Send {
     fn forget(&mut self, attempt: Attempt);
 
     /// The jobs that came through the engine and are not over, with the last attempt of each, as the daemon has
-    /// written them down. Whatever else the engine has in its queue is news.
-    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
-        let _ = jobs;
+    /// written them down, and the latest of those that have run. Whatever else the engine has in its queue is news.
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>, done: Vec<String>) {
+        let _ = (jobs, done);
     }
 
     /// A job that came through the engine was taken in; this is its last attempt, with number 0 if it has none.

@@ -53,7 +53,7 @@ pub struct Terms {
 /// Something for the thread that speaks to Slurm.
 enum Work {
     Orders(Vec<(Ticket, Order)>),
-    Recall(Vec<(Attempt, String)>),
+    Recall { jobs: Vec<(Attempt, String)>, done: Vec<String> },
     Accepted { handle: String, attempt: Attempt },
     Refuse { handle: String, reason: String },
     Dismiss { handle: String },
@@ -183,9 +183,9 @@ impl Engine for Slurm {
 
     fn forget(&mut self, _attempt: Attempt) {}
 
-    fn recall(&mut self, jobs: Vec<(Attempt, String)>) {
+    fn recall(&mut self, jobs: Vec<(Attempt, String)>, done: Vec<String>) {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.send(Work::Recall(jobs));
+        self.send(Work::Recall { jobs, done });
     }
 
     fn accepted(&mut self, handle: &str, attempt: Attempt) {

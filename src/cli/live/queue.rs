@@ -113,7 +113,8 @@ pub(super) fn table(
         room -= usize::from(is_waiting(job));
         let mut row = row(job, &name(alike), users);
         if has_handles {
-            row.insert(1, job.handle.clone().unwrap_or_default());
+            let handle = job.handle.as_deref().and_then(|handle| handle.split('@').next());
+            row.insert(1, handle.unwrap_or_default().to_owned());
         }
         rows.push(row);
     }

@@ -405,7 +405,7 @@ impl Reader<'_> {
     fn slurm(&self, written: SlurmTable) -> Result<Slurm, ConfigError> {
         let usual = Slurm::default();
         if written.mode == Some(Mode::Watch) {
-            let why = "a daemon steers or admits; to watch, use the command busbar slurm watch";
+            let why = "a daemon steers or admits; write steer or admit";
             return Err(self.source.error("slurm.mode", why));
         }
         let span = |field: &str, written, usual| {

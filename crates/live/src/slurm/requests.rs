@@ -10,17 +10,15 @@ use crate::job::{JobRequest, Owner};
 /// The time limit of a job that has none: the longest that the daemon knows.
 const NO_LIMIT: Span = Span::from_secs(366 * 24 * 3600);
 
-/// How the engine calls a job. One that Slurm has queued again is another job.
-pub(super) fn handle(job: JobRef, restarts: u32) -> String {
-    match restarts {
-        0 => job.to_string(),
-        again => format!("{job}#{again}"),
-    }
+/// How the engine calls a job: by its number, and by when it was submitted, since numbers are used again on a cluster that
+/// was set up anew. A job that Slurm has queued again was submitted again, and is another job.
+pub(super) fn handle(reference: JobRef, job: &Job) -> String {
+    format!("{reference}@{}", job.submitted.unwrap_or_default())
 }
 
 /// The job that a handle means.
 pub(super) fn job_of(handle: &str) -> Option<JobRef> {
-    let job = handle.split('#').next()?;
+    let job = handle.split('@').next()?;
     match job.split_once('_') {
         Some((job, task)) => {
             Some(JobRef { job: job.parse().ok()?, task: Some(task.parse().ok()?) })

@@ -204,7 +204,7 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);
-    worker.handle(Work::Recall(Vec::new()));
+    worker.handle(Work::Recall { jobs: Vec::new(), done: Vec::new() });
     (made, worker)
 }
 
@@ -261,10 +261,10 @@ fn start(ticket: u64, job: u64, handle: &str, nodes: &[u32]) -> Work {
 fn a_job_comes_starts_where_it_is_told_and_ends() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
-    assert_eq!(look(&mut worker), ["7 arrived"]);
+    assert_eq!(look(&mut worker), ["7@1 arrived"]);
     assert_eq!(made.acts(), ["hold 7"], "its user cannot release it any more");
     assert_eq!(look(&mut worker), [""; 0], "once");
-    worker.handle(start(1, 3, "7", &[1, 2]));
+    worker.handle(start(1, 3, "7@1", &[1, 2]));
     // Ten minutes, and one more, so that the daemon's limit comes first.
     assert_eq!(made.acts(), ["update 7 Some((2, 2)) n[2-3] Some(11) ", "release 7"]);
     made.job(7, |job| runs(job, "n[2-3]"));
@@ -284,6 +284,10 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
     });
     assert_eq!(look(&mut worker), ["3.1 ended: Exited(3)"]);
     assert_eq!(worker.found().get(&attempt), Some(&Found::Ended(End::Exited(3))));
+    // A controller that died may have forgotten all that; the job does not run a second time.
+    made.job(7, |job| *job = held(7));
+    assert_eq!(look(&mut worker), [""; 0]);
+    assert_eq!(made.acts()[0], "cancel 7");
 }
 
 /// Others are not reported: without the mark, in other partitions, before their time, after others, kept back by
@@ -299,10 +303,10 @@ fn only_jobs_that_may_start_arrive() {
     assert_eq!(look(&mut worker), [""; 0]);
     made.job(5, |job| job.comment = Some("busbar app=EP".to_owned()));
     made.job(4, |job| job.dependency = None);
-    assert_eq!(look(&mut worker), ["4 arrived", "5 arrived"]);
+    assert_eq!(look(&mut worker), ["4@1 arrived", "5@1 arrived"]);
     made.job(5, |job| job.comment = Some(WAIT.to_owned()));
     made.with(|inside| inside.jobs.remove(&4));
-    assert_eq!(look(&mut worker), ["4 is gone", "5 is gone"]);
+    assert_eq!(look(&mut worker), ["4@1 is gone", "5@1 is gone"]);
 }
 
 #[test]
@@ -324,7 +328,7 @@ fn a_job_that_does_not_start_is_held_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7", &[0, 1]));
+    worker.handle(start(1, 3, "7@1", &[0, 1]));
     made.acts();
     made.job(7, |job| job.reason = Some("Resources".to_owned()));
     let said = look(&mut worker);
@@ -343,7 +347,7 @@ fn what_starts_elsewhere_is_queued_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7", &[0, 1]));
+    worker.handle(start(1, 3, "7@1", &[0, 1]));
     made.acts();
     made.job(7, |job| runs(job, "n[3-4]"));
     let said = look(&mut worker);
@@ -353,7 +357,7 @@ fn what_starts_elsewhere_is_queued_again() {
     );
     assert_eq!(made.acts(), ["requeue 7"]);
     made.job(7, |job| *job = held(7));
-    worker.handle(start(2, 3, "7", &[0, 1]));
+    worker.handle(start(2, 3, "7@1", &[0, 1]));
     made.job(7, |job| job.state = JobState::Completed);
     assert_eq!(look(&mut worker), ["2 confirmed", "3.1 ended: Exited(0)"]);
 }
@@ -370,8 +374,8 @@ fn what_the_daemon_knows_is_found_again() {
     let attempt = |job: u64, number| Attempt { job, number };
     let jobs = [(1, 1), (2, 1), (3, 1), (4, 0), (5, 1)];
     let recalled =
-        jobs.map(|(job, number)| (attempt(job + 10, number), job.to_string())).into_iter();
-    worker.handle(Work::Recall(recalled.collect()));
+        jobs.map(|(job, number)| (attempt(job + 10, number), format!("{job}@1"))).into_iter();
+    worker.handle(Work::Recall { jobs: recalled.collect(), done: Vec::new() });
     assert!(worker.found().is_empty(), "nobody knows before Slurm was asked");
     assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost"]);
     let found = worker.found();
@@ -387,25 +391,26 @@ fn what_is_queued_again_is_another_job() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7", &[0, 1]));
+    worker.handle(start(1, 3, "7@1", &[0, 1]));
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.acts();
     // A controller that died may even have forgotten that the job ran.
     made.job(7, |job| (job.state, job.hold) = (JobState::Pending, Some(Hold::Admin)));
-    assert_eq!(look(&mut worker), ["3.1 ended: Lost", "7 arrived"]);
-    worker.handle(start(2, 4, "7", &[0, 1]));
+    assert_eq!(look(&mut worker), ["3.1 ended: Lost", "7@1 arrived"]);
+    worker.handle(start(2, 4, "7@1", &[0, 1]));
     made.job(7, |job| runs(job, "n[1-2]"));
     assert_eq!(look(&mut worker), ["2 confirmed"]);
     made.acts();
     made.job(7, |job| {
         (job.state, job.restarts, job.hold) = (JobState::Pending, 1, None);
+        job.submitted = Some(9);
         job.nodes = HostList::new::<String>([]);
     });
     assert_eq!(look(&mut worker), ["4.1 ended: Lost"]);
     assert_eq!(made.acts(), ["hold 7"], "before it starts by itself");
-    assert_eq!(look(&mut worker), ["7#1 arrived"]);
-    worker.handle(Work::Dismiss { handle: "7#1".to_owned() });
+    assert_eq!(look(&mut worker), ["7@9 arrived"]);
+    worker.handle(Work::Dismiss { handle: "7@9".to_owned() });
     assert_eq!(made.acts(), ["cancel 7"]);
 }
 
@@ -415,7 +420,7 @@ fn a_controller_that_is_away_is_no_end() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7", &[0, 1]));
+    worker.handle(start(1, 3, "7@1", &[0, 1]));
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.with(|inside| inside.is_away = true);
@@ -472,10 +477,10 @@ fn what_slurm_admits_is_adopted() {
         runs(job, "n[3-4]");
         job.licences = Amounts::from([("power".to_owned(), 301)]);
     });
-    assert_eq!(look(&mut worker), ["2 runs on [2, 3] with Some(\"150.5W\")"]);
+    assert_eq!(look(&mut worker), ["2@1 runs on [2, 3] with Some(\"150.5W\")"]);
     assert_eq!(made.acts(), [""; 0], "what waits is Slurm's");
     let attempt = Attempt { job: 9, number: 1 };
-    worker.handle(Work::Accepted { handle: "2".to_owned(), attempt });
+    worker.handle(Work::Accepted { handle: "2@1".to_owned(), attempt });
     let cancel = Order::Signal { attempt, signal: Signal::Terminate };
     worker.handle(Work::Orders(vec![(Ticket(1), cancel)]));
     assert_eq!(made.acts(), ["cancel 2"]);

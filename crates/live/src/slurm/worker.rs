@@ -54,6 +54,8 @@ pub(super) struct Worker<C> {
     known: BTreeMap<String, Known>,
     /// Jobs that cannot be taken in; they stay in Slurm's queue.
     refused: BTreeSet<String>,
+    /// Jobs that have run to their ends. A controller that died may have forgotten that, and would run them again.
+    done: BTreeSet<String>,
     /// What became of attempts that are over, until the daemon has been told of all others.
     ended: BTreeMap<Attempt, End>,
     nodes: Vec<NodeState>,
@@ -76,6 +78,7 @@ impl<C: Cluster> Worker<C> {
             places,
             known: BTreeMap::new(),
             refused: BTreeSet::new(),
+            done: BTreeSet::new(),
             ended: BTreeMap::new(),
             nodes,
             is_recalled: false,
@@ -113,7 +116,8 @@ impl<C: Cluster> Worker<C> {
                     self.order(ticket, order);
                 }
             }
-            Work::Recall(jobs) => {
+            Work::Recall { jobs, done } => {
+                self.done.extend(done);
                 let recalled = jobs.into_iter().filter_map(|(attempt, handle)| {
                     let job = job_of(&handle)?;
                     let attempt = (attempt.number > 0).then_some(attempt);
@@ -366,11 +370,11 @@ impl<C: Cluster> Worker<C> {
                 // Elements that wait together are one entry.
                 Some((array, tasks)) => seen.extend(tasks.numbers().map(|task| {
                     let element = JobRef { job: array, task: Some(task) };
-                    (handle(element, job.restarts), (element, job))
+                    (handle(element, job), (element, job))
                 })),
                 None => {
                     let whole = JobRef::whole(job.id);
-                    seen.insert(handle(whole, job.restarts), (whole, job));
+                    seen.insert(handle(whole, job), (whole, job));
                 }
             }
         }
@@ -378,7 +382,7 @@ impl<C: Cluster> Worker<C> {
         let mut to_hold = Vec::new();
         // In the order in which they were submitted.
         let mut seen: Vec<(String, (JobRef, &Job))> = seen.into_iter().collect();
-        seen.sort_by_key(|(_, (reference, job))| (*reference, job.restarts));
+        seen.sort_by_key(|(_, (reference, _))| *reference);
         for (handle, (reference, job)) in seen {
             if self.known.contains_key(&handle) {
                 continue;
@@ -468,6 +472,9 @@ impl<C: Cluster> Worker<C> {
     }
 
     fn is_over(&mut self, handle: &str, attempt: Option<Attempt>, end: End) {
+        if matches!(end, End::Exited(_)) {
+            self.done.insert(handle.to_owned());
+        }
         match attempt {
             Some(attempt) => {
                 self.ended.insert(attempt, end.clone());
@@ -535,6 +542,15 @@ impl<C: Cluster> Worker<C> {
     /// A job that the daemon does not know.
     fn look_at_new(&mut self, handle: String, reference: JobRef, job: &Job) {
         if self.refused.contains(&handle) {
+            return;
+        }
+        if self.done.contains(&handle) {
+            if job.state.is_waiting() {
+                tracing::warn!(handle, "Slurm has forgotten that a job has run; it is cancelled");
+                if let Err(error) = self.cluster.cancel(reference) {
+                    tracing::warn!(handle, %error, "a job that has run is not cancelled; it is tried again");
+                }
+            }
             return;
         }
         let is_ready = self.terms.mode == Mode::Steer
