@@ -17,6 +17,7 @@ use busbar_slurm::cluster::Cluster;
 use busbar_slurm::commands::Commands;
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::program::Programs;
+use busbar_slurm::setup as site;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -178,6 +179,12 @@ fn slurm(config: &Config, setup: &Setup, sender: Sender<Wake>) -> Result<Slurm, 
     }
     if let Some(folder) = &slurm.programs {
         programs = programs.in_folder(folder);
+    }
+    // Somebody may have given the cluster back to Slurm before.
+    if let Some(folder) = slurm.conf.as_ref().and_then(|conf| conf.parent())
+        && let Err(error) = site::switch_on(&folder.join(site::OFF_FILE))
+    {
+        tracing::warn!(%error, folder = %folder.display(), "job_submit.lua cannot be switched on");
     }
     let cluster = Commands::new(programs);
     let nodes = match slurm.nodes.is_empty() {

@@ -21,7 +21,7 @@ use crate::error::SlurmError;
 use crate::model::Node;
 use crate::program::Programs;
 use crate::rest::{Address, Token};
-use crate::setup::{Mode, Site};
+use crate::setup::{self, Mode, Site};
 
 pub mod layout;
 pub mod packages;
@@ -200,7 +200,7 @@ impl Lab {
             Record { plan: plan.clone(), port: layout::free_ports(layout::ports(plan.nodes))? };
         let site = Site {
             watts: u64::from(plan.nodes) * 200,
-            off_file: layout.folder().join("busbar.off"),
+            off_file: layout.folder().join(setup::OFF_FILE),
             node_cpus: layout::CPUS,
             ..Site::new(plan.mode)
         };

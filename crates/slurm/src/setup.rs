@@ -31,6 +31,9 @@ pub const MARK: &str = "busbar";
 /// The part of a job's comment by which its user asks Busbar not to start it.
 pub const WAIT: &str = "busbar-wait";
 
+/// The file beside `slurm.conf` that switches the plug-in off.
+pub const OFF_FILE: &str = "busbar.off";
+
 /// The number at the top of the plug-in; it grows when the plug-in changes.
 pub const LUA_VERSION: u32 = 1;
 
@@ -111,7 +114,7 @@ impl Site {
             app_watts: BTreeMap::new(),
             node_cpus: 0,
             operators: Vec::new(),
-            off_file: "/etc/slurm/busbar.off".into(),
+            off_file: Path::new("/etc/slurm").join(OFF_FILE),
             busbar: "/usr/bin/busbar".into(),
             agent_socket: "/run/busbar-agent/socket".into(),
         }
