@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use super::process;
 use super::{Extras, LabError};
@@ -45,6 +46,12 @@ pub fn ensure(extras: Extras) -> Result<(), LabError> {
             "there is no apt-get; install slurmctld, slurmd, Slurm's commands and munge yourself";
         return Err(LabError::Packages(text.to_owned()));
     }
+    // Several threads of one program do not get into each other's way; others wait for apt's own lock.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if missing(extras).is_empty() {
+        return Ok(());
+    }
     let mut last = install(extras);
     if last.is_err() {
         last = install(extras);
@@ -61,7 +68,11 @@ pub fn ensure(extras: Extras) -> Result<(), LabError> {
 fn install(extras: Extras) -> Result<(), String> {
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        command
+            .args(["-o", "DPkg::Lock::Timeout=300"])
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdin(Stdio::null());
         let output = command.output().map_err(|error| format!("apt-get: {error}"))?;
         match output.status.success() {
             true => Ok(()),
