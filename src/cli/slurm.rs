@@ -13,6 +13,8 @@ mod jobs;
 mod nodes;
 mod release_all;
 mod setup;
+#[cfg(feature = "live")]
+mod watch;
 
 /// Look at a Slurm cluster, and set it up for Busbar
 ///
@@ -24,6 +26,8 @@ pub(super) enum Command {
     Jobs(jobs::Arguments),
     Nodes(nodes::Arguments),
     ReleaseAll(release_all::Arguments),
+    #[cfg(feature = "live")]
+    Watch(watch::Arguments),
 }
 
 /// Runs a command.
@@ -34,6 +38,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Jobs(arguments) => jobs::run(arguments),
         Command::Nodes(arguments) => nodes::run(arguments),
         Command::ReleaseAll(arguments) => release_all::run(arguments),
+        #[cfg(feature = "live")]
+        Command::Watch(arguments) => watch::run(arguments),
     }
 }
 

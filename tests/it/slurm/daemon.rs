@@ -236,6 +236,39 @@ fn share_steers_slurm() {
     }
 }
 
+/// The dry run: what Slurm did, and what each policy would have made of it, with nothing changed on the cluster.
+#[test]
+fn a_cluster_is_watched() {
+    let Some(running) = Running::start("8", "watch", &[]) else { return };
+    for number in 0..24 {
+        let nodes = format!("-N{}", 1 + number % 3);
+        running.submit(&[&nodes, "-t5", "--wrap", "sleep 1.1"], None);
+    }
+    let watched = Command::new(env!("CARGO_BIN_EXE_busbar"))
+        .args(["slurm", "watch", "--budget", "60%", "--for", "20s", "--every", "500ms", "--json"])
+        .args(["--policy", "easy-power,share", "--machine"])
+        .arg(running.place().join("machine.toml"))
+        .arg("--conf")
+        .arg(running.place().join("slurm.conf"))
+        .output()
+        .unwrap();
+    assert!(watched.status.success(), "{}", text(&watched));
+    let answer: serde_json::Value = serde_json::from_slice(&watched.stdout).unwrap();
+    // Slurm may need a moment longer than we watch for the last of them.
+    assert!((20..=24).contains(&answer["jobs"].as_u64().unwrap()), "{answer}");
+    let happened = &answer["happened"];
+    assert!((1..=8).contains(&happened["peak_nodes"].as_u64().unwrap()), "{answer}");
+    let policies: Vec<&str> = answer["policies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["policy"].as_str().unwrap())
+        .collect();
+    assert_eq!(policies.len(), 2, "{answer}");
+    assert!(policies.contains(&"share") && policies.contains(&"easy-power"), "{answer}");
+    running.down();
+}
+
 /// Slurm starts jobs by itself, with as many licences as watts: the budget is moved by a reservation, caps follow, and no
 /// job is queued again.
 #[test]
