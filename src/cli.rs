@@ -37,6 +37,7 @@ mod simulate;
 #[cfg(feature = "slurm")]
 mod slurm;
 mod solve;
+mod sweep;
 mod tables;
 mod tune;
 mod tune_policy;

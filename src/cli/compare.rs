@@ -11,16 +11,17 @@ use clap::Args;
 
 use crate::budget::BudgetSpec;
 use crate::cli::listed::Listed;
-use crate::cli::{keeping, print, rules, tables, warn};
+use crate::cli::{keeping, print, rules, sweep, tables, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains, Value};
-use crate::experiment::run::Results;
+use crate::experiment::run::{Part, Results};
 use crate::experiment::stream::Stream;
 use crate::experiment::{
     CheckedExperiment, Equipment, Experiment, Figure, Load, Named, Place, file, results, table,
 };
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
+use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
     Course, Picture, course, human_time, make_folder, write_pictures, write_whole,
@@ -112,6 +113,9 @@ pub(super) struct Arguments {
     #[command(flatten)]
     keeping: keeping::Arguments,
 
+    #[command(flatten)]
+    sweep: sweep::Arguments,
+
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -138,6 +142,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         make_folder(folder)?;
     }
     let draws = arguments.out.is_some() || arguments.plots.is_some();
+    if let Some(part) = arguments.sweep.part() {
+        return make_part(&checked, &profiles, arguments, draws, part);
+    }
+    if arguments.sweep.is_on_slurm() {
+        let folder = arguments.keeping.folder();
+        let folder = folder.context("--slurm needs a folder for results; name one with --cache")?;
+        arguments.sweep.run(&folder)?;
+    }
     let results = match arguments.json {
         true => arguments.keeping.run(&checked, draws, &|_| ())?,
         false => shown_table_by_table(&checked, arguments, draws)?,
@@ -174,6 +186,28 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => Ok(()),
         false => bail!("no policy could run; the reasons are above"),
     }
+}
+
+/// Makes a part of the runs, for the cache alone.
+fn make_part(
+    checked: &CheckedExperiment<'_>,
+    profiles: &[Profile],
+    arguments: &Arguments,
+    draws: bool,
+    part: Part,
+) -> anyhow::Result<()> {
+    let keeping = &arguments.keeping;
+    let made = keeping.run_part(checked, draws, Some(part), &|_| ())?;
+    if let Some(error) = made.not_kept {
+        bail!("the results of this part are not kept: {error}");
+    }
+    if !arguments.brief {
+        gains::gains(checked, |derived| {
+            let checked = CheckedExperiment::new(derived, profiles)?;
+            anyhow::Ok(keeping.run_part(&checked, false, Some(part), &|_| ())?.tried)
+        })?;
+    }
+    Ok(())
 }
 
 impl Arguments {

@@ -15,7 +15,7 @@ use crate::cli::bar;
 use crate::cli::warn;
 use crate::experiment::cache::{Cache, Content};
 use crate::experiment::estimate::Estimate;
-use crate::experiment::run::{Manner, Results, Watch};
+use crate::experiment::run::{Manner, Part, Results, Watch};
 use crate::experiment::{Cell, CheckedExperiment, Tried, all_cores};
 
 /// Where and how.
@@ -45,6 +45,17 @@ impl Arguments {
         pictures: bool,
         done: &(dyn Fn(&Tried) + Sync),
     ) -> anyhow::Result<Results> {
+        self.run_part(checked, pictures, None, done)
+    }
+
+    /// The same with only a part of the runs.
+    pub(super) fn run_part(
+        &self,
+        checked: &CheckedExperiment<'_>,
+        pictures: bool,
+        part: Option<Part>,
+        done: &(dyn Fn(&Tried) + Sync),
+    ) -> anyhow::Result<Results> {
         let cache = self.open()?;
         let threads = self.threads.unwrap_or_else(all_cores);
         let estimate = Mutex::new(Estimate::new(checked.cells(), threads.get()));
@@ -52,7 +63,8 @@ impl Arguments {
         let left = watched.clone();
         let bar = bar::with_estimate("runs", checked.cells().len() as u64, move || left.left());
         let watch = &Watcher { watched, bar: bar.clone(), done };
-        let results = checked.run(&Manner { threads, cache: cache.as_ref(), pictures, watch });
+        let results =
+            checked.run(&Manner { threads, cache: cache.as_ref(), pictures, part, watch });
         bar.finish_and_clear();
         if let Some(error) = &results.not_kept {
             warn(&format!("results could not be kept for the next time: {error}"));
@@ -64,9 +76,14 @@ impl Arguments {
         if self.no_cache {
             return Ok(None);
         }
-        let usual = || usual_folder(|name| std::env::var_os(name));
-        let Some(folder) = self.cache.clone().or_else(usual) else { return Ok(None) };
+        let Some(folder) = self.folder() else { return Ok(None) };
         Ok(Some(Cache::new(folder, program()?)))
+    }
+
+    /// The folder in which results are kept, if there is one.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let usual = || usual_folder(|name| std::env::var_os(name));
+        self.cache.clone().or_else(usual)
     }
 }
 

@@ -76,8 +76,19 @@ pub struct Manner<'a> {
     pub cache: Option<&'a Cache>,
     /// Whether to keep what pictures need, of the runs with the first seed.
     pub pictures: bool,
+    /// Only some of the runs, if not all: the others count as runs that cannot be made.
+    pub part: Option<Part>,
     /// Hears of each run.
     pub watch: &'a dyn Watch,
+}
+
+/// Every so-manieth run: those whose number leaves `place` when it is divided by `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which of the parts, from 0.
+    pub place: usize,
+    /// How many parts there are.
+    pub of: usize,
 }
 
 /// Hears of runs while others are still to come, from several threads at once.
@@ -165,6 +176,11 @@ impl CheckedExperiment<'_> {
         let not_kept = Mutex::new(None);
         let work = |place: &usize| {
             let cell = &self.cells[*place];
+            let is_elsewhere = |part: Part| *place % part.of != part.place;
+            if manner.part.is_some_and(is_elsewhere) {
+                let outcome = CellOutcome::CannotRun("it is in another part".to_owned());
+                return (*place, Tried { cell: *cell, outcome, reused: false });
+            }
             manner.watch.begun(cell);
             let jobs = &self.shelves[&self.shelf(cell)];
             let tried = match self.loaded(jobs, cell) {

@@ -108,7 +108,8 @@ mod tests {
             let stream = Stream::of(&checked, str::to_owned);
             let notes = Notes(Mutex::new(Noted { stream, done: 0, said: Vec::new() }));
             let threads = NonZeroUsize::new(threads).unwrap();
-            let manner = Manner { threads, cache: None, pictures: false, watch: &notes };
+            let manner =
+                Manner { threads, cache: None, pictures: false, part: None, watch: &notes };
             let results = CheckedExperiment::new(&experiment, &[]).unwrap().run(&manner);
             let cells: Vec<Cell> = results.tried.iter().map(|tried| tried.cell).collect();
             assert_eq!(cells, experiment.cells(), "results are in the order of the experiment");

@@ -209,6 +209,7 @@ pub fn prolog(site: &Site) -> String {
         "#!/bin/sh\n\
          # Busbar's prolog: before a job's first instruction the agent of the node must answer, as it holds the cap.\n\
          # If this fails, Slurm drains the node and queues the job again.\n\
+         [ -e '{off}' ] && exit 0\n\
          for try in 1 2 3; do\n    \
              '{busbar}' agent status --socket '{socket}' >/dev/null 2>&1 && exit 0\n    \
              sleep 1\n\
@@ -216,7 +217,8 @@ pub fn prolog(site: &Site) -> String {
          echo \"busbar: the agent of $SLURMD_NODENAME does not answer on {socket}\" >&2\n\
          exit 1\n",
         busbar = site.busbar.display(),
-        socket = site.agent_socket.display()
+        socket = site.agent_socket.display(),
+        off = site.off_file.display()
     )
 }
 

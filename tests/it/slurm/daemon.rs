@@ -269,6 +269,46 @@ fn a_cluster_is_watched() {
     running.down();
 }
 
+/// The same comparison here and as a job array: the same files, byte for byte.
+#[test]
+fn a_sweep_on_slurm_gives_the_same_bytes() {
+    let Some(running) = Running::start("4", "watch", &[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let compare = |name: &str, more: &[&str]| {
+        let made = Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args([
+                "compare",
+                "--policy",
+                "easy,easy-power,share",
+                "--budget",
+                "60%,80%",
+                "--seeds",
+                "2",
+            ])
+            .args(["--workload", "lublin(jobs=200)", "--machine", "64"])
+            .args(["--out", &format!("out-{name}"), "--cache", &format!("cache-{name}")])
+            .args(more)
+            .env("SLURM_CONF", running.place().join("slurm.conf"))
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", text(&made));
+        text(&made)
+    };
+    compare("here", &[]);
+    let said = compare("there", &["--slurm", "--tasks", "3"]);
+    assert!(said.contains("makes the runs on Slurm"), "{said}");
+    assert!(!said.contains("failed"), "{said}");
+    for file in ["results.csv", "report.html", "experiment.toml"] {
+        let read = |name: &str| fs::read(folder.path().join(format!("out-{name}/{file}"))).unwrap();
+        assert!(read("here") == read("there"), "{file}");
+    }
+    // All of them were made there.
+    let again = compare("there", &[]);
+    assert!(again.contains("from the cache") || again.contains("cache"), "{again}");
+    running.down();
+}
+
 /// Slurm starts jobs by itself, with as many licences as watts: the budget is moved by a reservation, caps follow, and no
 /// job is queued again.
 #[test]
