@@ -276,16 +276,8 @@ fn a_sweep_on_slurm_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let compare = |name: &str, more: &[&str]| {
         let made = Command::new(env!("CARGO_BIN_EXE_busbar"))
-            .args([
-                "compare",
-                "--policy",
-                "easy,easy-power,share",
-                "--budget",
-                "60%,80%",
-                "--seeds",
-                "2",
-            ])
-            .args(["--workload", "lublin(jobs=200)", "--machine", "64"])
+            .args(["compare", "--policy", "easy,easy-power", "--budget", "60%,80%", "--seeds", "2"])
+            .args(["--brief", "--workload", "lublin(jobs=200)", "--machine", "64"])
             .args(["--out", &format!("out-{name}"), "--cache", &format!("cache-{name}")])
             .args(more)
             .env("SLURM_CONF", running.place().join("slurm.conf"))
