@@ -21,7 +21,8 @@ use busbar::slurm::setup;
 
 mod daemon;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A job that was queued again may wait for more than a minute until Slurm looks at it again.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Somebody who is not root.
 const NOBODY: (u32, u32) = (65_534, 65_534);

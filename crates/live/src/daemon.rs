@@ -13,7 +13,7 @@ use std::time::{Duration, Instant as Moment};
 use super::active_budget::ActiveBudget;
 use super::clock::Clock;
 use super::controller::{Controller, ControllerError, Turn};
-use super::engine::{Attempt, Consumption, End, Engine, EngineError, Found, Measurement};
+use super::engine::{Attempt, Consumption, End, Engine, EngineError, Found, Measurement, Report};
 use super::forecast::RunningForecasts;
 use super::job::{Entry, Phase};
 use super::lookups::{Lookup, LookupThread};
@@ -80,6 +80,8 @@ pub struct Daemon {
     pipeline: Pipeline,
     /// The last measured power of each node.
     measured: BTreeMap<u32, Measurement>,
+    /// What the engine reported while a cycle acted.
+    heard: Vec<Report>,
     /// What jobs consumed, until their ends are written.
     consumed: Vec<(Attempt, Consumption)>,
     recorder: Option<Recorder>,
@@ -158,6 +160,7 @@ impl Daemon {
             engine,
             pipeline: Pipeline::default(),
             measured: BTreeMap::new(),
+            heard: Vec::new(),
             consumed: Vec::new(),
             recorder: options.runs.clone().map(Recorder::begin),
             pace: Pace::new(clock.wall_now()),
@@ -222,7 +225,7 @@ impl Daemon {
     ) -> Result<(), DaemonError> {
         while !self.is_stopping {
             let (mut requests, mut lists, mut is_asked) = (Vec::new(), 0, false);
-            let mut next = match self.controller.is_clean() {
+            let mut next = match self.controller.is_clean() && self.heard.is_empty() {
                 true => match inbox.recv_timeout(self.rest()) {
                     Ok(wake) => Some(wake),
                     Err(RecvTimeoutError::Timeout) => None,
@@ -284,6 +287,9 @@ impl Daemon {
     /// The next time at which a cycle is due even if nothing happens, for callers that call
     /// [cycle](Daemon::cycle) themselves instead of [run](Daemon::run).
     pub fn next_deadline(&self) -> Option<Instant> {
+        if !self.heard.is_empty() {
+            return Some(self.clock.now());
+        }
         let deadlines = [self.controller.next_deadline(), self.pipeline.next_deadline()];
         deadlines.into_iter().flatten().min()
     }

@@ -27,8 +27,7 @@ impl Daemon {
             }
             if !orders.is_empty() {
                 self.engine.request(orders);
-                // That may have taken a while, in which jobs may have ended.
-                self.observe(self.clock.now());
+                self.hear_answers(now);
             }
         }
     }
@@ -61,9 +60,23 @@ impl Daemon {
         }
     }
 
+    /// Takes in what the engine answers to orders. Whatever else it reports has happened after the cycle began, and is
+    /// the next one's.
+    fn hear_answers(&mut self, now: Instant) {
+        for report in self.engine.reports() {
+            match report {
+                Report::Confirmed { ticket } => self.confirmed(ticket),
+                Report::Failed { ticket, error } => self.failed(now, ticket, &error),
+                other => self.heard.push(other),
+            }
+        }
+    }
+
     /// Takes in what the engine reports, and gives up on answers that are overdue.
     pub(super) fn observe(&mut self, now: Instant) {
-        for report in self.engine.reports() {
+        let mut reports = std::mem::take(&mut self.heard);
+        reports.extend(self.engine.reports());
+        for report in reports {
             match report {
                 Report::Confirmed { ticket } => self.confirmed(ticket),
                 Report::Failed { ticket, error } => self.failed(now, ticket, &error),
