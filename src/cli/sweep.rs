@@ -4,29 +4,15 @@
 //! comparison goes on here as always, and finds its results in the cache, so that what it prints and writes does not
 //! depend on where the runs were made.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::Path;
 use std::str::FromStr;
-use std::thread::sleep;
-use std::time::Duration;
 
-use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::warn;
 use crate::experiment::run::Part;
-#[cfg(feature = "slurm")]
-use crate::slurm::{
-    cluster::Cluster,
-    commands::Commands,
-    error::SlurmError,
-    model::{JobRef, JobState},
-    program::Programs,
-};
 
-/// How often Slurm is asked how far the array is.
-const LOOK: Duration = Duration::from_secs(1);
+#[cfg(feature = "slurm")]
+mod array;
 
 /// Where the runs are made.
 #[derive(Debug, Args)]
@@ -91,114 +77,13 @@ impl Arguments {
     /// Makes the runs on the cluster. Elements that fail are tried once more; what is missing then is worked out here.
     #[cfg(feature = "slurm")]
     pub(super) fn run(&self, cache: &Path) -> anyhow::Result<()> {
-        std::fs::create_dir_all(cache)
-            .with_context(|| format!("cannot make the folder {}", cache.display()))?;
-        let cluster = Commands::new(Programs::default());
-        let own = own_arguments(std::env::args_os().skip(1), self.tasks, cache)?;
-        let mut left: BTreeSet<u32> = (0..self.tasks).collect();
-        for is_again in [false, true] {
-            let failed = make(&cluster, &own, &left, cache)?;
-            if failed.is_empty() {
-                return Ok(());
-            }
-            let names: Vec<String> = failed.iter().map(u32::to_string).collect();
-            let names = names.join(",");
-            warn(&match is_again {
-                false => format!("elements {names} of the array failed; they are tried once more"),
-                true => {
-                    format!("elements {names} of the array failed twice; their runs are made here")
-                }
-            });
-            left = failed;
-        }
-        Ok(())
+        array::run(self.tasks, cache)
     }
 
     #[cfg(not(feature = "slurm"))]
     pub(super) fn run(&self, _cache: &Path) -> anyhow::Result<()> {
-        bail!("this program was built without the feature slurm")
+        anyhow::bail!("this program was built without the feature slurm")
     }
-}
-
-/// Submits elements of the array, and waits until all have ended. Returns those that failed.
-#[cfg(feature = "slurm")]
-fn make(
-    cluster: &Commands,
-    command: &str,
-    elements: &BTreeSet<u32>,
-    cache: &Path,
-) -> anyhow::Result<BTreeSet<u32>> {
-    let list: Vec<String> = elements.iter().map(u32::to_string).collect();
-    let errors = cache.join("sweep-%A_%a.err");
-    let errors = errors.to_str().context("the folder of the cache must be readable as text")?;
-    let folder = std::env::current_dir().context("cannot find the current folder")?;
-    let folder = folder.to_str().context("the current folder must be readable as text")?;
-    let array = format!("--array={}", list.join(","));
-    let all = [
-        "--parsable",
-        "--job-name=busbar-compare",
-        "-n1",
-        &array,
-        "-D",
-        folder,
-        "-o",
-        "/dev/null",
-        "-e",
-        errors,
-        "--wrap",
-        command,
-    ];
-    let printed = cluster.programs().ask("sbatch", &all)?;
-    let number = printed.trim().split(';').next().unwrap_or_default();
-    let Ok(number) = number.parse::<u32>() else { bail!("sbatch printed '{}'", printed.trim()) };
-    eprintln!("job array {number} makes the runs on Slurm; 'scancel {number}' ends it");
-    loop {
-        sleep(LOOK);
-        let entries = match cluster.job(JobRef::whole(number)) {
-            Ok(entries) => entries,
-            // Slurm forgets jobs some minutes after their end. What failed shows in the cache.
-            Err(SlurmError::NoSuchJob { .. }) => return Ok(BTreeSet::new()),
-            Err(error) => {
-                warn(&format!("{error}; it is tried again"));
-                continue;
-            }
-        };
-        if entries.iter().any(|entry| !entry.state.has_ended()) {
-            continue;
-        }
-        let failed = entries.iter().filter(|entry| entry.state != JobState::Completed);
-        let tasks = failed.filter_map(|entry| entry.array.as_ref());
-        return Ok(tasks.flat_map(|array| array.tasks.numbers().collect::<Vec<_>>()).collect());
-    }
-}
-
-/// The command of an element: this one, without what sends it to Slurm, for its own part.
-#[cfg(feature = "slurm")]
-fn own_arguments(
-    arguments: impl Iterator<Item = OsString>,
-    tasks: u32,
-    cache: &Path,
-) -> anyhow::Result<String> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut words = vec![program.into_os_string()];
-    let mut is_value = false;
-    for argument in arguments {
-        let text = argument.to_string_lossy();
-        let is_ours = text == "--slurm" || text == "--tasks" || text.starts_with("--tasks=");
-        if !is_value && !is_ours {
-            words.push(argument.clone());
-        }
-        is_value = !is_value && text == "--tasks";
-    }
-    if !words.iter().any(|word| word.to_string_lossy().starts_with("--cache")) {
-        words.extend(["--cache".into(), cache.as_os_str().to_owned()]);
-    }
-    let quoted = words.iter().map(|word| {
-        let text = word.to_str().context("arguments must be readable as text")?;
-        anyhow::Ok(format!("'{}'", text.replace('\'', "'\\''")))
-    });
-    let quoted = quoted.collect::<anyhow::Result<Vec<String>>>()?;
-    Ok(format!("exec {} --part \"$SLURM_ARRAY_TASK_ID/{tasks}\"", quoted.join(" ")))
 }
 
 #[cfg(test)]
@@ -211,15 +96,5 @@ mod tests {
         for wrong in ["", "3", "16/16", "a/b", "-1/2"] {
             assert!(wrong.parse::<PartText>().is_err(), "{wrong}");
         }
-    }
-
-    #[cfg(feature = "slurm")]
-    #[test]
-    fn an_element_does_the_same_without_slurm() {
-        let arguments = ["compare", "--slurm", "--tasks", "4", "--policy", "it's", "--tasks=4"];
-        let made = own_arguments(arguments.iter().map(OsString::from), 4, Path::new("/c")).unwrap();
-        let end =
-            "'compare' '--policy' 'it'\\''s' '--cache' '/c' --part \"$SLURM_ARRAY_TASK_ID/4\"";
-        assert!(made.starts_with("exec '/") && made.ends_with(end), "{made}");
     }
 }
