@@ -16,7 +16,7 @@ use crate::text;
 /// Read a table of measurements into the database, all of it or nothing
 ///
 /// The first line of the file names the columns, in any order: application, nodes, cores, cap_w,
-/// time_s, power_w, and origin (measured or predicted) if there is need. A cap is for each socket;
+/// time_s, power_w, and origin (measured, emulated or predicted) if there is need. A cap is for each socket;
 /// the power is what all sockets of all nodes draw together.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -27,7 +27,7 @@ pub enum Field {
     Time,
     /// What all sockets of all its nodes drew, in watts.
     Power,
-    /// Whether it was measured or predicted.
+    /// Whether it was measured, emulated or predicted.
     Origin,
 }
 

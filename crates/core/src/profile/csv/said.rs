@@ -133,7 +133,7 @@ mod tests {
         assert!(constant("nodes").contains("such as nodes=1"), "{}", constant("nodes"));
         assert!(constant("nodes=").contains("such as nodes=1"));
         assert!(constant("nodes=x").starts_with("field 'nodes': 'x' is not a plain number"));
-        assert!(constant("origin=guess").contains("write measured or predicted"));
+        assert!(constant("origin=guess").contains("write measured, emulated or predicted"));
         assert!(constant("cap=0W").contains("'0' is not above zero"));
         assert!(constant("cap=80V").contains("'80V' is not a plain number"));
         assert_eq!("cap=80W".parse::<Constant>(), "cap=80".parse());

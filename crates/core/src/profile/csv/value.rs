@@ -109,6 +109,6 @@ mod tests {
         assert!(name("  ").unwrap_err().contains("no name"));
         assert!(name("a\tb").unwrap_err().contains(r#""a\tb" has control"#));
         assert_eq!(origin("Predicted"), Ok(Origin::Predicted));
-        assert!(origin("guessed").unwrap_err().contains("write measured or predicted"));
+        assert!(origin("guessed").unwrap_err().contains("write measured, emulated or predicted"));
     }
 }
