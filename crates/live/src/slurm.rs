@@ -6,7 +6,7 @@
 //! as many licences as it may draw watts; the engine reports what runs, and reserves the licences that the limit does not
 //! allow. In both, a job that runs without having been started by the daemon is adopted as it is.
 //!
-//! A thread asks Slurm every [period](Terms::period) and carries out orders ([`worker`]), so that the daemon's loop never
+//! A thread asks Slurm every [period](Terms::period) and carries out orders (`worker`), so that the daemon's loop never
 //! waits for Slurm. While slurmctld does not answer, no job starts, and nothing is taken for ended.
 
 use std::collections::BTreeMap;
