@@ -1,6 +1,6 @@
 //! `busbar compare --slurm`: the runs of a comparison as a job array on a Slurm cluster.
 //!
-//! Each element of the array works out every so-manieth run into the cache, which all of them share. Then the
+//! Each element of the array works out every Nth run into the cache, which all of them share. Then the
 //! comparison goes on here as always, and finds its results in the cache, so that what it prints and writes does not
 //! depend on where the runs were made.
 
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     tasks: u32,
 
-    /// Only every so-manieth run, for an element of the array
+    /// Only every Nth run, for an element of the array
     #[arg(long, hide = true, value_name = "I/N", conflicts_with = "no_cache")]
     part: Option<PartText>,
 }

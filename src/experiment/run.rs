@@ -82,7 +82,7 @@ pub struct Manner<'a> {
     pub watch: &'a dyn Watch,
 }
 
-/// Every so-manieth run: those whose number leaves `place` when it is divided by `of`.
+/// Every Nth run: those whose number leaves `place` when it is divided by `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Which of the parts, from 0.
