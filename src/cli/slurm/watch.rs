@@ -281,8 +281,7 @@ fn in_words(answer: &Answer) -> String {
     ];
     text += &columns(&headings, &rows);
     text += &format!(
-        "\nAs it was, up to {} were in use, which draw {} at full speed; the machine drew more than {limit} for {}.\n\
-         The policies keep within {limit} all the time.\n",
+        "\nAs it was, up to {} were in use, which draw {} at full speed; the machine drew more than {limit} for {}.\n",
         counted(happened.peak_nodes as usize, "node"),
         human_power(happened.peak_w),
         human_time(happened.over_budget_s as f64)

@@ -32,8 +32,8 @@ impl Daemon {
 
     /// The state of power, with what was measured.
     pub(super) fn power(&self, wall: Wall<'_>) -> PowerState {
-        // Only engines whose nodes can be capped know more of them than their number.
-        let emulated = self.engine.nodes().is_empty();
+        // Slurm's nodes have names, too: only an agent makes a node one that can be capped.
+        let emulated = self.engine.nodes().iter().all(|node| node.caps.is_none());
         let measured =
             self.measured.values().fold(MeasuredPower::default(), |sum, node| MeasuredPower {
                 power: sum.power.saturating_add(node.power),

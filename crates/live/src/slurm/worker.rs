@@ -8,6 +8,7 @@ use busbar_slurm::cluster::{Cluster, JobUpdate};
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::hosts::HostList;
 use busbar_slurm::model::{Amounts, Hold, Job, JobRef, JobState, Node};
+use busbar_slurm::release_all::RESERVATION;
 use busbar_slurm::setup::{self, Mode};
 
 use super::requests::{end, handle, job_of, owner, request};
@@ -16,9 +17,6 @@ use crate::engine::{
     Allotment, Arrival, Attempt, End, EngineError, Found, Launch, NodeState, Order, Report, Signal,
     Ticket, Underway,
 };
-
-/// The reservation by which the budget moves, in mode `admit`.
-const RESERVATION: &str = "busbar";
 
 /// The most jobs that one command names.
 const JOBS_AT_ONCE: usize = busbar_slurm::cluster::JOBS_AT_ONCE;
