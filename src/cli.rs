@@ -23,6 +23,7 @@ mod failure;
 mod keeping;
 #[cfg(feature = "slurm")]
 mod lab;
+mod left_out;
 mod listed;
 #[cfg(feature = "live")]
 mod live;
@@ -39,6 +40,8 @@ mod slurm;
 mod solve;
 mod sweep;
 mod tables;
+#[cfg(feature = "web")]
+mod token;
 mod tune;
 mod tune_policy;
 #[cfg(feature = "live")]
@@ -88,6 +91,9 @@ enum Command {
     #[command(subcommand)]
     Slurm(slurm::Command),
     Solve(solve::Arguments),
+    #[cfg(feature = "web")]
+    #[command(subcommand)]
+    Token(token::Command),
     Tune(tune::Arguments),
     TunePolicy(Box<tune_policy::Arguments>),
     /// Watch over one job: what `serve` starts for each
@@ -124,6 +130,9 @@ pub fn main() -> ExitCode {
     let line = || std::env::args_os().skip(1);
     let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
+        Err(error) if let Some(advice) = left_out::advice(&error) => {
+            return failure::report(&anyhow::Error::msg(advice), Audience::guess(line()));
+        }
         Err(error) => return failure::report_usage(&error, Audience::guess(line())),
     };
     let audience = Audience::of(&matches);
@@ -156,6 +165,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "slurm")]
         Command::Slurm(command) => slurm::run(&command),
         Command::Solve(arguments) => solve::run(&arguments),
+        #[cfg(feature = "web")]
+        Command::Token(command) => token::run(&command),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::TunePolicy(arguments) => tune_policy::run(&arguments),
         #[cfg(feature = "live")]

@@ -15,6 +15,7 @@
 //! | `busbar-live` | [`live`] | the daemon |
 //! | `busbar-agent` | [`agent`] | the node agent |
 //! | `busbar-slurm` | [`slurm`] | a Slurm cluster |
+//! | `busbar-web` | [`web`] | the web page, its API and the metrics |
 
 pub mod cli;
 pub mod experiment;
@@ -35,6 +36,8 @@ pub use busbar_live as live;
 pub use busbar_papers as reproduce;
 #[cfg(feature = "slurm")]
 pub use busbar_slurm as slurm;
+#[cfg(feature = "web")]
+pub use busbar_web as web;
 
 /// What applications were measured to take and draw, predictions, and the database of both.
 pub mod profile {

@@ -29,6 +29,8 @@ mod span;
 mod status;
 mod submit;
 mod table;
+#[cfg(feature = "top")]
+mod top;
 mod users;
 mod wait;
 pub(super) mod words;
@@ -48,6 +50,8 @@ pub(super) enum Command {
     History(history::Arguments),
     Forecast(Box<forecast::Arguments>),
     Status(status::Status),
+    #[cfg(feature = "top")]
+    Top(top::Arguments),
     Stop(status::Stop),
 }
 
@@ -67,6 +71,8 @@ pub(super) fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::History(arguments) => done(history::run(arguments)),
         Command::Forecast(arguments) => done(forecast::run(arguments)),
         Command::Status(arguments) => done(status::run(arguments)),
+        #[cfg(feature = "top")]
+        Command::Top(arguments) => done(top::run(arguments)),
         Command::Stop(arguments) => done(status::stop(arguments)),
     }
 }

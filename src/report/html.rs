@@ -25,16 +25,21 @@ mod figures;
 mod tables;
 
 /// plotly.js, compressed.
-const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
+pub(crate) const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
 
-const STYLE: &str = include_str!("html/page.css");
+/// Colours, tables and sections, which the daemon's page has, too.
+pub(crate) const STYLE: &str = include_str!("html/page.css");
 const BODY: &str = include_str!("html/page.html");
+
+/// Quantities in words, and one way to draw a chart: what the daemon's page has, too.
+pub(crate) const WORDS: &str = include_str!("html/words.js");
+pub(crate) const DRAWING: &str = include_str!("html/chart.js");
 
 /// The page's own scripts, in the order in which they build on each other.
 const SCRIPTS: [&str; 8] = [
     include_str!("html/data.js"),
-    include_str!("html/words.js"),
-    include_str!("html/chart.js"),
+    WORDS,
+    DRAWING,
     include_str!("html/curves.js"),
     include_str!("html/schedule.js"),
     include_str!("html/differences.js"),

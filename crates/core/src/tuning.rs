@@ -73,6 +73,7 @@ pub struct Past {
 
 /// What became of some jobs under a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Figures {
     /// Jobs that were replayed.
     pub jobs: u64,
@@ -158,6 +159,7 @@ pub struct Tuning {
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Advice {
     /// No candidate is better than the present policy.

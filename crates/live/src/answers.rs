@@ -29,6 +29,7 @@ impl Controller {
         if entry.phase == Phase::Waiting {
             let (state, reason) = self.waits(entry);
             (line.state, line.reason) = (state, Some(reason));
+            line.needs = self.scheduler().nominal_power(entry.number);
         }
         line
     }
@@ -106,6 +107,7 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         nodes: entry.request.nodes,
         on: Vec::new(),
         power: None,
+        needs: None,
         speed: None,
         submitted: wall(entry.submit),
         started: None,

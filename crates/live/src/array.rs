@@ -158,6 +158,7 @@ impl From<ArraySpec> for String {
 
 /// An element of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Element {
     /// The number of the array.
     pub array: u64,

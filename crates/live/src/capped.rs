@@ -401,7 +401,11 @@ impl Capped {
         // What is not known is not reported: nobody takes it for nothing.
         if let Some(power) = sample.power.value() {
             let is_emulated = sample.power.origin() == "emulated";
-            let power = Measurement { power: *power, is_emulated, at: sample.at };
+            let domains = sample.domains.iter();
+            let domains = domains
+                .filter_map(|domain| Some((domain.name.to_string(), *domain.power.value()?)));
+            let domains = domains.collect();
+            let power = Measurement { power: *power, is_emulated, at: sample.at, domains };
             self.reports.push(Report::Measured { node: agent.0 as u32, power });
         }
     }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -80,10 +81,62 @@ pub struct Config {
     pub slurm: Slurm,
     /// The engine that runs jobs as local processes.
     pub local: Local,
+    /// The web page, its API and the metrics.
+    pub web: Web,
     /// The daily replay of the daemon's past.
     pub tune: Tune,
     /// The file and the lines that set the values.
     pub source: Source,
+}
+
+/// The web page, its API and the metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Web {
+    /// Where they are served; nowhere if `None`.
+    pub listen: Option<SocketAddr>,
+    /// Whether programs on this machine may read without a token.
+    pub open: bool,
+    /// Whether the page may be served to other machines without TLS.
+    pub plain: bool,
+    /// The certificate and its key, for TLS.
+    pub tls: Option<TlsFiles>,
+    /// Names by which browsers may call the page, besides those of this machine's loopback.
+    pub hosts: Vec<String>,
+}
+
+/// The files for TLS, in PEM format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by those that lead to its authority.
+    pub certificate: PathBuf,
+    /// The key of the certificate.
+    pub key: PathBuf,
+}
+
+impl Web {
+    /// Where the page is served if somebody asks for it without saying where.
+    pub const USUAL: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411));
+}
+
+impl Web {
+    /// Refuses to show tokens to everybody on the network.
+    pub fn check(&self) -> Result<(), String> {
+        match self.listen {
+            Some(at) if !at.ip().is_loopback() && self.tls.is_none() && !self.plain => {
+                Err(format!(
+                    "{at} can be reached from other machines, and without TLS tokens could be read on the way; give \
+                 web.certificate and web.key, listen on 127.0.0.1, or say web.plain = true"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Web { listen: None, open: true, plain: false, tls: None, hosts: Vec::new() }
+    }
 }
 
 /// The daily replay of the daemon's past, which proposes other parameters of the policy.
@@ -427,6 +480,7 @@ impl Config {
             agents: Agents::default(),
             slurm: Slurm::default(),
             local: Local::default(),
+            web: Web::default(),
             tune: Tune::default(),
             source: Source::default(),
         }

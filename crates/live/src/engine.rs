@@ -45,6 +45,7 @@ impl std::fmt::Display for Attempt {
 
 /// The nodes and power that a job has: an operating point on particular nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Allotment {
     /// The nodes in order, each with its cap.
     pub nodes: Vec<(u32, Watts)>,
@@ -109,6 +110,7 @@ pub struct Launch {
 
 /// How the process of a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The process exited with this code.
@@ -308,6 +310,7 @@ pub struct Consumption {
 
 /// Whether jobs can run on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     /// Jobs can start there.
@@ -329,6 +332,7 @@ pub enum NodeState {
 
 /// A measured power, and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Measurement {
     /// The power.
     pub power: Watts,
@@ -336,6 +340,9 @@ pub struct Measurement {
     pub is_emulated: bool,
     /// When it was measured, in milliseconds since 1970.
     pub at: u64,
+    /// The parts of it that have meters of their own, such as a package or its memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<(String, Watts)>,
 }
 
 /// A node as an engine knows it.

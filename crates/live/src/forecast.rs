@@ -16,6 +16,7 @@ use super::store::Saved;
 use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
 use busbar_core::budget::Budget;
 use busbar_core::model::Work;
+use busbar_core::policy::PolicySpec;
 use busbar_core::units::{Instant, Span, Watts};
 
 mod running;
@@ -67,6 +68,9 @@ impl Outlook {
             100 => "every job takes its whole time limit, and may end sooner".to_owned(),
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
+        if let Some(policy) = &question.policy {
+            self.assume_policy(policy, &mut assumptions)?;
+        }
         let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
         let mut future = Future::new(&mut self, percent, next + 1).map_err(|error| Refusal {
             kind: RefusalKind::Impossible,
@@ -107,9 +111,31 @@ impl Outlook {
         Ok(Forecast {
             jobs: lines.collect(),
             peak: future.peak,
+            power: future.power.iter().map(|&(at, power)| (self.seconds(at), power)).collect(),
+            limits: self.limits(&future),
             all_over: self.seconds(future.last_end),
             assumptions,
         })
+    }
+
+    /// Lets another policy decide from now on. It knows nothing of what the present one remembers.
+    fn assume_policy(&mut self, text: &str, assumptions: &mut Vec<String>) -> Result<(), Refusal> {
+        let policy: PolicySpec =
+            text.parse().map_err(|error| malformed(format!("policy '{text}': {error}")))?;
+        let other = self.setup.clone().decided_by(policy);
+        self.setup = other.map_err(|error| malformed(format!("policy '{text}': {error}")))?;
+        self.memory = None;
+        assumptions.push(format!("the policy is {policy} from now on"));
+        Ok(())
+    }
+
+    /// The limits from now until the last job ends.
+    fn limits(&self, future: &Future) -> Vec<(i64, Option<Watts>)> {
+        let budget = future.controller.budget();
+        let later = budget.changes_after(self.now).iter().copied();
+        let steps = std::iter::once((self.now, budget.at(self.now)))
+            .chain(later.take_while(|(at, _)| *at <= future.last_end));
+        steps.map(|(at, limit)| (self.seconds(at), limit.limited())).collect()
     }
 
     /// The budget under the assumptions of the request.
@@ -169,6 +195,8 @@ struct Future {
     percent: u32,
     fates: BTreeMap<u64, Fate>,
     peak: Watts,
+    /// The power from each time on.
+    power: Vec<(Instant, Watts)>,
     last_end: Instant,
 }
 
@@ -200,6 +228,7 @@ impl Future {
             now,
             percent,
             peak: Watts::ZERO,
+            power: Vec::new(),
             last_end: now,
         })
     }
@@ -213,7 +242,7 @@ impl Future {
             let events = self.controller.take(self.now, 0).batch.events;
             idle = if events.is_empty() { idle + 1 } else { 0 };
             events.into_iter().for_each(|event| self.note(event.kind));
-            self.peak = self.peak.max(self.controller.scheduler().ledger().power());
+            self.note_power(self.controller.scheduler().ledger().power());
             let ends = self.ends();
             let end = ends.iter().map(|(_, end)| *end).min();
             let next = end.into_iter().chain(self.controller.next_deadline()).min();
@@ -226,6 +255,15 @@ impl Future {
             }
         }
         Ok(())
+    }
+
+    fn note_power(&mut self, power: Watts) {
+        self.peak = self.peak.max(power);
+        match self.power.last_mut() {
+            Some((_, last)) if *last == power => (),
+            Some((at, last)) if *at == self.now => *last = power,
+            _ => self.power.push((self.now, power)),
+        }
     }
 
     /// When the running jobs will end, if nothing changes.

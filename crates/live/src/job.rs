@@ -18,6 +18,7 @@ use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// The user and the group that a job belongs to, and runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Owner {
     /// The user ID.
     pub user: u32,
@@ -27,6 +28,7 @@ pub struct Owner {
 
 /// A job, or an array of jobs, as a client submits it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The resources and conditions that the job asks for.
@@ -35,12 +37,14 @@ pub struct Submission {
     /// The command to run, with its environment and files.
     pub program: Program,
     /// The indices, if this is an array of jobs.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<ArraySpec>,
 }
 
 /// The resources and conditions that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
     /// A name chosen by the user. Names need not be unique.
@@ -68,6 +72,7 @@ pub struct JobRequest {
 
 /// A dependency: a job that must end before another one starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct After {
     /// The number of the job, or of an array, that must end first.
@@ -80,18 +85,22 @@ pub struct After {
 /// The command of a job with its environment and files. It may be large, so it is kept in the database
 /// only, and not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// The program and its arguments; never empty.
     pub command: Vec<String>,
     /// The working directory.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub folder: PathBuf,
     /// The environment; the daemon adds its own variables.
     pub environment: Vec<(String, String)>,
     /// The file for standard output. `%j` stands for the job's number, `%A` for that of its array, and
     /// `%a` for the index in it.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub output: PathBuf,
     /// The file for standard error; `output` if it is absent.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     #[serde(default)]
     pub errors: Option<PathBuf>,
 }
@@ -362,6 +371,7 @@ pub struct Ending {
 
 /// Why a job does not run to its own end, or does not run at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// A user cancelled it.
@@ -390,6 +400,7 @@ impl fmt::Display for EndReason {
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobOutcome {
     /// When the job started, if it ever did.
     pub start: Option<Instant>,
@@ -429,6 +440,7 @@ impl JobOutcome {
 /// A decision, or something that happened. In the order in which they are written, events tell which job
 /// held how much power when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// When it happened, by the daemon's clock.
     pub at: Instant,
@@ -439,6 +451,7 @@ pub struct Event {
 
 /// What was decided, or happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// A daemon started.
@@ -584,6 +597,7 @@ impl EventKind {
 
 /// Why a running job was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeReason {
     /// The policy decided so.

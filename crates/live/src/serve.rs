@@ -26,6 +26,7 @@ use super::capped::{self, Capped};
 use super::clock::Clock;
 use super::config::{Config, ConfigError, EngineKind, Resolved};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
+use super::door::Door;
 use super::engine::{AtOnce, Attempt, Engine};
 use super::job::Entry;
 use super::local::Local;
@@ -79,6 +80,9 @@ pub enum ServeError {
     /// Slurm's nodes are not those of the machine.
     #[error("{0}")]
     Nodes(String),
+    /// A server beside the socket cannot start.
+    #[error(transparent)]
+    Beside(Box<dyn std::error::Error + Send + Sync>),
     /// Agents cannot be spoken to.
     #[error("cannot begin to speak to agents")]
     Agents(#[source] io::Error),
@@ -250,10 +254,12 @@ fn with_agents(
     Ok(Box::new(capped.map_err(ServeError::Agents)?))
 }
 
-/// Runs a daemon until it is told to stop. `again` reads the configuration again.
-pub fn serve(
+/// Runs a daemon until it is told to stop. `again` reads the configuration again. `beside` starts what else serves
+/// the daemon's clients; what it returns is dropped when the daemon stops.
+pub fn serve<T>(
     config: &Config,
     again: impl Fn() -> Result<Config, String> + 'static,
+    beside: impl FnOnce(Door) -> Result<T, Box<dyn std::error::Error + Send + Sync>>,
 ) -> Result<(), ServeError> {
     let resolved = config.resolve()?;
     for remark in &resolved.remarks {
@@ -298,7 +304,8 @@ pub fn serve(
         operators,
         ..Limits::default()
     };
-    let mut server = Server::bind(&config.socket, limits, sender)?;
+    let mut server = Server::bind(&config.socket, limits, sender.clone())?;
+    let beside = beside(Door::new(sender)).map_err(ServeError::Beside)?;
     tracing::info!(
         socket = %config.socket.display(),
         machine = %resolved.setup.machine.name,
@@ -311,6 +318,7 @@ pub fn serve(
     signals.close();
     // Requests that are still pending get no answer.
     drop(inbox);
+    drop(beside);
     let parting = server.stop();
     daemon.close()?;
     tracing::info!("busbar has stopped; jobs run on");

@@ -27,7 +27,7 @@ use busbar_core::tuning::{Advice, Figures, Tuning};
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// The version of the protocol that this program speaks.
-pub const PROTOCOL: Protocol = Protocol { major: 1, minor: 0 };
+pub const PROTOCOL: Protocol = Protocol { major: 1, minor: 1 };
 
 /// A version of the protocol, written as `1.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -151,6 +151,7 @@ impl Request {
 
 /// The assumptions of a forecast.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ForecastRequest {
     /// Changes of the budget: the time from now on, and the limit as it is written on the command
@@ -158,6 +159,9 @@ pub struct ForecastRequest {
     pub budget: Vec<(Span, String)>,
     /// A job that is assumed to be submitted now.
     pub job: Option<JobRequest>,
+    /// Another policy that is assumed to decide from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// The share of the requested time that jobs take, in percent; 100 by default.
     pub percent: Option<u32>,
 }
@@ -201,6 +205,7 @@ pub enum Reply {
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[error("{message}")]
 pub struct Refusal {
     /// The kind of refusal, for programs.
@@ -218,6 +223,7 @@ impl Refusal {
 
 /// Kinds of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
     /// The request cannot be understood.
@@ -243,6 +249,7 @@ pub enum RefusalKind {
 
 /// The result for one of several jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answer {
     /// The job's number.
     pub job: u64,
@@ -255,6 +262,7 @@ pub struct Answer {
 
 /// The state of a job, for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Waiting for nodes and power.
@@ -283,6 +291,7 @@ pub enum State {
 
 /// The line of a job in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobLine {
     /// The number of the job, array or node.
     pub job: u64,
@@ -304,6 +313,9 @@ pub struct JobLine {
     /// The predicted power.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub power: Option<Watts>,
+    /// The power that a waiting job would draw as it was asked for, if it can run so at all.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub needs: Option<Watts>,
     /// The predicted speed, in millionths of the speed on the nodes it asks for without a cap.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub speed: Option<u32>,
@@ -327,6 +339,7 @@ pub struct JobLine {
 
 /// The elements of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ArrayDetails {
     /// The number of the job, array or node.
     pub array: u64,
@@ -336,6 +349,7 @@ pub struct ArrayDetails {
 
 /// The details of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobDetails {
     /// The line of the job in a list.
     #[serde(flatten)]
@@ -366,6 +380,7 @@ pub struct JobDetails {
 
 /// What only the owner of a job and operators may see, unless the configuration says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Private {
     /// The resources and conditions the job asks for.
     #[serde(rename = "wish")]
@@ -373,15 +388,19 @@ pub struct Private {
     /// The command.
     pub command: Vec<String>,
     /// The working directory.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub folder: PathBuf,
     /// The file for standard output.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub output: PathBuf,
     /// The file for standard error.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub errors: PathBuf,
 }
 
 /// The line of a node in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NodeLine {
     /// The number of the node.
     pub node: u32,
@@ -402,6 +421,7 @@ pub struct NodeLine {
 
 /// The measured power of the machine, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MeasuredPower {
     /// The power of all nodes that were measured.
     pub power: Watts,
@@ -413,6 +433,7 @@ pub struct MeasuredPower {
 
 /// The power budget and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PowerState {
     /// The limit in force; `None` if there is none.
     pub limit: Option<Watts>,
@@ -438,6 +459,7 @@ pub struct PowerState {
 
 /// A line of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HistoryLine {
     /// The number of the line; lines are numbered in order.
     pub line: u64,
@@ -450,11 +472,18 @@ pub struct HistoryLine {
 
 /// A forecast.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Forecast {
     /// The lines of the jobs that wait or run, in the order of their numbers.
     pub jobs: Vec<ForecastLine>,
     /// The highest power that is reached.
     pub peak: Watts,
+    /// The power of the machine: the time in seconds since 1970, and the power from then on.
+    #[serde(default)]
+    pub power: Vec<(i64, Watts)>,
+    /// The limits: the time in seconds since 1970, and the limit from then on; `None` if there is none.
+    #[serde(default)]
+    pub limits: Vec<(i64, Option<Watts>)>,
     /// When the last job ends, in seconds since 1970.
     pub all_over: i64,
     /// The assumptions, in words.
@@ -463,6 +492,7 @@ pub struct Forecast {
 
 /// The forecast for one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ForecastLine {
     /// The job's number; `None` for the assumed job.
     pub job: Option<u64>,
@@ -486,16 +516,21 @@ pub struct ForecastLine {
 
 /// The daemon's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Status {
     /// The daemon's version.
     pub version: String,
     /// The version of the protocol that it speaks.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     #[serde(default = "first_protocol")]
     pub protocol: Protocol,
     /// The daemon's process ID.
     pub process: u32,
     /// The policy in use.
     pub policy: String,
+    /// What the policy does to jobs beyond starting them as they were asked for.
+    #[serde(default)]
+    pub freedoms: Vec<String>,
     /// The engine that runs jobs.
     pub engine: String,
     /// The name of the machine.
@@ -516,6 +551,9 @@ pub struct Status {
     pub cycles: u64,
     /// The duration of the longest of the last thousand cycles, in microseconds.
     pub longest_cycle: u64,
+    /// How long the cycles took.
+    #[serde(default)]
+    pub cycle_times: CycleTimes,
     /// Messages about problems.
     pub notices: Vec<String>,
     /// How far off the policy's predictions were, if it makes any. Power is not among them, as long as
@@ -527,8 +565,19 @@ pub struct Status {
     pub proposal: Option<Box<Proposal>>,
 }
 
+/// How long control cycles took since the daemon started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct CycleTimes {
+    /// The time of all cycles together, in microseconds.
+    pub sum: u64,
+    /// How many cycles took at most so long: a bound in microseconds, and their number.
+    pub at_most: Vec<(u64, u64)>,
+}
+
 /// What a replay of the daemon's past proposes. Nothing is changed unasked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Proposal {
     /// When it was made, in seconds since 1970.
     pub at: i64,

@@ -1,6 +1,8 @@
 //! `busbar serve`: the daemon.
 
 use std::fs;
+#[cfg(feature = "web")]
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,12 +15,21 @@ use rustix::fs::OFlags;
 
 use crate::cli::{print, warn};
 use crate::live::config::Config;
+#[cfg(feature = "web")]
+use crate::live::config::Web;
+use crate::live::door::Door;
 use crate::live::local::inheritance::close_descriptors;
 use crate::live::log;
 use crate::live::serve::{serve, state_folder};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
+#[cfg(feature = "web")]
+use crate::report::html::{CHARTS, DRAWING, STYLE, WORDS};
+#[cfg(feature = "web")]
+use crate::web::{Assets, Options, Server};
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long a daemon in the background may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,6 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[command(after_help = "Examples:
   busbar serve --background                  as many nodes as this computer has processors
   busbar serve --machine 8 --budget 500W     eight nodes, and power for five of them
+  busbar serve --web                         with the web page, at http://127.0.0.1:7411/
   busbar submit --wait -- echo hello         a first job, from another terminal
   busbar stop                                jobs run on; the next daemon finds them
 
@@ -62,6 +74,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
 
+    /// Serve the web page, its API and metrics, at this address [default address: 127.0.0.1:7411]
+    #[cfg(feature = "web")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
+    web: Option<Option<SocketAddr>>,
+
     /// Path of the socket for clients
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
@@ -92,6 +109,11 @@ impl Arguments {
         if let Some(socket) = &self.socket {
             config.socket = absolute(socket);
         }
+        #[cfg(feature = "web")]
+        if let Some(web) = self.web {
+            config.web.listen = Some(web.unwrap_or(Web::USUAL));
+            config.web.check().map_err(anyhow::Error::msg)?;
+        }
         Ok(config)
     }
 
@@ -115,8 +137,41 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     log::begin(config.log.level, config.log.format)?;
     let arguments = arguments.clone();
-    serve(&config, move || arguments.configuration().map_err(|error| format!("{error:#}")))?;
+    let again = move || arguments.configuration().map_err(|error| format!("{error:#}"));
+    serve(&config, again, |door| web(&config, door))?;
     Ok(())
+}
+
+/// Serves the web page, if the configuration says so.
+#[cfg(feature = "web")]
+fn web(config: &Config, door: Door) -> Result<Option<Server>, AnyError> {
+    let Some(listen) = config.web.listen else { return Ok(None) };
+    let options = Options {
+        listen,
+        open: config.web.open,
+        tls: config.web.tls.clone(),
+        hosts: config.web.hosts.clone(),
+        state: config.state.clone(),
+        request: config.limits.request_bytes as usize,
+        connections: config.limits.connections as usize * 4,
+        assets: Assets { charts: CHARTS, style: STYLE, scripts: [WORDS, DRAWING] },
+    };
+    let server = Server::start(options, door)?;
+    let scheme = if config.web.tls.is_some() { "https" } else { "http" };
+    tracing::info!("the web page is at {scheme}://{}/", server.address());
+    Ok(Some(server))
+}
+
+#[cfg(not(feature = "web"))]
+fn web(config: &Config, _: Door) -> Result<(), AnyError> {
+    match config.web.listen {
+        None => Ok(()),
+        Some(_) => {
+            Err("this program was built without the web page; build it with --features full, \
+                        or set web.listen = \"none\""
+                .into())
+        }
+    }
 }
 
 /// Starts the same daemon in the background and waits until it answers.

@@ -9,7 +9,7 @@ use crate::report::Facts;
 use crate::units::Span;
 
 /// A time in seconds since 1970, as local time.
-pub(super) fn local_time(seconds: i64) -> String {
+pub(in crate::cli) fn local_time(seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => format!("{seconds} s after 1970"),

@@ -9,6 +9,7 @@ use super::order::log2;
 
 /// How far off the predictions of a policy were, for the jobs that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Predictions {
     /// Of run times. The baseline is the time that users asked for.
     #[serde(default)]
@@ -21,6 +22,7 @@ pub struct Predictions {
 
 /// The errors of one kind of predictions, and those of the baseline on the same jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Accuracy {
     /// How many jobs this is about.
     pub jobs: u64,
@@ -52,6 +54,7 @@ impl Accuracy {
 
 /// Errors as factors, of at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Errors {
     /// The error that half of the jobs do not exceed.
     pub median: f64,

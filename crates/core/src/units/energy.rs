@@ -11,6 +11,7 @@ use super::{QuantityError, parse_decimal, split_unit};
 
 /// Energy, in microjoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = u64))]
 pub struct Joules(pub(super) u128);
 
 /// As whole microjoules. What does not fit in 64 bits, eighteen terajoules, is written as the most that

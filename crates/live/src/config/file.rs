@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::lines::{line, lines};
-use super::words::{ClockFace, CpuList, Hosts, Name, Text};
+use super::words::{ClockFace, CpuList, Hosts, ListenAt, Name, Text};
 use super::{
     AgentNode, Agents, Config, ConfigError, EngineConfig, EngineKind, Environment, Jobs,
-    LastResort, Length, Limits, Local, Log, Place, Slurm, Source, Tune,
+    LastResort, Length, Limits, Local, Log, Place, Slurm, Source, TlsFiles, Tune, Web,
 };
 use crate::local::inheritance::{Ulimit, Umask};
 use crate::log::{Format, Level};
@@ -49,6 +49,8 @@ struct File {
     slurm: SlurmTable,
     #[serde(default)]
     local: LocalTable,
+    #[serde(default)]
+    web: WebTable,
     #[serde(default)]
     tune: TuneTable,
 }
@@ -132,6 +134,17 @@ struct LocalTable {
     pin: Option<bool>,
     cpus: Option<Vec<Text<CpuList>>>,
     cgroups: Option<bool>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebTable {
+    listen: Option<Text<ListenAt>>,
+    open: Option<bool>,
+    plain: Option<bool>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    hosts: Option<Vec<Name>>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -221,6 +234,7 @@ impl Reader<'_> {
             agents: self.agents(file.agents)?,
             slurm: self.slurm(file.slurm)?,
             local: self.local(file.local)?,
+            web: self.web(file.web)?,
             tune: self.tune(file.tune)?,
             source: self.source,
         })
@@ -422,6 +436,33 @@ impl Reader<'_> {
             conf: self.path("slurm.conf", written.conf)?,
             programs: self.path("slurm.programs", written.programs)?,
         })
+    }
+
+    fn web(&self, written: WebTable) -> Result<Web, ConfigError> {
+        let usual = Web::default();
+        let certificate = self.path("web.certificate", written.certificate)?;
+        let key = self.path("web.key", written.key)?;
+        let tls = match (certificate, key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+            (Some(_), None) => {
+                let why = "a certificate needs its key; say web.key = \"FILE\"";
+                return Err(self.source.error("web.certificate", why));
+            }
+            (None, Some(_)) => {
+                let why = "a key needs its certificate; say web.certificate = \"FILE\"";
+                return Err(self.source.error("web.key", why));
+            }
+        };
+        let web = Web {
+            listen: written.listen.and_then(|listen| listen.0.0),
+            open: written.open.unwrap_or(usual.open),
+            plain: written.plain.unwrap_or(usual.plain),
+            tls,
+            hosts: written.hosts.unwrap_or_default().into_iter().map(|Name(name)| name).collect(),
+        };
+        web.check().map_err(|why| self.source.error("web.listen", why))?;
+        Ok(web)
     }
 
     fn tune(&self, written: TuneTable) -> Result<Tune, ConfigError> {

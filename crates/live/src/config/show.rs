@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{AgentNode, Agents, Config, EngineConfig, Length, Local, Slurm};
+use super::{AgentNode, Agents, Config, EngineConfig, Length, Local, Slurm, TlsFiles, Web};
 use crate::schedule::{ScheduleSpec, clock_face};
 use busbar_slurm::hosts::HostList;
 
@@ -81,6 +81,7 @@ impl Config {
             let lists: Vec<String> = self.local.cpus.iter().map(list).collect();
             let _ = writeln!(text, "cpus = [{}]", lists.join(", "));
         }
+        self.write_web(&mut text);
         let _ = write!(text, "\n[tune]\njobs = {}\n", self.tune.jobs);
         if let Some(at) = self.tune.at {
             let _ = writeln!(text, "at = {}", quoted(&clock_face(at)));
@@ -91,6 +92,20 @@ impl Config {
             let _ = writeln!(text, "policies = [{}]", policies.join(", "));
         }
         text
+    }
+
+    fn write_web(&self, text: &mut String) {
+        let Web { listen, open, plain, tls, hosts } = &self.web;
+        let listen = quoted(&listen.map_or("none".to_owned(), |at| at.to_string()));
+        let _ = write!(text, "\n[web]\nlisten = {listen}\nopen = {open}\nplain = {plain}\n");
+        if let Some(TlsFiles { certificate, key }) = tls {
+            let (certificate, key) = (path(certificate), path(key));
+            let _ = write!(text, "certificate = {certificate}\nkey = {key}\n");
+        }
+        if !hosts.is_empty() {
+            let names: Vec<String> = hosts.iter().map(|name| quoted(name)).collect();
+            let _ = writeln!(text, "hosts = [{}]", names.join(", "));
+        }
     }
 
     fn write_slurm(&self, text: &mut String) {

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use jiff::civil::Time;
 use serde::de::{self, Deserialize, Deserializer};
 
+use super::Web;
 use crate::schedule::parse_clock_face;
 use busbar_slurm::hosts::HostList;
 
@@ -65,6 +67,22 @@ impl<'de> Deserialize<'de> for Name {
             }
         }
         deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Where to listen: an address with a port, or `none`.
+pub(super) struct ListenAt(pub(super) Option<SocketAddr>);
+
+impl FromStr for ListenAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(ListenAt(None)),
+            text => text.parse().map(|at| ListenAt(Some(at))).map_err(|_| {
+                format!("'{text}': write an address with a port, such as {}, or none", Web::USUAL)
+            }),
+        }
     }
 }
 

@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::wire::CycleTimes;
 use busbar_core::units::{Instant, Span};
 
 /// The number of latest cycles whose duration is kept.
 const REMEMBERED: usize = 1000;
+
+/// The bounds by which the durations of cycles are counted, in microseconds.
+const BOUNDS: [u64; 9] = [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
 
 /// The pause between two searches for old jobs.
 const BETWEEN_PRUNINGS: Span = Span::from_secs(60);
@@ -19,6 +23,10 @@ pub(super) struct Pace {
     cycles: u64,
     /// In microseconds.
     latest: VecDeque<u64>,
+    /// The time of all cycles together, in microseconds.
+    sum: u64,
+    /// How many cycles took at most as long as the bound at the same place.
+    at_most: [u64; BOUNDS.len()],
     next_pruning: Instant,
     next_look: Instant,
 }
@@ -26,8 +34,15 @@ pub(super) struct Pace {
 impl Pace {
     /// Statistics of a daemon that started at this time by the wall clock.
     pub(super) fn new(since: i64) -> Self {
-        let latest = VecDeque::new();
-        Pace { since, cycles: 0, latest, next_pruning: Instant::ZERO, next_look: Instant::ZERO }
+        Pace {
+            since,
+            cycles: 0,
+            latest: VecDeque::new(),
+            sum: 0,
+            at_most: [0; BOUNDS.len()],
+            next_pruning: Instant::ZERO,
+            next_look: Instant::ZERO,
+        }
     }
 
     pub(super) fn note(&mut self, took: Duration) {
@@ -35,7 +50,16 @@ impl Pace {
         if self.latest.len() == REMEMBERED {
             self.latest.pop_front();
         }
-        self.latest.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.latest.push_back(took);
+        self.sum = self.sum.saturating_add(took);
+        for (count, bound) in self.at_most.iter_mut().zip(BOUNDS) {
+            *count += u64::from(took <= bound);
+        }
+    }
+
+    pub(super) fn cycle_times(&self) -> CycleTimes {
+        CycleTimes { sum: self.sum, at_most: BOUNDS.into_iter().zip(self.at_most).collect() }
     }
 
     pub(super) fn since(&self) -> i64 {

@@ -312,7 +312,7 @@ mod tests {
         let same = refused(r#"{"protocol":"1.0","show":{"job":7,"colour":"red"}}"#);
         assert!(same.contains("unknown field `colour`"), "{same}");
         let other = refused(r#"{"protocol":"2.0","show":{"job":7}}"#);
-        assert!(other.contains("of protocol 2.0, and this daemon speaks 1.0"), "{other}");
+        assert!(other.contains("of protocol 2.0, and this daemon speaks 1.1"), "{other}");
         let wrong = refused(r#"{"protocol":"1.2","show":{"job":"x"}}"#);
         assert!(wrong.contains("field 'show.job': invalid type"), "{wrong}");
     }

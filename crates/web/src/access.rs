@@ -1,0 +1,214 @@
+//! Who asks, and what they may.
+//!
+//! Programs on this machine may read without a token if the site allows it; they see what every user may see.
+//! Everything else needs a token. Browsers must call the page by a name of its own, so that no other page can make them
+//! ask (DNS rebinding), and they send tokens only because the page tells them to, never by themselves as they do
+//! with cookies.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use busbar_live::job::Owner;
+use busbar_live::users;
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::app::App;
+use crate::error::{ApiError, ErrorKind};
+use crate::listener::Peer;
+use crate::token::{Record, Role, Tokens, Verifier};
+
+/// A user of no one, who sees of jobs what everybody may see.
+const NOBODY: Owner = Owner { user: 65_534, group: 65_534 };
+
+/// How many requests a second another machine may send, in the long run and at once.
+const REQUESTS: (u32, u32) = (100, 400);
+
+/// How many wrong tokens a minute another machine may try.
+const WRONG_TOKENS: u32 = 20;
+
+/// Who makes a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// What they may do.
+    pub role: Role,
+    /// The user in whose name the daemon is asked.
+    pub owner: Owner,
+    /// What the token is called, if they have one.
+    pub token: Option<String>,
+}
+
+impl Caller {
+    /// Somebody without a token, who sees what everybody may see.
+    pub(crate) fn nobody() -> Self {
+        Caller { role: Role::Viewer, owner: NOBODY, token: None }
+    }
+}
+
+/// Lets callers in, or not.
+pub(crate) struct Access {
+    open: bool,
+    hosts: Vec<String>,
+    verifier: Verifier,
+    requests: DefaultKeyedRateLimiter<IpAddr>,
+    wrong: DefaultKeyedRateLimiter<IpAddr>,
+}
+
+const fn count(number: u32) -> NonZeroU32 {
+    match NonZeroU32::new(number) {
+        Some(number) => number,
+        None => NonZeroU32::MIN,
+    }
+}
+
+impl Access {
+    /// The rules of a server that listens at an address.
+    pub(crate) fn new(open: bool, hosts: Vec<String>, listen: SocketAddr, tokens: Tokens) -> Self {
+        let loopback = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+        let own = match listen.ip() {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        let (rate, burst) = REQUESTS;
+        Access {
+            open,
+            hosts: hosts.into_iter().chain(loopback).chain([own]).collect(),
+            verifier: Verifier::new(tokens),
+            requests: RateLimiter::keyed(Quota::per_second(count(rate)).allow_burst(count(burst))),
+            wrong: RateLimiter::keyed(Quota::per_minute(count(WRONG_TOKENS))),
+        }
+    }
+
+    /// Refuses requests by a wrong name, and too many of them from another machine.
+    fn check(&self, peer: SocketAddr, headers: &HeaderMap, uri: &Uri) -> Result<(), ApiError> {
+        let named = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let named = uri.host().or(named.map(without_port)).unwrap_or_default();
+        if !self.hosts.iter().any(|host| host.eq_ignore_ascii_case(named)) {
+            let message = format!(
+                "this daemon is not called '{named}'; add the name to web.hosts in its configuration"
+            );
+            return Err(ApiError::new(ErrorKind::Forbidden, message));
+        }
+        if !peer.ip().is_loopback() && self.requests.check_key(&peer.ip()).is_err() {
+            return Err(ApiError::new(ErrorKind::Busy, "too many requests; slow down"));
+        }
+        Ok(())
+    }
+
+    fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        let is_here = peer.ip().is_loopback();
+        let Some(given) = headers.get(header::AUTHORIZATION) else {
+            return match is_here && self.open {
+                true => Ok(Caller::nobody()),
+                false => Err(unauthorised("this needs a token")),
+            };
+        };
+        let bearer = given.to_str().ok().and_then(|text| text.split_once(' '));
+        let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let Some((_, text)) = bearer else {
+            return Err(unauthorised("the header 'Authorization' is not 'Bearer TOKEN'"));
+        };
+        match self.verifier.verify(text.trim()) {
+            Ok(Some(token)) => caller(&token),
+            Ok(None) if !is_here && self.wrong.check_key(&peer.ip()).is_err() => {
+                Err(ApiError::new(ErrorKind::Busy, "too many wrong tokens; wait a minute"))
+            }
+            Ok(None) => Err(unauthorised("the token is not valid, or not any more")),
+            Err(error) => {
+                tracing::error!(%error, "tokens cannot be read; nobody is let in");
+                Err(unauthorised("the daemon cannot read its tokens; see its log"))
+            }
+        }
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn caller(token: &Record) -> Result<Caller, ApiError> {
+    let owner = match token.role {
+        Role::Viewer => Some(NOBODY),
+        Role::User | Role::Operator => users::owner(token.user),
+    };
+    let owner = owner.ok_or_else(|| {
+        let message =
+            format!("the token's user {} is not known on this machine any more", token.user);
+        ApiError::new(ErrorKind::Forbidden, message)
+    })?;
+    Ok(Caller { role: token.role, owner, token: Some(token.name.clone()) })
+}
+
+fn unauthorised(why: &str) -> ApiError {
+    let message = format!("{why}; 'busbar token create' makes one");
+    ApiError::new(ErrorKind::Unauthorised, message)
+}
+
+/// Refuses what no caller may ask.
+pub(crate) async fn check(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let peer = peer(request.extensions())?;
+    app.access.check(peer, request.headers(), request.uri())?;
+    Ok(next.run(request).await)
+}
+
+fn peer(extensions: &axum::http::Extensions) -> Result<SocketAddr, ApiError> {
+    let Peer(peer) =
+        extensions.get::<Peer>().copied().ok_or_else(|| unauthorised("nobody asks"))?;
+    Ok(peer)
+}
+
+/// Anybody who may read.
+impl FromRequestParts<Arc<App>> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        app.access.caller(peer(&parts.extensions)?, &parts.headers)
+    }
+}
+
+/// Somebody whose token allows changes to jobs.
+pub(crate) struct User(pub Caller);
+
+/// Somebody whose token allows changes to everything.
+pub(crate) struct Operator(pub Caller);
+
+impl FromRequestParts<Arc<App>> for User {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        at_least(Role::User, parts, app).await.map(User)
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Operator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        at_least(Role::Operator, parts, app).await.map(Operator)
+    }
+}
+
+async fn at_least(role: Role, parts: &mut Parts, app: &Arc<App>) -> Result<Caller, ApiError> {
+    let caller = Caller::from_request_parts(parts, app).await?;
+    match caller.token {
+        None => Err(unauthorised(&format!("this needs a token with the role {role}"))),
+        Some(_) if caller.role < role => {
+            let message =
+                format!("this needs a token with the role {role}, and yours has {}", caller.role);
+            Err(ApiError::new(ErrorKind::Forbidden, message))
+        }
+        Some(_) => Ok(caller),
+    }
+}

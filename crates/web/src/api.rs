@@ -1,0 +1,133 @@
+//! The API: everything that the command line asks of a daemon, for scripts and for the page.
+//!
+//! Answers are those of `--json` on the command line: power in milliwatts, energy in microjoules, lengths of time in
+//! milliseconds, and times in seconds since 1970 unless a description says otherwise. [`openapi`] describes it all,
+//! made from the types themselves.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::{Extension, Json, Router};
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::error::{ApiError, ErrorBody, ErrorKind};
+use crate::{access, headers, page};
+
+pub(crate) mod answers;
+mod budget;
+mod events;
+mod extract;
+mod forecast;
+mod history;
+mod jobs;
+mod metrics;
+mod nodes;
+mod status;
+
+/// How long a request may take, forecasts included. Streams of events go on.
+const PATIENCE: Duration = Duration::from_secs(70);
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Busbar",
+        description = "The API of a Busbar daemon, which shares a fixed feed of power among the jobs of a cluster. \
+                       Power is in milliwatts, energy in microjoules, and lengths of time are in milliseconds; \
+                       points in time are in seconds since 1970 unless a description says otherwise.",
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    components(schemas(ErrorBody)),
+    tags(
+        (name = "daemon", description = "The daemon and its machine"),
+        (name = "jobs", description = "Jobs that wait, run or are over"),
+        (name = "power", description = "The budget, and what is drawn")
+    )
+)]
+struct Description;
+
+/// The paths of the API.
+fn described() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::with_openapi(Description::openapi())
+        .routes(routes!(status::status))
+        .routes(routes!(status::whoami))
+        .routes(routes!(status::stop))
+        .routes(routes!(nodes::nodes))
+        .routes(routes!(jobs::list, jobs::submit))
+        .routes(routes!(jobs::show))
+        .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::hold))
+        .routes(routes!(jobs::release))
+        .routes(routes!(budget::show, budget::set, budget::reset))
+        .routes(routes!(budget::power))
+        .routes(routes!(history::history))
+        .routes(routes!(forecast::present, forecast::assumed))
+}
+
+/// The description of the API, as an OpenAPI document.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let mut document = described().into_openapi();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    document.components.get_or_insert_default().add_security_scheme("token", bearer);
+    document
+}
+
+/// Everything that is served.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let (answered, _) = described().split_for_parts();
+    let document = Arc::new(openapi());
+    let answered = answered
+        .route("/api/v1/openapi.json", axum::routing::get(description))
+        .merge(page::router())
+        .merge(metrics::router())
+        .layer(CompressionLayer::new())
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, PATIENCE))
+        .layer(DefaultBodyLimit::max(app.request));
+    let router = answered
+        .merge(events::router())
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(Extension(document))
+        .layer(from_fn_with_state(Arc::clone(&app), access::check))
+        .layer(from_fn_with_state(Arc::clone(&app), timed))
+        .with_state(app);
+    headers::secured(router)
+}
+
+async fn description(
+    Extension(document): Extension<Arc<utoipa::openapi::OpenApi>>,
+) -> Json<utoipa::openapi::OpenApi> {
+    Json((*document).clone())
+}
+
+async fn unknown(request: Request) -> ApiError {
+    let message = format!(
+        "there is nothing at {}; /api/v1/openapi.json lists what there is",
+        request.uri().path()
+    );
+    ApiError::new(ErrorKind::Unknown, message)
+}
+
+async fn not_allowed(request: Request) -> ApiError {
+    let message = format!("{} cannot be used with {}", request.uri().path(), request.method());
+    ApiError::new(ErrorKind::Method, message)
+}
+
+/// Counts how long requests take, by what they ask for.
+async fn timed(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let response = next.run(request).await;
+    let route = route.as_deref().unwrap_or("other");
+    app.metrics.answered(route, response.status().as_u16(), begun.elapsed());
+    response
+}

@@ -1,0 +1,80 @@
+//! The power budget, and what was drawn.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use busbar_live::wire::{PowerState, Request};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answers;
+use super::extract::{Body, Query};
+use crate::access::{Caller, Operator};
+use crate::app::{App, Question};
+use crate::error::ApiError;
+use crate::samples::Sample;
+
+/// A new limit.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewLimit {
+    /// The limit as it is written on the command line: `6500W`, `80%` or `none`.
+    #[schema(example = "80%")]
+    limit: String,
+}
+
+/// The power budget and its use
+#[utoipa::path(get, path = "/api/v1/budget", tag = "power", responses((status = 200, body = PowerState), ApiError))]
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<PowerState>, ApiError> {
+    let rendered = app.read(Question::Status, &caller).await?;
+    match rendered.reply() {
+        busbar_live::wire::Reply::Status(status) => Ok(Json(status.power.clone())),
+        _ => answers::budget(app.ask(Request::Budget { set: None }, caller.owner).await?).map(Json),
+    }
+}
+
+/// Set another limit, which holds until it is changed again
+#[utoipa::path(put, path = "/api/v1/budget", tag = "power", request_body = NewLimit, security(("token" = [])),
+    responses((status = 200, body = PowerState), ApiError))]
+pub(crate) async fn set(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+    Body(new): Body<NewLimit>,
+) -> Result<Json<PowerState>, ApiError> {
+    let request = Request::Budget { set: Some(new.limit) };
+    answers::budget(app.change(request, caller.owner).await?).map(Json)
+}
+
+/// Return to the configured budget
+#[utoipa::path(delete, path = "/api/v1/budget", tag = "power", security(("token" = [])),
+    responses((status = 200, body = PowerState), ApiError))]
+pub(crate) async fn reset(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+) -> Result<Json<PowerState>, ApiError> {
+    let request = Request::Budget { set: Some("configured".to_owned()) };
+    answers::budget(app.change(request, caller.owner).await?).map(Json)
+}
+
+/// Since when to show samples.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Since {
+    /// A time in seconds since 1970; a day ago if there is none.
+    since: Option<i64>,
+}
+
+/// The power of the last day, in steps of ten seconds
+#[utoipa::path(get, path = "/api/v1/power", tag = "power", params(Since), responses((status = 200, body = Vec<Sample>), ApiError))]
+pub(crate) async fn power(
+    State(app): State<Arc<App>>,
+    _: Caller,
+    Query(Since { since }): Query<Since>,
+) -> Json<Vec<Sample>> {
+    Json(app.samples.since(since.unwrap_or(i64::MIN)))
+}

@@ -1,0 +1,46 @@
+//! What was decided and what happened.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use busbar_live::wire::{HistoryLine, Request};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::answers;
+use super::extract::Query;
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::ApiError;
+
+/// The number of lines if nobody says.
+const USUAL: u32 = 100;
+
+/// The largest number of lines at once.
+const MOST: u32 = 10_000;
+
+/// Which lines to show.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Which {
+    /// Only events of this job, or of the elements of this array.
+    job: Option<u64>,
+    /// Only lines after this one.
+    after: Option<u64>,
+    /// The largest number of lines, at most 10000: the last ones, or the first ones after `after`. 100 if nobody says.
+    limit: Option<u32>,
+}
+
+/// What was decided and what happened, in order
+#[utoipa::path(get, path = "/api/v1/history", tag = "jobs", params(Which), responses((status = 200, body = Vec<HistoryLine>), ApiError))]
+pub(crate) async fn history(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Query(which): Query<Which>,
+) -> Result<Json<Vec<HistoryLine>>, ApiError> {
+    let Which { job, after, limit } = which;
+    let limit = Some(limit.unwrap_or(USUAL).min(MOST));
+    answers::history(app.ask(Request::History { job, after, limit }, caller.owner).await?).map(Json)
+}

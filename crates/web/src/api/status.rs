@@ -1,0 +1,60 @@
+//! The daemon itself.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use busbar_live::wire::{Request, Status};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::access::{Caller, Operator};
+use crate::app::{App, Question};
+use crate::error::ApiError;
+use crate::token::Role;
+
+/// The daemon's status: its policy, its machine, its power and its problems
+#[utoipa::path(get, path = "/api/v1/status", tag = "daemon", responses((status = 200, body = Status), ApiError))]
+pub(crate) async fn status(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, ApiError> {
+    Ok(app.read(Question::Status, &caller).await?.response())
+}
+
+/// Who asks.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WhoAmI {
+    /// What they may do.
+    role: Role,
+    /// The name of the token; none without one.
+    token: Option<String>,
+    /// The user in whose name they act; none without a token.
+    user: Option<u32>,
+}
+
+/// Whether a token is valid, and for what
+#[utoipa::path(get, path = "/api/v1/whoami", tag = "daemon", responses((status = 200, body = WhoAmI), ApiError))]
+pub(crate) async fn whoami(caller: Caller) -> Json<WhoAmI> {
+    let acts = caller.role > Role::Viewer;
+    Json(WhoAmI { role: caller.role, token: caller.token, user: acts.then_some(caller.owner.user) })
+}
+
+/// That the daemon is about to stop.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Stopping {
+    /// Always true.
+    stopping: bool,
+}
+
+/// Stop the daemon; jobs run on
+#[utoipa::path(post, path = "/api/v1/stop", tag = "daemon", security(("token" = [])),
+    responses((status = 200, body = Stopping), ApiError))]
+pub(crate) async fn stop(
+    State(app): State<Arc<App>>,
+    Operator(caller): Operator,
+) -> Result<Json<Stopping>, ApiError> {
+    app.change(Request::Stop, caller.owner).await?;
+    Ok(Json(Stopping { stopping: true }))
+}

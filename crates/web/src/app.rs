@@ -1,0 +1,143 @@
+//! What all requests have in common: the way to the daemon's loop, and what is known of it.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use busbar_live::door::Door;
+use busbar_live::job::Owner;
+use busbar_live::socket::ClientGone;
+use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request};
+use tokio::sync::broadcast;
+
+use crate::access::{Access, Caller};
+use crate::api::answers::{self, Rendered};
+use crate::error::{ApiError, ErrorKind};
+use crate::metrics::Metrics;
+use crate::page::Assets;
+use crate::reads::Reads;
+use crate::samples::Samples;
+use crate::server::Options;
+use crate::token::Tokens;
+
+/// How long the loop may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How old the answers may be that browsers get.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// How old lists may be, which cost the loop more.
+const FRESH_LISTS: Duration = Duration::from_secs(1);
+
+/// How old a forecast may be, which costs another processor more.
+const FRESH_FORECASTS: Duration = Duration::from_secs(10);
+
+/// Events that a slow reader may be behind.
+const BACKLOG: usize = 1024;
+
+/// A question that many ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Question {
+    /// The state of the daemon.
+    Status,
+    /// The nodes.
+    Nodes,
+    /// The jobs, as a user may see them.
+    Queue(u32),
+    /// What becomes of the jobs, as a user may see them.
+    Forecast(u32),
+}
+
+/// An event for those who watch: its kind, and its data as JSON.
+pub(crate) type Happening = (&'static str, String);
+
+/// What all requests have in common.
+pub(crate) struct App {
+    door: Door,
+    pub access: Access,
+    pub assets: Assets,
+    /// The largest request, in bytes.
+    pub request: usize,
+    reads: Reads<Question, Rendered>,
+    pub metrics: Metrics,
+    pub samples: Samples,
+    pub happenings: broadcast::Sender<Happening>,
+}
+
+impl App {
+    /// Everything that a server at an address needs.
+    pub(crate) fn new(options: Options, address: SocketAddr, door: Door) -> Self {
+        let Options { open, hosts, state, request, assets, .. } = options;
+        App {
+            door,
+            access: Access::new(open, hosts, address, Tokens::in_folder(&state)),
+            assets,
+            request,
+            reads: Reads::new(),
+            metrics: Metrics::default(),
+            samples: Samples::open(&state),
+            happenings: broadcast::Sender::new(BACKLOG),
+        }
+    }
+
+    /// Asks the loop in the name of a user, and waits for its answer.
+    pub(crate) async fn ask(&self, request: Request, user: Owner) -> Result<Reply, ApiError> {
+        request.check()?;
+        /// Tells the loop that nobody waits any more.
+        struct Waiting(ClientGone);
+        impl Drop for Waiting {
+            fn drop(&mut self) {
+                self.0.set();
+            }
+        }
+        let waiting = Waiting(ClientGone::default());
+        let answer = self.door.ask(request, user, waiting.0.clone());
+        let answer = tokio::task::spawn_blocking(move || answer.recv_timeout(PATIENCE)).await;
+        match answer {
+            Ok(Ok(Reply::Error(refusal))) => Err(refusal.into()),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(RecvTimeoutError::Timeout)) => {
+                Err(ApiError::new(ErrorKind::Busy, "the daemon does not answer; try again"))
+            }
+            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => Err(ApiError::new(
+                ErrorKind::Stopping,
+                "the daemon is about to stop; try again later",
+            )),
+        }
+    }
+
+    /// The answer to a question that many ask, at most so old as the question allows.
+    pub(crate) async fn read(
+        &self,
+        question: Question,
+        caller: &Caller,
+    ) -> Result<std::sync::Arc<Rendered>, ApiError> {
+        let (age, request) = match question {
+            Question::Status => (FRESH, Request::Status),
+            Question::Nodes => (FRESH_LISTS, Request::Nodes),
+            Question::Queue(_) => (FRESH_LISTS, Request::Queue),
+            Question::Forecast(_) => (FRESH_FORECASTS, Request::Forecast(Box::default())),
+        };
+        let owner = caller.owner;
+        self.reads
+            .get(question, age, async || self.ask(request, owner).await.map(Rendered::new))
+            .await
+    }
+
+    /// Asks for a change, after which nobody gets an older answer.
+    pub(crate) async fn change(&self, request: Request, user: Owner) -> Result<Reply, ApiError> {
+        let reply = self.ask(request, user).await;
+        self.reads.forget();
+        reply
+    }
+
+    /// What becomes of the jobs under assumptions.
+    pub(crate) async fn forecast(
+        &self,
+        question: ForecastRequest,
+        caller: &Caller,
+    ) -> Result<Forecast, ApiError> {
+        let reply = self.ask(Request::Forecast(Box::new(question)), caller.owner).await?;
+        answers::forecast(reply)
+    }
+}

@@ -1,0 +1,74 @@
+//! What browsers get: the page, its scripts and its styles. All of it is in the program; nothing is fetched from
+//! elsewhere.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::app::App;
+
+/// What the page has in common with the report.
+#[derive(Clone, Copy)]
+pub struct Assets {
+    /// The chart script, compressed by gzip.
+    pub charts: &'static [u8],
+    /// Colours, tables and sections.
+    pub style: &'static str,
+    /// Quantities in words, and one way to draw a chart.
+    pub scripts: [&'static str; 2],
+}
+
+/// The scripts of the page, in the order in which they depend on each other.
+const SCRIPTS: &[&str] = &[
+    include_str!("page/api.js"),
+    include_str!("page/power.js"),
+    include_str!("page/jobs.js"),
+    include_str!("page/nodes.js"),
+    include_str!("page/whatif.js"),
+    include_str!("page/page.js"),
+];
+
+const HTML: [(HeaderName, &str); 2] =
+    [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
+const CSS: [(HeaderName, &str); 2] =
+    [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
+const SCRIPT: [(HeaderName, &str); 2] =
+    [(header::CONTENT_TYPE, "text/javascript; charset=utf-8"), (header::CACHE_CONTROL, "no-cache")];
+
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(|| async { (HTML, include_str!("page/page.html")) }))
+        .route("/page.css", get(style))
+        .route("/page.js", get(script))
+        .route("/charts.js", get(charts))
+        .route(
+            "/favicon.svg",
+            get(|| async {
+                ([(header::CONTENT_TYPE, "image/svg+xml")], include_str!("page/icon.svg"))
+            }),
+        )
+}
+
+async fn style(State(app): State<Arc<App>>) -> Response {
+    (CSS, [app.assets.style, include_str!("page/page.css")].join("\n")).into_response()
+}
+
+async fn script(State(app): State<Arc<App>>) -> Response {
+    let all: Vec<&str> = app.assets.scripts.iter().chain(SCRIPTS).copied().collect();
+    // One scope of its own: the scripts share names, and nobody else sees them.
+    (SCRIPT, format!("\"use strict\";\n{{\n{}\n}}\n", all.join("\n"))).into_response()
+}
+
+/// The chart script is large, does not change while a program runs, and every browser can uncompress it.
+async fn charts(State(app): State<Arc<App>>) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
+        (header::CONTENT_ENCODING, "gzip"),
+        (header::CACHE_CONTROL, "max-age=3600"),
+    ];
+    (headers, app.assets.charts).into_response()
+}
