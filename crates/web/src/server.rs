@@ -70,7 +70,6 @@ pub enum WebError {
 /// A running server. Dropping it closes its connections.
 pub struct Server {
     runtime: Option<Runtime>,
-    address: SocketAddr,
 }
 
 impl Server {
@@ -86,6 +85,7 @@ impl Server {
             .build()
             .map_err(WebError::Threads)?;
         let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let at = options.listen;
         let listen = |source| WebError::Listen { at, source };
         let bound = runtime.block_on(TcpListener::bind(at)).map_err(listen)?;
@@ -94,12 +94,8 @@ impl Server {
         let app = Arc::new(App::new(options, address, door));
         runtime.spawn(watch::run(Arc::clone(&app)));
         runtime.spawn(listener::serve(bound, tls, limits, api::router(app)));
-        Ok(Server { runtime: Some(runtime), address })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        tracing::info!("the web page is at {scheme}://{address}/");
+        Ok(Server { runtime: Some(runtime) })
     }
 }
 
