@@ -34,7 +34,13 @@ pub(crate) struct Which {
 }
 
 /// What was decided and what happened, in order
-#[utoipa::path(get, path = "/api/v1/history", tag = "jobs", params(Which), responses((status = 200, body = Vec<HistoryLine>), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/history",
+    operation_id = "list_history",
+    tag = "jobs", params(Which),
+    responses((status = 200, description = "The lines in order", body = Vec<HistoryLine>), ApiError)
+)]
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
