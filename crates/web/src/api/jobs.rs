@@ -36,11 +36,11 @@ pub(crate) struct Which {
     /// Only jobs in this state.
     state: Option<JobState>,
     /// Only jobs of this user, by number.
-    user: Option<u32>,
+    user: Option<u64>,
     /// Only jobs with a larger number.
     after: Option<u64>,
     /// The largest number of jobs to list.
-    limit: Option<u32>,
+    limit: Option<u64>,
 }
 
 /// The jobs that wait or run
@@ -63,11 +63,12 @@ pub(crate) async fn list(
     }
     let all = answers::queue(&rendered)?;
     let matches = |job: &&JobLine| {
-        state.is_none_or(|state| job.state == state) && user.is_none_or(|user| job.user == user)
+        state.is_none_or(|state| job.state == state)
+            && user.is_none_or(|user| u64::from(job.user) == user)
     };
     let total = all.iter().filter(matches).count();
     let later = all.iter().filter(matches).filter(|job| after.is_none_or(|after| job.job > after));
-    let most = limit.map_or(usize::MAX, |limit| limit as usize);
+    let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     Ok(Json(JobList { total, jobs: later.take(most).cloned().collect() }).into_response())
 }
 
