@@ -37,3 +37,5 @@ mod slurm;
 mod solve;
 mod traces;
 mod utility;
+#[cfg(feature = "web")]
+mod web;
