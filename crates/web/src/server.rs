@@ -70,7 +70,6 @@ pub enum WebError {
 /// A running server. Dropping it closes its connections.
 pub struct Server {
     runtime: Option<Runtime>,
-    address: SocketAddr,
 }
 
 impl Server {
@@ -90,16 +89,13 @@ impl Server {
         let listen = |source| WebError::Listen { at, source };
         let bound = runtime.block_on(TcpListener::bind(at)).map_err(listen)?;
         let address = bound.local_addr().map_err(listen)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        tracing::info!("the web page is at {scheme}://{address}/");
         let limits = listener::Limits { connections: options.connections, ..Default::default() };
         let app = Arc::new(App::new(options, address, door));
         runtime.spawn(watch::run(Arc::clone(&app)));
         runtime.spawn(listener::serve(bound, tls, limits, api::router(app)));
-        Ok(Server { runtime: Some(runtime), address })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        Ok(Server { runtime: Some(runtime) })
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             false => None,
         },
+        policy: None,
         percent: arguments.percent,
     };
     match arguments.daemon.ask(&Request::Forecast(Box::new(question)))? {

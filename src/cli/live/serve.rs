@@ -156,10 +156,7 @@ fn web(config: &Config, door: Door) -> Result<Option<Server>, AnyError> {
         connections: config.limits.connections as usize * 4,
         assets: Assets { charts: CHARTS, style: STYLE, scripts: [WORDS, DRAWING] },
     };
-    let server = Server::start(options, door)?;
-    let scheme = if config.web.tls.is_some() { "https" } else { "http" };
-    tracing::info!("the web page is at {scheme}://{}/", server.address());
-    Ok(Some(server))
+    Ok(Some(Server::start(options, door)?))
 }
 
 #[cfg(not(feature = "web"))]
