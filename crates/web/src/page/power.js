@@ -95,13 +95,14 @@ function powerLine({ x, y }, size, name, style) {
 }
 
 /** The axes of a chart of power over time, with a line where the present is. */
-function powerAxes(from, until, unit, now, more = {}) {
+function powerAxes(from, until, [top, unit], now, more = {}) {
   const mark = now > from && now < until ? {
     shapes: [{ type: "line", x0: axisTime(now), x1: axisTime(now), y0: 0, y1: 1, yref: "paper", line: { color: ink("soft"), width: 1.5 } }],
-    annotations: [{ x: axisTime(now), y: 1, yref: "paper", text: "now", showarrow: false, xanchor: "left", yanchor: "top", xshift: 4, font: { color: ink("soft"), size: 12 } }],
+    annotations: [{ x: axisTime(now), y: 1, yref: "paper", text: "now", showarrow: false, xanchor: "center", yanchor: "bottom", font: { color: ink("soft"), size: 12 } }],
   } : {};
   return { xaxis: { type: "date", range: [axisTime(from), axisTime(until)], hoverformat: "%e %b, %H:%M:%S", tickformatstops: CLOCK_TICKS },
-    yaxis: { title: `power (${unit})`, rangemode: "tozero", fixedrange: true }, ...mark, ...more };
+    yaxis: { title: `power (${unit})`, range: [0, 1.08 * top], fixedrange: true },
+    margin: { l: isNarrow() ? 8 : 16, r: 12, t: 22, b: 8 }, ...mark, ...more };
 }
 const CLOCK_TICKS = [{ dtickrange: [null, 60000], value: "%H:%M:%S" }, { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" }, { dtickrange: [86400000, null], value: "%e %b" }];
 
@@ -145,7 +146,7 @@ function drawHours({ samples, forecast, status }) {
   }
   showKey("hours-key", key);
   setText("hours-words", hoursWords({ drawn, plan, past, main, name, from, now, until, forecast }));
-  return draw("hours-chart", traces, powerAxes(from, until, unit, now, { uirevision: String(hours) }));
+  return draw("hours-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], now, { uirevision: String(hours) }));
 }
 
 const joined = (a, b) => ({ x: [...a.x, ...b.x], y: [...a.y, ...b.y] });

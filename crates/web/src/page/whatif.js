@@ -77,13 +77,13 @@ function drawWhatIf() {
     key.push(["budget, what if", "series-1", "dashed"]);
   }
   showKey("whatif-key", key);
-  return draw("whatif-chart", traces, powerAxes(from, until, unit, at));
+  return draw("whatif-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], at));
 }
 
 async function tryOut() {
   const question = assumptions();
-  // Both plans begin at the same moment, so that they can be compared.
-  const [present, assumed] = await Promise.all([ask("forecast", { method: "POST", body: {} }), ask("forecast", { method: "POST", body: question })]);
+  // Both plans begin at nearly the same moment, so that they can be compared.
+  const present = await ask("forecast", { method: "POST", body: {} }), assumed = await ask("forecast", { method: "POST", body: question });
   whatIf = { present, assumed, question, at: secondsNow() };
   byId("whatif-result").hidden = false;
   showDifference(present, assumed);
