@@ -27,7 +27,7 @@ mod inherited;
 mod killed;
 mod managed;
 mod refused;
-mod served;
+pub(crate) mod served;
 mod soak;
 mod stopped;
 mod tuned;
@@ -44,7 +44,7 @@ fn kills_asked_for() -> Option<u32> {
 }
 
 /// Waits until there is something.
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {

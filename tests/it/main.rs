@@ -40,3 +40,5 @@ mod slurm;
 mod solve;
 mod traces;
 mod utility;
+#[cfg(feature = "web")]
+mod web;

@@ -288,7 +288,7 @@ impl EncodeMetric for Cycles {
             buckets.push((bound as f64 / 1e6, count - below));
             below = count;
         }
-        buckets.push((f64::MAX, self.count.saturating_sub(below)));
+        buckets.push((f64::INFINITY, self.count.saturating_sub(below)));
         let sum = self.times.sum as f64 / 1e6;
         encoder.encode_histogram::<NoLabelSet>(sum, self.count, &buckets, None)
     }

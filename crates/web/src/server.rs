@@ -85,16 +85,16 @@ impl Server {
             .build()
             .map_err(WebError::Threads)?;
         let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let at = options.listen;
         let listen = |source| WebError::Listen { at, source };
         let bound = runtime.block_on(TcpListener::bind(at)).map_err(listen)?;
         let address = bound.local_addr().map_err(listen)?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        tracing::info!("the web page is at {scheme}://{address}/");
         let limits = listener::Limits { connections: options.connections, ..Default::default() };
         let app = Arc::new(App::new(options, address, door));
         runtime.spawn(watch::run(Arc::clone(&app)));
         runtime.spawn(listener::serve(bound, tls, limits, api::router(app)));
+        tracing::info!("the web page is at {scheme}://{address}/");
         Ok(Server { runtime: Some(runtime) })
     }
 }

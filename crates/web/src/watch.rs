@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use busbar_live::wire::{HistoryLine, Reply, Request};
+use busbar_live::wire::{HistoryLine, Request};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::access::Caller;
@@ -44,12 +44,11 @@ async fn look(
     seen: &mut Option<u64>,
 ) -> Result<(), ApiError> {
     let rendered = app.read(Question::Status, nobody).await?;
-    if let Reply::Status(status) = rendered.reply() {
-        app.metrics.add(&status.power, since);
-        app.samples.note(wall(), &status.power);
-        // Nobody may be watching.
-        let _ = app.happenings.send(("status", rendered.text().to_owned()));
-    }
+    let power = &answers::status(&rendered)?.power;
+    app.metrics.add(power, since);
+    app.samples.note(wall(), power);
+    // Nobody may be watching.
+    let _ = app.happenings.send(("status", rendered.text().to_owned()));
     let query = match *seen {
         // What happened before this daemon is not counted.
         None => Request::History { job: None, after: None, limit: Some(1) },

@@ -6,6 +6,7 @@ use super::options::JobOptions;
 use super::table::{fitted, terminal_width};
 use super::{Daemon, budget, span, unexpected, words};
 use crate::live::wire::{Forecast, ForecastLine, ForecastRequest, Reply, Request};
+use crate::policy::PolicySpec;
 use crate::report::{Side, human_power};
 use crate::units::Span;
 
@@ -18,6 +19,7 @@ use crate::units::Span;
   busbar forecast
   busbar forecast --budget 5kW@+1h --budget 8kW@+6h
   busbar forecast -N 4 -t 2h
+  busbar forecast --policy share
   busbar forecast --percent 50    jobs take half of what they ask for")]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
@@ -26,6 +28,10 @@ pub(in crate::cli) struct Arguments {
     /// Assume that the budget changes to VALUE after TIME; may be repeated
     #[arg(long, value_name = "VALUE@+TIME", value_parser = parse_change)]
     budget: Vec<(Span, String)>,
+
+    /// Assume that another policy decides from now on
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<PolicySpec>,
 
     /// Assume that jobs take this percentage of the time they ask for
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -58,8 +64,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             false => None,
         },
-        policy: None,
         percent: arguments.percent,
+        policy: arguments.policy.map(|policy| policy.to_string()),
     };
     match arguments.daemon.ask(&Request::Forecast(Box::new(question)))? {
         Reply::Forecast(forecast) => {

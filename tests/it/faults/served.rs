@@ -14,17 +14,17 @@ use tempfile::TempDir;
 
 use super::{LONG, wait_for};
 
-pub(super) const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
+pub(crate) const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
 
 /// A state folder, and the daemon that serves it, while there is one.
-pub(super) struct Served {
+pub(crate) struct Served {
     folder: TempDir,
     daemon: Option<Child>,
 }
 
 impl Served {
     /// Eight nodes of 100 W and power for five of them; more lines of the configuration may be given.
-    pub(super) fn new(policy: &str, more: &str) -> Self {
+    pub(crate) fn new(policy: &str, more: &str) -> Self {
         let served = Served { folder: tempfile::tempdir().unwrap(), daemon: None };
         let config = format!(
             "state = \"state\"\nsocket = \"socket\"\nmachine = \"machine.toml\"\nbudget = \"500W\"\n\
@@ -37,37 +37,37 @@ impl Served {
         served
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(super) fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
-    pub(super) fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.state().join("busbar.db")
     }
 
     /// What daemons of this folder have said.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
     /// A daemon begins. Nobody waits until it answers.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.begin_by(Command::new(BUSBAR));
     }
 
     /// A daemon begins in a shell that has done this before.
-    pub(super) fn begin_after(&mut self, script: &str) {
+    pub(crate) fn begin_after(&mut self, script: &str) {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{script}\nexec \"$0\" \"$@\""), BUSBAR]);
         self.begin_by(shell);
     }
 
     /// A daemon begins, by a command that takes the arguments of `busbar`.
-    pub(super) fn begin_by(&mut self, mut command: Command) {
+    pub(crate) fn begin_by(&mut self, mut command: Command) {
         assert!(self.daemon.is_none(), "one at a time");
         let log = File::options().create(true).append(true).open(self.path("log")).unwrap();
         let daemon = command
@@ -83,7 +83,7 @@ impl Served {
     }
 
     /// A daemon begins; how long it takes until it answers.
-    pub(super) fn begin_and_answer(&mut self) -> Duration {
+    pub(crate) fn begin_and_answer(&mut self) -> Duration {
         let began = Instant::now();
         self.begin();
         self.wait_for_answer();
@@ -91,7 +91,7 @@ impl Served {
     }
 
     /// Waits until the daemon that has begun answers.
-    pub(super) fn wait_for_answer(&mut self) {
+    pub(crate) fn wait_for_answer(&mut self) {
         wait_for("a daemon that answers", || {
             let ended = self.daemon.as_mut().and_then(|daemon| daemon.try_wait().unwrap());
             assert!(ended.is_none(), "it did not begin: {ended:?}");
@@ -101,7 +101,7 @@ impl Served {
     }
 
     /// The daemon is killed by the kernel, without a word.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let mut daemon = self.daemon.take().expect("a daemon to kill");
         let ended = daemon.try_wait().unwrap();
         assert!(ended.is_none(), "it ended by itself: {ended:?}\n{}", self.log());
@@ -110,27 +110,27 @@ impl Served {
     }
 
     /// The daemon stops as it is asked to.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         assert_eq!(self.ask(&Request::Stop), Reply::Stopping);
         let ended = self.daemon.take().expect("a daemon to stop").wait().unwrap();
         assert!(ended.success(), "{ended}\n{}", self.log());
     }
 
     /// The daemon's process.
-    pub(super) fn process(&self) -> u32 {
+    pub(crate) fn process(&self) -> u32 {
         self.daemon.as_ref().expect("a daemon").id()
     }
 
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path("socket")
     }
 
     /// Asks once it can be asked. What is asked twice must do no harm.
-    pub(super) fn ask(&self, request: &Request) -> Reply {
+    pub(crate) fn ask(&self, request: &Request) -> Reply {
         wait_for("an answer", || Client::connect(&self.socket()).ok()?.ask(request).ok())
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         match self.ask(&Request::Status) {
             Reply::Status(status) => *status,
             other => panic!("{other:?}"),
@@ -138,7 +138,7 @@ impl Served {
     }
 
     /// Submits a job, once.
-    pub(super) fn submit(&self, script: &str) -> u64 {
+    pub(crate) fn submit(&self, script: &str) -> u64 {
         let mut client = Client::connect(&self.socket()).unwrap();
         match client.ask(&self.job(1, script)).unwrap() {
             Reply::Submitted { job, .. } => job,
@@ -147,7 +147,7 @@ impl Served {
     }
 
     /// A request to run a script on so many nodes. It can write to the file `$RECORD`.
-    pub(super) fn job(&self, nodes: u32, script: &str) -> Request {
+    pub(crate) fn job(&self, nodes: u32, script: &str) -> Request {
         let request = JobRequest {
             name: "fault".to_owned(),
             nodes,
@@ -172,12 +172,12 @@ impl Served {
         Request::Submit(Box::new(Submission { request, program, array: None }))
     }
 
-    pub(super) fn record(&self) -> PathBuf {
+    pub(crate) fn record(&self) -> PathBuf {
         self.path("record")
     }
 
     /// All that was written down, page by page.
-    pub(super) fn history(&self) -> Vec<HistoryLine> {
+    pub(crate) fn history(&self) -> Vec<HistoryLine> {
         let mut lines: Vec<HistoryLine> = Vec::new();
         loop {
             let after = Some(lines.last().map_or(0, |last| last.line));
@@ -190,7 +190,7 @@ impl Served {
     }
 
     /// Waits until nobody waits or runs.
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         let began = Instant::now();
         wait_for("an empty queue", || {
             let status = self.status();
@@ -202,13 +202,13 @@ impl Served {
     }
 
     /// The folders of attempts that are there.
-    pub(super) fn attempts(&self) -> Vec<PathBuf> {
+    pub(crate) fn attempts(&self) -> Vec<PathBuf> {
         let jobs = fs::read_dir(self.state().join("jobs"));
         jobs.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
     }
 
     /// The processes of all jobs, wardens included.
-    pub(super) fn jobs_processes(&self) -> Vec<i32> {
+    pub(crate) fn jobs_processes(&self) -> Vec<i32> {
         let Ok(state) = self.state().canonicalize() else { return Vec::new() };
         let mark = format!("BUSBAR_SPEED_FILE={}/", state.join("jobs").display());
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -221,7 +221,7 @@ impl Served {
     }
 
     /// Asserts that nothing is left of jobs that are over: no process, and no file of an attempt.
-    pub(super) fn assert_nothing_is_left(&self) {
+    pub(crate) fn assert_nothing_is_left(&self) {
         wait_for("that no process is left", || self.jobs_processes().is_empty().then_some(()));
         // They are removed beside everything else.
         wait_for("that no file is left", || self.attempts().is_empty().then_some(()));
@@ -229,13 +229,13 @@ impl Served {
 }
 
 /// Ends a process of a job.
-pub(super) fn kill(number: i32) {
+pub(crate) fn kill(number: i32) {
     // Whoever has ended meanwhile need not be killed.
     let _ = kill_process(Pid::from_raw(number).unwrap(), Signal::KILL);
 }
 
 /// The words with which a process was started.
-pub(super) fn words(number: i32) -> Vec<String> {
+pub(crate) fn words(number: i32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
     let words = bytes.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
@@ -243,7 +243,7 @@ pub(super) fn words(number: i32) -> Vec<String> {
 
 /// All files below a folder with what is in them, but for the lock: that has the number of whoever held it
 /// last.
-pub(super) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use busbar_live::wire::{Answer, Forecast, HistoryLine, JobLine, PowerState, Reply};
+use busbar_live::wire::{
+    Answer, Forecast, HistoryLine, JobLine, NodeLine, PowerState, Reply, Status,
+};
 use serde::Serialize;
 
 use crate::error::{ApiError, ErrorKind};
@@ -20,11 +22,6 @@ impl Rendered {
     /// An answer that nobody has asked for as text yet.
     pub(crate) fn new(reply: Reply) -> Self {
         Rendered { reply, text: OnceLock::new() }
-    }
-
-    /// The answer itself.
-    pub(crate) fn reply(&self) -> &Reply {
-        &self.reply
     }
 
     fn bytes(&self) -> Bytes {
@@ -67,6 +64,30 @@ fn json(value: &impl Serialize) -> Bytes {
 fn other(reply: &Reply) -> ApiError {
     tracing::error!(?reply, "an answer to another question");
     ApiError::new(ErrorKind::Stopping, "the daemon has answered another question; see its log")
+}
+
+/// The daemon's status.
+pub(crate) fn status(rendered: &Rendered) -> Result<&Status, ApiError> {
+    match &rendered.reply {
+        Reply::Status(status) => Ok(status),
+        reply => Err(other(reply)),
+    }
+}
+
+/// The nodes.
+pub(crate) fn nodes(rendered: &Rendered) -> Result<&[NodeLine], ApiError> {
+    match &rendered.reply {
+        Reply::Nodes(nodes) => Ok(nodes),
+        reply => Err(other(reply)),
+    }
+}
+
+/// The jobs.
+pub(crate) fn queue(rendered: &Rendered) -> Result<&[JobLine], ApiError> {
+    match &rendered.reply {
+        Reply::Queue(jobs) => Ok(jobs),
+        reply => Err(other(reply)),
+    }
 }
 
 macro_rules! take {

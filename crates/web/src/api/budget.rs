@@ -25,21 +25,29 @@ pub(crate) struct NewLimit {
 }
 
 /// The power budget and its use
-#[utoipa::path(get, path = "/api/v1/budget", tag = "power", responses((status = 200, body = PowerState), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/budget",
+    operation_id = "show_budget",
+    tag = "power",
+    responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
+)]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Json<PowerState>, ApiError> {
     let rendered = app.read(Question::Status, &caller).await?;
-    match rendered.reply() {
-        busbar_live::wire::Reply::Status(status) => Ok(Json(status.power.clone())),
-        _ => answers::budget(app.ask(Request::Budget { set: None }, caller.owner).await?).map(Json),
-    }
+    Ok(Json(answers::status(&rendered)?.power.clone()))
 }
 
 /// Set another limit, which holds until it is changed again
-#[utoipa::path(put, path = "/api/v1/budget", tag = "power", request_body = NewLimit, security(("token" = [])),
-    responses((status = 200, body = PowerState), ApiError))]
+#[utoipa::path(
+    put,
+    path = "/api/v1/budget",
+    operation_id = "set_budget",
+    tag = "power", request_body = NewLimit, security(("token" = [])),
+    responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
+)]
 pub(crate) async fn set(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
@@ -50,8 +58,13 @@ pub(crate) async fn set(
 }
 
 /// Return to the configured budget
-#[utoipa::path(delete, path = "/api/v1/budget", tag = "power", security(("token" = [])),
-    responses((status = 200, body = PowerState), ApiError))]
+#[utoipa::path(
+    delete,
+    path = "/api/v1/budget",
+    operation_id = "reset_budget",
+    tag = "power", security(("token" = [])),
+    responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
+)]
 pub(crate) async fn reset(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
@@ -70,7 +83,13 @@ pub(crate) struct Since {
 }
 
 /// The power of the last day, in steps of ten seconds
-#[utoipa::path(get, path = "/api/v1/power", tag = "power", params(Since), responses((status = 200, body = Vec<Sample>), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/power",
+    operation_id = "list_power",
+    tag = "power", params(Since),
+    responses((status = 200, description = "The samples in order", body = Vec<Sample>), ApiError)
+)]
 pub(crate) async fn power(
     State(app): State<Arc<App>>,
     _: Caller,

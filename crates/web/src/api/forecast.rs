@@ -13,7 +13,13 @@ use crate::app::{App, Question};
 use crate::error::ApiError;
 
 /// When jobs will start and end, at the latest, as things are
-#[utoipa::path(get, path = "/api/v1/forecast", tag = "jobs", responses((status = 200, body = Forecast), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/forecast",
+    operation_id = "forecast",
+    tag = "jobs",
+    responses((status = 200, description = "The forecast", body = Forecast), ApiError)
+)]
 pub(crate) async fn present(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -22,8 +28,13 @@ pub(crate) async fn present(
 }
 
 /// When jobs would start under another budget, another policy, or with another job; nothing is changed
-#[utoipa::path(post, path = "/api/v1/forecast", tag = "jobs", request_body = ForecastRequest,
-    responses((status = 200, body = Forecast), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/forecast",
+    operation_id = "assume",
+    tag = "jobs", request_body = ForecastRequest,
+    responses((status = 200, description = "The forecast", body = Forecast), ApiError)
+)]
 pub(crate) async fn assumed(
     State(app): State<Arc<App>>,
     caller: Caller,

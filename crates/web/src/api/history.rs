@@ -12,7 +12,7 @@ use super::answers;
 use super::extract::Query;
 use crate::access::Caller;
 use crate::app::App;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorKind};
 
 /// The number of lines if nobody says.
 const USUAL: u32 = 100;
@@ -29,18 +29,30 @@ pub(crate) struct Which {
     job: Option<u64>,
     /// Only lines after this one.
     after: Option<u64>,
-    /// The largest number of lines, at most 10000: the last ones, or the first ones after `after`. 100 if nobody says.
+    /// The largest number of lines: the last ones, or the first ones after `after`. 100 if nobody says.
+    #[param(minimum = 0, maximum = 10000)]
     limit: Option<u32>,
 }
 
 /// What was decided and what happened, in order
-#[utoipa::path(get, path = "/api/v1/history", tag = "jobs", params(Which), responses((status = 200, body = Vec<HistoryLine>), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/history",
+    operation_id = "list_history",
+    tag = "jobs", params(Which),
+    responses((status = 200, description = "The lines in order", body = Vec<HistoryLine>), ApiError)
+)]
 pub(crate) async fn history(
     State(app): State<Arc<App>>,
     caller: Caller,
     Query(which): Query<Which>,
 ) -> Result<Json<Vec<HistoryLine>>, ApiError> {
     let Which { job, after, limit } = which;
-    let limit = Some(limit.unwrap_or(USUAL).min(MOST));
+    let limit = limit.unwrap_or(USUAL);
+    if limit > MOST {
+        let message = format!("limit {limit}: write at most {MOST}, and ask again with 'after'");
+        return Err(ApiError::new(ErrorKind::Malformed, message));
+    }
+    let limit = Some(limit);
     answers::history(app.ask(Request::History { job, after, limit }, caller.owner).await?).map(Json)
 }

@@ -36,15 +36,21 @@ pub(crate) struct Which {
     /// Only jobs in this state.
     state: Option<JobState>,
     /// Only jobs of this user, by number.
-    user: Option<u32>,
+    user: Option<u64>,
     /// Only jobs with a larger number.
     after: Option<u64>,
     /// The largest number of jobs to list.
-    limit: Option<u32>,
+    limit: Option<u64>,
 }
 
 /// The jobs that wait or run
-#[utoipa::path(get, path = "/api/v1/jobs", tag = "jobs", params(Which), responses((status = 200, body = JobList), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/jobs",
+    operation_id = "list_jobs",
+    tag = "jobs", params(Which),
+    responses((status = 200, description = "The jobs", body = JobList), ApiError)
+)]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -55,13 +61,14 @@ pub(crate) async fn list(
     if state.is_none() && user.is_none() && after.is_none() && limit.is_none() {
         return Ok(rendered.response());
     }
-    let Reply::Queue(all) = rendered.reply() else { return Ok(rendered.response()) };
+    let all = answers::queue(&rendered)?;
     let matches = |job: &&JobLine| {
-        state.is_none_or(|state| job.state == state) && user.is_none_or(|user| job.user == user)
+        state.is_none_or(|state| job.state == state)
+            && user.is_none_or(|user| u64::from(job.user) == user)
     };
     let total = all.iter().filter(matches).count();
     let later = all.iter().filter(matches).filter(|job| after.is_none_or(|after| job.job > after));
-    let most = limit.map_or(usize::MAX, |limit| limit as usize);
+    let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     Ok(Json(JobList { total, jobs: later.take(most).cloned().collect() }).into_response())
 }
 
@@ -85,7 +92,13 @@ pub(crate) struct Number {
 }
 
 /// A job, whether it waits, runs or is over
-#[utoipa::path(get, path = "/api/v1/jobs/{job}", tag = "jobs", params(Number), responses((status = 200, body = JobOrArray), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/jobs/{job}",
+    operation_id = "show_job",
+    tag = "jobs", params(Number),
+    responses((status = 200, description = "The job, or the array", body = JobOrArray), ApiError)
+)]
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -108,8 +121,13 @@ pub(crate) struct Submitted {
 }
 
 /// Submit a job or an array of jobs, which runs as the user of the token
-#[utoipa::path(post, path = "/api/v1/jobs", tag = "jobs", request_body = Submission, security(("token" = [])),
-    responses((status = 201, body = Submitted), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/jobs",
+    operation_id = "submit_job",
+    tag = "jobs", request_body = Submission, security(("token" = [])),
+    responses((status = 201, description = "The job was accepted", body = Submitted), ApiError)
+)]
 pub(crate) async fn submit(
     State(app): State<Arc<App>>,
     User(caller): User,
@@ -124,8 +142,13 @@ pub(crate) async fn submit(
 }
 
 /// Cancel a job or an array, whether it waits or runs
-#[utoipa::path(post, path = "/api/v1/jobs/{job}/cancel", tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, body = Vec<Answer>), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/jobs/{job}/cancel",
+    operation_id = "cancel_job",
+    tag = "jobs", params(Number), security(("token" = [])),
+    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+)]
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     User(caller): User,
@@ -135,8 +158,13 @@ pub(crate) async fn cancel(
 }
 
 /// Hold a job or an array until it is released
-#[utoipa::path(post, path = "/api/v1/jobs/{job}/hold", tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, body = Vec<Answer>), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/jobs/{job}/hold",
+    operation_id = "hold_job",
+    tag = "jobs", params(Number), security(("token" = [])),
+    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+)]
 pub(crate) async fn hold(
     State(app): State<Arc<App>>,
     User(caller): User,
@@ -146,8 +174,13 @@ pub(crate) async fn hold(
 }
 
 /// Release a job or an array that was held
-#[utoipa::path(post, path = "/api/v1/jobs/{job}/release", tag = "jobs", params(Number), security(("token" = [])),
-    responses((status = 200, body = Vec<Answer>), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/jobs/{job}/release",
+    operation_id = "release_job",
+    tag = "jobs", params(Number), security(("token" = [])),
+    responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
+)]
 pub(crate) async fn release(
     State(app): State<Arc<App>>,
     User(caller): User,

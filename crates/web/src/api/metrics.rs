@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use busbar_live::wire::Reply;
 
+use super::answers;
 use crate::access::Caller;
 use crate::app::{App, Question};
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::metrics::in_older_format;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -28,10 +28,7 @@ async fn metrics(
 ) -> Result<Response, ApiError> {
     let status = app.read(Question::Status, &caller).await?;
     let nodes = app.read(Question::Nodes, &caller).await?;
-    let (Reply::Status(status), Reply::Nodes(nodes)) = (status.reply(), nodes.reply()) else {
-        return Err(ApiError::new(ErrorKind::Stopping, "the daemon has answered another question"));
-    };
-    let text = app.metrics.render(status, nodes);
+    let text = app.metrics.render(answers::status(&status)?, answers::nodes(&nodes)?);
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
     let answer =
         match accepted.is_some_and(|accepted| accepted.contains("application/openmetrics-text")) {

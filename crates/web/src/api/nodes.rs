@@ -11,7 +11,13 @@ use crate::app::{App, Question};
 use crate::error::ApiError;
 
 /// The nodes, with their jobs, caps, states and measured power
-#[utoipa::path(get, path = "/api/v1/nodes", tag = "daemon", responses((status = 200, body = Vec<NodeLine>), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/nodes",
+    operation_id = "list_nodes",
+    tag = "daemon",
+    responses((status = 200, description = "The nodes in order", body = Vec<NodeLine>), ApiError)
+)]
 pub(crate) async fn nodes(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -15,7 +15,13 @@ use crate::error::ApiError;
 use crate::token::Role;
 
 /// The daemon's status: its policy, its machine, its power and its problems
-#[utoipa::path(get, path = "/api/v1/status", tag = "daemon", responses((status = 200, body = Status), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/status",
+    operation_id = "status",
+    tag = "daemon",
+    responses((status = 200, description = "The status", body = Status), ApiError)
+)]
 pub(crate) async fn status(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -35,7 +41,13 @@ pub(crate) struct WhoAmI {
 }
 
 /// Whether a token is valid, and for what
-#[utoipa::path(get, path = "/api/v1/whoami", tag = "daemon", responses((status = 200, body = WhoAmI), ApiError))]
+#[utoipa::path(
+    get,
+    path = "/api/v1/whoami",
+    operation_id = "who_am_i",
+    tag = "daemon",
+    responses((status = 200, description = "Who asks", body = WhoAmI), ApiError)
+)]
 pub(crate) async fn whoami(caller: Caller) -> Json<WhoAmI> {
     let acts = caller.role > Role::Viewer;
     Json(WhoAmI { role: caller.role, token: caller.token, user: acts.then_some(caller.owner.user) })
@@ -49,8 +61,13 @@ pub(crate) struct Stopping {
 }
 
 /// Stop the daemon; jobs run on
-#[utoipa::path(post, path = "/api/v1/stop", tag = "daemon", security(("token" = [])),
-    responses((status = 200, body = Stopping), ApiError))]
+#[utoipa::path(
+    post,
+    path = "/api/v1/stop",
+    operation_id = "stop",
+    tag = "daemon", security(("token" = [])),
+    responses((status = 200, description = "The daemon is about to stop", body = Stopping), ApiError)
+)]
 pub(crate) async fn stop(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,

@@ -1,0 +1,324 @@
+//! The daemon's web server: its API, who may use it, and its metrics, by a real daemon.
+
+mod client;
+mod monitored;
+
+use std::fs;
+use std::io::BufReader;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::faults::served::{BUSBAR, Served};
+use crate::faults::wait_for;
+use client::{Client, chunk};
+
+/// A daemon with a web server.
+struct Web {
+    served: Served,
+    client: Client,
+}
+
+impl Web {
+    fn new(policy: &str) -> Self {
+        Web::listening(policy, "listen = \"127.0.0.1:0\"")
+    }
+
+    fn listening(policy: &str, web: &str) -> Self {
+        let mut served = Served::new(policy, &format!("[web]\n{web}"));
+        served.begin_and_answer();
+        let at = wait_for("an address", || {
+            let log = served.log();
+            let (_, rest) = log.split_once("the web page is at http")?;
+            rest.split_once("://")?.1.split_once('/')?.0.parse::<SocketAddr>().ok()
+        });
+        Web { served, client: Client::new(at) }
+    }
+
+    /// Makes a token by the command that people use.
+    fn token(&self, role: &str, more: &[&str]) -> String {
+        let made = Command::new(BUSBAR)
+            .args(["token", "create", "--role", role, "--name", "test", "--state"])
+            .arg(self.served.state())
+            .args(more)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(made.stdout).unwrap();
+        assert!(made.status.success() && text.starts_with("busbar_"), "{made:?}");
+        text.trim().to_owned()
+    }
+
+    fn operator(&self) -> Client {
+        self.client.with(&self.token("operator", &[]))
+    }
+
+    /// A job for the API, which runs a script.
+    fn job(&self, nodes: u32, script: &str) -> Value {
+        json!({
+            "wish": {"name": "web", "nodes": nodes, "time": 600_000},
+            "program": {
+                "command": ["sh", "-c", script],
+                "folder": self.served.path(""),
+                "environment": [["PATH", std::env::var("PATH").unwrap()]],
+                "output": "/dev/null"
+            }
+        })
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.served.drain();
+            self.served.stop();
+        }
+    }
+}
+
+#[test]
+fn reading_needs_no_token_here_and_changes_do() {
+    let web = Web::new("easy");
+    for path in ["status", "nodes", "jobs", "budget", "power", "history", "forecast", "whoami"] {
+        let answer = web.client.get(&format!("/api/v1/{path}"));
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        answer.json();
+    }
+    let before = web.client.get("/api/v1/budget").json();
+    let set = json!({"limit": "300W"});
+    let refused = [
+        (web.client.clone(), 401),
+        (web.client.with("busbar_wrong"), 401),
+        (web.client.with(&web.token("viewer", &[])), 403),
+        (web.client.with(&web.token("user", &["--user", "root"])), 403),
+    ];
+    for (client, status) in refused {
+        let answer = client.send_json("PUT", "/api/v1/budget", &set);
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert_eq!(answer.error(), if status == 401 { "unauthorised" } else { "forbidden" });
+    }
+    assert_eq!(web.client.get("/api/v1/budget").json(), before, "nothing has changed");
+    let operator = web.operator();
+    let set = operator.send_json("PUT", "/api/v1/budget", &set);
+    assert_eq!((set.status, &set.json()["limit"]), (200, &json!(300_000)), "{}", set.body);
+    // Who made a change sees it at once.
+    assert_eq!(web.client.get("/api/v1/budget").json()["limit"], 300_000);
+    assert_eq!(operator.ask("DELETE", "/api/v1/budget", "", "").status, 200);
+    assert_eq!(web.client.get("/api/v1/budget").json()["limit"], before["limit"]);
+    // A wrong token is refused although none would be needed.
+    assert_eq!(web.client.with("busbar_wrong").get("/api/v1/status").status, 401);
+}
+
+#[test]
+fn a_revoked_token_is_worth_nothing() {
+    let web = Web::new("easy");
+    let token = web.token("operator", &[]);
+    let client = web.client.with(&token);
+    assert_eq!(client.get("/api/v1/whoami").json()["role"], "operator");
+    let command = |arguments: &[&str]| {
+        let state = web.served.state();
+        let done =
+            Command::new(BUSBAR).arg("token").args(arguments).arg("--state").arg(state).output();
+        String::from_utf8(done.unwrap().stdout).unwrap()
+    };
+    let listed: Value = serde_json::from_str(&command(&["list", "--json"])).unwrap();
+    assert_eq!(listed[0]["role"], "operator");
+    assert!(!listed.to_string().contains(&token), "the list does not show it");
+    command(&["revoke", listed[0]["id"].as_str().unwrap()]);
+    assert_eq!(client.get("/api/v1/whoami").status, 401);
+}
+
+#[test]
+fn a_job_is_submitted_followed_and_cancelled() {
+    let web = Web::new("easy");
+    let operator = web.operator();
+    let mut events = BufReader::new(web.client.send("GET", "/api/v1/events", "", ""));
+    let submitted = operator.send_json("POST", "/api/v1/jobs", &web.job(2, "sleep 600"));
+    assert_eq!(submitted.status, 201, "{}", submitted.body);
+    let job = submitted.json()["job"].as_u64().unwrap();
+    let path = format!("/api/v1/jobs/{job}");
+    wait_for("a running job", || {
+        (web.client.get(&path).json()["state"] == "running").then_some(())
+    });
+    // Only its owner and operators see what it runs.
+    assert!(web.client.get(&path).json().get("command").is_none());
+    assert_eq!(operator.get(&path).json()["command"][2], "sleep 600");
+    let all = web.client.get("/api/v1/jobs").json();
+    assert_eq!((&all["total"], &all["jobs"][0]["job"]), (&json!(1), &json!(job)));
+    assert_eq!(
+        web.client.get("/api/v1/jobs?state=waiting").json(),
+        json!({"total": 0, "jobs": []})
+    );
+    assert_eq!(web.client.get("/api/v1/jobs?limit=0").json(), json!({"total": 1, "jobs": []}));
+    let cancelled = operator.send_json("POST", &format!("{path}/cancel"), &json!({}));
+    assert_eq!((cancelled.status, &cancelled.json()[0]["job"]), (200, &json!(job)));
+    wait_for("an end", || (web.client.get(&path).json()["state"] == "cancelled").then_some(()));
+    let again = operator.send_json("POST", &format!("{path}/cancel"), &json!({}));
+    assert!([404, 409].contains(&again.status), "{}", again.body);
+    again.error();
+    // Those who watch have heard of it.
+    let mut heard = String::new();
+    wait_for("an event", || {
+        heard += &chunk(&mut events).unwrap_or_default();
+        heard.contains("\"ended\"").then_some(())
+    });
+    assert!(heard.contains("event: status") && heard.contains("\"started\""), "{heard}");
+}
+
+#[test]
+fn caps_follow_the_budget_and_a_what_if_changes_nothing() {
+    let web = Web::new("easy-power");
+    let operator = web.operator();
+    let submit = |nodes| {
+        let answer = operator.send_json("POST", "/api/v1/jobs", &web.job(nodes, "sleep 600"));
+        answer.json()["job"].as_u64().unwrap_or_else(|| panic!("{}", answer.body))
+    };
+    let job = submit(4);
+    let path = format!("/api/v1/jobs/{job}");
+    wait_for("a running job", || {
+        (web.client.get(&path).json()["state"] == "running").then_some(())
+    });
+    let before = web.client.get(&path).json()["power"].as_u64().unwrap();
+    let question = json!({"budget": [[0, "250W"]], "policy": "fcfs",
+                          "job": {"name": "one more", "nodes": 2, "time": 60_000}});
+    let what_if = web.client.send_json("POST", "/api/v1/forecast", &question);
+    assert_eq!(what_if.status, 200, "{}", what_if.body);
+    let what_if = what_if.json();
+    assert_eq!(what_if["limits"][0][1], 250_000, "{what_if}");
+    assert!(!what_if["power"].as_array().unwrap().is_empty(), "{what_if}");
+    let lines = what_if["jobs"].as_array().unwrap();
+    assert!(lines.len() == 2 && lines[1]["job"].is_null(), "{what_if}");
+    assert_eq!(web.client.get("/api/v1/status").json()["policy"], "easy-power");
+    assert_eq!(web.client.get(&path).json()["power"], before);
+
+    let set = operator.send_json("PUT", "/api/v1/budget", &json!({"limit": "250W"}));
+    assert_eq!(set.status, 200, "{}", set.body);
+    let caps = || -> u64 {
+        let nodes = web.client.get("/api/v1/nodes").json();
+        nodes.as_array().unwrap().iter().filter_map(|node| node["cap"].as_u64()).sum()
+    };
+    wait_for("lower caps", || (caps() > 0 && caps() <= 250_000).then_some(()));
+    let power = web.client.get("/api/v1/budget").json();
+    assert!(
+        power["base"].as_u64().unwrap() + power["held"].as_u64().unwrap() <= 250_000,
+        "{power}"
+    );
+    operator.send_json("POST", &format!("{path}/cancel"), &json!({}));
+}
+
+#[test]
+fn every_error_has_the_same_form() {
+    let web = Web::new("easy");
+    let operator = web.operator();
+    let json_body = "Content-Type: application/json\r\n";
+    let large = format!("{{\"limit\": \"{}\"}}", "x".repeat(2 << 20));
+    let cases = [
+        (operator.get("/api/v1/nothing"), 404, "unknown"),
+        (operator.get("/api/v1/jobs/77"), 404, "unknown"),
+        (operator.get("/api/v1/jobs/x"), 400, "malformed"),
+        (operator.get("/api/v1/jobs?colour=red"), 400, "malformed"),
+        (operator.get("/api/v1/history?limit=10001"), 400, "malformed"),
+        (operator.ask("PATCH", "/api/v1/jobs", "", ""), 405, "method"),
+        (operator.ask("PUT", "/api/v1/budget", "", "{}"), 415, "unsupported"),
+        (operator.ask("PUT", "/api/v1/budget", json_body, "{"), 400, "malformed"),
+        (
+            operator.ask("PUT", "/api/v1/budget", json_body, "{\"limit\": \"lots\"}"),
+            400,
+            "malformed",
+        ),
+        (operator.ask("PUT", "/api/v1/budget", json_body, "{\"limit\": 5}"), 400, "malformed"),
+        (operator.ask("PUT", "/api/v1/budget", json_body, &large), 413, "too_much"),
+        (Client { host: "evil.example".to_owned(), ..operator.clone() }.get("/"), 403, "forbidden"),
+    ];
+    for (answer, status, kind) in cases {
+        assert_eq!((answer.status, answer.error().as_str()), (status, kind), "{}", answer.body);
+    }
+}
+
+#[test]
+fn browsers_are_told_to_fetch_nothing_elsewhere() {
+    let web = Web::new("easy");
+    for path in ["/", "/page.css", "/page.js", "/api/v1/status", "/nothing"] {
+        let headers = web.client.get(path).headers;
+        for header in
+            ["content-security-policy: default-src 'none'", "x-content-type-options: nosniff"]
+        {
+            assert!(headers.contains(header), "{path}: {headers}");
+        }
+    }
+    let page = web.client.get("/").body;
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "the page names another server"
+    );
+    let charts = web.client.ask("HEAD", "/charts.js", "", "");
+    assert!(charts.headers.contains("content-encoding: gzip"), "{}", charts.headers);
+}
+
+/// An address of this machine that is not the loopback's, if it has one.
+fn outer_address() -> Option<std::net::IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent: the system only chooses the way.
+    socket.connect("192.0.2.1:9").ok()?;
+    socket
+        .local_addr()
+        .ok()
+        .map(|at| at.ip())
+        .filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+}
+
+#[test]
+fn from_elsewhere_reading_needs_a_token_too() {
+    let Some(ip) = outer_address() else {
+        println!("skipped: this machine has no address but the loopback's");
+        return;
+    };
+    let web = Web::listening("easy", &format!("listen = \"{ip}:0\"\nplain = true"));
+    assert_eq!(web.client.get("/api/v1/status").status, 401);
+    assert_eq!(web.client.get("/metrics").status, 401);
+    // The page itself holds nothing, and asks for a token.
+    assert_eq!(web.client.get("/").status, 200);
+    let viewer = web.client.with(&web.token("viewer", &[]));
+    assert_eq!(viewer.get("/api/v1/status").status, 200);
+    // Somebody who asks without end is slowed down, and others are not.
+    let answers: Vec<u16> = (0..600).map(|_| viewer.get("/api/v1/whoami").status).collect();
+    assert!(answers.contains(&429), "600 requests at once");
+}
+
+#[test]
+fn with_a_certificate_it_speaks_tls() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        println!("skipped: there is no curl");
+        return;
+    }
+    let keys = tempfile::tempdir().unwrap();
+    let made = Command::new(BUSBAR)
+        .args(["agent", "keys", "localhost", "--keys"])
+        .arg(keys.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let file = |name: &str| keys.path().join(name).display().to_string();
+    let names: Vec<_> =
+        fs::read_dir(keys.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    println!("{names:?}");
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\ncertificate = \"{}\"\nkey = \"{}\"",
+        file("localhost.crt"),
+        file("localhost.key")
+    );
+    let web = Web::listening("easy", &config);
+    let ask = |more: &[&str]| {
+        let url = format!("https://localhost:{}/api/v1/status", web.client.at.port());
+        Command::new("curl")
+            .args(["-sS", "--max-time", "20", "--cacert", &file("authority.crt")])
+            .args(more)
+            .arg(url)
+            .output()
+            .unwrap()
+    };
+    let answer = ask(&[]);
+    assert!(answer.status.success(), "{answer:?}");
+    assert!(String::from_utf8_lossy(&answer.stdout).contains("\"policy\":\"easy\""), "{answer:?}");
+    assert!(!ask(&["--cacert", "/dev/null"]).status.success(), "a stranger's certificate");
+}
