@@ -174,7 +174,7 @@ fn jobs_and_budget_through_the_page() {
     browser.wait_until(&format!("{}.includes('completed, exit code 0')", text("job-why")));
     browser.picture("page-job.png");
 
-    assert_eq!(complaints(&browser, &served, "\"status of 40"), [""; 0]);
+    assert_eq!(complaints(&browser, &served, "with a status of 40"), [""; 0]);
 }
 
 /// On a phone in the dark nothing is wider than the screen. Everything can be reached by keys.
