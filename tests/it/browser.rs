@@ -17,9 +17,7 @@ use busbar::workload::{Source, SourceDefaults, Workload};
 use serde_json::json;
 use tempfile::TempDir;
 
-mod devtools;
-
-use devtools::{Browser, Looks};
+use crate::devtools::{Browser, Looks};
 
 fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> Vec<Digest> {
     let machine = Machine::of_processors(nodes).unwrap();
@@ -45,20 +43,12 @@ fn written(title: &str, digests: &[Digest]) -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-fn browser() -> Option<Browser> {
-    let browser = Browser::start();
-    if browser.is_none() {
-        println!("skipped: there is no Chromium; install it, or name it in BUSBAR_CHROMIUM");
-    }
-    browser
-}
-
 const WINDOW: &str = "(() => { const [a, b] = document.getElementById('schedule').layout.xaxis.range; \
                       return b - a; })()";
 
 #[test]
 fn the_demo_report_works_in_a_browser() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     let workload = demo();
     let mut runs = digests(&workload, 256, &["easy-power", "pb-guided", "parm"], "60%");
     runs.extend(digests(&workload, 256, &["easy", "conservative"], "100%"));
@@ -155,7 +145,7 @@ fn the_demo_report_works_in_a_browser() {
 /// On a phone in the dark nothing is wider than the screen, and what there is not is said.
 #[test]
 fn a_report_fits_a_phone() {
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     let (_folder, file) = written("easy on demo", &digests(&demo(), 256, &["easy"], "80%"));
     browser.open(&file, Looks::PHONE);
     assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
@@ -186,7 +176,7 @@ fn the_picture_of_the_readme() {
         .output()
         .unwrap();
     assert!(compared.status.success(), "{}", String::from_utf8_lossy(&compared.stderr));
-    let Some(mut browser) = browser() else { return };
+    let Some(mut browser) = Browser::start() else { return };
     browser.open(&folder.path().join("report.html"), Looks::DESK);
     // An eighth of the time, so that single changes can be seen.
     let whole = browser.evaluate(WINDOW).as_f64().unwrap();
@@ -220,7 +210,7 @@ fn a_report_of_100_000_jobs_opens() {
         let (_folder, file) = written(&format!("100 000 jobs, {count} runs"), &runs[..count]);
         for _ in 0..3 {
             // A new browser each time: it remembers scripts that it has seen.
-            let Some(mut browser) = browser() else { return };
+            let Some(mut browser) = Browser::start() else { return };
             println!("all charts are drawn after {} ms", browser.open(&file, Looks::DESK));
             assert_eq!(browser.complaints(), [""; 0]);
         }

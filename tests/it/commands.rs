@@ -329,6 +329,7 @@ fn what_is_typed_is_what_is_asked() {
     let mut question = ForecastRequest {
         budget: vec![(Span::from_secs(3600), "5kW".to_owned())],
         job: None,
+        policy: None,
         percent: Some(50),
     };
     assert_eq!(daemon.last(), Request::Forecast(Box::new(question.clone())));

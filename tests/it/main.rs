@@ -8,6 +8,9 @@ mod browser;
 mod cli;
 #[cfg(feature = "live")]
 mod commands;
+#[cfg(feature = "web")]
+mod dashboard;
+mod devtools;
 mod docs;
 mod experiment;
 #[cfg(feature = "live")]

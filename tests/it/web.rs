@@ -43,7 +43,7 @@ impl Web {
             .args(more)
             .output()
             .unwrap();
-        let text = String::from_utf8(made.stdout).unwrap();
+        let text = String::from_utf8(made.stdout.clone()).unwrap();
         assert!(made.status.success() && text.starts_with("busbar_"), "{made:?}");
         text.trim().to_owned()
     }

@@ -1,7 +1,9 @@
 //! What all requests have in common: the way to the daemon's loop, and what is known of it.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use busbar_live::door::Door;
@@ -59,6 +61,8 @@ pub(crate) struct App {
     /// The largest request, in bytes.
     pub request: usize,
     reads: Reads<Question, Rendered>,
+    /// Whose forecast is being worked out: the daemon refuses a user a second one, so it waits here.
+    forecasts: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     pub metrics: Metrics,
     pub samples: Samples,
     pub happenings: broadcast::Sender<Happening>,
@@ -74,6 +78,7 @@ impl App {
             assets,
             request,
             reads: Reads::new(),
+            forecasts: Mutex::default(),
             metrics: Metrics::default(),
             samples: Samples::open(&state),
             happenings: broadcast::Sender::new(BACKLOG),
@@ -111,7 +116,7 @@ impl App {
         &self,
         question: Question,
         caller: &Caller,
-    ) -> Result<std::sync::Arc<Rendered>, ApiError> {
+    ) -> Result<Arc<Rendered>, ApiError> {
         let (age, request) = match question {
             Question::Status => (FRESH, Request::Status),
             Question::Nodes => (FRESH_LISTS, Request::Nodes),
@@ -120,7 +125,13 @@ impl App {
         };
         let owner = caller.owner;
         self.reads
-            .get(question, age, async || self.ask(request, owner).await.map(Rendered::new))
+            .get(question, age, async || {
+                let _turn = match question {
+                    Question::Forecast(user) => Some(self.forecast_turn(user).await),
+                    _ => None,
+                };
+                self.ask(request, owner).await.map(Rendered::new)
+            })
             .await
     }
 
@@ -137,7 +148,16 @@ impl App {
         question: ForecastRequest,
         caller: &Caller,
     ) -> Result<Forecast, ApiError> {
+        let _turn = self.forecast_turn(caller.owner.user).await;
         let reply = self.ask(Request::Forecast(Box::new(question)), caller.owner).await?;
         answers::forecast(reply)
+    }
+
+    /// Waits until no other forecast of a user is worked out.
+    async fn forecast_turn(&self, user: u32) -> tokio::sync::OwnedMutexGuard<()> {
+        let turns = Arc::clone(
+            self.forecasts.lock().unwrap_or_else(PoisonError::into_inner).entry(user).or_default(),
+        );
+        turns.lock_owned().await
     }
 }

@@ -25,10 +25,16 @@ pub struct Assets {
 /// The scripts of the page, in the order in which they depend on each other.
 const SCRIPTS: &[&str] = &[
     include_str!("page/api.js"),
+    include_str!("page/dialogs.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/sentences.js"),
     include_str!("page/power.js"),
     include_str!("page/jobs.js"),
     include_str!("page/nodes.js"),
+    include_str!("page/budget.js"),
+    include_str!("page/submit.js"),
     include_str!("page/whatif.js"),
+    include_str!("page/job.js"),
     include_str!("page/page.js"),
 ];
 

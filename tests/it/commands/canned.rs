@@ -10,8 +10,8 @@ use busbar::live::job::{
 };
 use busbar::live::socket::{Limits, Message, Server};
 use busbar::live::wire::{
-    Answer, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine, PowerState,
-    Private, Refusal, RefusalKind, Reply, Request, State, Status,
+    Answer, CycleTimes, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine,
+    PowerState, Private, Refusal, RefusalKind, Reply, Request, State, Status,
 };
 use busbar::live::{Allotment, End};
 use busbar::units::{Instant, Joules, Span, Watts};
@@ -134,6 +134,7 @@ fn running() -> JobLine {
         nodes: 3,
         on: vec![0, 1, 5],
         power: Some(watts(290)),
+        needs: None,
         speed: Some(850_000),
         submitted: THEN,
         started: Some(THEN + 1),
@@ -154,6 +155,7 @@ fn waiting() -> JobLine {
         nodes: 4,
         on: Vec::new(),
         power: None,
+        needs: None,
         speed: None,
         submitted: THEN,
         started: None,
@@ -277,6 +279,8 @@ fn forecast() -> Forecast {
             line(None, "this job", Some(THEN + 3600), Some(THEN + 5400)),
         ],
         peak: watts(400),
+        power: Vec::new(),
+        limits: Vec::new(),
         all_over: THEN + 5400,
         assumptions: vec!["jobs take all of the time they ask for".to_owned()],
     }
@@ -324,6 +328,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             protocol: busbar::live::wire::PROTOCOL,
             process: 4711,
             policy: "easy".to_owned(),
+            freedoms: Vec::new(),
             engine: "local".to_owned(),
             machine: "demo".to_owned(),
             nodes: (6, 3),
@@ -334,6 +339,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             now: Instant::from_secs(5),
             cycles: 1234,
             longest_cycle: 12_345,
+            cycle_times: CycleTimes::default(),
             notices: vec!["the disk is nearly full".to_owned()],
             predictions: None,
             proposal: None,

@@ -1,1 +1,169 @@
-// power
+// Power now against the budget, and the last and the coming hours in one chart.
+
+/** What the machine draws as far as anybody knows, and how it is known. */
+function powerNow(status) {
+  const { base, held, measured } = status.power, all = status.nodes[0];
+  const ledger = base + held;
+  if (measured && measured.nodes >= all) {
+    const how = measured.emulated ? "Emulated" : "Measured";
+    const why = measured.emulated ? "an emulator stands in for meters" : "by the meters of the nodes";
+    return { power: measured.power, how, words: `${how} on all ${counted(all, "node")}, ${why}. The daemon counts ${watts(ledger)} for the jobs and the idle machine.` };
+  }
+  const some = measured ? ` Meters show ${watts(measured.power)} on ${measured.nodes} of ${counted(all, "node")}.` : " Nothing is measured here.";
+  return { power: ledger, how: "Counted", words: `Counted by the daemon: ${watts(held)} held by jobs, and ${watts(base)} that the machine draws without them.${some}` };
+}
+
+/** Whether the power was over the budget when it was last looked at. */
+let wasOver = null;
+
+function showPower(status) {
+  const { limit, free, notice } = status.power, { power, how, words } = powerNow(status);
+  const exceeds = limit !== null && power > limit;
+  const box = byId("power-section");
+  box.dataset.verdict = limit === null ? "unlimited" : exceeds ? "over" : "within";
+  setText("drawn", watts(power));
+  setText("allowed", limit === null ? "no budget" : `of ${watts(limit)}`);
+  byId("bar").firstElementChild.style.width = limit ? `${Math.min(100, 100 * power / limit)}%` : "0";
+  const share = limit ? ` (${(100 * power / limit).toFixed(0)} %)` : "";
+  const verdict = limit === null ? "There is no limit." : exceeds ? `▲ Over the budget by ${watts(power - limit)}${share}` : `Within the budget${share}`;
+  setText("verdict", verdict);
+  setText("source", words);
+  setText("headroom", free === null ? "no limit" : watts(free));
+  setText("running-count", status.running.toLocaleString("en"));
+  setText("waiting-count", status.waiting.toLocaleString("en"));
+  setText("idle-count", `${status.nodes[1]} of ${status.nodes[0]}`);
+  document.title = `${watts(power)}${limit === null ? "" : ` of ${watts(limit)}`} – Busbar`;
+  setText("machine", status.machine);
+  // Figures that change every second would talk without end; only the crossing is worth a word.
+  if (wasOver !== null && wasOver !== exceeds) {
+    setText("crossing", exceeds ? `The power is over the budget: ${watts(power)} of ${watts(limit)}.` : "The power is within the budget again.");
+  }
+  wasOver = exceeds;
+  showNotices([...(notice ? [notice] : []), ...status.notices.filter((text) => text !== notice)]);
+  return how;
+}
+
+function showNotices(notices) {
+  const place = byId("notices"), key = notices.join("\n");
+  if (place.dataset.key === key) return;
+  place.dataset.key = key;
+  place.hidden = !notices.length;
+  place.replaceChildren(...notices.map((text) => element("p", { className: "warning", textContent: `Notice: ${text}` })));
+}
+
+/** Charts have no zones of time: a time is drawn as the reader's clock shows it. */
+const axisTime = (seconds) => (seconds - new Date(seconds * 1000).getTimezoneOffset() * 60) * 1000;
+
+/** The most points of a curve in a chart of hours. */
+const MOST_POINTS = 700;
+
+/** At most so many samples: the highest power and the lowest limit of several in a row. */
+function thinned(samples) {
+  const width = Math.ceil(samples.length / MOST_POINTS);
+  if (width <= 1) return samples;
+  const kept = [];
+  const over = (part, key, better) => part.reduce((best, { [key]: value }) => (value === null ? best : best === null ? value : better(best, value)), null);
+  for (let at = 0; at < samples.length; at += width) {
+    const part = samples.slice(at, at + width);
+    kept.push({ at: part[0].at, limit: over(part, "limit", Math.min), counted: over(part, "counted", Math.max), measured: over(part, "measured", Math.max) });
+  }
+  return kept;
+}
+
+/** A curve that holds each value until the next, between two times. */
+function steps(points, from, until) {
+  const x = [], y = [];
+  let before = null;
+  for (const [at, value] of points) {
+    if (at <= from) { before = value; continue; }
+    if (at >= until) break;
+    if (!x.length && before !== null) { x.push(from); y.push(before); }
+    x.push(at);
+    y.push(value);
+    before = value;
+  }
+  if (!x.length && before !== null) { x.push(from); y.push(before); }
+  if (x.length) { x.push(until); y.push(y.at(-1)); }
+  return { x, y };
+}
+
+/** One line of a chart of power over time. */
+function powerLine({ x, y }, size, name, style) {
+  const shown = y.map((value) => (value === null ? null : value / 1000 / size));
+  return { x: x.map(axisTime), y: shown, mode: "lines", name, connectgaps: false, ...style,
+    customdata: y.map((value) => (value === null ? "" : watts(value))), hovertemplate: "%{customdata}" };
+}
+
+/** The axes of a chart of power over time, with a line where the present is. */
+function powerAxes(from, until, [top, unit], now, more = {}) {
+  const mark = now > from && now < until ? {
+    shapes: [{ type: "line", x0: axisTime(now), x1: axisTime(now), y0: 0, y1: 1, yref: "paper", line: { color: ink("soft"), width: 1.5 } }],
+    annotations: [{ x: axisTime(now), y: 1, yref: "paper", text: "now", showarrow: false, xanchor: "center", yanchor: "bottom", font: { color: ink("soft"), size: 12 } }],
+  } : {};
+  return { xaxis: { type: "date", range: [axisTime(from), axisTime(until)], hoverformat: "%e %b, %H:%M:%S", tickformatstops: CLOCK_TICKS },
+    yaxis: { title: `power (${unit})`, range: [0, 1.08 * top], fixedrange: true },
+    margin: { l: isNarrow() ? 8 : 16, r: 12, t: 22, b: 8 }, ...mark, ...more };
+}
+const CLOCK_TICKS = [{ dtickrange: [null, 60000], value: "%H:%M:%S" }, { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" }, { dtickrange: [86400000, null], value: "%e %b" }];
+
+/** What the lines of a chart mean: name, colour and dash of each. */
+function showKey(id, lines) {
+  byId(id).replaceChildren(...lines.map(([name, colour, dashes]) => {
+    const line = element("i", { className: "line" });
+    line.style.setProperty("--tint", `var(--${colour})`);
+    line.style.setProperty("--dash", dashes);
+    return element("span", {}, line, name);
+  }));
+}
+
+function drawHours({ samples, forecast, status }) {
+  const hours = Number(byId("hours").value), now = secondsNow();
+  const first = samples.length ? samples[0].at : now;
+  const from = Math.min(now - 300, Math.max(now - hours * 3600, first));
+  const over = Math.max(forecast?.all_over ?? 0, ...(forecast?.limits ?? []).map(([at]) => at));
+  const until = Math.max(now + 300, Math.min(now + hours * 3600, over + (over - now) * 0.05));
+  const past = thinned(samples.filter(({ at }) => at >= from - 20));
+  const hasMeters = past.some(({ measured }) => measured !== null);
+  const points = (key) => past.flatMap((sample, i) => {
+    const next = past[i + 1]?.at ?? now, step = past.length > 1 ? (past.at(-1).at - past[0].at) / (past.length - 1) : 10;
+    // A daemon that was not there has no power to show.
+    return next - sample.at > Math.max(60, 3 * step) ? [[sample.at, sample[key]], [sample.at + 10, null]] : [[sample.at, sample[key]]];
+  });
+  const plan = steps(forecast?.power ?? [], now, until), limits = steps(forecast?.limits ?? [], now, until);
+  const most = Math.max(1, ...past.flatMap(({ counted, measured, limit }) => [counted, measured ?? 0, limit ?? 0]), ...plan.y, ...limits.y.map((limit) => limit ?? 0));
+  const [size, unit] = unitFor(most / 1000, "W");
+  const main = hasMeters ? "measured" : "counted", name = hasMeters ? (status.power.measured?.emulated ? "emulated" : "measured") : "counted";
+  const drawn = steps(points(main), from, now);
+  const traces = [
+    powerLine(drawn, size, name, { line: { color: tint(0), width: 2, shape: "hv" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.15) }),
+    powerLine(plan, size, "forecast", { line: { color: tint(0), width: 2, shape: "hv", dash: "dot" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.06) }),
+    powerLine(joined(steps(points("limit"), from, now), limits), size, "budget", { line: { color: ink("ink"), width: 1.6, shape: "hv", dash: "dash" } }),
+  ];
+  const key = [[name, "series-0", "solid"], ["forecast", "series-0", "dotted"], ["budget", "ink", "dashed"]];
+  if (hasMeters) {
+    traces.push(powerLine(steps(points("counted"), from, now), size, "counted for jobs", { line: { color: tint(7), width: 1.3, shape: "hv", dash: "dashdot" } }));
+    key.push(["counted for jobs", "series-7", "dashed"]);
+  }
+  showKey("hours-key", key);
+  setText("hours-words", hoursWords({ drawn, plan, past, main, name, from, now, until, forecast }));
+  return draw("hours-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], now, { uirevision: String(hours) }));
+}
+
+const joined = (a, b) => ({ x: [...a.x, ...b.x], y: [...a.y, ...b.y] });
+
+/** What the chart shows, for those who do not see it, and in short for those who do. */
+function hoursWords({ drawn, plan, past, main, name, from, now, forecast }) {
+  const known = drawn.y.filter((value) => value !== null);
+  const words = [];
+  if (known.length) {
+    const most = Math.max(...known), at = drawn.x[drawn.y.indexOf(most)];
+    const above = past.filter((sample) => sample.limit !== null && sample[main] > sample.limit).length;
+    words.push(`Since ${clockTime(from)} the ${name} power was between ${watts(Math.min(...known))} and ${watts(most)}, which it first had at ${clockTime(at)}.`);
+    words.push(above ? `It was over the budget in ${counted(above, "step")} of the curve.` : "It was never over the budget.");
+  }
+  if (forecast && plan.y.length) {
+    const most = Math.max(...plan.y), at = plan.x[plan.y.indexOf(most)];
+    words.push(`The forecast reaches ${watts(most)} ${at <= now + 1 ? "now" : `at ${clockTime(at)}`}; ${forecast.jobs.length ? `all present jobs are over by ${clockTime(forecast.all_over)}, if each takes its whole time limit.` : "no job is known."}`);
+  }
+  return words.join(" ");
+}

@@ -56,10 +56,14 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts one; `None` where there is none to start.
+    /// Starts one. Where there is none to start nothing can be tested, and that is said.
     pub(super) fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            println!("skipped: there is no Chromium; install it, or name it in BUSBAR_CHROMIUM");
+            return None;
+        };
         let profile = tempfile::tempdir().unwrap();
-        let mut process = Command::new(program()?)
+        let mut process = Command::new(program)
             .args([
                 "--headless",
                 "--no-sandbox",
@@ -146,6 +150,12 @@ impl Browser {
 
     /// Opens a file and waits until all its charts are drawn. How many milliseconds that took.
     pub(super) fn open(&mut self, file: &Path, looks: Looks) -> u64 {
+        self.look(looks);
+        self.visit(&format!("file://{}", file.display()))
+    }
+
+    /// How the pages are looked at from now on.
+    pub(super) fn look(&mut self, looks: Looks) {
         let Looks { width, height, is_dark, is_phone } = looks;
         let sharpness = if is_phone { 2 } else { 1 };
         self.call(
@@ -157,7 +167,11 @@ impl Browser {
         let scheme = if is_dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
-        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+    }
+
+    /// Opens an address and waits until all its charts are drawn. How many milliseconds that took.
+    pub(super) fn visit(&mut self, address: &str) -> u64 {
+        self.call("Page.navigate", json!({ "url": address }));
         self.wait_until(
             "document.documentElement?.dataset.ready !== undefined \
              || document.getElementById('trouble')?.hidden === false",
@@ -178,6 +192,34 @@ impl Browser {
         ));
     }
 
+    /// Writes into a field, as a reader would.
+    #[cfg(feature = "web")]
+    pub(super) fn write(&mut self, selector: &str, text: &str) {
+        let text = json!(text);
+        self.evaluate(&format!(
+            "{{ const field = document.querySelector('{selector}'); field.value = {text}; \
+             field.dispatchEvent(new Event('input', {{ bubbles: true }})); }}"
+        ));
+    }
+
+    /// Presses a key and lets it go.
+    #[cfg(feature = "web")]
+    pub(super) fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let code = match key {
+                "Tab" => 9,
+                "Enter" => 13,
+                "Escape" => 27,
+                "ArrowRight" => 39,
+                other => panic!("no code for {other}"),
+            };
+            let text = if key == "Enter" && kind == "keyDown" { "\r" } else { "" };
+            let key = json!({ "type": kind, "key": key, "code": key, "text": text,
+                              "windowsVirtualKeyCode": code });
+            self.call("Input.dispatchKeyEvent", key);
+        }
+    }
+
     /// Moves, presses or releases the mouse.
     pub(super) fn mouse(&mut self, what: &str, (x, y): (f64, f64), is_pressed: bool) {
         let button = if is_pressed || what == "mouseReleased" { "left" } else { "none" };
@@ -190,6 +232,11 @@ impl Browser {
 
     /// Errors and warnings on the console, and everything that was fetched beside the file itself.
     pub(super) fn complaints(&self) -> Vec<String> {
+        self.complaints_about(&["file:", "data:", "blob:"])
+    }
+
+    /// Errors and warnings on the console, and everything that was fetched from elsewhere than these places.
+    pub(super) fn complaints_about(&self, places: &[&str]) -> Vec<String> {
         let is_wrong = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Log.entryAdded") => true,
             Some("Runtime.consoleAPICalled") => {
@@ -197,7 +244,7 @@ impl Browser {
             }
             Some("Network.requestWillBeSent") => {
                 let address = event["params"]["request"]["url"].as_str().unwrap_or("");
-                !["file:", "data:", "blob:"].iter().any(|kind| address.starts_with(kind))
+                !places.iter().any(|place| address.starts_with(place))
             }
             _ => false,
         };
@@ -235,7 +282,7 @@ impl Drop for Browser {
 }
 
 /// Asks again and again until there is an answer.
-fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(super) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(answer) = ask() {

@@ -1,0 +1,304 @@
+//! The daemon's page in a real browser, against a real daemon: jobs, budgets and plans through the page, and what
+//! the daemon says about them. Where there is no browser nothing is tested, and that is said.
+//!
+//! `BUSBAR_AXE` names the script of axe-core, which looks for what keeps people with other eyes and hands out; `./check`
+//! fetches it. `BUSBAR_SCREENSHOTS=DIR` leaves pictures to look at.
+
+use std::fs;
+
+use busbar::policy::PolicySpec;
+use busbar::units::Watts;
+use serde_json::{Value, json};
+
+use crate::devtools::{Browser, Looks};
+
+mod served;
+
+use served::Served;
+
+/// The narrowest of usual phones.
+const SMALL_PHONE: Looks = Looks { width: 360, height: 740, is_dark: true, is_phone: true };
+
+/// A job that runs until the test lets it go.
+const UNTIL_GO: &str = "while [ ! -e go ]; do sleep 0.05; done";
+
+/// A job that runs until the test is over. A daemon that starts again finds it.
+fn fill_in_job(browser: &mut Browser, served: &Served, nodes: u32) {
+    browser.write("#submit-command", UNTIL_GO);
+    browser.write("#submit-folder", served.path("").to_str().unwrap());
+    browser.write("#submit-nodes", &nodes.to_string());
+    browser.write("#submit-time", "1h");
+    browser.write("#submit-name", "waiter");
+}
+
+fn give_token(browser: &mut Browser, token: &str) {
+    browser.wait_until("document.getElementById('token-dialog').open");
+    browser.write("#token-text", token);
+    browser.click("#token-form button[type=submit]");
+}
+
+fn text(id: &str) -> String {
+    format!("document.getElementById('{id}').textContent")
+}
+
+/// What is wrong with the page for people who do not see it, or use no mouse.
+fn assert_accessible(browser: &mut Browser, what: &str) {
+    let Some(file) = std::env::var_os("BUSBAR_AXE") else {
+        println!("skipped: axe-core on {what}; BUSBAR_AXE does not name its script");
+        return;
+    };
+    browser.evaluate(&format!("{}; true", fs::read_to_string(file).unwrap()));
+    let found = browser.evaluate(
+        "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(
+           ({ id, impact, nodes }) => ({ id, impact, where: nodes.map(({ html }) => html).slice(0, 5) })))",
+    );
+    let grave = |one: &&Value| one["impact"] == "serious" || one["impact"] == "critical";
+    let grave: Vec<&Value> = found.as_array().unwrap().iter().filter(grave).collect();
+    println!("{what}: axe-core found {found}");
+    assert!(grave.is_empty(), "{what}: {grave:#?}");
+}
+
+/// Complaints but for requests that were refused, as they had to be: browsers write these down, too.
+fn complaints(browser: &Browser, served: &Served, refused: &str) -> Vec<String> {
+    let all = browser.complaints_about(&[&served.page, "data:", "blob:"]);
+    all.into_iter().filter(|one| refused.is_empty() || !one.contains(refused)).collect()
+}
+
+#[test]
+fn jobs_and_budget_through_the_page() {
+    let Some(mut browser) = Browser::start() else { return };
+    let served = Served::new(4);
+    browser.look(Looks::DESK);
+    browser.visit(&served.page);
+    browser.wait_until(&format!("{} === 'of 400.0 W'", text("allowed")));
+    assert_eq!(browser.evaluate(&text("drawn")), "0.0 W");
+    assert_eq!(browser.evaluate(&text("machine")), "lab");
+
+    // A wrong token changes nothing, and that is said.
+    fill_in_job(&mut browser, &served, 2);
+    browser.click("#submit-form button[type=submit]");
+    give_token(&mut browser, "busbar_wrong");
+    browser.wait_until(&format!("{}.includes('the token is not valid')", text("token-answer")));
+    assert_eq!(browser.evaluate("sessionStorage.length"), 0);
+    assert_accessible(&mut browser, "the question for a token");
+    browser.press("Escape");
+    browser.wait_until("!document.getElementById('token-dialog').open");
+    browser.wait_until(&format!("{} === 'Nothing was changed.'", text("submit-answer")));
+    assert_eq!(served.jobs(), 0);
+
+    // A token that may only look changes nothing either.
+    browser.click("#submit-form button[type=submit]");
+    give_token(&mut browser, &served.token("viewer"));
+    browser.wait_until(&format!(
+        "{}.includes('needs a token with the role user')",
+        text("submit-answer")
+    ));
+    assert_eq!(served.jobs(), 0);
+    browser.click("#token");
+
+    // A job is submitted and seen running, with its cap on its nodes.
+    let token = served.token("operator");
+    browser.click("#submit-form button[type=submit]");
+    give_token(&mut browser, &token);
+    browser.wait_until(&format!("{} === 'Submitted job 1.'", text("submit-answer")));
+    let row = "document.querySelector('#running tr[data-key=\"1\"]')";
+    browser.wait_until(&format!("{row}?.textContent.includes('100.0 W') ?? false"));
+    browser.wait_until(&format!("{} === '200.0 W'", text("drawn")));
+    browser.wait_until("document.querySelectorAll('#map li[data-state=busy]').length === 2");
+    let address = browser.evaluate("location.href");
+    assert!(!address.as_str().unwrap().contains(&token), "{address}");
+
+    // Another one waits, and the page says for what.
+    fill_in_job(&mut browser, &served, 3);
+    browser.click("#submit-form button[type=submit]");
+    browser.wait_until(&format!("{} === 'Submitted job 2.'", text("submit-answer")));
+    let row = "document.querySelector('#queue tr[data-key=\"2\"]')";
+    browser.wait_until(&format!(
+        "/waits for 3 nodes; 2 are free; predicted start/.test({row}?.textContent)"
+    ));
+
+    // What if the budget were lower: drawn, and not applied.
+    browser.write("#whatif-limit", "120W");
+    browser.write("#whatif-nodes", "1");
+    browser.write("#whatif-time", "10m");
+    browser.click("#whatif-form button[type=submit]");
+    browser.wait_until("document.getElementById('whatif-chart').data?.length === 4");
+    let highest = "Math.max(...document.getElementById('whatif-chart').data[1].y)";
+    assert!(browser.evaluate(highest).as_f64().unwrap() <= 120.0);
+    browser.wait_until(&format!("{}.includes('The last job would end')", text("whatif-words")));
+    assert_eq!(served.power().limit, Some(Watts::from_watts(400)));
+    assert_eq!(served.jobs(), 2);
+    assert_accessible(&mut browser, "everything in light colours");
+    browser.picture("page-light.png");
+
+    // The budget is lowered, and the caps follow: on the page as at the daemon.
+    browser.write("#budget-limit", "120W");
+    browser.click("#budget-form button[type=submit]");
+    browser
+        .wait_until(&format!("{} === 'The limit is 120.0 W from now on.'", text("budget-answer")));
+    browser.wait_until(&format!("{} === 'of 120.0 W'", text("allowed")));
+    browser.wait_until(
+        "/cap (60|[1-5]?[0-9])\\.\\d W/.test(document.querySelector('#map li').textContent)",
+    );
+    let caps: Vec<Watts> = served.nodes().iter().filter_map(|node| node.cap).collect();
+    let sum = caps.iter().fold(Watts::ZERO, |sum, cap| sum + *cap);
+    assert!(caps.len() == 2 && sum <= Watts::from_watts(120), "{caps:?}");
+    browser.wait_until(&format!("parseFloat({}) <= 120", text("drawn")));
+
+    // Holding, releasing and cancelling.
+    let click = |browser: &mut Browser, change: &str| {
+        browser.click(&format!("#queue [data-change={change}][data-job=\"2\"]"));
+    };
+    click(&mut browser, "hold");
+    browser
+        .wait_until(&format!("{row}?.textContent.includes('held until it is released') ?? false"));
+    click(&mut browser, "release");
+    browser.wait_until(&format!("{row}?.textContent.includes('waits') ?? false"));
+    click(&mut browser, "cancel");
+    browser.wait_until("document.getElementById('sure-dialog').open");
+    browser.click("#sure-no");
+    assert_eq!(served.jobs(), 2);
+    click(&mut browser, "cancel");
+    browser.click("#sure-yes");
+    browser.wait_until(&format!("{row} === null"));
+    assert_eq!(served.jobs(), 1);
+
+    // The job's own page: its power over time, and why it changed. Then it ends.
+    browser.click("#running a");
+    browser.wait_until("location.hash === '#/jobs/1' && !document.getElementById('job').hidden");
+    browser.wait_until(&format!("{}.includes('the budget fell')", text("job-decisions")));
+    browser.wait_until("document.getElementById('job-chart').data?.[0].y.includes(200) ?? false");
+    assert_eq!(browser.evaluate("document.activeElement.id"), "job-title");
+    assert_accessible(&mut browser, "the page of a job");
+    fs::write(served.path("go"), "").unwrap();
+    browser.wait_until(&format!("{}.includes('completed, exit code 0')", text("job-why")));
+    browser.picture("page-job.png");
+
+    assert_eq!(complaints(&browser, &served, "with a status of 40"), [""; 0]);
+}
+
+/// On a phone in the dark nothing is wider than the screen. Everything can be reached by keys.
+#[test]
+fn the_page_on_a_phone_and_by_keys() {
+    let Some(mut browser) = Browser::start() else { return };
+    let served = Served::new(100);
+    served.command(&["submit", "-N", "60", "-t", "10m", "--", "sh", "-c", UNTIL_GO]);
+    served.command(&["submit", "-N", "60", "-t", "10m", "--", "sh", "-c", UNTIL_GO]);
+    browser.look(SMALL_PHONE);
+    browser.visit(&served.page);
+    browser.wait_until("document.querySelectorAll('#map li[data-state=busy]').length === 60");
+    browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 1");
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 360);
+    assert_accessible(&mut browser, "a phone in the dark");
+    browser.picture("page-phone.png");
+
+    // The first key leads to the content.
+    browser.press("Tab");
+    assert_eq!(browser.evaluate("document.activeElement.className"), "skip");
+    browser.press("Enter");
+    browser.wait_until("document.activeElement.id === 'content'");
+
+    // Keys choose among the nodes, of which only the map itself is a stop.
+    browser.evaluate("document.getElementById('map').focus()");
+    browser.press("ArrowRight");
+    browser.press("ArrowRight");
+    browser.wait_until(&format!("{}.startsWith('node 1 runs job 1')", text("node-detail")));
+    browser.press("Tab");
+    assert_eq!(browser.evaluate("document.activeElement.textContent"), "show job 1");
+
+    // From key to key every stop is seen, and the last one leads out of the page: there is no trap.
+    let mut seen = Vec::new();
+    for _ in 0..80 {
+        browser.press("Tab");
+        let here = browser.evaluate(
+            "document.activeElement === document.body ? '' : document.activeElement.id || document.activeElement.textContent",
+        );
+        if here == "" || seen.contains(&here) && here != "Cancel" {
+            break;
+        }
+        seen.push(here);
+    }
+    for id in ["budget-limit", "whatif-limit", "whatif-policy", "submit-command"] {
+        assert!(seen.contains(&json!(id)), "{id} cannot be reached: {seen:?}");
+    }
+
+    // The button overrides the system's colours, also after the page is opened again.
+    browser.click("#theme");
+    browser.visit(&served.page);
+    assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "light");
+    assert_eq!(complaints(&browser, &served, ""), [""; 0]);
+
+    // What the page offers to try are the policies that there are.
+    let offered = browser.evaluate(
+        "Array.from(document.querySelectorAll('#policies option'), (option) => option.value)",
+    );
+    let mut offered: Vec<String> = serde_json::from_value(offered).unwrap();
+    let mut known = PolicySpec::all().map(|policy| policy.name().to_owned());
+    offered.sort();
+    known.sort();
+    assert_eq!(offered, known);
+}
+
+/// A daemon that is gone is missed, and one that is back is found.
+#[test]
+fn a_lost_connection_is_said_and_heals() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut served = Served::new(4);
+    browser.look(Looks::DESK);
+    browser.visit(&served.page);
+    let lost = "!document.getElementById('lost').hidden";
+    browser.wait_until(&format!("{} === '● live'", text("connection")));
+    assert_eq!(browser.evaluate(lost), false);
+    served.kill();
+    browser.wait_until(lost);
+    let said = browser.evaluate(&text("lost"));
+    assert!(said.as_str().unwrap().starts_with("The daemon does not answer since"), "{said}");
+    browser.picture("page-lost.png");
+    served.begin_again();
+    browser.wait_until(&format!("{lost} === false"));
+    browser.wait_until(&format!("{} === '● live'", text("connection")));
+    assert_eq!(complaints(&browser, &served, "net::ERR_"), [""; 0]);
+}
+
+/// Ten thousand waiting jobs on a thousand nodes: the page stays smooth. A daemon is not asked to plan so many here, as
+/// that takes longer than a test may.
+#[test]
+fn a_long_queue_is_shown_smoothly() {
+    let Some(mut browser) = Browser::start() else { return };
+    let served = Served::new(1000);
+    served.command(&["submit", "-N", "1000", "-t", "10m", "--", "sh", "-c", UNTIL_GO]);
+    served.command(&["submit", "--hold", "--array", "1-10000", "-t", "10m", "--", "true"]);
+    browser.look(Looks::DESK);
+    browser.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({ "source": "globalThis.longTasks = []; new PerformanceObserver((list) => { \
+                for (const { startTime, duration } of list.getEntries()) longTasks.push([startTime, duration]); }) \
+                .observe({ type: 'longtask', buffered: true });" }),
+    );
+    browser.visit(&served.page);
+    browser.wait_until(&format!("{} === '10,000'", text("waiting-count")));
+    browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 200");
+    browser.wait_until("document.querySelectorAll('#map li[data-state=busy]').length === 1000");
+
+    // The filter finds one among them all, and more can be shown.
+    browser.write("#queue-filter", "_7777");
+    browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 1");
+    browser.write("#queue-filter", "");
+    browser.click("#queue-more");
+    browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 400");
+
+    // Once everything is there, lists come again and again, and none of them holds the page up.
+    browser.evaluate("void (globalThis.settled = performance.now())");
+    browser.wait_until("performance.now() - settled > 15000");
+    let late =
+        browser.evaluate("longTasks.filter(([at]) => at > settled).map(([, length]) => length)");
+    let took = browser.evaluate("Number(document.documentElement.dataset.shown)");
+    let longest = late.as_array().unwrap().iter().filter_map(Value::as_f64).fold(0.0, f64::max);
+    println!(
+        "a refresh of the tables took {took} ms; the longest task in 15 s took {longest} ms of {late}"
+    );
+    assert!(longest < 400.0, "the page stood still for {longest} ms");
+    assert_eq!(complaints(&browser, &served, ""), [""; 0]);
+    browser.picture("page-many.png");
+}
