@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::{Extension, Json, Router};
+use serde_json::Value;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 use utoipa::OpenApi;
@@ -74,11 +75,28 @@ fn described() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The description of the API, as an OpenAPI document.
-pub fn openapi() -> utoipa::openapi::OpenApi {
+pub fn openapi() -> Value {
     let mut document = described().into_openapi();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     document.components.get_or_insert_default().add_security_scheme("token", bearer);
+    // Text can always be written as JSON.
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    without_signs(&mut document);
     document
+}
+
+/// OpenAPI has names for signed numbers only: an unsigned one is a number from 0 on.
+fn without_signs(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get("minimum").and_then(Value::as_f64) == Some(0.0) {
+                fields.remove("format");
+            }
+            fields.values_mut().for_each(without_signs);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(without_signs),
+        _ => (),
+    }
 }
 
 /// Everything that is served.
@@ -103,9 +121,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     headers::secured(router)
 }
 
-async fn description(
-    Extension(document): Extension<Arc<utoipa::openapi::OpenApi>>,
-) -> Json<utoipa::openapi::OpenApi> {
+async fn description(Extension(document): Extension<Arc<Value>>) -> Json<Value> {
     Json((*document).clone())
 }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use busbar_live::job::EventKind;
 use busbar_live::wire::{HistoryLine, Request};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -49,13 +50,15 @@ async fn look(
     app.samples.note(wall(), power);
     // Nobody may be watching.
     let _ = app.happenings.send(("status", rendered.text().to_owned()));
-    let query = match *seen {
-        // What happened before this daemon is not counted.
-        None => Request::History { job: None, after: None, limit: Some(1) },
-        after => Request::History { job: None, after, limit: Some(LINES) },
-    };
+    let query = Request::History { job: None, after: *seen, limit: Some(LINES) };
     let lines = answers::history(app.ask(query, nobody.owner).await?)?;
-    for line in lines.iter().filter(|_| seen.is_some()) {
+    // What happened before this daemon is not counted.
+    let began = |line: &HistoryLine| matches!(line.event.kind, EventKind::Began { .. });
+    let first = match seen {
+        None => lines.iter().rposition(began).unwrap_or(0),
+        Some(_) => 0,
+    };
+    for line in &lines[first..] {
         happened(app, line);
     }
     let last = lines.last().map(|line| line.line);
