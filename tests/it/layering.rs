@@ -182,6 +182,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "slurm",
             "solve",
             "variation",
+            "web",
         ],
     ),
 ];

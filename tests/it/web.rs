@@ -3,7 +3,6 @@
 mod client;
 mod monitored;
 
-use std::fs;
 use std::io::BufReader;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
@@ -293,25 +292,22 @@ fn with_a_certificate_it_speaks_tls() {
     }
     let keys = tempfile::tempdir().unwrap();
     let made = Command::new(BUSBAR)
-        .args(["agent", "keys", "localhost", "--keys"])
+        .args(["agent", "keys", "--node", "localhost"])
         .arg(keys.path())
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
     let file = |name: &str| keys.path().join(name).display().to_string();
-    let names: Vec<_> =
-        fs::read_dir(keys.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    println!("{names:?}");
     let config = format!(
         "listen = \"127.0.0.1:0\"\ncertificate = \"{}\"\nkey = \"{}\"",
-        file("localhost.crt"),
+        file("localhost.pem"),
         file("localhost.key")
     );
     let web = Web::listening("easy", &config);
     let ask = |more: &[&str]| {
         let url = format!("https://localhost:{}/api/v1/status", web.client.at.port());
         Command::new("curl")
-            .args(["-sS", "--max-time", "20", "--cacert", &file("authority.crt")])
+            .args(["-sS", "--max-time", "20", "--cacert", &file("authority.pem")])
             .args(more)
             .arg(url)
             .output()
