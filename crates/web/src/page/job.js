@@ -34,7 +34,7 @@ function drawJob(job, lines, plan) {
   const changes = lines.filter(({ what }) => what.changed).length;
   const peak = past.y.length ? `It was allotted at most ${watts(Math.max(...past.y))}; its allotment was changed ${counted(changes, "time")}.` : "It has not run yet.";
   setText("job-words", `${peak}${isAhead ? ` Dots: the forecast, until ${clockTime(plan.end)} at the latest.` : ""}`);
-  return draw("job-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], now));
+  return draw("job-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], isOver(job) ? until : now));
 }
 
 function jobFacts(job, share) {

@@ -132,9 +132,9 @@ function showJobs(known) {
   // Who starts first stands first; whoever is not expected to start comes last.
   const order = (job) => plans.get(job.job)?.start ?? Infinity;
   waiting.sort((a, b) => (order(a) === order(b) ? a.job - b.job : order(a) - order(b)));
-  const wanted = byId("queue-filter").value.trim().toLowerCase();
+  const wanted = byId("queue-filter").value.toLowerCase();
   const matches = (job) => `${jobNumber(job)} ${job.name ?? ""} user ${job.user} ${job.state} ${job.reason ?? ""}`.toLowerCase().includes(wanted);
-  const found = wanted ? waiting.filter(matches) : waiting;
+  const found = wanted.trim() ? waiting.filter(matches) : waiting;
   showTable("queue", found, waiting.length, "waiting job", WAITING_ROW, (row, job) => fillWaiting(row, job, context));
   setText("done-by", known.forecast && known.jobs.length ? clockTime(known.forecast.all_over) : "–");
 }

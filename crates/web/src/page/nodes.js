@@ -56,7 +56,7 @@ function showNodes(nodes) {
   const count = (state) => nodes.filter((line) => cellState(line) === state).length;
   const kinds = [["busy", "run a job"], ["idle", "are idle"], ["drained", "take no new jobs"], ["down", "are down"], ["awaited", "are awaited"]];
   const parts = kinds.map(([state, words]) => [count(state), words]).filter(([number]) => number).map(([number, words]) => `${number.toLocaleString("en")} ${words}`);
-  setText("nodes-note", `Of ${counted(nodes.length, "node")}, ${parts.join(", ")}. A cell is full at ${watts(full)}: its draw where it is measured, else its cap.`);
+  setText("nodes-note", `Of ${counted(nodes.length, "node")}, ${parts.join(", ")}.${full > 1 ? ` A cell is full at ${watts(full)}: its draw where it is measured, else its cap.` : ""}`);
   showChosen();
 }
 

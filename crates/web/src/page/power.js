@@ -158,7 +158,8 @@ function hoursWords({ drawn, plan, past, main, name, from, now, forecast }) {
   if (known.length) {
     const most = Math.max(...known), at = drawn.x[drawn.y.indexOf(most)];
     const above = past.filter((sample) => sample.limit !== null && sample[main] > sample.limit).length;
-    words.push(`Since ${clockTime(from)} the ${name} power was between ${watts(Math.min(...known))} and ${watts(most)}, which it first had at ${clockTime(at)}.`);
+    const least = Math.min(...known), since = `Since ${clockTime(Math.max(from, drawn.x[0]))} the ${name} power was`;
+    words.push(least === most ? `${since} ${watts(most)}.` : `${since} between ${watts(least)} and ${watts(most)}, which it first had at ${clockTime(at)}.`);
     words.push(above ? `It was over the budget in ${counted(above, "step")} of the curve.` : "It was never over the budget.");
   }
   if (forecast && plan.y.length) {

@@ -21,7 +21,6 @@ function watchSubmit(changed) {
       const { job, remark } = await change("jobs", "POST", { wish: wish("submit", name),
         program: { command: ["/bin/sh", "-c", command], folder, environment: ENVIRONMENT, output: "busbar-%j.out" } });
       changed();
-      byId("submit-command").value = "";
       return `Submitted job ${job}${remark ? `, which ${remark}` : ""}.`;
     });
   });

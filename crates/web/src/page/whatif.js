@@ -33,9 +33,8 @@ const shiftWords = (seconds) => (Math.abs(seconds) < 1 ? "as before" : `${time(M
 
 function differenceWords(present, assumed) {
   const { sooner, later, never, mean } = difference(present, assumed);
-  const starts = sooner || later || never
-    ? `${counted(sooner, "job")} would start sooner, ${later.toLocaleString("en")} later${never ? `, and ${never} not at all` : ""}; on average ${shiftWords(mean)}.`
-    : "Every job would start when it does now.";
+  const parts = [[sooner, "sooner"], [later, "later"], [never, "not at all"]].filter(([count]) => count).map(([count, how]) => `${counted(count, "job")} would start ${how}`);
+  const starts = parts.length ? `${parts.join(", ")}${sooner || later ? `; on average ${shiftWords(mean)}` : ""}.` : "Every job would start when it does now.";
   const extra = assumed.jobs.find(({ job }) => job === null);
   const one = !extra ? "" : extra.start === null ? ` The job would not start${extra.reason ? `: ${extra.reason}` : ""}.` : ` The job would ${extra.start <= secondsNow() + 1 ? "start at once" : `start at ${clockTime(extra.start)}`} and end by ${clockTime(extra.end)}.`;
   return `${starts}${one} The last job would end ${shiftWords(assumed.all_over - present.all_over)}.`;
