@@ -28,7 +28,7 @@ use alike::{Alike, Answer, Requests, Wanted};
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, TimedPoint};
-use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
 /// EASY backfilling with configurations from profiles.
@@ -183,9 +183,15 @@ impl Chooser for Configurator {
         Some((point, ahead.vacancy(&point)?))
     }
 
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        _order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
-        let found = alike.first(from, room, |job, known| match room.is_changing() {
+        let found = alike.first(JobId(after.0 + 1), room, |job, known| match room.is_changing() {
             false => Answer::Requests(self.requests(view, job, room, known)),
             true => Answer::Job(self.point(view, job, room).is_some()),
         });
