@@ -70,9 +70,9 @@ pub trait Chooser {
         Watts::ZERO
     }
 
-    /// A turn begins.
+    /// A turn begins. The order knows of all jobs that arrived.
     #[inline]
-    fn begin(&mut self, _view: &View<'_>) {}
+    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {}
 
     /// A job does not wait any more: it was chosen and starts, or it is withdrawn.
     #[inline]
@@ -415,8 +415,8 @@ where
     O: Order + Clone + Send + 'static,
 {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        self.chooser.begin(view);
         self.order.begin(view);
+        self.chooser.begin(view, &self.order);
         let mut room = Room::of(view).with(self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);

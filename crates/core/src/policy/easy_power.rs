@@ -232,7 +232,7 @@ impl Chooser for Fastest {
     }
 
     #[inline]
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.oversized.welcome(view, |job| is_oversized(view, job));
     }
 

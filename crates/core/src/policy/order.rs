@@ -51,8 +51,14 @@ pub trait Order {
         false
     }
 
+    /// Where a job stands.
+    fn place(&self, job: JobId) -> Place;
+
     /// Which of two jobs comes first: it is less.
-    fn compare(&self, one: JobId, other: JobId) -> Ordering;
+    #[inline]
+    fn compare(&self, one: JobId, other: JobId) -> Ordering {
+        self.place(one).cmp(&self.place(other))
+    }
 
     /// A job is about to start at a point, or to go on there, and is expected to run for so long.
     fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
@@ -96,8 +102,8 @@ impl Order for Submission {
     }
 
     #[inline]
-    fn compare(&self, one: JobId, other: JobId) -> Ordering {
-        one.cmp(&other)
+    fn place(&self, job: JobId) -> Place {
+        Place { key: 0, job }
     }
 }
 
@@ -129,11 +135,6 @@ impl<C: Cost> Keyed<C> {
         waiting.remove(Place { key: self.keys[job.index()], job });
         self.keys[job.index()] = key;
         waiting.insert(Place { key, job }, &view.model.footprint(job, view.job(job)));
-    }
-
-    #[inline]
-    fn place(&self, job: JobId) -> Place {
-        Place { key: self.keys.get(job.index()).copied().unwrap_or(i64::MAX), job }
     }
 }
 
@@ -174,8 +175,8 @@ impl<C: Cost> Order for Keyed<C> {
     }
 
     #[inline]
-    fn compare(&self, one: JobId, other: JobId) -> Ordering {
-        self.place(one).cmp(&self.place(other))
+    fn place(&self, job: JobId) -> Place {
+        Place { key: self.keys.get(job.index()).copied().unwrap_or(i64::MAX), job }
     }
 
     fn goes_on(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint, left: Span) {

@@ -225,7 +225,7 @@ impl Chooser for Guide {
     }
 
     #[inline]
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.slowable.welcome(view, |job| !is_oversized(view, job));
         self.oversized.welcome(view, |job| is_oversized(view, job));
     }

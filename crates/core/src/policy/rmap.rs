@@ -44,7 +44,7 @@ pub struct Configurator {
 impl Rmap {
     /// The policy with this rule.
     pub fn with(rule: Rule) -> Self {
-        Backfill::new(Configurator { rule, alike: Alike::default() })
+        Backfill::new(Configurator::of(rule))
     }
 }
 
@@ -71,6 +71,11 @@ pub(super) fn fair_share(view: &View<'_>, job: JobId) -> Watts {
 }
 
 impl Configurator {
+    /// The choice by this rule.
+    pub(super) fn of(rule: Rule) -> Self {
+        Configurator { rule, alike: Alike::default() }
+    }
+
     /// The configuration a job waits for that has this fair share.
     fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> TimedPoint {
         let found = match self.rule {
@@ -186,12 +191,12 @@ impl Chooser for Configurator {
     fn candidate<O: Order>(
         &mut self,
         view: &View<'_>,
-        _order: &O,
+        order: &O,
         after: JobId,
         room: &Room,
     ) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
-        let found = alike.first(JobId(after.0 + 1), room, |job, known| match room.is_changing() {
+        let found = alike.first(order.place(after), room, |job, known| match room.is_changing() {
             false => Answer::Requests(self.requests(view, job, room, known)),
             true => Answer::Job(self.point(view, job, room).is_some()),
         });
@@ -199,8 +204,8 @@ impl Chooser for Configurator {
         found
     }
 
-    fn begin(&mut self, view: &View<'_>) {
-        self.alike.begin(view);
+    fn begin<O: Order>(&mut self, view: &View<'_>, order: &O) {
+        self.alike.begin(view, order);
     }
 
     fn left(&mut self, job: JobId) {

@@ -66,7 +66,7 @@ impl Chooser for ByShare {
         order.next_fit(view, after, &self.places.fits(view, room))
     }
 
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.places.welcome(view);
     }
 }

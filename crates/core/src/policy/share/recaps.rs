@@ -110,7 +110,7 @@ impl Chooser for AtFloor {
         false
     }
 
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.look_up(view);
         self.places.welcome(view);
     }

@@ -152,7 +152,7 @@ impl Chooser for BySize {
         false
     }
 
-    fn begin(&mut self, _view: &View<'_>) {
+    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {
         self.started.clear();
         self.points.clear();
     }
