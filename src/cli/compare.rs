@@ -101,8 +101,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "S", value_parser = file::parse_threshold, allow_hyphen_values = true)]
     bsld_threshold: Option<Span>,
 
-    /// The figure that decides among policies that complete as many jobs: turnaround, wait, slowdown,
-    /// makespan, energy, utilisation [default: turnaround]
+    /// The figure that decides among policies that complete as many jobs: turnaround, wait, p99_wait,
+    /// max_wait, slowdown, makespan, energy, utilisation [default: turnaround]
     #[arg(long, value_name = "FIGURE")]
     rank_by: Option<Figure>,
 

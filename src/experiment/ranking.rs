@@ -24,6 +24,10 @@ pub enum Figure {
     Turnaround,
     /// The mean time from submission to start.
     Wait,
+    /// The 99th percentile of the waits.
+    P99Wait,
+    /// The longest wait.
+    MaxWait,
     /// The mean bounded slowdown.
     Slowdown,
     /// From the first submission to the last end.
@@ -36,9 +40,11 @@ pub enum Figure {
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 6] = [
+    pub const ALL: [Figure; 8] = [
         Figure::Turnaround,
         Figure::Wait,
+        Figure::P99Wait,
+        Figure::MaxWait,
         Figure::Slowdown,
         Figure::Makespan,
         Figure::Energy,
@@ -50,6 +56,8 @@ impl Figure {
         match self {
             Figure::Turnaround => "turnaround",
             Figure::Wait => "wait",
+            Figure::P99Wait => "p99_wait",
+            Figure::MaxWait => "max_wait",
             Figure::Slowdown => "slowdown",
             Figure::Makespan => "makespan",
             Figure::Energy => "energy",
@@ -62,6 +70,8 @@ impl Figure {
         match self {
             Figure::Turnaround => summary.mean_turnaround_s,
             Figure::Wait => summary.mean_wait_s,
+            Figure::P99Wait => summary.p99_wait_s,
+            Figure::MaxWait => summary.max_wait_s,
             Figure::Slowdown => summary.mean_bsld,
             Figure::Makespan => Some(summary.makespan_s),
             Figure::Energy => Some(summary.energy_j),
@@ -74,6 +84,8 @@ impl Figure {
         let cost: fn(&Summary) -> Option<f64> = match self {
             Figure::Turnaround => |summary| Figure::Turnaround.of(summary),
             Figure::Wait => |summary| Figure::Wait.of(summary),
+            Figure::P99Wait => |summary| Figure::P99Wait.of(summary),
+            Figure::MaxWait => |summary| Figure::MaxWait.of(summary),
             Figure::Slowdown => |summary| Figure::Slowdown.of(summary),
             Figure::Makespan => |summary| Figure::Makespan.of(summary),
             Figure::Energy => |summary| Figure::Energy.of(summary),

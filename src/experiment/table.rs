@@ -2,10 +2,18 @@
 
 use crate::experiment::ranking::{Ranking, Row, Spread};
 use crate::experiment::{CheckedExperiment, Figure};
+use crate::freedom::Freedoms;
 use crate::report::{Side, columns, human_power, prefix, time_unit};
 
 /// The figures that are shown; the one that is ranked by comes first.
-const SHOWN: [Figure; 4] = [Figure::Turnaround, Figure::Slowdown, Figure::Makespan, Figure::Energy];
+const SHOWN: [Figure; 6] = [
+    Figure::Turnaround,
+    Figure::Slowdown,
+    Figure::P99Wait,
+    Figure::MaxWait,
+    Figure::Makespan,
+    Figure::Energy,
+];
 
 /// What stands behind the best value of a column.
 const BEST: char = '*';
@@ -49,7 +57,7 @@ impl Extra {
     fn heading(self) -> &'static str {
         match self {
             Extra::Killed => "killed",
-            Extra::OverBudget => "over budget",
+            Extra::OverBudget => "over",
         }
     }
 
@@ -78,21 +86,19 @@ fn table(
     let figures: Vec<Figure> =
         [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
     let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
-    headings.extend(figures.iter().map(|figure| (figure.name(), Side::Right)));
+    headings.extend(figures.iter().map(|figure| (heading_of(*figure), Side::Right)));
     // Rare enough to have no column where it did not happen.
     let extra: Vec<Extra> =
         Extra::ALL.into_iter().filter(|extra| rows.iter().any(|row| extra.is_there(row))).collect();
     headings.extend(extra.iter().map(|extra| (extra.heading(), Side::Right)));
-    headings.push(("freedoms", Side::Left));
     let rows: Vec<Vec<String>> = rows
         .iter()
         .enumerate()
         .map(|(place, row)| {
             let name = checked.experiment.policies[row.policy].to_string();
             let mut cells = vec![(place + 1).to_string(), name, completed(row)];
-            cells.extend(figures.iter().map(|figure| value(row, *figure)));
+            cells.extend(figures.iter().map(|figure| value(row, *figure, by)));
             cells.extend(extra.iter().map(|extra| extra.value(row)));
-            cells.push(checked.freedoms(row.policy).to_string());
             cells
         })
         .collect();
@@ -116,11 +122,24 @@ fn completed(row: &Row) -> String {
     }
 }
 
+/// What stands above a figure's column.
+fn heading_of(figure: Figure) -> &'static str {
+    match figure {
+        Figure::P99Wait => "p99 wait",
+        Figure::MaxWait => "max wait",
+        other => other.name(),
+    }
+}
+
 /// A value with its spread, and a mark if it is the best. A place is kept for the mark, so that
-/// numbers stand below each other.
-fn value(row: &Row, figure: Figure) -> String {
+/// numbers stand below each other. The tails go without their spread, which would make the table too
+/// wide, unless policies are ranked by them.
+fn value(row: &Row, figure: Figure, by: Figure) -> String {
     let Some((spread, is_best)) = row.figure(figure) else { return "- ".to_owned() };
-    shown(figure, spread) + if is_best { "*" } else { " " }
+    let is_tail = matches!(figure, Figure::P99Wait | Figure::MaxWait);
+    let text =
+        if is_tail && figure != by { amount(figure, spread.mean) } else { shown(figure, spread) };
+    text + if is_best { "*" } else { " " }
 }
 
 /// A value with its unit.
@@ -131,7 +150,11 @@ pub(super) fn amount(figure: Figure, value: f64) -> String {
 /// The unit that suits a value, and its size.
 pub fn unit(figure: Figure, value: f64) -> (String, f64) {
     match figure {
-        Figure::Turnaround | Figure::Wait | Figure::Makespan => {
+        Figure::Turnaround
+        | Figure::Wait
+        | Figure::P99Wait
+        | Figure::MaxWait
+        | Figure::Makespan => {
             let (unit, size) = time_unit(value);
             (unit.to_owned(), size)
         }
@@ -191,7 +214,23 @@ pub fn legend(checked: &CheckedExperiment<'_>) -> String {
     if experiment.seeds.len() > 1 {
         text += "; ± the standard deviation over seeds, where they matter";
     }
-    text + "\nfreedoms: what the policy may do to jobs beyond starting them as asked; killed: jobs that took \
-            longer than it believed; over budget: the share of the time in which more was drawn than the \
-            budget allows, as jobs drew more than it believed\n"
+    text += "\np99 wait: the shortest time that at most one job of a hundred waited longer than; max wait: the \
+             longest wait; killed: jobs that took longer than the policy believed; over: the share of the time \
+             in which more was drawn than the budget allows, as jobs drew more than it believed\n";
+    text + &freedoms(checked)
+}
+
+/// What each policy may do to jobs, which is the same in all tables.
+fn freedoms(checked: &CheckedExperiment<'_>) -> String {
+    let mut sets: Vec<(Freedoms, Vec<String>)> = Vec::new();
+    for (place, policy) in checked.experiment.policies.iter().enumerate() {
+        let has = checked.freedoms(place);
+        match sets.iter_mut().find(|(set, _)| *set == has) {
+            Some((_, policies)) => policies.push(policy.to_string()),
+            None => sets.push((has, vec![policy.to_string()])),
+        }
+    }
+    let sets = sets.iter().map(|(set, policies)| format!("  {set}: {}\n", policies.join(", ")));
+    "freedoms: what a policy may do to jobs beyond starting them as asked\n".to_owned()
+        + &sets.collect::<String>()
 }

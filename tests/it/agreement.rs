@@ -21,6 +21,7 @@ pub(crate) fn rigid(submit: u64, nodes: u32, requested: u64, run_time: u64) -> P
     let requested_ms = requested * SECOND;
     PlainJob {
         submit_ms: submit * SECOND,
+        asked: nodes,
         nodes,
         requested_ms,
         weight_thousandths: 1000,

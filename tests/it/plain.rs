@@ -42,6 +42,8 @@ impl Way {
 #[derive(Clone, Debug)]
 pub(crate) struct PlainJob {
     pub(crate) submit_ms: u64,
+    /// Those its user asks for.
+    pub(crate) asked: u32,
     /// Those of its nominal way.
     pub(crate) nodes: u32,
     /// How long its user says it will run.
@@ -81,6 +83,7 @@ pub(crate) struct Guide {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlainRmap {
     pub(crate) kind: Kind,
+    pub(crate) order: PlainOrder,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -214,7 +217,7 @@ impl<'a> Plain<'a> {
             let mut arrived = Vec::new();
             while next < self.jobs.len() && self.jobs[next].submit_ms <= now {
                 if self.may_enter(next) {
-                    if let Rule::Share(order) = self.rule {
+                    if let Rule::Share(order) | Rule::Rmap(PlainRmap { order, .. }) = self.rule {
                         self.give_key(next, order);
                     }
                     self.waiting.push(next);

@@ -31,7 +31,7 @@ mod watched;
 mod work;
 
 use replay::Replay;
-use rule::{Refusal, Rules};
+use rule::{Refusal, Rules, Sharing};
 use watched::{Tally, Watched};
 
 /// The lowest cap of all these machines.
@@ -210,13 +210,14 @@ fn rules() -> impl Strategy<Value = Rules> {
     let sizes = prop::sample::select(vec![(4, 64), (1, 2), (1, 3), (2, 4), (3, 6)]);
     let refusal = prop::sample::select(vec![Refusal::Skip, Refusal::Close, Refusal::Stop]);
     let fewest = prop_oneof![Just(0), Just(50), Just(100)];
-    (sizes, refusal, any::<bool>(), fewest, any::<bool>()).prop_map(
-        |(sizes, refusal, is_uncapped, fewest, is_paper)| Rules {
+    let sharing = prop::sample::select(vec![Sharing::Busbar, Sharing::Paper, Sharing::Gain]);
+    (sizes, refusal, any::<bool>(), fewest, sharing).prop_map(
+        |(sizes, refusal, is_uncapped, fewest, sharing)| Rules {
             sizes,
             refusal,
             is_uncapped,
             fewest,
-            is_paper,
+            sharing,
         },
     )
 }
@@ -250,11 +251,30 @@ fn stories(
     })
 }
 
+/// Small jobs come one after the other and stay, on processors that the power just feeds: who was there first has more
+/// than the lowest caps, and the paper's rule often refuses those who come later.
+fn contested_stories() -> impl Strategy<Value = Story> {
+    (stories(7, 14, 0), 0u32..40).prop_map(|(mut story, more)| {
+        for (gap, nodes, run_time, requested, _) in &mut story.jobs {
+            (*gap, *nodes) = (1 + *gap % 50, 1 + *nodes % 2);
+            (*run_time, *requested) = (*run_time + 400, *requested + 400);
+        }
+        story.budget = vec![(0, 100 + more)];
+        story.rules.sharing = Sharing::Gain;
+        story
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn every_turn_is_that_of_the_plain_rule(story in stories(7, 14, 0)) {
+        story.check();
+    }
+
+    #[test]
+    fn power_goes_where_it_gains_most(story in contested_stories()) {
         story.check();
     }
 
@@ -291,28 +311,35 @@ fn a_job_that_comes_again_and_cannot_be_fed_is_given_up_once() {
             refusal: Refusal::Skip,
             is_uncapped: false,
             fewest: 0,
-            is_paper: false,
+            sharing: Sharing::Busbar,
         },
         events: Events::Instant,
     };
     story.check();
 }
 
-/// A hundred of these stories have everything in them that is to be checked.
-#[test]
-fn the_stories_are_eventful() {
+/// What came of a hundred stories, all together.
+fn tally_of(stories: &impl Strategy<Value = Story>) -> [u64; 7] {
     let mut runner = TestRunner::deterministic();
-    let story = stories(7, 14, 0);
     let tallies: Vec<Tally> =
-        (0..100).map(|_| story.new_tree(&mut runner).unwrap().current().check().1).collect();
-    let counts: [fn(&Tally) -> u64; 6] = [
+        (0..100).map(|_| stories.new_tree(&mut runner).unwrap().current().check().1).collect();
+    let counts: [fn(&Tally) -> u64; 7] = [
         |tally| tally.turns,
         |tally| tally.starts,
         |tally| tally.squeezed,
         |tally| tally.lowered,
         |tally| tally.raised,
         |tally| tally.deferred,
+        |tally| tally.gainful,
     ];
-    let sums = counts.map(|count| tallies.iter().map(count).sum::<u64>());
-    assert!(sums.iter().all(|sum| *sum > 0), "{sums:?}");
+    counts.map(|count| tallies.iter().map(count).sum::<u64>())
+}
+
+/// A hundred of these stories have everything in them that is to be checked.
+#[test]
+fn the_stories_are_eventful() {
+    let sums = tally_of(&stories(7, 14, 0));
+    assert!(sums[..6].iter().all(|sum| *sum > 0), "{sums:?}");
+    let contested = tally_of(&contested_stories());
+    assert!(contested.iter().all(|sum| *sum > 0), "{contested:?}");
 }

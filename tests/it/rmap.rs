@@ -9,7 +9,7 @@ use busbar::machine::Machine;
 use busbar::model::{Beliefs, Profiled};
 use busbar::policy::rmap::Rule as Picks;
 use busbar::policy::share::Use;
-use busbar::policy::{BuildContext, PolicySpec, Rmap, RmapSpec, ShareSpec};
+use busbar::policy::{BuildContext, OrderSpec, OrderedBy, PolicySpec, Rmap, RmapSpec, ShareSpec};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::scenario::Scenario;
 use busbar::sim::{Events, Excursions, Run, Simulation};
@@ -18,7 +18,7 @@ use busbar::workload::Workload;
 use proptest::prelude::*;
 
 use crate::agreement::{budget, budgets, cases};
-use crate::plain::{Kind, Plain, PlainJob, PlainMachine, PlainRmap, Rule, Starts, Way};
+use crate::plain::{Kind, Plain, PlainJob, PlainMachine, PlainOrder, PlainRmap, Rule, Starts, Way};
 
 fn row(nodes: u32, cores: u32, cap: u32, milliwatts: u64, millis: u64) -> Row {
     Row {
@@ -229,6 +229,7 @@ impl Story {
             let tolerance = |percent: u32| u64::from(percent) * 10_000;
             PlainJob {
                 submit_ms,
+                asked,
                 nodes,
                 requested_ms,
                 weight_thousandths: terms.0,
@@ -241,8 +242,14 @@ impl Story {
 
     /// The rules to try, each in the words of both.
     fn rules(&self) -> Vec<(PolicySpec, Rule)> {
-        let published = self.published().into_iter().map(|(picks, kind)| {
-            (PolicySpec::Rmap(RmapSpec::of(picks)), Rule::Rmap(PlainRmap { kind }))
+        let (by, halving) = (OrderedBy::Aged, Some(Span::from_secs(7)));
+        let aged = OrderSpec { by, halving, ..OrderSpec::FCFS };
+        let orders = [(OrderSpec::FCFS, PlainOrder::Fcfs), (aged, PlainOrder::Aged(7000))];
+        let published = self.published().into_iter().flat_map(|(picks, kind)| {
+            orders.map(|(spec, order)| {
+                let policy = RmapSpec { order: spec, ..RmapSpec::of(picks) };
+                (PolicySpec::Rmap(policy), Rule::Rmap(PlainRmap { kind, order }))
+            })
         });
         let own = [false, true].map(|fair| {
             let uses = Some(Use::Sizes);
@@ -303,8 +310,10 @@ impl Story {
                         record.state.has_run().then(|| (record.start.millis(), way.unwrap()))
                     })
                     .collect();
-                let expected = Plain::starts(&guarded, &jobs, rule, each);
-                assert_eq!(starts, expected, "{rule:?}, {events:?}");
+                // Now and then two jobs have nearly the same key.
+                if let Some(expected) = Plain::clear_starts(&guarded, &jobs, rule, each) {
+                    assert_eq!(starts, expected, "{rule:?}, {events:?}");
+                }
                 assert_eq!(run.violations, 0, "{rule:?}: {:?}", run.first_violations);
                 self.assert_within_bounds(&jobs, &starts, &run);
             }

@@ -19,6 +19,8 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
+use crate::agreement::cases;
+
 mod plain;
 
 use plain::{Fate, plain};
@@ -166,7 +168,7 @@ fn random_case(seed: u64) -> Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig { cases: cases() * 3, ..ProptestConfig::default() })]
 
     #[test]
     fn every_heuristic_agrees_with_the_plain_one(seed: u64) {
@@ -175,6 +177,16 @@ proptest! {
         // Whoever would arrive after the end of the period never does.
         let late = expected.split_off(real.len());
         prop_assert!(late.iter().all(|fate| *fate == Fate::Left));
+        prop_assert_eq!(real, expected, "{:?}", case.spec);
+    }
+
+    /// Our own heuristic, whose price is the sum of all that was decided before.
+    #[test]
+    fn a_price_on_energy_agrees_with_the_plain_one(seed: u64) {
+        let mut case = random_case(seed);
+        case.spec.heuristic = Heuristic::Priced;
+        let (real, mut expected) = (case.fates(), plain(&case));
+        expected.truncate(real.len());
         prop_assert_eq!(real, expected, "{:?}", case.spec);
     }
 
@@ -202,7 +214,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     /// With a price on energy: no decision is refused, the energy suffices, every task is accounted for, and nobody
     /// who has started is complete after the period or worth nothing.
@@ -236,7 +248,7 @@ fn generated_days_agree_with_the_plain_one() {
     essc.machines.machines = 12;
     let tasks = essc.draw().unwrap();
     let (begin, end) = tasks.period.unwrap();
-    for heuristic in Heuristic::ALL {
+    for heuristic in Heuristic::ALL.into_iter().chain([Heuristic::Priced]) {
         for environment in [Environment::Queued, Environment::Polled] {
             for filter in [false, true] {
                 let energy = Joules::from_joules(9_000_000);

@@ -82,7 +82,7 @@ fn mistakes_are_named_with_their_line() {
         ("nodes = [-4]", "exp.toml, line 1: invalid value: integer `-4`"),
         ("jobs = \"5\"", "exp.toml, line 1: write a range"),
         ("bsld_threshold = \"0s\"", "exp.toml, line 1: the threshold must be above zero"),
-        ("rank_by = \"speed\"", "valid: turnaround, wait, slowdown"),
+        ("rank_by = \"speed\"", "valid: turnaround, wait, p99_wait"),
         ("seeds = = 3", "exp.toml, line 1: "),
     ] {
         let error = read_text(text).unwrap_err();

@@ -49,7 +49,7 @@ fn two_decimals(number: f64) -> String {
 }
 
 /// The figures of the ranking, from left to right.
-pub(super) const FIGURES: [Figure; 11] = [
+pub(super) const FIGURES: [Figure; 13] = [
     Figure {
         name: "Mean turnaround",
         meaning: "From submission to end",
@@ -69,6 +69,20 @@ pub(super) const FIGURES: [Figure; 11] = [
         meaning: "From submission to start",
         better: Better::Lower,
         value: |summary| summary.mean_wait_s,
+        written: human_time,
+    },
+    Figure {
+        name: "99th percentile wait",
+        meaning: "The shortest time that at most one job of a hundred waited longer than",
+        better: Better::Lower,
+        value: |summary| summary.p99_wait_s,
+        written: human_time,
+    },
+    Figure {
+        name: "Longest wait",
+        meaning: "The longest time from submission to start",
+        better: Better::Lower,
+        value: |summary| summary.max_wait_s,
         written: human_time,
     },
     Figure {
@@ -129,9 +143,12 @@ pub(super) const FIGURES: [Figure; 11] = [
     },
 ];
 
+/// How many figures at the end of the list are rare.
+const RARE: usize = 2;
+
 /// Those that some of these runs have. What is rare has no column where it did not happen.
 pub(super) fn shown(runs: &[&Summary]) -> Vec<&'static Figure> {
     let is_there = |figure: &&Figure| runs.iter().any(|run| (figure.value)(run).is_some());
-    let (usual, rare) = FIGURES.split_at(9);
+    let (usual, rare) = FIGURES.split_at(FIGURES.len() - RARE);
     usual.iter().chain(rare.iter().filter(is_there)).collect()
 }

@@ -88,15 +88,17 @@ impl Plain<'_> {
     }
 
     pub(super) fn rmap(&mut self, rmap: &PlainRmap) {
-        while let Some(&head) = self.waiting.first() {
-            let Some(way) = self.startable(rmap, head, None) else { break };
-            self.start(head, way);
+        let mut promise = None;
+        let mut rest = self.in_order(rmap.order).into_iter();
+        for head in rest.by_ref() {
+            if let Some(way) = self.startable(rmap, head, None) {
+                self.start(head, way);
+                continue;
+            }
+            promise = self.earliest(head, self.wanted(rmap, head), &self.running_stays());
+            break;
         }
-        let Some(&head) = self.waiting.first() else { return };
-        let way = self.wanted(rmap, head);
-        let running = self.running_stays();
-        let promise = self.earliest(head, way, &running);
-        for job in self.waiting.clone().into_iter().skip(1) {
+        for job in rest {
             if let Some(way) = self.startable(rmap, job, promise) {
                 self.start(job, way);
             }

@@ -35,11 +35,11 @@ impl Plain<'_> {
 
     /// A job arrived: it gets its key.
     pub(super) fn give_key(&mut self, job: usize, order: PlainOrder) {
-        let PlainJob { nodes, requested_ms, submit_ms, .. } = self.jobs[job];
+        let PlainJob { asked, requested_ms, submit_ms, .. } = self.jobs[job];
         let (cost, halving) = match order {
             PlainOrder::Fcfs => (1.0, f64::INFINITY),
             PlainOrder::Aged(halving) => {
-                (f64::from(nodes).log2().max(1.0) * requested_ms.max(1) as f64, halving as f64)
+                (f64::from(asked).log2().max(1.0) * requested_ms.max(1) as f64, halving as f64)
             }
             PlainOrder::History(halving) => (self.expected_cost(job), halving as f64),
         };
@@ -80,7 +80,7 @@ impl Plain<'_> {
     }
 
     /// The waiting jobs in order. Says so if two of them are too close to call.
-    fn in_order(&mut self, order: PlainOrder) -> Vec<usize> {
+    pub(super) fn in_order(&mut self, order: PlainOrder) -> Vec<usize> {
         let mut waiting = self.waiting.clone();
         if order == PlainOrder::Fcfs {
             return waiting;
@@ -90,7 +90,7 @@ impl Plain<'_> {
         let same = |one: usize, other: usize| {
             let (one, other) = (&self.jobs[one], &self.jobs[other]);
             matches!(order, PlainOrder::Aged(_))
-                && (one.nodes, one.requested_ms) == (other.nodes, other.requested_ms)
+                && (one.asked, one.requested_ms) == (other.asked, other.requested_ms)
         };
         let is_close = |pair: &[usize]| {
             (keys[pair[0]] - keys[pair[1]]).abs() < CLOSE && !same(pair[0], pair[1])

@@ -17,6 +17,7 @@ fn job<const WAYS: usize>(nodes: u32, ways: [(u64, u64); WAYS]) -> PlainJob {
     let way = |(time_ms, milliwatts)| Way::rigid(nodes, time_ms, time_ms, milliwatts);
     PlainJob {
         submit_ms: 0,
+        asked: nodes,
         nodes,
         requested_ms: ways[0].0,
         weight_thousandths: 1000,

@@ -120,7 +120,7 @@ fn who_waits_is_hidden() {
             refusal: Refusal::Skip,
             is_uncapped: false,
             fewest: 0,
-            is_paper: false,
+            sharing: Sharing::Busbar,
         },
         events: Events::Instant,
     };

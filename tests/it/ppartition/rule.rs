@@ -23,6 +23,17 @@ pub(super) enum Refusal {
     Stop,
 }
 
+/// How power is shared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sharing {
+    Busbar,
+    /// To the letter of the paper.
+    Paper,
+    /// Jobs are let in to the letter of the paper, and others who make all jobs together no slower. What a job is let
+    /// in with is what it is entitled to; what it gets is another matter.
+    Gain,
+}
+
 /// The parameters of the policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
@@ -33,8 +44,7 @@ pub(super) struct Rules {
     pub(super) is_uncapped: bool,
     /// The fewest processors a job starts on, of those it asks for, in per cent.
     pub(super) fewest: u32,
-    /// Whether power is shared to the letter of the paper.
-    pub(super) is_paper: bool,
+    pub(super) sharing: Sharing,
 }
 
 /// Who was refused since something came free last.
@@ -98,7 +108,7 @@ impl Rules {
         let dispatch = format!("{:?}", self.refusal).to_lowercase();
         let first = if self.is_uncapped { "uncapped" } else { "share" };
         let fewest = self.fewest;
-        let sharing = if self.is_paper { "paper" } else { "busbar" };
+        let sharing = format!("{:?}", self.sharing).to_lowercase();
         format!(
             "ppartition(queues={small}/{large}, dispatch={dispatch}, first={first}, \
              fewest={fewest}%, sharing={sharing})"
@@ -129,7 +139,7 @@ pub(super) struct Situation<'a> {
     pub(super) curves: &'a [&'a [Curve]],
     /// What all jobs together can rely on.
     pub(super) power: u64,
-    /// In the order of the jobs.
+    /// What everybody is entitled to, in the order of the jobs.
     pub(super) running: Vec<Member>,
     /// In any order.
     pub(super) waiting: Vec<Waiting>,
@@ -137,11 +147,15 @@ pub(super) struct Situation<'a> {
     pub(super) free: Vec<u32>,
 }
 
-/// What a turn leads to: who has which caps then, and who still waits.
+/// What a turn leads to: who has which caps then, what he is entitled to, and who still waits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Settled {
     pub(super) members: Vec<Member>,
+    /// The same members, with the caps by which others are let in.
+    pub(super) entitled: Vec<Member>,
     pub(super) deferred: Vec<u32>,
+    /// How many were let in only because all jobs together are then no slower.
+    pub(super) gainful: u64,
 }
 
 pub(super) fn total(caps: &Capped) -> u64 {
@@ -201,6 +215,7 @@ struct Partition<'a> {
     power: u64,
     members: Vec<Budgeted>,
     free: Vec<u32>,
+    gainful: u64,
 }
 
 impl Situation<'_> {
@@ -215,18 +230,26 @@ impl Situation<'_> {
             power: self.power,
             members: self.running.iter().map(budgeted).collect(),
             free: self.free.clone(),
+            gainful: 0,
         };
         let deferred =
             rules.in_turn(&self.waiting, refused, |waiting| partition.lets_in(rules, waiting));
         partition.tune_all();
-        let members = partition.members.into_iter().map(|budgeted| budgeted.member).collect();
-        Settled { members, deferred }
+        let entitled = partition.members();
+        if rules.sharing == Sharing::Gain {
+            partition.divide_anew();
+        }
+        Settled { members: partition.members(), entitled, deferred, gainful: partition.gainful }
     }
 }
 
 impl Partition<'_> {
     fn curve(&self, application: usize, processor: u32) -> &Curve {
         &self.curves[application][processor as usize]
+    }
+
+    fn members(&self) -> Vec<Member> {
+        self.members.iter().map(|budgeted| budgeted.member.clone()).collect()
     }
 
     fn held(&self) -> u64 {
@@ -263,7 +286,12 @@ impl Partition<'_> {
 
     /// Lets a job in, if there is a way.
     fn lets_in(&mut self, rules: &Rules, waiting: Waiting) -> bool {
-        let Some((caps, budgets)) = self.way_in(rules, waiting) else { return false };
+        let mut way = self.way_in(rules, waiting);
+        if way.is_none() && rules.sharing == Sharing::Gain {
+            way = self.gainful_way_in(rules, waiting);
+            self.gainful += u64::from(way.is_some());
+        }
+        let Some((caps, budgets)) = way else { return false };
         for (job, budget) in budgets {
             let robbed = self.members.iter_mut().find(|budgeted| budgeted.member.job == job);
             robbed.unwrap().budget = budget;
@@ -292,7 +320,7 @@ impl Partition<'_> {
     fn share(&self, rules: &Rules, waiting: Waiting, best: &[u32], needed: u64) -> u64 {
         let Waiting { nodes, application, .. } = waiting;
         let everybody = self.curves[application].len() as u64;
-        if rules.is_paper {
+        if rules.sharing != Sharing::Busbar {
             return part_of(self.power, u64::from(nodes), everybody).max(needed);
         }
         let fed = u64::from(fed(self.curves[application], self.power));
@@ -331,12 +359,12 @@ impl Partition<'_> {
             best.truncate(count);
             wanted = part_of(self.power, count as u64, busy + count as u64).max(needed);
         }
-        if !rules.is_paper && wanted <= free {
+        if rules.sharing == Sharing::Busbar && wanted <= free {
             return Some((self.tuned(application, &offered, free, fewest)?, Vec::new()));
         }
         let missing = wanted.saturating_sub(free);
         let spare = self.spare();
-        let given = if rules.is_paper {
+        let given = if rules.sharing != Sharing::Busbar {
             let weights: Vec<u64> = self.members.iter().map(|other| other.budget).collect();
             parts(missing, &weights).into_iter().zip(&spare).map(|(a, b)| a.min(*b)).collect()
         } else {
@@ -346,9 +374,70 @@ impl Partition<'_> {
         if gathered < self.least(application, &best) {
             return None;
         }
+        Some((self.tuned(application, &best, gathered, fewest)?, self.without(&given)))
+    }
+
+    /// What everybody is left with who gives so much.
+    fn without(&self, given: &[u64]) -> Budgets {
         let budgets = self.members.iter().zip(given);
-        let budgets = budgets.map(|(other, given)| (other.member.job, other.budget - given));
-        Some((self.tuned(application, &best, gathered, fewest)?, budgets.collect()))
+        budgets.map(|(other, given)| (other.member.job, other.budget - given)).collect()
+    }
+
+    /// A way in after which all jobs together are no slower, if all power goes where it gains most: on those of the
+    /// best free processors that do more with their power than the last milliwatt does now, under their lowest caps.
+    fn gainful_way_in(&self, rules: &Rules, waiting: Waiting) -> Option<(Capped, Budgets)> {
+        let Waiting { nodes, application, .. } = waiting;
+        let mut best = self.best_first(application, &self.free);
+        if best.len() < nodes as usize {
+            return None;
+        }
+        best.truncate(nodes as usize);
+        let busy: Vec<&Curve> =
+            self.members.iter().flat_map(|other| self.curves_of(other)).collect();
+        let (speed, price) = poured(&busy, self.power)?;
+        let does_more = |processor: &&u32| {
+            let knots = self.curve(application, **processor).knots().iter();
+            let ratios =
+                knots.map(|knot| Ratio(knot.ips.ips().into(), knot.power.milliwatts().into()));
+            ratios.max().unwrap() > price
+        };
+        let worth = best.iter().take_while(does_more).count();
+        best.truncate(worth.max(rules.fewest_of(nodes, self.curves[application], self.power)));
+        let with = best.iter().map(|processor| self.curve(application, *processor));
+        let (speed_with, _) =
+            poured(&busy.into_iter().chain(with).collect::<Vec<_>>(), self.power)?;
+        if speed_with < speed {
+            return None;
+        }
+        let free = self.power.saturating_sub(self.held());
+        let missing = self.least(application, &best).saturating_sub(free);
+        let given = self.levelled(missing, &self.spare());
+        if given.iter().sum::<u64>() < missing {
+            return None;
+        }
+        let lowest = |processor: &u32| (*processor, self.least(application, &[*processor]));
+        let mut caps: Capped = best.iter().map(lowest).collect();
+        caps.sort_unstable();
+        Some((caps, self.without(&given)))
+    }
+
+    fn curves_of(&self, budgeted: &Budgeted) -> Vec<&Curve> {
+        let Budgeted { member, .. } = budgeted;
+        member.caps.iter().map(|cap| self.curve(member.application, cap.0)).collect()
+    }
+
+    /// All power given anew, from the lowest caps on.
+    fn divide_anew(&mut self) {
+        for place in 0..self.members.len() {
+            let application = self.members[place].member.application;
+            let mut caps = self.members[place].member.caps.clone();
+            for (processor, cap) in &mut caps {
+                *cap = self.least(application, &[*processor]);
+            }
+            self.members[place].budget = total(&caps);
+            self.members[place].member.caps = caps;
+        }
+        self.pour(self.power.saturating_sub(self.held()));
     }
 
     /// What each job could do without.
@@ -397,10 +486,14 @@ impl Partition<'_> {
                 self.retune(place);
             }
         }
-        let mut free = self.power.saturating_sub(self.held());
-        if free < 1000 {
-            return;
+        let free = self.power.saturating_sub(self.held());
+        if free >= 1000 {
+            self.pour(free);
         }
+    }
+
+    /// Gives so much away, to who gains most.
+    fn pour(&mut self, mut free: u64) {
         let mut stretches = self.stretches();
         let mut gains = vec![0; self.members.len()];
         while free > 0 && !stretches.is_empty() {
@@ -449,6 +542,57 @@ impl Partition<'_> {
         budgeted.budget = total(&caps);
         budgeted.member.caps = caps;
     }
+}
+
+/// A fraction, compared without rounding.
+#[derive(Clone, Copy, Debug)]
+struct Ratio(u128, u128);
+
+impl Ord for Ratio {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.0 * other.1).cmp(&(other.0 * self.1))
+    }
+}
+
+impl PartialOrd for Ratio {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ratio {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ratio {}
+
+/// How fast these processors are together if all power goes where it gains most, and what the last milliwatt brings:
+/// nothing if nobody can use it. None if the power does not feed them all.
+fn poured(processors: &[&Curve], power: u64) -> Option<(Ratio, Ratio)> {
+    let least: u64 = processors.iter().map(|curve| curve.least().milliwatts()).sum();
+    let mut free = u128::from(power.checked_sub(least)?);
+    let mut speed: u128 = processors.iter().map(|curve| u128::from(curve.slowest().ips())).sum();
+    let mut stretches: Vec<Ratio> = processors
+        .iter()
+        .flat_map(|curve| hull(curve))
+        .map(|(from, to)| Ratio((to.1 - from.1).into(), (to.0 - from.0).into()))
+        .collect();
+    stretches.sort();
+    let mut last = Ratio(0, 1);
+    while let Some(Ratio(gain, milliwatts)) = stretches.pop() {
+        if free == 0 {
+            return Some((Ratio(speed, 1), last));
+        }
+        last = Ratio(gain, milliwatts);
+        if free < milliwatts {
+            return Some((Ratio(speed * milliwatts + gain * free, milliwatts), last));
+        }
+        free -= milliwatts;
+        speed += gain;
+    }
+    Some((Ratio(speed, 1), if free > 0 { Ratio(0, 1) } else { last }))
 }
 
 /// A part of a hull that somebody may be given.

@@ -16,9 +16,10 @@ const SKIP: Rules = Rules {
     refusal: Refusal::Skip,
     is_uncapped: false,
     fewest: 0,
-    is_paper: false,
+    sharing: Sharing::Busbar,
 };
-const PAPER: Rules = Rules { is_paper: true, ..SKIP };
+const PAPER: Rules = Rules { sharing: Sharing::Paper, ..SKIP };
+const GAIN: Rules = Rules { sharing: Sharing::Gain, ..SKIP };
 
 /// One application on processors with these curves, in watts.
 fn processors(curves: &[&[(u64, u64)]]) -> Vec<Vec<Knots>> {
@@ -112,7 +113,8 @@ fn taken_in_proportion_but_nobody_below_his_floor() {
 /// first job has the first three, at their floor, and the second all the rest. The third job's share
 /// is 60 W. By the paper, half of it is asked of the first job, who cannot give it: 30 W feed
 /// nobody, and the job waits for the first to end, beside a free processor and 100 W that the second
-/// could do without. But the second can give all of it.
+/// could do without. But the second can give all of it. And 50 W do 90 on the free processor and 50 where they are,
+/// so all jobs together gain by it: both then gain as much by a watt, and what is left stays with the second.
 #[test]
 fn who_is_at_his_floor_keeps_nobody_out() {
     let jobs = [(0, 3, 500), (0, 1, 1000), (10, 1, 100)];
@@ -123,9 +125,11 @@ fn who_is_at_his_floor_keeps_nobody_out() {
     let fifties = (0..3).map(|node| (node, 50_000)).collect::<Capped>();
     assert_eq!(set_at(&run, 0), [(0, fifties), (1, vec![(3, 150_000)])]);
     assert_eq!(set_at(&run, 10), [(1, vec![(3, 90_000)]), (2, vec![(4, 60_000)])]);
-    let run = run_by(PAPER, curves, 300, &jobs);
+    let run = run_by(PAPER, curves.clone(), 300, &jobs);
     assert_eq!(set_at(&run, 10), []);
     assert_eq!(run.records[2].start, run.records[0].end);
+    let run = run_by(GAIN, curves, 300, &jobs);
+    assert_eq!(set_at(&run, 10), [(1, vec![(3, 100_000)]), (2, vec![(4, 50_000)])]);
 }
 
 /// Four processors that draw 50 W and no other power, and 100 W: two of them can run. By the paper

@@ -264,7 +264,7 @@ fn other_seeds_pick_others() {
         refusal: Refusal::Skip,
         is_uncapped: false,
         fewest: 0,
-        is_paper: false,
+        sharing: Sharing::Busbar,
     };
     let mut orders: Vec<Vec<u32>> = (0..60).map(|seed| picked(&machine, &rules, seed)).collect();
     assert_eq!(orders[7], picked(&machine, &rules, 7));
@@ -290,7 +290,7 @@ fn what_the_budget_feeds_is_in_use() {
             refusal: Refusal::Skip,
             is_uncapped: false,
             fewest: 0,
-            is_paper: false,
+            sharing: Sharing::Busbar,
         },
         events: Events::Instant,
     };

@@ -22,6 +22,8 @@ use super::work::{ALL, after, ips, left, whole};
 struct Held {
     application: usize,
     caps: Capped,
+    /// The caps by which others are let in.
+    entitled: Capped,
     /// What is left of its work, if it takes as long as its user says.
     work: u128,
     since: Instant,
@@ -38,6 +40,8 @@ pub(super) struct Tally {
     pub(super) lowered: u64,
     pub(super) raised: u64,
     pub(super) deferred: u64,
+    /// Jobs that the paper's rule refuses and that make all together no slower.
+    pub(super) gainful: u64,
 }
 
 /// The policy and its watcher.
@@ -133,7 +137,7 @@ impl<'a> Watched<'a> {
         let member = |(job, held): (&JobId, &Held)| Member {
             job: job.0,
             application: held.application,
-            caps: held.caps.clone(),
+            caps: held.entitled.clone(),
         };
         let waiting = |job: JobId| Waiting {
             job: job.0,
@@ -237,8 +241,14 @@ impl<'a> Watched<'a> {
                     assert!(caps.count() <= asked);
                     self.tally.starts += 1;
                     self.tally.squeezed += u64::from(caps.count() < asked);
-                    let held =
-                        Held { application, caps: caps_of_job, work: ALL, since: view.now, whole };
+                    let held = Held {
+                        application,
+                        entitled: caps_of_job.clone(),
+                        caps: caps_of_job,
+                        work: ALL,
+                        since: view.now,
+                        whole,
+                    };
                     self.running.insert(*job, held);
                     (2, job, caps)
                 }
@@ -279,10 +289,14 @@ impl Policy for Watched<'_> {
         self.refused = refused;
         self.tally.turns += 1;
         self.tally.deferred += settled.deferred.len() as u64;
+        self.tally.gainful += settled.gainful;
         let taken = decisions[first..].to_vec();
         self.apply(view, &taken);
         for Member { job, caps, .. } in &settled.members {
             assert_eq!(&self.running[&JobId(*job)].caps, caps);
+        }
+        for Member { job, caps, .. } in settled.entitled {
+            self.running.get_mut(&JobId(job)).unwrap().entitled = caps;
         }
         for job in settled.deferred {
             assert!(!self.running.contains_key(&JobId(job)));

@@ -1,10 +1,13 @@
 //! Utility under an energy budget, written down plainly: at every event every task, machine and
 //! P-state is looked at, and everything is planned to the end.
 
+use std::collections::BTreeSet;
+
 use busbar::heterogeneity::{Purpose, TaskType};
 use busbar::policy::utility::filter::{Filter, Limit};
 use busbar::policy::utility::spec::{Environment, Heuristic, Measure, Order, States};
 use busbar::units::{Instant, Joules, NodeId, Span, Watts};
+use busbar::utility::UtilityId;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
@@ -40,6 +43,8 @@ struct World<'a> {
     mappable: Vec<usize>,
     fates: Vec<Fate>,
     left: Joules,
+    /// Of energy, in millionths of utility for each microjoule.
+    price: f64,
 }
 
 /// What becomes of each task.
@@ -51,6 +56,7 @@ pub(super) fn plain(case: &Case) -> Vec<Fate> {
         mappable: Vec::new(),
         fates: vec![Fate::Left; jobs.len()],
         left: case.budget.energy,
+        price: first_price(case),
     };
     let every = case.spec.every.millis();
     let mut now = jobs[0].submit;
@@ -83,6 +89,22 @@ pub(super) fn plain(case: &Case) -> Vec<Fate> {
             return world.fates;
         }
     }
+}
+
+/// Half of what the mean of all different starting values is for the mean energy of all entries of the tables.
+fn first_price(case: &Case) -> f64 {
+    let functions = (0..case.site.utilities.len() as u32).map(UtilityId::at);
+    let start = |id| case.site.utilities.get(id).unwrap().start().millionths();
+    let starts: BTreeSet<u64> = functions.map(start).collect();
+    let mean_start = starts.iter().sum::<u64>() as f64 / starts.len() as f64;
+    let energies: Vec<f64> = case
+        .site
+        .tables
+        .entries()
+        .map(|(_, _, state)| state.power.over(state.time).microjoules() as f64)
+        .collect();
+    let mean_energy = energies.iter().sum::<f64>() / energies.len() as f64;
+    0.5 * mean_start / mean_energy
 }
 
 impl World<'_> {
@@ -203,7 +225,7 @@ impl World<'_> {
                 planning.ordered(order, prioritized, states)
             }
             Heuristic::Random => planning.random(),
-            Heuristic::Priced => unreachable!("its price has tests of its own"),
+            Heuristic::Priced => planning.priced(remaining),
         }
     }
 
@@ -266,7 +288,8 @@ impl Planning<'_, '_> {
         self.world.case.site.tables.machine_types()[self.world.machine_type(node)].purpose
     }
 
-    fn assign(&mut self, task: usize, node: usize, state: usize) {
+    /// Says whether the task is committed.
+    fn assign(&mut self, task: usize, node: usize, state: usize) -> bool {
         let planned = Planned { task, state, charge: Joules::ZERO };
         let (time, _) = self.world.state(task, node, state);
         self.ready[node] = self.ready[node] + time;
@@ -274,10 +297,91 @@ impl Planning<'_, '_> {
             self.usable.retain(|other| *other != node);
         }
         match (self.world.machines[node].running, self.world.machines[node].pending) {
-            (None, None) => _ = self.world.start(planned, node, self.now),
-            (Some((_, until)), None) => self.world.promise(planned, node, until),
-            _ => self.world.machines[node].queue.push(planned),
+            (None, None) => self.world.start(planned, node, self.now),
+            (Some((_, until)), None) => {
+                self.world.promise(planned, node, until);
+                true
+            }
+            _ => {
+                self.world.machines[node].queue.push(planned);
+                false
+            }
         }
+    }
+
+    /// How long a machine is taken, in milliseconds. In the polled environment it gets its next task at an event.
+    fn taken(&self, start: Instant, completion: Instant) -> u64 {
+        let every = self.world.case.spec.every.millis();
+        let until = match self.queued {
+            true => completion.millis(),
+            false => completion.millis().div_ceil(every) * every,
+        };
+        until - start.millis()
+    }
+
+    /// What a choice brings for each millisecond in which the machine is taken: its utility less the price of its
+    /// energy, if that is a gain, and in the period.
+    fn surplus(&self, task: usize, node: usize, state: usize) -> Option<f64> {
+        let (time, power) = self.world.state(task, node, state);
+        let (start, completion) = (self.ready[node], self.ready[node] + time);
+        let budget = self.world.case.budget;
+        let price = if budget.energy == Joules::UNLIMITED { 0.0 } else { self.world.price };
+        let cost = price * power.over(time).microjoules() as f64;
+        let surplus = self.world.utility(task, completion) as f64 - cost;
+        let is_gain = surplus > 0.0 && completion <= budget.end;
+        is_gain.then(|| surplus / self.taken(start, completion) as f64)
+    }
+
+    fn priced(&mut self, remaining: u128) {
+        let left = self.world.left;
+        let mut idle: Vec<usize> = (0..self.world.machines.len()).collect();
+        idle.retain(|node| self.world.machines[*node].running.is_none());
+        let (mut energy, mut filled) = (0, 0);
+        let mut tasks = self.world.mappable.clone();
+        loop {
+            let mut best: Option<(f64, Tie)> = None;
+            for &task in &tasks {
+                for &node in &self.usable {
+                    for state in 0..self.states(task, node) {
+                        if !self.passes(task, node, state) || !self.payable(task, node, state) {
+                            continue;
+                        }
+                        let Some(value) = self.surplus(task, node, state) else { continue };
+                        let completion = self.ready[node] + self.world.state(task, node, state).0;
+                        let tie = (completion, self.purpose(node), node, state, task);
+                        let better = best.is_none_or(|(other, other_tie)| {
+                            value > other || (value == other && tie < other_tie)
+                        });
+                        if better {
+                            best = Some((value, tie));
+                        }
+                    }
+                }
+            }
+            let Some((_, (_, _, node, state, task))) = best else { break };
+            tasks.retain(|other| *other != task);
+            if self.assign(task, node, state) {
+                let (time, power) = self.world.state(task, node, state);
+                energy += power.over(time).microjoules();
+                filled += self.taken(self.now, self.now + time);
+                idle.retain(|other| *other != node);
+            }
+        }
+        self.follow(energy, filled, idle.len() as u64, left, remaining);
+    }
+
+    /// The price rises if more energy was committed than what is left allows for the machine time that it fills, and
+    /// falls if it was less; a machine that stays idle is filled with nothing until the next event.
+    fn follow(&mut self, energy: u128, filled: u64, idle: u64, left: Joules, remaining: u128) {
+        if left == Joules::ZERO || remaining == 0 {
+            return;
+        }
+        let every = self.world.case.spec.every.millis();
+        let time = (filled + idle * every) as f64;
+        let allowed = left.microjoules() as f64 / remaining as f64;
+        let usual = self.world.machines.len() as f64 * every as f64;
+        let excess = (energy as f64 / allowed - time) / usual;
+        self.world.price *= 1.0 + (0.03 * excess).clamp(-0.5, 0.5);
     }
 
     fn greedy(&mut self, measure: Measure) {

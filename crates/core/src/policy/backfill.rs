@@ -37,11 +37,17 @@ pub trait Chooser {
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)>;
 
-    /// The first waiting job at or after a place that may be worth asking [`Chooser::choose`]
-    /// about. It may name too many, never too few.
+    /// The first waiting job after this one, in the order of the queue, that may be worth asking
+    /// [`Chooser::choose`] about. It may name too many, never too few.
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        view.queue.next_fit(from, &room.fit(&view.model.rungs()[0]))
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        order.next_fit(view, after, &[room.fit(&view.model.rungs()[0])])
     }
 
     /// Whether what was refused in a turn, which began with jobs holding so much, stays refused
@@ -64,9 +70,9 @@ pub trait Chooser {
         Watts::ZERO
     }
 
-    /// A turn begins.
+    /// A turn begins. The order knows of all jobs that arrived.
     #[inline]
-    fn begin(&mut self, _view: &View<'_>) {}
+    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {}
 
     /// A job does not wait any more: it was chosen and starts, or it is withdrawn.
     #[inline]
@@ -375,7 +381,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         decisions: &mut Vec<Decision>,
     ) {
         let mut from = head;
-        while let Some(job) = self.order.candidate(&mut self.chooser, view, from, room) {
+        while let Some(job) = self.chooser.candidate(view, &self.order, from, room) {
             self.consider(view, job, room, decisions);
             from = job;
         }
@@ -409,8 +415,8 @@ where
     O: Order + Clone + Send + 'static,
 {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
-        self.chooser.begin(view);
         self.order.begin(view);
+        self.chooser.begin(view, &self.order);
         let mut room = Room::of(view).with(self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);

@@ -18,7 +18,7 @@ use crate::call::{Call, CallError};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, Oversized};
 use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
-use crate::policy::{Ahead, Backfill, BuildContext, Chooser, OrderSpec, Policy, Room, View};
+use crate::policy::{Ahead, Backfill, BuildContext, Chooser, Order, OrderSpec, Policy, Room, View};
 use crate::queue::Fit;
 use crate::units::{JobId, Span, Watts, parse_decimal};
 
@@ -143,8 +143,14 @@ impl Chooser for Throttled {
         Some((point, ahead.vacancy(&point)?))
     }
 
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        every_candidate(view, from, room)
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        every_candidate(view, order, after, room)
     }
 }
 
@@ -161,12 +167,12 @@ pub(super) fn is_oversized(view: &View<'_>, job: JobId) -> bool {
     !is_fed(view, &view.nominal(job))
 }
 
-/// The first job at or after a place that is oversized and may fit at a slower point.
+/// The first job submitted after this one that is oversized and may fit at a slower point.
 #[inline]
 pub(super) fn oversized_candidate(
     oversized: &Slowable,
     view: &View<'_>,
-    from: JobId,
+    after: JobId,
     room: &Room,
     nominal: &Fit,
 ) -> Option<JobId> {
@@ -177,7 +183,7 @@ pub(super) fn oversized_candidate(
     let node_power = view.model.rungs()[0].node_power;
     let most = view.ledger.most_for_jobs(Span::ZERO);
     let slower = slower_fits(view, room, nominal, |_, fit| node_power * fit.free > most);
-    oversized.candidate(from, &slower)
+    oversized.candidate(after, &slower)
 }
 
 impl Fastest {
@@ -208,20 +214,25 @@ impl Chooser for Fastest {
     }
 
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        if !is_steady(view) {
-            return every_candidate(view, from, room);
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        // Those that must be slowed are kept in the order of submission.
+        if !is_steady(view) || !(self.oversized.is_empty() || order.is_submission()) {
+            return every_candidate(view, order, after, room);
         }
         let fit = nominal_fit(view, room);
-        let nominal = view.queue.next_fit(from, &fit);
-        nominal
-            .into_iter()
-            .chain(oversized_candidate(&self.oversized, view, from, room, &fit))
-            .min()
+        let nominal = order.next_fit(view, after, &[fit]);
+        let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
+        nominal.into_iter().chain(oversized).min()
     }
 
     #[inline]
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.oversized.welcome(view, |job| is_oversized(view, job));
     }
 

@@ -10,12 +10,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use smallvec::SmallVec;
-
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
 use crate::policy::share::Recapped;
-use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, Room, View};
+use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
 
@@ -43,18 +41,24 @@ pub trait Order {
     /// The waiting job after this one, which may have left.
     fn next(&self, view: &View<'_>, after: JobId) -> Option<JobId>;
 
-    /// The first waiting job after this one that may be worth asking the chooser about. It may name too
+    /// The first waiting job after this one that may fit the room in one of these ways. It may name too
     /// many, never too few.
-    fn candidate<C: Chooser>(
-        &self,
-        chooser: &mut C,
-        view: &View<'_>,
-        after: JobId,
-        room: &Room,
-    ) -> Option<JobId>;
+    fn next_fit(&self, view: &View<'_>, after: JobId, ways: &[Fit]) -> Option<JobId>;
+
+    /// Whether this is the order of submission.
+    #[inline]
+    fn is_submission(&self) -> bool {
+        false
+    }
+
+    /// Where a job stands.
+    fn place(&self, job: JobId) -> Place;
 
     /// Which of two jobs comes first: it is less.
-    fn compare(&self, one: JobId, other: JobId) -> Ordering;
+    #[inline]
+    fn compare(&self, one: JobId, other: JobId) -> Ordering {
+        self.place(one).cmp(&self.place(other))
+    }
 
     /// A job is about to start at a point, or to go on there, and is expected to run for so long.
     fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
@@ -84,19 +88,22 @@ impl Order for Submission {
     }
 
     #[inline]
-    fn candidate<C: Chooser>(
-        &self,
-        chooser: &mut C,
-        view: &View<'_>,
-        after: JobId,
-        room: &Room,
-    ) -> Option<JobId> {
-        chooser.candidate(view, JobId(after.0 + 1), room)
+    fn next_fit(&self, view: &View<'_>, after: JobId, ways: &[Fit]) -> Option<JobId> {
+        let from = JobId(after.0 + 1);
+        match ways {
+            [only] => view.queue.next_fit(from, only),
+            ways => view.queue.next_fit_of(from, ways),
+        }
     }
 
     #[inline]
-    fn compare(&self, one: JobId, other: JobId) -> Ordering {
-        one.cmp(&other)
+    fn is_submission(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn place(&self, job: JobId) -> Place {
+        Place { key: 0, job }
     }
 }
 
@@ -128,11 +135,6 @@ impl<C: Cost> Keyed<C> {
         waiting.remove(Place { key: self.keys[job.index()], job });
         self.keys[job.index()] = key;
         waiting.insert(Place { key, job }, &view.model.footprint(job, view.job(job)));
-    }
-
-    #[inline]
-    fn place(&self, job: JobId) -> Place {
-        Place { key: self.keys.get(job.index()).copied().unwrap_or(i64::MAX), job }
     }
 }
 
@@ -168,21 +170,13 @@ impl<C: Cost> Order for Keyed<C> {
     }
 
     #[inline]
-    fn candidate<H: Chooser>(
-        &self,
-        _chooser: &mut H,
-        view: &View<'_>,
-        after: JobId,
-        room: &Room,
-    ) -> Option<JobId> {
-        let fits: SmallVec<[Fit; 8]> =
-            view.model.rungs().iter().map(|rung| room.fit(rung)).collect();
-        Some(self.waiting.as_ref()?.next_fit_of(self.place(after), &fits)?.job)
+    fn next_fit(&self, _view: &View<'_>, after: JobId, ways: &[Fit]) -> Option<JobId> {
+        Some(self.waiting.as_ref()?.next_fit_of(self.place(after), ways)?.job)
     }
 
     #[inline]
-    fn compare(&self, one: JobId, other: JobId) -> Ordering {
-        self.place(one).cmp(&self.place(other))
+    fn place(&self, job: JobId) -> Place {
+        Place { key: self.keys.get(job.index()).copied().unwrap_or(i64::MAX), job }
     }
 
     fn goes_on(&mut self, view: &View<'_>, job: JobId, point: &OperatingPoint, left: Span) {

@@ -118,14 +118,14 @@ impl Parm {
         }
         for &job in view.changes.arrived {
             let options = Options::of(view, job, self.spec.flexibility);
-            self.waiting.insert(job, &options);
+            self.waiting.insert(view, &self.worth, job, &options);
             self.options.insert(job, options);
         }
         // What was decided but refused never came to be.
         self.running.retain(|job, _| {
             let holds = view.ledger.holds(*job);
             if !holds && view.queue.contains(*job) {
-                self.waiting.insert(*job, &self.options[job]);
+                self.waiting.insert(view, &self.worth, *job, &self.options[job]);
             }
             holds
         });
@@ -439,7 +439,7 @@ impl Parm {
         }
         for &(job, point) in wanted {
             self.running.entry(job).or_insert_with(|| {
-                self.waiting.remove(job, &self.options[&job]);
+                self.waiting.remove(view, &self.worth, job, &self.options[&job]);
                 if let Some(history) = self.worth.history() {
                     history.goes_on(view, job, &point, point.time);
                 }

@@ -21,7 +21,7 @@ use crate::ledger::Vacancy;
 use crate::model::{Menu, OperatingPoint};
 use crate::policy::easy_power::{is_fed, is_oversized, oversized_candidate};
 use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
-use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{Instant, JobId, Share, Span, Watts};
 
 /// EASY backfilling with gears chosen by the power budget.
@@ -194,19 +194,26 @@ impl Chooser for Guide {
     }
 
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        if !is_steady(view) {
-            return every_candidate(view, from, room);
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        // Those that may be slowed are kept in the order of submission.
+        if !is_steady(view) || !order.is_submission() {
+            return every_candidate(view, order, after, room);
         }
         let fit = nominal_fit(view, room);
-        let nominal = view.queue.next_fit(from, &fit);
+        let nominal = order.next_fit(view, after, &[fit]);
         let limit = limit_for_jobs(view);
         let slowable = slower_fits(view, room, &fit, |rung, fit| {
             // The largest job that fits there brings what is held this far.
             !is_below(room.held() + rung.node_power * fit.free, self.bounds.lower, limit)
         });
-        let slowable = self.slowable.candidate(from, &slowable);
-        let oversized = oversized_candidate(&self.oversized, view, from, room, &fit);
+        let slowable = self.slowable.candidate(after, &slowable);
+        let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
         nominal.into_iter().chain(slowable).chain(oversized).min()
     }
 
@@ -218,7 +225,7 @@ impl Chooser for Guide {
     }
 
     #[inline]
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.slowable.welcome(view, |job| !is_oversized(view, job));
         self.oversized.welcome(view, |job| is_oversized(view, job));
     }

@@ -191,7 +191,7 @@ impl Ppartition {
         let without = self.partition.poured(varied, power, &[])?;
         let worth = offered.iter().take_while(|curve| without.is_worth(curve)).count();
         offered.truncate(worth.max(self.fewest(varied, power, kind)));
-        if self.partition.poured(varied, power, &offered)?.ips < without.ips {
+        if self.partition.poured(varied, power, &offered)?.is_less_than(&without) {
             return None;
         }
         let least = least(&offered);

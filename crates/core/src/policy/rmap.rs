@@ -28,7 +28,7 @@ use alike::{Alike, Answer, Requests, Wanted};
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, TimedPoint};
-use crate::policy::{Ahead, Backfill, Chooser, Room, View};
+use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
 /// EASY backfilling with configurations from profiles.
@@ -44,7 +44,7 @@ pub struct Configurator {
 impl Rmap {
     /// The policy with this rule.
     pub fn with(rule: Rule) -> Self {
-        Backfill::new(Configurator { rule, alike: Alike::default() })
+        Backfill::new(Configurator::of(rule))
     }
 }
 
@@ -71,6 +71,11 @@ pub(super) fn fair_share(view: &View<'_>, job: JobId) -> Watts {
 }
 
 impl Configurator {
+    /// The choice by this rule.
+    pub(super) fn of(rule: Rule) -> Self {
+        Configurator { rule, alike: Alike::default() }
+    }
+
     /// The configuration a job waits for that has this fair share.
     fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> TimedPoint {
         let found = match self.rule {
@@ -183,9 +188,15 @@ impl Chooser for Configurator {
         Some((point, ahead.vacancy(&point)?))
     }
 
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
-        let found = alike.first(from, room, |job, known| match room.is_changing() {
+        let found = alike.first(order.place(after), room, |job, known| match room.is_changing() {
             false => Answer::Requests(self.requests(view, job, room, known)),
             true => Answer::Job(self.point(view, job, room).is_some()),
         });
@@ -193,8 +204,8 @@ impl Chooser for Configurator {
         found
     }
 
-    fn begin(&mut self, view: &View<'_>) {
-        self.alike.begin(view);
+    fn begin<O: Order>(&mut self, view: &View<'_>, order: &O) {
+        self.alike.begin(view, order);
     }
 
     fn left(&mut self, job: JobId) {

@@ -124,7 +124,7 @@ impl ShareSpec {
     pub(super) fn build(&self, allowed: Option<Freedoms>) -> Box<dyn Policy> {
         let allowed = allowed.unwrap_or(Use::Caps.freedoms());
         match self.uses.unwrap_or(Use::most(allowed)) {
-            Use::Caps => self.order.backfill(ByShare),
+            Use::Caps => self.order.backfill(ByShare::default()),
             Use::Sizes => self.order.backfill(BySize::new(self.fair)),
             Use::Recaps => self.order.recapped(),
             Use::Resizes => {

@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::model::Rung;
-use crate::policy::{Room, View};
+use crate::policy::{Order, Room, View};
 use crate::queue::{Fit, Queue};
 use crate::units::{JobId, Watts};
 
@@ -64,10 +64,10 @@ impl Slowable {
         }
     }
 
-    /// The first of them at or after a place that may fit at one of these points.
+    /// The first of them submitted after this one that may fit at one of these points.
     #[inline]
-    pub(super) fn candidate(&self, from: JobId, slower: &[Fit]) -> Option<JobId> {
-        self.jobs.as_ref()?.next_fit_of(from, slower)
+    pub(super) fn candidate(&self, after: JobId, slower: &[Fit]) -> Option<JobId> {
+        self.jobs.as_ref()?.next_fit_of(JobId(after.0 + 1), slower)
     }
 }
 
@@ -77,10 +77,15 @@ pub(super) fn is_steady(view: &View<'_>) -> bool {
     view.ledger.limits_to_come().is_empty()
 }
 
-/// The first waiting job at or after a place that may fit at any point.
-pub(super) fn every_candidate(view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
+/// The first waiting job after this one that may fit at any point.
+pub(super) fn every_candidate<O: Order>(
+    view: &View<'_>,
+    order: &O,
+    after: JobId,
+    room: &Room,
+) -> Option<JobId> {
     let fits = view.model.rungs().iter().map(|rung| room.fit(rung));
-    view.queue.next_fit_of(from, &fits.collect::<SmallVec<[Fit; 8]>>())
+    order.next_fit(view, after, &fits.collect::<SmallVec<[Fit; 8]>>())
 }
 
 /// The room as it can be used at nominal speed.

@@ -12,8 +12,8 @@ use crate::policy::own;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
     Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm, ParmSpec,
-    PbGuidedSpec, Policy, Ppartition, PpartitionSpec, Rmap, RmapSpec, ShareSpec, Uniform,
-    UniformSpec, UtilityMapper, UtilitySpec,
+    PbGuidedSpec, Policy, Ppartition, PpartitionSpec, RmapSpec, ShareSpec, Uniform, UniformSpec,
+    UtilityMapper, UtilitySpec,
 };
 use crate::spelling::hint;
 use crate::units::{Share, Span};
@@ -166,7 +166,7 @@ impl PolicySpec {
                 let bounds = spec.bounds(setting.plain_bsld, setting.bsld_threshold);
                 spec.order.backfill(Guide::new(bounds))
             }
-            PolicySpec::Rmap(spec) => Box::new(Rmap::with(spec.rule)),
+            PolicySpec::Rmap(spec) => spec.build(),
             PolicySpec::Parm(spec) => Box::new(Parm::with(*spec)),
             PolicySpec::Ppartition(spec) => Box::new(Ppartition::with(*spec)),
             PolicySpec::Uniform(spec) => Box::new(Uniform::with(*spec)),
@@ -210,6 +210,7 @@ impl PolicySpec {
             PolicySpec::Easy(order) => Some(order),
             PolicySpec::EasyPower(spec) => Some(&mut spec.order),
             PolicySpec::PbGuided(spec) => Some(&mut spec.order),
+            PolicySpec::Rmap(spec) => Some(&mut spec.order),
             PolicySpec::Share(spec) => Some(&mut spec.order),
             _ => None,
         }
@@ -316,6 +317,7 @@ mod tests {
             "pb-guided(bsld_lower=4, bsld_upper=9)",
             "rmap-traditional(node_power=230W)",
             "rmap-naive(guard=15%)",
+            "rmap-naive(order=aged, halving=4h)",
             "rmap-adaptive(slowdown=unbounded, guard=15%)",
             "parm(flex=moldable, alpha=0.5, levels=3, guard=0s, gap=0.1%, effort=1000, window=all)",
             "parm(window=8)",

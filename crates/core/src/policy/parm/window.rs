@@ -31,7 +31,13 @@ pub(super) struct Room {
 #[derive(Default)]
 pub(super) struct Waiting {
     jobs: BTreeSet<(u32, Reverse<u32>, JobId)>,
+    /// The same by rank, the highest first, where jobs keep their order as long as they wait; each with its fewest nodes.
+    by_rank: BTreeSet<(Reverse<i64>, JobId, u32)>,
 }
+
+/// Ranks that keep their order, in steps of 2⁻³² of their binary logarithm. Those that are no further apart than this may be
+/// the other way round when they are worked out at the present instant.
+const CLOSE: i64 = 8;
 
 /// What has entered so far takes so much, if each job is at its smallest.
 #[derive(Default)]
@@ -68,13 +74,28 @@ fn place(job: JobId, options: &Options) -> (u32, Reverse<u32>, JobId) {
     (options.least().nodes, Reverse(thousandths), job)
 }
 
+/// A job's place among those that wait, by its rank.
+fn ranked(
+    view: &View<'_>,
+    worth: &Worth,
+    job: JobId,
+    options: &Options,
+) -> Option<(Reverse<i64>, JobId, u32)> {
+    let log = worth.standing(view, job, options)? + rank(1.0, options).log2();
+    Some((Reverse((log * 2f64.powi(32)).round() as i64), job, options.least().nodes))
+}
+
 impl Waiting {
-    pub(super) fn insert(&mut self, job: JobId, options: &Options) {
+    pub(super) fn insert(&mut self, view: &View<'_>, worth: &Worth, job: JobId, options: &Options) {
         self.jobs.insert(place(job, options));
+        self.by_rank.extend(ranked(view, worth, job, options));
     }
 
-    pub(super) fn remove(&mut self, job: JobId, options: &Options) {
+    pub(super) fn remove(&mut self, view: &View<'_>, worth: &Worth, job: JobId, options: &Options) {
         self.jobs.remove(&place(job, options));
+        if let Some(place) = ranked(view, worth, job, options) {
+            self.by_rank.remove(&place);
+        }
     }
 
     /// The jobs that enter the program, in the order of the queue.
@@ -128,6 +149,34 @@ impl Waiting {
         first.map(|(job, _)| job).collect()
     }
 
+    /// Of the jobs that could start, those of the highest ranks that fill the room so many times, and those whose ranks
+    /// are so close to them that only the present instant says which is higher.
+    fn highest<'a>(
+        &'a self,
+        view: &'a View<'_>,
+        all: &'a BTreeMap<JobId, Options>,
+        room: &'a Room,
+        times: u64,
+    ) -> impl Iterator<Item = (JobId, &'a Options)> {
+        let (mut sum, mut lowest) = (Sum::default(), i64::MIN);
+        let jobs = self.by_rank.iter().map_while(move |(Reverse(rank), job, nodes)| {
+            if *rank < lowest {
+                return None;
+            }
+            let may_fit = u64::from(*nodes) <= room.nodes && view.queue.contains(*job);
+            let options = may_fit.then(|| all.get(job)).flatten();
+            let options = options.filter(|options| room.has(options));
+            if let Some(options) = options.filter(|_| lowest == i64::MIN) {
+                sum.add(options);
+                if sum.fills(room, times) {
+                    lowest = rank.saturating_sub(CLOSE);
+                }
+            }
+            Some(options.map(|options| (*job, options)))
+        });
+        jobs.flatten()
+    }
+
     /// The jobs that could start with the largest weight for what they take, until they fill the room
     /// so many times.
     fn weightiest(
@@ -138,18 +187,37 @@ impl Waiting {
         times: u64,
         worth: &Worth,
     ) -> Vec<JobId> {
-        let ranked = self.within(view, all, room).map(|(job, options)| Ranked {
+        if Sum::default().fills(room, times) {
+            return Vec::new();
+        }
+        let ranked = |(job, options): (JobId, &Options)| Ranked {
             rank: rank(worth.of_waiting(view, job, options), options),
             job,
-        });
-        let mut ranked: BinaryHeap<Ranked> = ranked.collect();
-        let (mut entering, mut sum) = (Vec::new(), Sum::default());
-        while let Some(Ranked { job, .. }) = ranked.pop().filter(|_| !sum.fills(room, times)) {
-            sum.add(&all[&job]);
-            entering.push(job);
+        };
+        let all_ranked = || self.within(view, all, room).map(ranked).collect();
+        if self.by_rank.is_empty() || worth.is_at_its_end(view) {
+            return filling(all_ranked(), all, room, times);
         }
+        let highest = self.highest(view, all, room, times).map(ranked).collect();
+        let entering = filling(highest, all, room, times);
+        debug_assert_eq!(entering, filling(all_ranked(), all, room, times), "nobody is missed");
         entering
     }
+}
+
+/// The jobs of the highest ranks that fill the room so many times.
+fn filling(
+    mut ranked: BinaryHeap<Ranked>,
+    all: &BTreeMap<JobId, Options>,
+    room: &Room,
+    times: u64,
+) -> Vec<JobId> {
+    let (mut entering, mut sum) = (Vec::new(), Sum::default());
+    while let Some(Ranked { job, .. }) = ranked.pop().filter(|_| !sum.fills(room, times)) {
+        sum.add(&all[&job]);
+        entering.push(job);
+    }
+    entering
 }
 
 /// What a waiting job of this weight is worth for a watt, at its best point.

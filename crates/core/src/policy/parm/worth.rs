@@ -82,6 +82,26 @@ impl Worth {
         }
     }
 
+    /// The binary logarithm of the weight of a job that waits, less what waiting adds to it for all jobs alike. By
+    /// this jobs keep their order as long as they wait. There is none where what is learned changes weights, or waiting
+    /// makes them grow unlike.
+    pub(super) fn standing(&self, view: &View<'_>, job: JobId, options: &Options) -> Option<f64> {
+        let Worth::Rest(rest) = self else { return None };
+        if rest.history.is_some() {
+            return None;
+        }
+        let asked = view.job(job);
+        let weight = rest.weight(asked, options.slowest, Span::ZERO, Span::ZERO);
+        Some(weight.log2() - rest.halvings(asked.submit.since(Instant::ZERO)))
+    }
+
+    /// Whether somebody has waited for so long that his weight grows no more.
+    pub(super) fn is_at_its_end(&self, view: &View<'_>) -> bool {
+        let Worth::Rest(rest) = self else { return false };
+        let oldest = view.queue.head().map(|job| view.now.since(view.job(job).submit));
+        oldest.is_some_and(|waited| rest.halvings(waited) >= MOST_HALVINGS)
+    }
+
     /// The weight of a job that runs.
     pub(super) fn of_running(
         &self,
@@ -124,8 +144,12 @@ impl Rest {
         };
         let share = left.secs_f64() / job.requested.max(OperatingPoint::SHORTEST).secs_f64();
         let left = slowest.secs_f64() * share.min(1.0);
-        let halvings = waited.secs_f64() / self.halving.secs_f64().max(1.0);
-        halvings.min(MOST_HALVINGS).exp2() / left.max(SHORTEST).sqrt()
+        self.halvings(waited).min(MOST_HALVINGS).exp2() / left.max(SHORTEST).sqrt()
+    }
+
+    /// How many halving times these are.
+    fn halvings(&self, waited: Span) -> f64 {
+        waited.secs_f64() / self.halving.secs_f64().max(1.0)
     }
 }
 

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use crate::job::Terms;
 use crate::model::TimedPoint;
 use crate::policy::rmap::size;
-use crate::policy::{Room, View};
+use crate::policy::{Order, Room, View};
+use crate::queue::Place;
 use crate::units::{JobId, Span, Watts};
 
 mod members;
@@ -76,8 +77,8 @@ pub(super) struct Alike {
     live: Vec<usize>,
     /// Where the group of a kind is.
     places: HashMap<Kind, usize>,
-    /// The group of each job that ever waited, by its place.
-    group_of: Vec<usize>,
+    /// By job: its group, and where it stood in it when it last waited.
+    group_of: Vec<Option<(usize, Place)>>,
 }
 
 #[derive(Clone)]
@@ -95,7 +96,7 @@ struct Group {
 
 impl Alike {
     /// A turn begins: jobs may have arrived, and there is room again.
-    pub(super) fn begin(&mut self, view: &View<'_>) {
+    pub(super) fn begin(&mut self, view: &View<'_>, order: &impl Order) {
         for &place in &self.live {
             self.groups[place].is_refused = false;
             self.groups[place].refused.clear();
@@ -122,33 +123,34 @@ impl Alike {
                 group.refused.clear();
                 self.live.push(place);
             }
-            group.members.insert(id, job.requested);
+            let stands = order.place(id);
+            group.members.insert(stands, job.requested);
             if id.index() >= self.group_of.len() {
-                self.group_of.resize(id.index() + 1, 0);
+                self.group_of.resize(id.index() + 1, None);
             }
-            self.group_of[id.index()] = place;
+            self.group_of[id.index()] = Some((place, stands));
         }
     }
 
     pub(super) fn remove(&mut self, job: JobId) {
-        let Some(&place) = self.group_of.get(job.index()) else { return };
-        let Some(group) = self.groups.get_mut(place) else { return };
+        let Some(&Some((place, stands))) = self.group_of.get(job.index()) else { return };
+        let group = &mut self.groups[place];
         let waited = !group.members.is_empty();
-        group.members.remove(job);
+        group.members.remove(stands);
         if waited && group.members.is_empty() {
             self.live.retain(|other| *other != place);
         }
     }
 
-    /// The first job at or after a place that may start in this room, by what `ask` says of jobs.
+    /// The first job after a place that may start in this room, by what `ask` says of jobs.
     /// What it learns of a group's wants it may keep.
     pub(super) fn first(
         &mut self,
-        from: JobId,
+        after: Place,
         room: &Room,
         mut ask: impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
     ) -> Option<JobId> {
-        let mut first: Option<JobId> = None;
+        let mut first: Option<Place> = None;
         for &place in &self.live {
             let group = &mut self.groups[place];
             if group.is_refused {
@@ -158,40 +160,39 @@ impl Alike {
                 group.is_refused = true;
                 continue;
             }
-            let before = first.unwrap_or(JobId(u32::MAX));
-            first = group.first(from, before, &mut ask).or(first);
+            first = group.first(after, first, &mut ask).or(first);
         }
-        first
+        first.map(|place| place.job)
     }
 }
 
 impl Group {
-    /// The first job from a place on, before another, that may start.
+    /// The first job after a place, and before another if there is one, that may start.
     fn first(
         &mut self,
-        from: JobId,
-        before: JobId,
+        mut after: Place,
+        before: Option<Place>,
         ask: &mut impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
-    ) -> Option<JobId> {
+    ) -> Option<Place> {
         let any = |_: Span, _: Span| true;
-        let mut from = from;
-        while let Some((job, requested)) = self.members.first(from, any) {
-            if job >= before {
+        let is_before = |place: Place| before.is_none_or(|before| place < before);
+        while let Some((place, requested)) = self.members.first(after, any) {
+            if !is_before(place) {
                 return None;
             }
             if !self.refused.contains(&requested) {
-                match ask(job, &mut self.wanted) {
-                    Answer::Job(true) => return Some(job),
+                match ask(place.job, &mut self.wanted) {
+                    Answer::Job(true) => return Some(place),
                     Answer::Job(false) => self.refused.push(requested),
                     Answer::Requests(requests) => {
                         let wanted = |least, most| requests.has_any(least, most);
-                        let found = self.members.first(from, wanted);
+                        let found = self.members.first(after, wanted);
                         self.is_refused = found.is_none();
-                        return found.map(|(job, _)| job).filter(|job| *job < before);
+                        return found.map(|(place, _)| place).filter(|place| is_before(*place));
                     }
                 }
             }
-            from = JobId(job.0 + 1);
+            after = place;
         }
         None
     }

@@ -1,7 +1,9 @@
 //! The parameters of RMAP's policies, as text that round-trips.
 
+use super::Configurator;
 use crate::call::{Call, CallError};
 use crate::job::Tolerance;
+use crate::policy::{OrderSpec, Policy};
 use crate::units::{Share, Watts};
 
 /// A policy of RMAP with its parameters.
@@ -14,6 +16,8 @@ pub struct RmapSpec {
     pub guard: Share,
     /// What is set aside for each node, where that is not what the profile says.
     pub node_power: Option<Watts>,
+    /// In which order jobs are looked at.
+    pub order: OrderSpec,
 }
 
 /// How configurations are picked.
@@ -31,7 +35,7 @@ pub enum Rule {
 impl RmapSpec {
     /// A rule with its usual parameters.
     pub const fn of(rule: Rule) -> Self {
-        RmapSpec { rule, guard: Share::percent(0), node_power: None }
+        RmapSpec { rule, guard: Share::percent(0), node_power: None, order: OrderSpec::FCFS }
     }
 
     /// All three, with their usual parameters.
@@ -40,6 +44,10 @@ impl RmapSpec {
         RmapSpec::of(Rule::Naive),
         RmapSpec::of(Rule::Adaptive(Tolerance::Slowdown(Share::percent(0)))),
     ];
+
+    pub(in crate::policy) fn build(&self) -> Box<dyn Policy> {
+        self.order.backfill(Configurator::of(self.rule))
+    }
 
     pub(in crate::policy) fn name(&self) -> &'static str {
         match self.rule {
@@ -50,16 +58,17 @@ impl RmapSpec {
     }
 
     pub(in crate::policy) fn with_parameters(mut self, call: &Call) -> Result<Self, CallError> {
-        let valid: &[&str] = match self.rule {
+        let own: &[&str] = match self.rule {
             Rule::Traditional => &["guard", "node_power"],
             Rule::Naive => &["guard"],
             Rule::Adaptive(_) => &["slowdown", "guard"],
         };
-        for (key, value) in call.parameters(valid)? {
+        for (key, value) in call.parameters(&[own, &OrderSpec::PARAMETERS].concat())? {
             match key.as_str() {
                 "slowdown" => self.rule = Rule::Adaptive(call.value(key, value)?),
                 "node_power" => self.node_power = Some(call.value(key, value)?),
-                _ => self.guard = call.value(key, value)?,
+                "guard" => self.guard = call.value(key, value)?,
+                _ => self.order.set(call, key, value)?,
             }
         }
         let wrong = |key: &str, why: &str| {
@@ -89,6 +98,7 @@ impl RmapSpec {
         if let Some(power) = self.node_power {
             parameters.push(format!("node_power={power}"));
         }
+        parameters.extend(self.order.unusual());
         parameters
     }
 }

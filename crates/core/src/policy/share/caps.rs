@@ -8,16 +8,21 @@
 //!
 //! What it deliberately does not do: predict how sensitive a job is to its cap.
 
-use super::settings::{is_within, settings};
+use super::settings::{Places, is_within, settings};
 use crate::ledger::Vacancy;
 use crate::model::OperatingPoint;
-use crate::policy::slowable::every_candidate;
-use crate::policy::{Ahead, Chooser, Room, View};
+use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Watts};
 
 /// Settings by each job's share of the free watts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ByShare;
+///
+/// Which setting a job gets depends on what is free; whether it starts does not depend on what its share is, as all
+/// settings down to the floor are tried. So what was refused stays refused while nothing comes free.
+#[derive(Clone, Debug, Default)]
+pub struct ByShare {
+    /// Where jobs may start.
+    places: Places,
+}
 
 /// Free watts, and 2 % more: settings come in steps, and the next one up is often just beyond.
 #[inline]
@@ -51,13 +56,17 @@ impl Chooser for ByShare {
     }
 
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        every_candidate(view, from, room)
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        order.next_fit(view, after, &self.places.fits(view, room))
     }
 
-    /// A job that starts changes what a share is.
-    #[inline]
-    fn refusals_outlive_starts(&self, _view: &View<'_>, _held: Watts) -> bool {
-        false
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
+        self.places.welcome(view);
     }
 }

@@ -10,11 +10,10 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::settings::{Settings, settings};
+use super::settings::{Places, Settings, settings};
 use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
-use crate::policy::slowable::every_candidate;
 use crate::policy::{
     Ahead, Backfill, Chooser, Decision, Order, PastJob, Policy, Predictions, Room, View,
 };
@@ -32,6 +31,8 @@ pub struct AtFloor {
     /// The settings of running jobs that may be changed, under this limit.
     settings: HashMap<JobId, Settings>,
     limit: Option<Watts>,
+    /// Where jobs may start.
+    places: Places,
 }
 
 impl AtFloor {
@@ -93,8 +94,14 @@ impl Chooser for AtFloor {
     }
 
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        every_candidate(view, from, room)
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        order.next_fit(view, after, &self.places.fits(view, room))
     }
 
     /// When running jobs are expected to end changes with the watts they get.
@@ -103,8 +110,9 @@ impl Chooser for AtFloor {
         false
     }
 
-    fn begin(&mut self, view: &View<'_>) {
+    fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
         self.look_up(view);
+        self.places.welcome(view);
     }
 
     fn reclaimable(&self, view: &View<'_>) -> Watts {

@@ -14,7 +14,7 @@ use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, TimedPoint};
 use crate::policy::rmap::fair_share;
 use crate::policy::slowable::every_candidate;
-use crate::policy::{Ahead, Chooser, Room, View};
+use crate::policy::{Ahead, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
 /// Sizes and settings by what they cost everybody.
@@ -131,8 +131,14 @@ impl Chooser for BySize {
     }
 
     #[inline]
-    fn candidate(&mut self, view: &View<'_>, from: JobId, room: &Room) -> Option<JobId> {
-        every_candidate(view, from, room)
+    fn candidate<O: Order>(
+        &mut self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        every_candidate(view, order, after, room)
     }
 
     /// What a point costs depends on who waits.
@@ -146,7 +152,7 @@ impl Chooser for BySize {
         false
     }
 
-    fn begin(&mut self, _view: &View<'_>) {
+    fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {
         self.started.clear();
         self.points.clear();
     }

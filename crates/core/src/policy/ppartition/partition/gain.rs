@@ -5,51 +5,94 @@ use super::{Member, Partition};
 use crate::model::{Caps, NodeCap, Varied};
 use crate::solve::ptune::Tuner;
 use crate::units::{NodeId, Watts};
-use crate::variation::{Curve, Ips};
+use crate::variation::curve::Segment;
+use crate::variation::{Curve, Knot};
 
-/// What jobs get done where power goes to those who gain most.
+/// What jobs get done where power goes to those who gain most. It is compared exactly: where two divisions get
+/// equally much done, no rounding decides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::policy::ppartition) struct Poured {
-    /// Instructions per second.
-    pub(in crate::policy::ppartition) ips: f64,
-    /// What the last milliwatt brings; nothing if there is more than anybody can use.
-    price: f64,
+    /// Instructions per second, without those of the last stretch.
+    ips: u128,
+    /// Milliwatts of the last stretch that are fed.
+    fed: u64,
+    price: Price,
+}
+
+/// What the last milliwatt brings: so many instructions per second for so many milliwatts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Price {
+    ips: u64,
+    milliwatts: u64,
+}
+
+impl Price {
+    /// There is more power than anybody can use.
+    const NOTHING: Price = Price { ips: 0, milliwatts: 1 };
+
+    fn of(segment: &Segment) -> Self {
+        Price { ips: segment.gain().ips(), milliwatts: segment.power().milliwatts() }
+    }
 }
 
 impl Poured {
     /// All power on these processors; none if it is not enough for all of them.
     fn of<'c>(processors: impl Iterator<Item = &'c Curve>, power: Watts) -> Option<Self> {
-        let (mut least, mut ips) = (Watts::ZERO, 0.0);
-        let mut stretches: Vec<(u64, u64)> = Vec::new();
+        let (mut least, mut stretches) = (Watts::ZERO, Vec::<&Segment>::new());
+        let mut poured = Poured { ips: 0, fed: 0, price: Price::NOTHING };
         for curve in processors {
             least += curve.least();
-            ips += curve.at(curve.least()).ips() as f64;
-            for segment in curve.hull() {
-                // The bits of numbers above zero are in the order of the numbers.
-                stretches.push((segment.slope.to_bits(), segment.power().milliwatts()));
-            }
+            poured.ips += u128::from(curve.slowest().ips());
+            stretches.extend(curve.hull());
         }
         let mut free = power.milliwatts().checked_sub(least.milliwatts())?;
-        stretches.sort_unstable_by(|one, other| other.cmp(one));
-        let mut price = 0.0;
-        for (slope, power) in stretches {
+        stretches.sort_unstable_by(|one, other| other.slope.total_cmp(&one.slope));
+        for segment in stretches {
             if free == 0 {
-                return Some(Poured { ips, price });
+                return Some(poured);
             }
-            price = f64::from_bits(slope);
-            let given = power.min(free);
-            ips += price * given as f64;
-            free -= given;
+            poured = poured.and(segment, free);
+            free -= poured.fed;
         }
-        Some(Poured { ips, price: if free > 0 { 0.0 } else { price } })
+        // What is left over brings nothing.
+        Some(if free > 0 {
+            Poured { price: Price::NOTHING, fed: 0, ..poured.closed() }
+        } else {
+            poured
+        })
+    }
+
+    /// One stretch more, as far as the power goes.
+    fn and(self, segment: &Segment, power: u64) -> Self {
+        let price = Price::of(segment);
+        Poured { price, fed: price.milliwatts.min(power), ..self.closed() }
+    }
+
+    /// The same, with the last stretch counted, which is fed in full.
+    fn closed(self) -> Self {
+        Poured { ips: self.ips + u128::from(self.price.ips), ..self }
+    }
+
+    /// Instructions per second, as so many for so many milliwatts of the last stretch.
+    fn ratio(&self) -> (u128, u128) {
+        let all = u128::from(self.price.milliwatts);
+        (self.ips * all + u128::from(self.price.ips) * u128::from(self.fed), all)
+    }
+
+    /// Whether jobs get less done than there.
+    pub(in crate::policy::ppartition) fn is_less_than(&self, other: &Poured) -> bool {
+        let ((own, own_whole), (theirs, their_whole)) = (self.ratio(), other.ratio());
+        own * their_whole < theirs * own_whole
     }
 
     /// Whether a processor gets more done with some power than those who have it now.
     pub(in crate::policy::ppartition) fn is_worth(&self, curve: &Curve) -> bool {
-        let gains =
-            |power: Watts, ips: Ips| ips.ips() as f64 > self.price * power.milliwatts() as f64;
-        gains(curve.least(), curve.at(curve.least()))
-            || curve.hull().iter().any(|segment| gains(segment.to.power, segment.to.ips))
+        let gains = |knot: &Knot| {
+            u128::from(knot.ips.ips()) * u128::from(self.price.milliwatts)
+                > u128::from(self.price.ips) * u128::from(knot.power.milliwatts())
+        };
+        let slowest = Knot { power: curve.least(), ips: curve.slowest() };
+        gains(&slowest) || curve.hull().iter().any(|segment| gains(&segment.to))
     }
 }
 
@@ -100,7 +143,7 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::variation::Knot;
+    use crate::variation::Ips;
 
     /// From 50 W on, with so many instructions per second at each power.
     fn curve(knots: &[(u32, u64)]) -> Curve {
@@ -116,7 +159,10 @@ mod tests {
         let second = curve(&[(50, 80), (60, 110)]);
         let poured = |watts: u32| {
             let both = [&first, &second].into_iter();
-            Poured::of(both, Watts::from_watts(watts)).map(|it| (it.ips.round(), it.price * 1000.0))
+            let poured = Poured::of(both, Watts::from_watts(watts))?;
+            let (ips, whole) = poured.ratio();
+            let price = poured.price.ips as f64 / (poured.price.milliwatts as f64 / 1000.0);
+            Some((ips as f64 / whole as f64, price))
         };
         assert_eq!(poured(99), None);
         // Ten watts for the second, then ten for the first at two, then ten at one; then nobody has a use for more.
@@ -129,10 +175,27 @@ mod tests {
     #[test]
     fn a_processor_is_worth_its_power_or_not() {
         // At two for each watt, 50 W have to bring more than 100, and 60 W more than 120.
-        let at_two = Poured { ips: 0.0, price: 0.002 };
+        let price = Price { ips: 20, milliwatts: 10_000 };
+        let at_two = Poured { ips: 0, fed: 0, price };
         assert!(at_two.is_worth(&curve(&[(50, 101)])));
         assert!(!at_two.is_worth(&curve(&[(50, 100)])));
         assert!(at_two.is_worth(&curve(&[(50, 90), (60, 121)])));
         assert!(!at_two.is_worth(&curve(&[(50, 90), (60, 120)])));
+    }
+
+    /// One gains 1 for 3 W, and another the same twice. No rounding makes 30 of 90 W more or less than 10.
+    #[test]
+    fn equals_are_equal() {
+        let short = curve(&[(50, 100), (53, 101)]);
+        let long = curve(&[(50, 100), (140, 130)]);
+        let of = |curves: &[&Curve], watts: u32| {
+            Poured::of(curves.iter().copied(), Watts::from_watts(watts)).unwrap()
+        };
+        let (one, other) = (of(&[&long], 53), of(&[&short], 53));
+        assert!(!one.is_less_than(&other) && !other.is_less_than(&one));
+        assert!(of(&[&long], 52).is_less_than(&other));
+        // At a third for each watt, 60 W have to bring more than 20.
+        assert!(!one.is_worth(&curve(&[(60, 20)])));
+        assert!(one.is_worth(&curve(&[(60, 21)])));
     }
 }

@@ -3,7 +3,8 @@
 //! In blocks that know their shortest and longest times, so that the first job that asks for a time
 //! of a certain range is found without looking at each.
 
-use crate::units::{JobId, Span};
+use crate::queue::Place;
+use crate::units::Span;
 
 /// A block is split in two when it grows past this.
 const BLOCK: usize = 32;
@@ -17,13 +18,13 @@ pub(super) struct Members {
 
 #[derive(Clone)]
 struct Block {
-    jobs: Vec<(JobId, Span)>,
+    jobs: Vec<(Place, Span)>,
     shortest: Span,
     longest: Span,
 }
 
 impl Block {
-    fn of(jobs: Vec<(JobId, Span)>) -> Self {
+    fn of(jobs: Vec<(Place, Span)>) -> Self {
         let mut block = Block { jobs, shortest: Span::ZERO, longest: Span::ZERO };
         block.measure();
         block
@@ -43,11 +44,11 @@ impl Members {
     }
 
     /// The last block that begins at or before a job; the first one if none does.
-    fn block_of(&self, job: JobId) -> usize {
+    fn block_of(&self, job: Place) -> usize {
         self.blocks.partition_point(|block| block.jobs[0].0 <= job).saturating_sub(1)
     }
 
-    pub(super) fn insert(&mut self, job: JobId, requested: Span) {
+    pub(super) fn insert(&mut self, job: Place, requested: Span) {
         if self.blocks.is_empty() {
             self.blocks.push(Block::of(vec![(job, requested)]));
             return;
@@ -65,7 +66,7 @@ impl Members {
         }
     }
 
-    pub(super) fn remove(&mut self, job: JobId) {
+    pub(super) fn remove(&mut self, job: Place) {
         let at = self.block_of(job);
         let Some(block) = self.blocks.get_mut(at) else { return };
         let Ok(place) = block.jobs.binary_search_by_key(&job, |other| other.0) else { return };
@@ -77,16 +78,16 @@ impl Members {
         }
     }
 
-    /// The first job at or after a place that is wanted by the time it asks for. Of a range of
+    /// The first job after a place that is wanted by the time it asks for. Of a range of
     /// times, `wanted` says whether any of them is.
     pub(super) fn first(
         &self,
-        from: JobId,
+        after: Place,
         wanted: impl Fn(Span, Span) -> bool,
-    ) -> Option<(JobId, Span)> {
-        for block in &self.blocks[self.block_of(from).min(self.blocks.len())..] {
+    ) -> Option<(Place, Span)> {
+        for block in &self.blocks[self.block_of(after).min(self.blocks.len())..] {
             if wanted(block.shortest, block.longest) {
-                let jobs = block.jobs.iter().filter(|job| job.0 >= from);
+                let jobs = block.jobs.iter().filter(|job| job.0 > after);
                 if let Some(found) = jobs.copied().find(|job| wanted(job.1, job.1)) {
                     return Some(found);
                 }
@@ -99,8 +100,15 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::JobId;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::ops::Bound;
+
+    /// Not in the order of submission.
+    fn place(job: u32) -> Place {
+        Place { key: i64::from(job % 7), job: JobId(job) }
+    }
 
     proptest! {
         /// Blocks change nothing: what is found is what a plain list has first.
@@ -112,7 +120,7 @@ mod tests {
             let mut members = Members::default();
             let mut plain = BTreeMap::new();
             for (job, millis, comes) in changes {
-                let (job, requested) = (JobId(job), Span::from_millis(millis));
+                let (job, requested) = (place(job), Span::from_millis(millis));
                 if comes && !plain.contains_key(&job) {
                     plain.insert(job, requested);
                     members.insert(job, requested);
@@ -122,12 +130,12 @@ mod tests {
                 }
             }
             prop_assert!(members.blocks.iter().all(|block| (1..=BLOCK).contains(&block.jobs.len())));
-            for (from, least, width) in queries {
+            for (after, least, width) in queries {
                 let (least, most) = (Span::from_millis(least), Span::from_millis(least + width));
                 let found =
-                    members.first(JobId(from), |short, long| least <= long && short <= most);
+                    members.first(place(after), |short, long| least <= long && short <= most);
                 let expected = plain
-                    .range(JobId(from)..)
+                    .range((Bound::Excluded(place(after)), Bound::Unbounded))
                     .find(|(_, requested)| (least..=most).contains(requested));
                 prop_assert_eq!(found, expected.map(|(job, requested)| (*job, *requested)));
             }
