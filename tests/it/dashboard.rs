@@ -19,10 +19,10 @@ use served::Served;
 /// The narrowest of usual phones.
 const SMALL_PHONE: Looks = Looks { width: 360, height: 740, is_dark: true, is_phone: true };
 
-/// A job that runs until the test lets it go.
-const UNTIL_GO: &str = "while [ ! -e go ]; do sleep 0.05; done";
+/// A job that runs until the test lets it go, or the folder of the test is gone.
+const UNTIL_GO: &str = "while [ ! -e go ] && [ -e lab.toml ]; do sleep 0.05; done";
 
-/// A job that runs until the test is over. A daemon that starts again finds it.
+/// Fills in the form for a job that waits for the test.
 fn fill_in_job(browser: &mut Browser, served: &Served, nodes: u32) {
     browser.write("#submit-command", UNTIL_GO);
     browser.write("#submit-folder", served.path("").to_str().unwrap());

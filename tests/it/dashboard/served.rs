@@ -131,8 +131,6 @@ fn begin(folder: &TempDir, address: &str) -> Child {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Jobs outlive their daemon, and must not outlive the test.
-        let _ = fs::write(self.path("go"), "");
         let _ = self.process.kill();
         let _ = self.process.wait();
         if std::thread::panicking() {
