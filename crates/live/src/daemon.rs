@@ -131,6 +131,9 @@ const MOST_REQUESTS: usize = 250;
 /// The largest number of requests for all jobs in one cycle; they take longest.
 const MOST_LISTS: usize = 4;
 
+/// The largest number of jobs that come through the engine in one cycle.
+const MOST_ARRIVALS: usize = 100;
+
 /// The number of rows of old jobs that are removed at once.
 const MOST_PRUNED: u32 = 200;
 

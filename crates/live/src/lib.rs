@@ -23,6 +23,7 @@ pub mod decider;
 pub mod engine;
 pub mod forecast;
 pub mod job;
+mod latest;
 pub mod local;
 pub mod log;
 mod lookups;

@@ -132,6 +132,12 @@ pub trait Cluster: Send {
         self.release(&[job])
     }
 
+    /// The same for many jobs, which may be done together. Whether they were released is not read again: who starts jobs
+    /// looks for them anyway.
+    fn start_all(&self, jobs: &[(JobRef, JobUpdate)]) -> Vec<Result<(), SlurmError>> {
+        jobs.iter().map(|(job, update)| self.start(*job, update)).collect()
+    }
+
     /// Cancels a job that waits or runs.
     fn cancel(&self, job: JobRef) -> Result<(), SlurmError>;
 

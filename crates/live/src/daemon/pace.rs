@@ -1,12 +1,9 @@
 //! Statistics about cycles, and when regular tasks are due.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::latest::Latest;
 use busbar_core::units::{Instant, Span};
-
-/// The number of latest cycles whose duration is kept.
-const REMEMBERED: usize = 1000;
 
 /// The pause between two searches for old jobs.
 const BETWEEN_PRUNINGS: Span = Span::from_secs(60);
@@ -16,9 +13,7 @@ const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
 pub(super) struct Pace {
     since: i64,
-    cycles: u64,
-    /// In microseconds.
-    latest: VecDeque<u64>,
+    cycles: Latest,
     next_pruning: Instant,
     next_look: Instant,
 }
@@ -26,29 +21,20 @@ pub(super) struct Pace {
 impl Pace {
     /// Statistics of a daemon that started at this time by the wall clock.
     pub(super) fn new(since: i64) -> Self {
-        let latest = VecDeque::new();
-        Pace { since, cycles: 0, latest, next_pruning: Instant::ZERO, next_look: Instant::ZERO }
+        let cycles = Latest::default();
+        Pace { since, cycles, next_pruning: Instant::ZERO, next_look: Instant::ZERO }
     }
 
     pub(super) fn note(&mut self, took: Duration) {
-        self.cycles += 1;
-        if self.latest.len() == REMEMBERED {
-            self.latest.pop_front();
-        }
-        self.latest.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        self.cycles.note(took);
     }
 
     pub(super) fn since(&self) -> i64 {
         self.since
     }
 
-    pub(super) fn cycles(&self) -> u64 {
-        self.cycles
-    }
-
-    /// The longest of the latest cycles, in microseconds.
-    pub(super) fn longest(&self) -> u64 {
-        self.latest.iter().copied().max().unwrap_or(0)
+    pub(super) fn cycles(&self) -> &Latest {
+        &self.cycles
     }
 
     pub(super) fn is_time_to_prune(&mut self, now: Instant) -> bool {

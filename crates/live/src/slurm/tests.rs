@@ -204,7 +204,7 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);
-    worker.handle(Work::Recall { jobs: Vec::new(), done: Vec::new() });
+    worker.handle([Work::Recall { jobs: Vec::new(), done: Vec::new() }]);
     (made, worker)
 }
 
@@ -264,17 +264,17 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
     assert_eq!(look(&mut worker), ["7@1 arrived"]);
     assert_eq!(made.acts(), ["hold 7"], "its user cannot release it any more");
     assert_eq!(look(&mut worker), [""; 0], "once");
-    worker.handle(start(1, 3, "7@1", &[1, 2]));
+    worker.handle([start(1, 3, "7@1", &[1, 2])]);
     // Ten minutes, and one more, so that the daemon's limit comes first.
     assert_eq!(made.acts(), ["update 7 Some((2, 2)) n[2-3] Some(11) ", "release 7"]);
     made.job(7, |job| runs(job, "n[2-3]"));
     assert_eq!(look(&mut worker), ["1 confirmed"]);
     let attempt = Attempt { job: 3, number: 1 };
     assert_eq!(worker.found().get(&attempt), Some(&Found::Running));
-    worker.handle(Work::Orders(vec![(
+    worker.handle([Work::Orders(vec![(
         Ticket(2),
         Order::Set { attempt, allotment: allotment(&[1, 2]), pause: Span::ZERO },
-    )]));
+    )])]);
     assert_eq!(look(&mut worker), ["2 confirmed"]);
     assert_eq!(made.acts(), [""; 0], "caps are not Slurm's matter");
     made.job(7, |job| job.state = JobState::Completing);
@@ -328,7 +328,7 @@ fn a_job_that_does_not_start_is_held_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.acts();
     made.job(7, |job| job.reason = Some("Resources".to_owned()));
     let said = look(&mut worker);
@@ -347,7 +347,7 @@ fn what_starts_elsewhere_is_queued_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.acts();
     made.job(7, |job| runs(job, "n[3-4]"));
     let said = look(&mut worker);
@@ -357,7 +357,7 @@ fn what_starts_elsewhere_is_queued_again() {
     );
     assert_eq!(made.acts(), ["requeue 7"]);
     made.job(7, |job| *job = held(7));
-    worker.handle(start(2, 3, "7@1", &[0, 1]));
+    worker.handle([start(2, 3, "7@1", &[0, 1])]);
     made.job(7, |job| job.state = JobState::Completed);
     assert_eq!(look(&mut worker), ["2 confirmed", "3.1 ended: Exited(0)"]);
 }
@@ -375,7 +375,7 @@ fn what_the_daemon_knows_is_found_again() {
     let jobs = [(1, 1), (2, 1), (3, 1), (4, 0), (5, 1)];
     let recalled =
         jobs.map(|(job, number)| (attempt(job + 10, number), format!("{job}@1"))).into_iter();
-    worker.handle(Work::Recall { jobs: recalled.collect(), done: Vec::new() });
+    worker.handle([Work::Recall { jobs: recalled.collect(), done: Vec::new() }]);
     assert!(worker.found().is_empty(), "nobody knows before Slurm was asked");
     assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost"]);
     let found = worker.found();
@@ -391,14 +391,14 @@ fn what_is_queued_again_is_another_job() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.acts();
     // A controller that died may even have forgotten that the job ran.
     made.job(7, |job| (job.state, job.hold) = (JobState::Pending, Some(Hold::Admin)));
     assert_eq!(look(&mut worker), ["3.1 ended: Lost", "7@1 arrived"]);
-    worker.handle(start(2, 4, "7@1", &[0, 1]));
+    worker.handle([start(2, 4, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     assert_eq!(look(&mut worker), ["2 confirmed"]);
     made.acts();
@@ -410,7 +410,7 @@ fn what_is_queued_again_is_another_job() {
     assert_eq!(look(&mut worker), ["4.1 ended: Lost"]);
     assert_eq!(made.acts(), ["hold 7"], "before it starts by itself");
     assert_eq!(look(&mut worker), ["7@9 arrived"]);
-    worker.handle(Work::Dismiss { handle: "7@9".to_owned() });
+    worker.handle([Work::Dismiss { handle: "7@9".to_owned() }]);
     assert_eq!(made.acts(), ["cancel 7"]);
 }
 
@@ -420,7 +420,7 @@ fn a_controller_that_is_away_is_no_end() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.with(|inside| inside.is_away = true);
@@ -467,7 +467,7 @@ fn nodes_are_what_slurm_says() {
 #[test]
 fn what_slurm_admits_is_adopted() {
     let (made, mut worker) = begin(Mode::Admit);
-    worker.handle(Work::Limit(Some(Watts::from_watts(700))));
+    worker.handle([Work::Limit(Some(Watts::from_watts(700)))]);
     assert_eq!(
         made.with(|inside| inside.reserved.clone()),
         Amounts::from([("power".to_owned(), 300)])
@@ -480,9 +480,9 @@ fn what_slurm_admits_is_adopted() {
     assert_eq!(look(&mut worker), ["2@1 runs on [2, 3] with Some(\"150.5W\")"]);
     assert_eq!(made.acts(), [""; 0], "what waits is Slurm's");
     let attempt = Attempt { job: 9, number: 1 };
-    worker.handle(Work::Accepted { handle: "2@1".to_owned(), attempt });
+    worker.handle([Work::Accepted { handle: "2@1".to_owned(), attempt }]);
     let cancel = Order::Signal { attempt, signal: Signal::Terminate };
-    worker.handle(Work::Orders(vec![(Ticket(1), cancel)]));
+    worker.handle([Work::Orders(vec![(Ticket(1), cancel)])]);
     assert_eq!(made.acts(), ["cancel 2"]);
     made.job(2, |job| job.state = JobState::Cancelled);
     assert_eq!(look(&mut worker), ["1 confirmed", "9.1 ended: Signalled(15)"]);
