@@ -498,6 +498,10 @@ impl Engine for Capped {
         self.inner.limit(limit);
     }
 
+    fn others(&self) -> u32 {
+        self.inner.others()
+    }
+
     fn pace(&self) -> Option<EnginePace> {
         self.inner.pace()
     }

@@ -418,6 +418,11 @@ pub trait Engine: Send {
         let _ = limit;
     }
 
+    /// How many nodes draw from the same budget and are not the daemon's.
+    fn others(&self) -> u32 {
+        0
+    }
+
     /// How long it takes for what it does beside the daemon's cycles, if it does anything there.
     fn pace(&self) -> Option<EnginePace> {
         None

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use busbar_core::units::Watts;
 use busbar_slurm::cluster::Cluster;
+use busbar_slurm::model::Node;
 use busbar_slurm::setup::Mode;
 
 use super::engine::{
@@ -43,6 +44,8 @@ pub struct Terms {
     pub partitions: Vec<String>,
     /// The names of the nodes, in the order of their numbers.
     pub nodes: Vec<String>,
+    /// How many nodes Slurm has besides those.
+    pub others: u32,
     /// The licence that stands for watts, in mode `admit`.
     pub licence: String,
     /// How often Slurm is asked what happens.
@@ -71,6 +74,7 @@ struct Shared {
     /// What became of attempts, as far as Slurm has said.
     found: BTreeMap<Attempt, Found>,
     pace: EnginePace,
+    others: u32,
 }
 
 /// Jobs on a Slurm cluster.
@@ -92,7 +96,8 @@ impl Slurm {
     ) -> io::Result<Self> {
         let (work, inbox) = channel();
         let (sender, reports) = channel();
-        let shared = Arc::<Mutex<Shared>>::default();
+        let others = terms.others;
+        let shared = Arc::new(Mutex::new(Shared { others, ..Shared::default() }));
         let worker = Worker::new(cluster, terms.clone());
         let (period, told) = (terms.period, shared.clone());
         let thread = thread::Builder::new().name("slurm".to_owned()).spawn(move || {
@@ -108,6 +113,12 @@ impl Slurm {
             let _ = sender.send(work);
         }
     }
+}
+
+/// How many nodes are not ours. Slurm may know names of nodes that are not there yet.
+pub(super) fn count_others(nodes: &[Node], is_ours: impl Fn(&str) -> bool) -> u32 {
+    let is_other = |node: &&Node| !is_ours(&node.name) && node.state.base != "FUTURE";
+    nodes.iter().filter(is_other).count() as u32
 }
 
 /// Carries out work as it comes, and looks at the cluster once in a period.
@@ -134,7 +145,8 @@ fn serve<C: Cluster>(
                 next = Instant::now() + period;
             }
         }
-        *lock(shared) = Shared { found: worker.found(), pace: worker.pace() };
+        *lock(shared) =
+            Shared { found: worker.found(), pace: worker.pace(), others: worker.others() };
         let heard = worker.take_reports();
         if !heard.is_empty() {
             for report in heard {
@@ -208,6 +220,10 @@ impl Engine for Slurm {
 
     fn dismiss(&mut self, handle: &str) {
         self.send(Work::Dismiss { handle: handle.to_owned() });
+    }
+
+    fn others(&self) -> u32 {
+        lock(&self.shared).others
     }
 
     fn pace(&self) -> Option<EnginePace> {

@@ -115,6 +115,11 @@ pub trait Cluster: Send {
     /// Holds jobs that wait, by an admin hold that their users cannot release.
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
 
+    /// The same without reading the jobs again, for callers that look at them anyway.
+    fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        self.hold(jobs)
+    }
+
     /// Releases jobs that are held, whoever held them.
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
 

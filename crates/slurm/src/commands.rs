@@ -18,6 +18,9 @@ use crate::version::Version;
 /// How long a job may take until it is seen to have changed its size or state.
 const SETTLING: Duration = Duration::from_secs(10);
 
+/// So many jobs are read one by one.
+const FEW_JOBS: usize = 10;
+
 /// A cluster through `squeue`, `scontrol`, `scancel` and `salloc`.
 #[derive(Clone, Debug, Default)]
 pub struct Commands {
@@ -218,6 +221,11 @@ impl Cluster for Commands {
         self.for_jobs("hold", jobs, is_free, "no admin hold is on them")
     }
 
+    fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        jobs.chunks(JOBS_AT_ONCE)
+            .try_for_each(|some| self.control(&["hold", &names(some)]).map(|_| ()))
+    }
+
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
         self.for_jobs("release", jobs, |job| job.hold.is_some(), "they are still held")
     }
@@ -244,7 +252,15 @@ impl Cluster for Commands {
         }
         let mut done: Vec<Result<(), SlurmError>> =
             jobs.iter().map(|(job, update)| self.change(*job, update)).collect();
-        let found = self.jobs().map(|found| {
+        // Slurm tells of one job at once, and of several only by way of all.
+        let found = match jobs.len() {
+            ..=FEW_JOBS => jobs.iter().try_fold(Vec::new(), |mut all, (job, _)| {
+                all.extend(self.read_jobs(&["-j", &job.to_string()])?);
+                Ok(all)
+            }),
+            _ => self.jobs(),
+        };
+        let found = found.map(|found| {
             found.into_iter().map(|job| (job.reference(), job)).collect::<HashMap<_, _>>()
         });
         for ((job, update), done) in jobs.iter().zip(&mut done).filter(|(_, done)| done.is_ok()) {

@@ -1,6 +1,7 @@
 //! Jobs that come through the engine: its users submit them there, and it keeps them until the daemon starts them.
 
 use super::Controller;
+use super::recovery::set_again;
 use crate::engine::{Allotment, Arrival, Attempt, Underway};
 use crate::job::{EndReason, Entry, EventKind, Phase, Program, Run};
 use crate::wire::{Refusal, RefusalKind};
@@ -39,6 +40,8 @@ impl Controller {
             let mut run = Run::new(now, allotment.clone());
             run.until = now + allotment.time.saturating_sub(underway.ran);
             entry.attempts = 1;
+            // Its nodes may be held at the cap of idle ones.
+            self.unwritten.acts.push(set_again(entry.attempt(), &run));
             entry.phase = Phase::Running(run);
             self.note(now, EventKind::Started { job: number, attempt: 1, allotment });
             self.running.insert(number);

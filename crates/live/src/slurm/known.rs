@@ -83,10 +83,12 @@ impl KnownJobs {
         self.jobs.iter().map(|(handle, known)| (handle.as_str(), known))
     }
 
-    /// The nodes of all jobs that run.
+    /// The nodes of all jobs that run, or may have run since somebody looked.
     pub(super) fn nodes_in_use(&self) -> BTreeSet<u32> {
         let nodes = |known: &Known| match &known.stage {
-            Stage::Running { nodes, .. } => nodes.clone(),
+            Stage::Running { nodes, .. } | Stage::Starting { order: Some((_, nodes)), .. } => {
+                nodes.clone()
+            }
             _ => BTreeSet::new(),
         };
         self.jobs.values().flat_map(nodes).collect()

@@ -9,8 +9,8 @@ use busbar_slurm::cluster::{Cluster, JobUpdate};
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::hosts::HostList;
 use busbar_slurm::model::{
-    Amounts, Exit, Hold, Job, JobRef, JobState, Licence, Node, NodeState as State, Partition,
-    Reservation,
+    Amounts, Exit, HetPart, Hold, Job, JobRef, JobState, Licence, Node, NodeState as State,
+    Partition, Reservation,
 };
 use busbar_slurm::setup::{MARK, Mode, WAIT};
 use busbar_slurm::version::Version;
@@ -198,6 +198,7 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
         mode,
         partitions: vec!["main".to_owned()],
         nodes: names,
+        others: 0,
         licence: "power".to_owned(),
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
@@ -287,7 +288,7 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
     // A controller that died may have forgotten all that; the job does not run a second time.
     made.job(7, |job| *job = held(7));
     assert_eq!(look(&mut worker), [""; 0]);
-    assert_eq!(made.acts()[0], "cancel 7");
+    assert_eq!(made.acts(), ["hold 7", "cancel 7"]);
 }
 
 /// Others are not reported: without the mark, in other partitions, before their time, after others, kept back by
@@ -316,10 +317,50 @@ fn what_cannot_be_understood_is_refused_and_says_why() {
     assert_eq!(look(&mut worker), [""; 0]);
     let acts = made.acts();
     assert!(
-        acts[0].contains("busbar does not start it:  slowdown=soon  in the comment"),
+        acts[1].contains("busbar does not start it:  slowdown=soon  in the comment"),
         "{acts:?}"
     );
     assert_eq!(look(&mut worker), [""; 0], "once");
+    // The plug-in refuses these at submission; others were there before it.
+    made.job(10, |job| job.het = Some(HetPart { job: 10, offset: 0 }));
+    assert_eq!(look(&mut worker), [""; 0]);
+    assert!(made.acts().iter().any(|act| act.contains("heterogeneous jobs are not handled")));
+}
+
+/// Jobs are held by and by, first those that have no hold. One that somebody else has started is adopted.
+#[test]
+fn a_long_queue_is_held_by_and_by() {
+    let (made, mut worker) = begin(Mode::Steer);
+    for id in 1..=250 {
+        made.job(id, |_| ());
+    }
+    made.job(250, |job| job.hold = None);
+    assert_eq!(look(&mut worker).len(), 249, "what has no hold may start by itself");
+    let acts = made.acts();
+    assert_eq!((acts.len(), acts[0].as_str()), (200, "hold 250"));
+    assert_eq!(look(&mut worker), ["250@1 arrived"]);
+    assert_eq!(made.acts().len(), 50);
+    look(&mut worker);
+    assert_eq!(made.acts(), [""; 0]);
+    made.job(8, |job| runs(job, "n[3-4]"));
+    assert_eq!(look(&mut worker), ["8@1 is gone", "8@1 runs on [2, 3] with None"]);
+    assert_eq!(made.acts(), [""; 0], "nobody cancels it");
+}
+
+/// A job that Slurm has started ends before the daemon has said which attempt that is.
+#[test]
+fn an_end_that_comes_early_is_reported_later() {
+    let (made, mut worker) = begin(Mode::Admit);
+    made.job(2, |job| runs(job, "n[3-4]"));
+    assert_eq!(look(&mut worker), ["2@1 runs on [2, 3] with None"]);
+    made.job(2, |job| job.state = JobState::Completed);
+    assert_eq!(look(&mut worker), [""; 0]);
+    let attempt = Attempt { job: 9, number: 1 };
+    worker.handle([Work::Accepted { handle: "2@1".to_owned(), attempt }]);
+    assert_eq!(look(&mut worker), ["9.1 ended: Exited(0)"]);
+    assert_eq!(worker.found().get(&attempt), Some(&Found::Ended(End::Exited(0))));
+    worker.handle([Work::Forget { attempt }]);
+    assert!(worker.found().is_empty());
 }
 
 /// Slurm does not start what was released: it is held again, and the daemon is told.
@@ -339,6 +380,24 @@ fn a_job_that_does_not_start_is_held_again() {
     assert_eq!(made.acts(), ["hold 7"]);
     let attempt = Attempt { job: 3, number: 1 };
     assert_eq!(worker.found().get(&attempt), Some(&Found::NeverStarted));
+}
+
+/// A short job is about to end when it is first seen, and Slurm names only those of its nodes that are not cleaned up yet.
+#[test]
+fn a_job_that_is_seen_at_its_end_has_run() {
+    let (made, mut worker) = begin(Mode::Steer);
+    made.job(7, |_| ());
+    look(&mut worker);
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
+    made.acts();
+    made.job(7, |job| {
+        runs(job, "n2");
+        job.state = JobState::Completing;
+    });
+    assert_eq!(look(&mut worker), ["1 confirmed"]);
+    made.job(7, |job| job.state = JobState::Completed);
+    assert_eq!(look(&mut worker), ["3.1 ended: Exited(0)"]);
+    assert_eq!(made.acts(), [""; 0], "it does not run again");
 }
 
 /// Slurm starts a job elsewhere, or a job ends before it was seen to run.
@@ -377,7 +436,12 @@ fn what_the_daemon_knows_is_found_again() {
         jobs.map(|(job, number)| (attempt(job + 10, number), format!("{job}@1"))).into_iter();
     worker.handle([Work::Recall { jobs: recalled.collect(), done: Vec::new() }]);
     assert!(worker.found().is_empty(), "nobody knows before Slurm was asked");
-    assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost"]);
+    // What it is to have, it is told when that is known.
+    let set =
+        Order::Set { attempt: attempt(11, 1), allotment: allotment(&[0, 1]), pause: Span::ZERO };
+    worker.handle([Work::Orders(vec![(Ticket(5), set)])]);
+    assert!(worker.take_reports().is_empty());
+    assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost", "5 confirmed"]);
     let found = worker.found();
     assert_eq!(found.get(&attempt(11, 1)), Some(&Found::Running));
     assert_eq!(found.get(&attempt(12, 1)), Some(&Found::Ended(End::Exited(0))));
@@ -443,8 +507,15 @@ fn nodes_are_what_slurm_says() {
         inside.nodes[1].reason = Some("fan".to_owned());
         inside.nodes[2].state = State::of_words(["DOWN*"]);
         inside.nodes.pop();
+        // Nodes that are not the daemon's, one of which is not there yet.
+        let other = Node { name: "x1".to_owned(), ..inside.nodes[0].clone() };
+        let to_come =
+            Node { name: "x2".to_owned(), state: State::of_words(["FUTURE"]), ..other.clone() };
+        inside.nodes.extend([other, to_come]);
     });
+    assert_eq!(worker.others(), 0);
     worker.look();
+    assert_eq!(worker.others(), 1);
     let states: Vec<(u32, NodeState)> = worker
         .take_reports()
         .into_iter()

@@ -14,7 +14,7 @@ use busbar_slurm::setup::{self, Mode};
 use super::known::{Known, KnownJobs, Stage};
 use super::requests::{end, handle, job_of, owner, request};
 use super::timed::{Efforts, Timed};
-use super::{Terms, Work};
+use super::{Terms, Work, count_others};
 use crate::engine::{
     Allotment, Arrival, Attempt, End, EngineError, EnginePace, Found, Launch, NodeState, Order,
     Report, Signal, Ticket, Underway,
@@ -26,6 +26,8 @@ pub(super) struct Worker<C> {
     terms: Terms,
     places: HashMap<String, u32>,
     known: KnownJobs,
+    /// Orders about jobs that Slurm has not been asked about yet.
+    deferred: Vec<(Ticket, Order)>,
     /// Jobs that are to be started together.
     to_start: Vec<(Ticket, Launch)>,
     /// Jobs that cannot be taken in; they stay in Slurm's queue.
@@ -56,6 +58,7 @@ impl<C: Cluster> Worker<C> {
             terms,
             places,
             known: KnownJobs::default(),
+            deferred: Vec::new(),
             to_start: Vec::new(),
             refused: BTreeSet::new(),
             done: BTreeSet::new(),
@@ -73,6 +76,11 @@ impl<C: Cluster> Worker<C> {
     /// How long everything takes.
     pub(super) fn pace(&self) -> EnginePace {
         self.efforts.pace()
+    }
+
+    /// How many nodes Slurm has besides those of the daemon.
+    pub(super) fn others(&self) -> u32 {
+        self.terms.others
     }
 
     /// What is to be reported.
@@ -150,6 +158,11 @@ impl<C: Cluster> Worker<C> {
 
     fn order(&mut self, ticket: Ticket, order: Order) {
         let attempt = order.attempt();
+        let is_recalled = |(_, known): (&str, &Known)| known.stage == Stage::Recalled;
+        if self.known.of_attempt(attempt).is_some_and(is_recalled) {
+            // What it has is not known before the next look.
+            return self.deferred.push((ticket, order));
+        }
         let done = match order {
             // It is confirmed when the job is seen to run.
             Order::Start(launch) => return self.to_start.push((ticket, *launch)),
@@ -193,6 +206,7 @@ impl<C: Cluster> Worker<C> {
         {
             if let Err(error) = done {
                 to_hold.push(job);
+                // Whatever it is, the job waits again, or is gone at the next look.
                 let (node, reason) = ("slurm".to_owned(), error.to_string());
                 let error = EngineError::Node { attempt, node, reason };
                 self.reports.push(Report::Failed { ticket, error });
@@ -220,11 +234,7 @@ impl<C: Cluster> Worker<C> {
             return Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason });
         };
         let job = known.job;
-        let refused = |error: SlurmError| EngineError::Node {
-            attempt,
-            node: "slurm".to_owned(),
-            reason: error.to_string(),
-        };
+        let refused = |error: SlurmError| not_done(attempt, &error);
         let names = |nodes: &BTreeSet<u32>| {
             HostList::new(nodes.iter().map(|node| self.terms.nodes[*node as usize].clone()))
         };
@@ -240,8 +250,9 @@ impl<C: Cluster> Worker<C> {
         if !more.is_empty() {
             self.cluster.ask(|cluster| cluster.expand(job, &names(&more))).map_err(refused)?;
         }
-        let enough = minutes(allotment.time).max(limit);
-        if enough > limit {
+        let mut enough = limit;
+        if allotment.time.millis().div_ceil(60_000) > limit.into() {
+            enough = minutes(allotment.time);
             let update = JobUpdate { limit_minutes: Some(enough), ..JobUpdate::default() };
             self.cluster.ask(|cluster| cluster.update(job, &update)).map_err(refused)?;
         }
@@ -257,14 +268,7 @@ impl<C: Cluster> Worker<C> {
             Signal::Suspend => cluster.suspend(job),
             Signal::Resume => cluster.resume(job),
         });
-        match done {
-            Ok(()) => Ok(()),
-            Err(SlurmError::NoSuchJob { .. }) => Err(EngineError::Unknown { attempt }),
-            Err(error) => {
-                let reason = error.to_string();
-                Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason })
-            }
-        }
+        done.map_err(|error| not_done(attempt, &error))
     }
 
     /// A job stays in Slurm's queue under its hold, with the reason in its comment.
@@ -321,6 +325,9 @@ impl<C: Cluster> Worker<C> {
         self.look_at_nodes(&nodes);
         if self.is_recalled {
             self.look_at_jobs(&jobs);
+            for (ticket, order) in std::mem::take(&mut self.deferred) {
+                self.order(ticket, order);
+            }
         }
     }
 
@@ -340,6 +347,7 @@ impl<C: Cluster> Worker<C> {
     fn look_at_nodes(&mut self, nodes: &[Node]) {
         let seen: HashMap<&str, &Node> =
             nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        self.terms.others = count_others(nodes, |name| self.places.contains_key(name));
         let in_use = self.known.nodes_in_use();
         for place in 0..self.nodes.len() {
             let state = match seen.get(self.terms.nodes[place].as_str()) {
@@ -392,11 +400,11 @@ impl<C: Cluster> Worker<C> {
         // What Slurm does not remember any more, it does not run again either.
         self.done.retain(|handle| seen.contains_key(handle));
         self.refused.retain(|handle| seen.contains_key(handle));
+        self.hold_some(&seen);
         self.look_for_known(&seen);
         // In the order in which they were submitted.
         let mut seen: Vec<(String, (JobRef, &Job))> = seen.into_iter().collect();
         seen.sort_by_key(|(_, (reference, _))| *reference);
-        self.hold_some(&seen);
         for (handle, (reference, job)) in seen {
             if !self.known.contains(&handle) {
                 self.look_at_new(handle, reference, job);
@@ -406,26 +414,26 @@ impl<C: Cluster> Worker<C> {
 
     /// Makes the holds of jobs that wait an administrator's, first of those that have none. Until then the plug-in sees to
     /// it that users do not release them, so there is no hurry, and a long queue does not delay everything else.
-    fn hold_some(&self, seen: &[(String, (JobRef, &Job))]) {
+    fn hold_some(&self, seen: &BTreeMap<String, (JobRef, &Job)>) {
         if self.terms.mode != Mode::Steer {
             return;
         }
-        let is_starting = |handle: &str| {
-            let known = self.known.get(handle);
-            known.is_some_and(|known| matches!(known.stage, Stage::Starting { .. }))
+        let may_start = |handle: &str| {
+            let stage = self.known.get(handle).map(|known| &known.stage);
+            matches!(stage, Some(Stage::Starting { .. } | Stage::Recalled))
         };
         let is_free = |job: &Job| {
             let is_ours = job.state.is_waiting() && setup::is_marked(job);
             is_ours && matches!(job.hold, None | Some(Hold::User))
         };
-        let to_hold = seen.iter().filter(|(handle, (_, job))| is_free(job) && !is_starting(handle));
+        let to_hold = seen.iter().filter(|(handle, (_, job))| is_free(job) && !may_start(handle));
         let mut to_hold: Vec<(bool, JobRef)> =
             to_hold.map(|(_, (reference, job))| (job.hold.is_some(), *reference)).collect();
-        to_hold.sort_by_key(|(is_held, _)| *is_held);
+        to_hold.sort_unstable();
         let to_hold: Vec<JobRef> =
             to_hold.into_iter().map(|(_, reference)| reference).take(JOBS_AT_ONCE).collect();
         if !to_hold.is_empty()
-            && let Err(error) = self.cluster.ask(|cluster| cluster.hold(&to_hold))
+            && let Err(error) = self.cluster.ask(|cluster| cluster.hold_unread(&to_hold))
         {
             tracing::warn!(%error, "jobs that wait are not held; users may release them");
         }
@@ -527,16 +535,20 @@ impl<C: Cluster> Worker<C> {
         seen: &Job,
     ) {
         let nodes: BTreeSet<u32> = self.places(seen).unwrap_or_default().into_iter().collect();
+        // Of a job that is about to end, Slurm names only the nodes that are not cleaned up yet.
+        let is_ending = seen.state == JobState::Completing;
         match order {
-            Some((ticket, given)) if given != nodes => {
+            Some((ticket, given)) if given != nodes && !is_ending => {
                 let queued = self.cluster.ask(|cluster| cluster.requeue_hold(job));
                 let why = format!("Slurm started it on {}", seen.nodes);
                 self.give_up(handle, queued, Some((ticket, given)), attempt, why);
             }
-            order => {
-                self.runs(handle, seen);
-                self.reports.extend(order.map(|(ticket, _)| Report::Confirmed { ticket }));
+            Some((ticket, nodes)) => {
+                let limit = seen.limit_minutes.unwrap_or(u32::MAX);
+                self.known.set_stage(handle, Stage::Running { nodes, limit });
+                self.reports.push(Report::Confirmed { ticket });
             }
+            None => self.runs(handle, seen),
         }
     }
 
@@ -640,6 +652,17 @@ impl<C: Cluster> Worker<C> {
         let names =
             allotment.nodes.iter().filter_map(|(node, _)| self.terms.nodes.get(*node as usize));
         HostList::new(names.cloned())
+    }
+}
+
+/// Why something could not be done to a job.
+fn not_done(attempt: Attempt, error: &SlurmError) -> EngineError {
+    match error.is_over() {
+        true => EngineError::Unknown { attempt },
+        false => {
+            let (node, reason) = ("slurm".to_owned(), error.to_string());
+            EngineError::Node { attempt, node, reason }
+        }
     }
 }
 
