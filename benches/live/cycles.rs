@@ -117,7 +117,7 @@ impl House {
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
             runs: None,
-            reload: Box::new(|| Err("there is no configuration".to_owned())),
+            reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let story = Story::new(&setup);
         let feed = ActiveBudget::new(Schedule::unlimited());

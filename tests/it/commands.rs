@@ -145,6 +145,7 @@ assumed: jobs take all of the time they ask for
      to come  2026-01-02 04:04:05  800.0 W
      to come  2026-01-02 05:04:05  none
       cycles  1234; the longest of late took 12.3 ms
+       looks  17 of the engine; the longest of late took 234.6 ms, 8.9 ms of them in Busbar; acts 456.7 ms, 1.2 ms of them in Busbar
       notice  the disk is nearly full
 ",
     );

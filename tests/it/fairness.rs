@@ -42,7 +42,7 @@ impl Site {
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
             runs: None,
-            reload: Box::new(|| Err("there is no configuration".to_owned())),
+            reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let schedule = ScheduleSpec::Always(Allowance::Unlimited);
         let feed = ActiveBudget::new(schedule.resolve(&setup.machine, &TimeZone::UTC).unwrap());

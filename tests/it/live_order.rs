@@ -6,11 +6,11 @@
 //! the daemon dies now and then. `real` does so with processes, of a daemon that `served` speaks to. With
 //! BUSBAR_LIVE_ORDER=1 there are more workloads, and every policy has processes.
 
-mod expected;
-mod real;
+pub(crate) mod expected;
+pub(crate) mod real;
 mod replayed;
 mod served;
-mod workload;
+pub(crate) mod workload;
 
 use busbar::live::engine::Allotment;
 use busbar::live::job::EventKind;
@@ -108,14 +108,14 @@ struct Step {
 
 /// All that was decided, in order, and when jobs ended, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Told {
+pub(crate) struct Told {
     steps: Vec<Step>,
     ends: Vec<(u64, Instant)>,
 }
 
 impl Told {
     /// What a daemon wrote down.
-    fn of(history: &[HistoryLine], names_nodes: bool) -> Self {
+    pub(crate) fn of(history: &[HistoryLine], names_nodes: bool) -> Self {
         let mut told = Told::default();
         for HistoryLine { event, .. } in history {
             let at = event.at;
@@ -140,19 +140,19 @@ impl Told {
         told
     }
 
-    fn changes(&self) -> usize {
+    pub(crate) fn changes(&self) -> usize {
         self.steps.iter().filter(|step| !step.starts).count()
     }
 
     /// The numbers of the jobs, in the order of their starts.
-    fn order(&self) -> Vec<u64> {
+    pub(crate) fn order(&self) -> Vec<u64> {
         self.steps.iter().filter(|step| step.starts).map(|step| step.job).collect()
     }
 }
 
 /// Asserts that all was as expected, and says what differs first.
 #[track_caller]
-fn assert_same(told: &Told, expected: &Told, what: &str) {
+pub(crate) fn assert_same(told: &Told, expected: &Told, what: &str) {
     let steps = told.steps.iter().zip(&expected.steps);
     if let Some((place, (step, other))) = steps.enumerate().find(|(_, (one, other))| one != other) {
         panic!("{what}: decision {place} is {step:#?}, and in the simulation {other:#?}");

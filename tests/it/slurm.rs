@@ -144,6 +144,10 @@ fn jobs_are_steered_on_a_real_slurm() {
     let refused = running.try_submit(&["--comment=busbar app=", "--wrap", "sleep 9"], Some(NOBODY));
     assert!(refused.unwrap_err().contains("'app=' in the comment does not name an application"));
 
+    let parts = ["-N1", "--wrap", "sleep 9", ":", "-N1"];
+    let refused = running.try_submit(&parts, Some(NOBODY)).unwrap_err();
+    assert!(refused.contains("heterogeneous jobs are not handled"), "{refused}");
+
     // A user's job is held for Busbar, and its user cannot release it past that.
     let comment = "busbar app=lulesh slowdown=10% nodes=1-3;\nState=RUNNING|x";
     let wish = format!("--comment={comment}");

@@ -24,8 +24,8 @@ use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
 use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
 use super::engine::{
-    Allotment, Attempt, Engine, EngineError, Found, Measurement, NodeInfo, NodeState, Order,
-    Report, Ticket,
+    Allotment, Attempt, Engine, EngineError, EnginePace, Found, Measurement, NodeInfo, NodeState,
+    Order, Report, Ticket,
 };
 use busbar_core::machine;
 use busbar_core::units::Watts;
@@ -500,6 +500,14 @@ impl Engine for Capped {
 
     fn limit(&mut self, limit: Option<Watts>) {
         self.inner.limit(limit);
+    }
+
+    fn others(&self) -> u32 {
+        self.inner.others()
+    }
+
+    fn pace(&self) -> Option<EnginePace> {
+        self.inner.pace()
     }
 
     fn renew(&mut self) {

@@ -23,7 +23,7 @@ use super::tuning::Nightly;
 use busbar_core::policy::PolicySpec;
 use busbar_core::text;
 use busbar_core::tuning::USUAL_JOBS;
-use busbar_core::units::Span;
+use busbar_core::units::{Span, Watts};
 use busbar_slurm::setup::Mode;
 
 mod file;
@@ -293,6 +293,8 @@ pub struct Slurm {
     pub nodes: Vec<String>,
     /// The partitions that are Busbar's; all if none is named.
     pub partitions: Vec<String>,
+    /// The highest draw of a node that Slurm has and Busbar does not manage; that of the machine's nodes if nothing is said.
+    pub others: Option<Watts>,
     /// The licence that stands for watts, in mode `admit`.
     pub licence: String,
     /// How often Slurm is asked what happens.
@@ -311,6 +313,7 @@ impl Default for Slurm {
             mode: Mode::Steer,
             nodes: Vec::new(),
             partitions: Vec::new(),
+            others: None,
             licence: "power".to_owned(),
             period: Span::from_secs(1),
             within: Span::from_secs(10),

@@ -50,6 +50,8 @@ pub struct Controller {
     is_budget_overridden: bool,
     /// Jobs that are not over.
     jobs: BTreeMap<u64, Entry>,
+    /// The numbers of those that came through the engine, by how it knows them.
+    by_handle: HashMap<String, u64>,
     /// The numbers of the running jobs among them.
     running: BTreeSet<u64>,
     /// Jobs and bytes of each user.
@@ -123,11 +125,14 @@ impl Controller {
         let programs = saved.program_bytes.into_iter().chain(std::iter::repeat(0));
         let kept = saved.jobs.iter().zip(programs);
         let bytes = kept.map(|(entry, program)| (entry.number, entry.request.bytes() + program));
+        let bytes = bytes.collect();
+        let handle = |entry: &Entry| Some((entry.handle.clone()?, entry.number));
         let mut controller = Controller {
-            bytes: bytes.collect(),
+            bytes,
             setup,
             budget,
             is_budget_overridden: saved.budget.is_some(),
+            by_handle: saved.jobs.iter().filter_map(handle).collect(),
             jobs: saved.jobs.into_iter().map(|entry| (entry.number, entry)).collect(),
             running: BTreeSet::new(),
             of_user: HashMap::new(),
@@ -266,7 +271,9 @@ impl Controller {
     /// Records that a job is over. Jobs that depend on it are queued or dropped.
     fn finish(&mut self, now: Instant, number: u64, outcome: JobOutcome) {
         let Some(mut entry) = self.jobs.remove(&number) else { return };
-        self.dismiss(&entry);
+        if let Some(handle) = &entry.handle {
+            self.by_handle.remove(handle);
+        }
         let bytes = self.bytes.remove(&number).unwrap_or_default();
         if let Some(own) = self.of_user.get_mut(&entry.owner.user) {
             own.jobs = own.jobs.saturating_sub(1);
@@ -319,8 +326,17 @@ impl Controller {
         self.leave_place(number);
     }
 
-    /// Ends a waiting job without running it; `by` is the user who asked for that, if one did.
+    /// Ends a waiting job without running it; `by` is the user who asked for that, if one did. The engine need not keep
+    /// it any longer.
     fn abandon(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
+        if let Some((attempt, handle)) = self.jobs.get(&number).and_then(Entry::in_engine) {
+            self.unwritten.acts.push(Act::Dismiss { attempt, handle });
+        }
+        self.never_runs(now, number, why, by);
+    }
+
+    /// Records that a waiting job will not run.
+    fn never_runs(&mut self, now: Instant, number: u64, why: EndReason, by: Option<u32>) {
         self.withdraw(number);
         self.scheduler.remove(number);
         let outcome = JobOutcome {

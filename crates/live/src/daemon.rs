@@ -68,8 +68,9 @@ pub enum DaemonError {
     Controller(#[from] ControllerError),
 }
 
-/// Reads the configuration again, and returns the new setup and budget.
-pub type Reload = Box<dyn Fn() -> Result<(Setup, super::schedule::Schedule), String>>;
+/// Reads the configuration again, and returns the new setup and budget, where so many nodes that are not the daemon's draw from
+/// the same budget.
+pub type Reload = Box<dyn Fn(u32) -> Result<(Setup, super::schedule::Schedule), String>>;
 
 /// A daemon.
 pub struct Daemon {
@@ -78,6 +79,8 @@ pub struct Daemon {
     engine: Box<dyn Engine>,
     /// Acts that were written down and are not confirmed.
     pipeline: Pipeline,
+    /// How many nodes that are not the daemon's the setup counts with.
+    others: u32,
     /// The last measured power of each node.
     measured: BTreeMap<u32, Measurement>,
     /// What the engine reported while a cycle acted.
@@ -131,6 +134,9 @@ const MOST_REQUESTS: usize = 250;
 /// The largest number of requests for all jobs in one cycle; they take longest.
 const MOST_LISTS: usize = 4;
 
+/// The largest number of jobs that come through the engine in one cycle.
+const MOST_ARRIVALS: usize = 100;
+
 /// The number of rows of old jobs that are removed at once.
 const MOST_PRUNED: u32 = 200;
 
@@ -157,6 +163,7 @@ impl Daemon {
         let mut daemon = Daemon {
             controller,
             store,
+            others: engine.others(),
             engine,
             pipeline: Pipeline::default(),
             measured: BTreeMap::new(),
@@ -308,6 +315,7 @@ impl Daemon {
         let limit = self.controller.budget().at(now).limited();
         self.engine.limit(limit.map(|limit| limit.saturating_sub(base)));
         self.observe(now);
+        self.count_others();
         self.act(now);
         self.tune(now);
         let mut pending = Vec::new();
@@ -408,7 +416,7 @@ impl Daemon {
     fn reload(&mut self) {
         self.service.reloading();
         let now = self.clock.now();
-        let done = (self.options.reload)().and_then(|(setup, schedule)| {
+        let done = (self.options.reload)(self.others).and_then(|(setup, schedule)| {
             let mut active = self.budget.with(schedule);
             let budget = active.budget(&self.clock);
             self.controller.set_up(setup, budget, now).map_err(|error| error.to_string())?;
@@ -425,6 +433,16 @@ impl Daemon {
             }
         }
         self.service.ready();
+    }
+
+    /// Sets aside what nodes may draw that are not the daemon's, if their number has changed.
+    fn count_others(&mut self) {
+        let others = self.engine.others();
+        if others != self.others {
+            tracing::warn!(others, "the number of nodes that are not Busbar's has changed");
+            self.others = others;
+            self.reload();
+        }
     }
 
     /// Removes some of the jobs that have been over for long.

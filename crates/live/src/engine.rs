@@ -354,6 +354,23 @@ pub struct NodeInfo {
     pub caps: Option<(Watts, Watts)>,
 }
 
+/// How long an engine takes for what it does beside the daemon's cycles, in a thread of its own: the longest of the last
+/// thousand times, in microseconds. What it spends in other programs is not its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct EnginePace {
+    /// How often it has looked at what jobs run on.
+    pub looks: u64,
+    /// The longest look.
+    pub longest_look: u64,
+    /// The longest part of a look that was its own.
+    pub longest_own_look: u64,
+    /// The longest time in which orders were carried out together.
+    pub longest_act: u64,
+    /// The longest part of that which was its own.
+    pub longest_own_act: u64,
+}
+
 /// What jobs run on.
 pub trait Engine: Send {
     /// A description for users.
@@ -383,8 +400,8 @@ pub trait Engine: Send {
     /// Removes what is kept of an attempt that is over and recorded; this may happen later.
     fn forget(&mut self, attempt: Attempt);
 
-    /// The jobs that came through the engine and are not over, with the last attempt of each, as the daemon has
-    /// written them down, and the latest of those that have run. Whatever else the engine has in its queue is news.
+    /// The jobs that came through the engine and are not over, as the daemon has written them down, each with the attempt
+    /// that runs, or with number 0 if it waits; and the latest of those that have run. Whatever else the engine has in its queue is news.
     fn recall(&mut self, jobs: Vec<(Attempt, String)>, done: Vec<String>) {
         let _ = (jobs, done);
     }
@@ -407,6 +424,16 @@ pub trait Engine: Send {
     /// The limit in force, for engines that admit jobs by themselves.
     fn limit(&mut self, limit: Option<Watts>) {
         let _ = limit;
+    }
+
+    /// How many nodes draw from the same budget and are not the daemon's.
+    fn others(&self) -> u32 {
+        0
+    }
+
+    /// How long it takes for what it does beside the daemon's cycles, if it does anything there.
+    fn pace(&self) -> Option<EnginePace> {
+        None
     }
 
     /// The daemon is alive: engines whose nodes need to hear that tell them.

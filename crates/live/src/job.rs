@@ -186,6 +186,11 @@ impl Entry {
         Attempt { job: self.number, number: self.attempts }
     }
 
+    /// The current attempt, and how the engine knows the job, if the job came through the engine.
+    pub fn in_engine(&self) -> Option<(Attempt, String)> {
+        Some((self.attempt(), self.handle.clone()?))
+    }
+
     /// When the job was over, if it is.
     pub fn end(&self) -> Option<Instant> {
         match &self.phase {

@@ -24,6 +24,7 @@ pub mod door;
 pub mod engine;
 pub mod forecast;
 pub mod job;
+mod latest;
 pub mod local;
 pub mod log;
 mod lookups;

@@ -1,5 +1,6 @@
 //! Starts a daemon from its configuration: database, engine, socket and signals around the loop.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -173,8 +174,8 @@ fn start_engine(
     Ok(engine)
 }
 
-/// The engine for jobs on a Slurm cluster.
-fn slurm(config: &Config, setup: &Setup, sender: Sender<Wake>) -> Result<Slurm, ServeError> {
+/// Slurm's commands, as the configuration says.
+fn cluster(config: &Config) -> Commands {
     let slurm = &config.slurm;
     let within = Duration::from_millis(slurm.within.millis());
     let mut programs = Programs::default().with_patience(within);
@@ -184,27 +185,62 @@ fn slurm(config: &Config, setup: &Setup, sender: Sender<Wake>) -> Result<Slurm, 
     if let Some(folder) = &slurm.programs {
         programs = programs.in_folder(folder);
     }
+    Commands::new(programs)
+}
+
+/// The nodes of a cluster.
+struct SlurmNodes {
+    /// The names of those that are Busbar's, in the order of their numbers.
+    ours: Vec<String>,
+    /// How many others there are.
+    others: u32,
+}
+
+/// Asks Slurm for its nodes. Who names them all in the configuration can do without an answer for a while.
+fn slurm_nodes(config: &Config, cluster: &Commands) -> Result<SlurmNodes, ServeError> {
+    let slurm = &config.slurm;
+    let all = match cluster.nodes() {
+        Err(error) if !slurm.nodes.is_empty() => {
+            tracing::error!(%error, "Slurm cannot be read; nodes that are not Busbar's are not counted until then");
+            Vec::new()
+        }
+        all => all?,
+    };
+    let ours = match slurm.nodes.is_empty() {
+        false => slurm.nodes.clone(),
+        true => {
+            let is_ours = |partition: &String| slurm.partitions.contains(partition);
+            let ours = all
+                .iter()
+                .filter(|node| slurm.partitions.is_empty() || node.partitions.iter().any(is_ours));
+            ours.map(|node| node.name.clone()).collect()
+        }
+    };
+    let names: HashSet<&str> = ours.iter().map(String::as_str).collect();
+    let others = slurm::count_others(&all, |name| names.contains(name));
+    Ok(SlurmNodes { ours, others })
+}
+
+/// The engine for jobs on a Slurm cluster.
+fn slurm(
+    config: &Config,
+    setup: &Setup,
+    (cluster, nodes): (Commands, SlurmNodes),
+    sender: Sender<Wake>,
+) -> Result<Slurm, ServeError> {
+    let slurm = &config.slurm;
     // Somebody may have given the cluster back to Slurm before.
     if let Some(folder) = slurm.conf.as_ref().and_then(|conf| conf.parent())
         && let Err(error) = site::switch_on(&folder.join(site::OFF_FILE))
     {
         tracing::warn!(%error, folder = %folder.display(), "job_submit.lua cannot be switched on");
     }
-    let cluster = Commands::new(programs);
-    let nodes = match slurm.nodes.is_empty() {
-        false => slurm.nodes.clone(),
-        true => {
-            let mut nodes = cluster.nodes()?;
-            let ours = |node: &String| slurm.partitions.contains(node);
-            nodes.retain(|node| slurm.partitions.is_empty() || node.partitions.iter().any(ours));
-            nodes.into_iter().map(|node| node.name).collect()
-        }
-    };
-    config.check_nodes(&nodes, setup.machine.nodes as usize).map_err(ServeError::Nodes)?;
+    config.check_nodes(&nodes.ours, setup.machine.nodes as usize).map_err(ServeError::Nodes)?;
     let terms = slurm::Terms {
         mode: slurm.mode,
         partitions: slurm.partitions.clone(),
-        nodes,
+        nodes: nodes.ours,
+        others: nodes.others,
         licence: slurm.licence.clone(),
         period: Duration::from_millis(slurm.period.millis()),
         // The daemon hears of it before it gives up by itself.
@@ -261,7 +297,16 @@ pub fn serve<T>(
     again: impl Fn() -> Result<Config, String> + 'static,
     beside: impl FnOnce(Door) -> Result<T, Box<dyn std::error::Error + Send + Sync>>,
 ) -> Result<(), ServeError> {
-    let resolved = config.resolve()?;
+    let on_slurm = match config.engine.kind {
+        EngineKind::Local => None,
+        EngineKind::Slurm => {
+            let cluster = cluster(config);
+            let nodes = slurm_nodes(config, &cluster)?;
+            Some((cluster, nodes))
+        }
+    };
+    let others = on_slurm.as_ref().map_or(0, |(_, nodes)| nodes.others);
+    let resolved = config.resolve_beside(others)?;
     for remark in &resolved.remarks {
         tracing::warn!("{remark}");
     }
@@ -278,9 +323,9 @@ pub fn serve<T>(
         runs: config.profile_database(),
         reload: Box::new({
             let operators = operators.clone();
-            move || {
+            move |others| {
                 let config = again()?;
-                let resolved = config.resolve().map_err(|error| error.to_string())?;
+                let resolved = config.resolve_beside(others).map_err(|error| error.to_string())?;
                 let setup = setup(&config, &resolved);
                 operators.set(setup.operators.clone());
                 Ok((setup, resolved.schedule))
@@ -291,9 +336,9 @@ pub fn serve<T>(
     let setup = setup(config, &resolved);
     operators.set(setup.operators.clone());
     let (sender, inbox) = channel();
-    let engine: Box<dyn Engine> = match config.engine.kind {
-        EngineKind::Local => AtOnce::boxed(start_engine(config, &resolved, &state, &saved)?),
-        EngineKind::Slurm => Box::new(slurm(config, &setup, sender.clone())?),
+    let engine: Box<dyn Engine> = match on_slurm {
+        None => AtOnce::boxed(start_engine(config, &resolved, &state, &saved)?),
+        Some(on_slurm) => Box::new(slurm(config, &setup, on_slurm, sender.clone())?),
     };
     let engine = with_agents(engine, config, &setup.machine, sender.clone())?;
     let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;

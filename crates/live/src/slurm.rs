@@ -12,17 +12,22 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use busbar_core::units::Watts;
 use busbar_slurm::cluster::Cluster;
+use busbar_slurm::model::Node;
 use busbar_slurm::setup::Mode;
 
-use super::engine::{Attempt, Engine, EngineError, Found, NodeInfo, Order, Report, Ticket};
+use super::engine::{
+    Attempt, Engine, EngineError, EnginePace, Found, NodeInfo, Order, Report, Ticket,
+};
 
+mod known;
 mod requests;
+mod timed;
 mod worker;
 
 #[cfg(test)]
@@ -39,6 +44,8 @@ pub struct Terms {
     pub partitions: Vec<String>,
     /// The names of the nodes, in the order of their numbers.
     pub nodes: Vec<String>,
+    /// How many nodes Slurm has besides those.
+    pub others: u32,
     /// The licence that stands for watts, in mode `admit`.
     pub licence: String,
     /// How often Slurm is asked what happens.
@@ -57,18 +64,25 @@ enum Work {
     Accepted { handle: String, attempt: Attempt },
     Refuse { handle: String, reason: String },
     Dismiss { handle: String },
+    Forget { attempt: Attempt },
     Limit(Option<Watts>),
 }
 
-/// What became of attempts, as far as Slurm has said.
-type States = Arc<Mutex<BTreeMap<Attempt, Found>>>;
+/// What the daemon may ask for at any time.
+#[derive(Default)]
+struct Shared {
+    /// What became of attempts, as far as Slurm has said.
+    found: BTreeMap<Attempt, Found>,
+    pace: EnginePace,
+    others: u32,
+}
 
 /// Jobs on a Slurm cluster.
 pub struct Slurm {
     terms: Terms,
     work: Option<Sender<Work>>,
     reports: Receiver<Report>,
-    states: States,
+    shared: Arc<Mutex<Shared>>,
     limit: Option<Option<Watts>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -82,14 +96,15 @@ impl Slurm {
     ) -> io::Result<Self> {
         let (work, inbox) = channel();
         let (sender, reports) = channel();
-        let states = States::default();
+        let others = terms.others;
+        let shared = Arc::new(Mutex::new(Shared { others, ..Shared::default() }));
         let worker = Worker::new(cluster, terms.clone());
-        let (period, shared) = (terms.period, states.clone());
+        let (period, told) = (terms.period, shared.clone());
         let thread = thread::Builder::new().name("slurm".to_owned()).spawn(move || {
-            serve(worker, &inbox, &sender, &shared, period, &wake);
+            serve(worker, &inbox, &sender, &told, period, &wake);
         })?;
         let (work, thread) = (Some(work), Some(thread));
-        Ok(Slurm { terms, work, reports, states, limit: None, thread })
+        Ok(Slurm { terms, work, reports, shared, limit: None, thread })
     }
 
     fn send(&self, work: Work) {
@@ -100,12 +115,18 @@ impl Slurm {
     }
 }
 
+/// How many nodes are not ours. Slurm may know names of nodes that are not there yet.
+pub(super) fn count_others(nodes: &[Node], is_ours: impl Fn(&str) -> bool) -> u32 {
+    let is_other = |node: &&Node| !is_ours(&node.name) && node.state.base != "FUTURE";
+    nodes.iter().filter(is_other).count() as u32
+}
+
 /// Carries out work as it comes, and looks at the cluster once in a period.
 fn serve<C: Cluster>(
     mut worker: Worker<C>,
     inbox: &Receiver<Work>,
     reports: &Sender<Report>,
-    states: &States,
+    shared: &Mutex<Shared>,
     period: Duration,
     wake: &dyn Fn(),
 ) {
@@ -117,19 +138,15 @@ fn serve<C: Cluster>(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         match work {
-            Some(work) => {
-                worker.handle(work);
-                // Orders come together with others; and what they changed is looked at soon.
-                while let Ok(work) = inbox.try_recv() {
-                    worker.handle(work);
-                }
-            }
+            // Orders come together with others; and what they changed is looked at soon.
+            Some(work) => worker.handle([work].into_iter().chain(inbox.try_iter())),
             None => {
                 worker.look();
                 next = Instant::now() + period;
             }
         }
-        *states.lock().unwrap_or_else(PoisonError::into_inner) = worker.found();
+        *lock(shared) =
+            Shared { found: worker.found(), pace: worker.pace(), others: worker.others() };
         let heard = worker.take_reports();
         if !heard.is_empty() {
             for report in heard {
@@ -139,6 +156,10 @@ fn serve<C: Cluster>(
             wake();
         }
     }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Slurm {
@@ -177,14 +198,15 @@ impl Engine for Slurm {
     }
 
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.get(&attempt).cloned().ok_or(EngineError::Unclear { attempt })
+        lock(&self.shared).found.get(&attempt).cloned().ok_or(EngineError::Unclear { attempt })
     }
 
-    fn forget(&mut self, _attempt: Attempt) {}
+    fn forget(&mut self, attempt: Attempt) {
+        self.send(Work::Forget { attempt });
+    }
 
     fn recall(&mut self, jobs: Vec<(Attempt, String)>, done: Vec<String>) {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.shared).found.clear();
         self.send(Work::Recall { jobs, done });
     }
 
@@ -198,6 +220,14 @@ impl Engine for Slurm {
 
     fn dismiss(&mut self, handle: &str) {
         self.send(Work::Dismiss { handle: handle.to_owned() });
+    }
+
+    fn others(&self) -> u32 {
+        lock(&self.shared).others
+    }
+
+    fn pace(&self) -> Option<EnginePace> {
+        Some(lock(&self.shared).pace)
     }
 
     fn limit(&mut self, limit: Option<Watts>) {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::array::Element;
-use super::engine::{End, Measurement, NodeState};
+use super::engine::{End, EnginePace, Measurement, NodeState};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::policy::Predictions;
 use busbar_core::tuning::{Advice, Figures, Tuning};
@@ -554,6 +554,9 @@ pub struct Status {
     /// How long the cycles took.
     #[serde(default)]
     pub cycle_times: CycleTimes,
+    /// How long the engine takes for what it does beside the cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_pace: Option<EnginePace>,
     /// Messages about problems.
     pub notices: Vec<String>,
     /// How far off the policy's predictions were, if it makes any. Power is not among them, as long as

@@ -115,6 +115,11 @@ pub trait Cluster: Send {
     /// Holds jobs that wait, by an admin hold that their users cannot release.
     fn hold(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
 
+    /// The same without reading the jobs again, for callers that look at them anyway.
+    fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        self.hold(jobs)
+    }
+
     /// Releases jobs that are held, whoever held them.
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError>;
 
@@ -130,6 +135,12 @@ pub trait Cluster: Send {
             self.update(job, update)?;
         }
         self.release(&[job])
+    }
+
+    /// The same for many jobs, which may be done together. Whether they were released is not read again: who starts jobs
+    /// looks for them anyway.
+    fn start_all(&self, jobs: &[(JobRef, JobUpdate)]) -> Vec<Result<(), SlurmError>> {
+        jobs.iter().map(|(job, update)| self.start(*job, update)).collect()
     }
 
     /// Cancels a job that waits or runs.

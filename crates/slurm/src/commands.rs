@@ -1,6 +1,7 @@
 //! A cluster through Slurm's commands: the way that works on every version and needs nothing but the
 //! programs.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{Cluster, JOBS_AT_ONCE, JobUpdate};
@@ -16,6 +17,9 @@ use crate::version::Version;
 
 /// How long a job may take until it is seen to have changed its size or state.
 const SETTLING: Duration = Duration::from_secs(10);
+
+/// So many jobs are read one by one.
+const FEW_JOBS: usize = 10;
 
 /// A cluster through `squeue`, `scontrol`, `scancel` and `salloc`.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +64,30 @@ impl Commands {
         let mut arguments = vec!["-h", "-a", "-t", "all", "-O", argument.as_str()];
         arguments.extend(which);
         format.read(&self.programs.ask("squeue", &arguments)?)
+    }
+
+    /// Asks for changes of a job, without looking whether they were made.
+    fn change(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
+        let mut arguments = vec!["update".to_owned(), format!("jobid={job}")];
+        if let Some((fewest, most)) = update.nodes {
+            arguments.push(format!("NumNodes={fewest}-{most}"));
+        }
+        if let Some(required) = &update.required {
+            arguments.push(format!("NodeList={required}"));
+        }
+        if let Some(minutes) = update.limit_minutes {
+            arguments.push(format!("TimeLimit={minutes}"));
+        }
+        if let Some(comment) = &update.comment {
+            arguments.push(format!("Comment={comment}"));
+        }
+        if let Some(comment) = &update.admin_comment {
+            arguments.push(format!("AdminComment={comment}"));
+        }
+        if let Some(licences) = &update.licences {
+            arguments.push(format!("Licenses={}", write_amounts(licences)));
+        }
+        self.control(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).map(|_| ())
     }
 
     /// The one entry of a job that is no whole array.
@@ -193,6 +221,11 @@ impl Cluster for Commands {
         self.for_jobs("hold", jobs, is_free, "no admin hold is on them")
     }
 
+    fn hold_unread(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
+        jobs.chunks(JOBS_AT_ONCE)
+            .try_for_each(|some| self.control(&["hold", &names(some)]).map(|_| ()))
+    }
+
     fn release(&self, jobs: &[JobRef]) -> Result<(), SlurmError> {
         self.for_jobs("release", jobs, |job| job.hold.is_some(), "they are still held")
     }
@@ -203,34 +236,56 @@ impl Cluster for Commands {
     }
 
     fn update(&self, job: JobRef, update: &JobUpdate) -> Result<(), SlurmError> {
-        let mut arguments = vec!["update".to_owned(), format!("jobid={job}")];
-        if let Some((fewest, most)) = update.nodes {
-            arguments.push(format!("NumNodes={fewest}-{most}"));
-        }
-        if let Some(required) = &update.required {
-            arguments.push(format!("NodeList={required}"));
-        }
-        if let Some(minutes) = update.limit_minutes {
-            arguments.push(format!("TimeLimit={minutes}"));
-        }
-        if let Some(comment) = &update.comment {
-            arguments.push(format!("Comment={comment}"));
-        }
-        if let Some(comment) = &update.admin_comment {
-            arguments.push(format!("AdminComment={comment}"));
-        }
-        if let Some(licences) = &update.licences {
-            arguments.push(format!("Licenses={}", write_amounts(licences)));
-        }
-        if arguments.len() == 2 {
+        if update.is_empty() {
             return Ok(());
         }
-        self.control(&arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let found = self.job(job)?.iter().find_map(|job| update.difference(job));
-        match found {
+        self.change(job, update)?;
+        match self.job(job)?.iter().find_map(|job| update.difference(job)) {
             None => Ok(()),
             Some(found) => Err(not_done(format!("update job {job}"), found)),
         }
+    }
+
+    fn start_all(&self, jobs: &[(JobRef, JobUpdate)]) -> Vec<Result<(), SlurmError>> {
+        if let [(job, update)] = jobs {
+            return vec![self.start(*job, update)];
+        }
+        let mut done: Vec<Result<(), SlurmError>> =
+            jobs.iter().map(|(job, update)| self.change(*job, update)).collect();
+        // Slurm tells of one job at once, and of several only by way of all.
+        let found = match jobs.len() {
+            ..=FEW_JOBS => jobs.iter().try_fold(Vec::new(), |mut all, (job, _)| {
+                all.extend(self.read_jobs(&["-j", &job.to_string()])?);
+                Ok(all)
+            }),
+            _ => self.jobs(),
+        };
+        let found = found.map(|found| {
+            found.into_iter().map(|job| (job.reference(), job)).collect::<HashMap<_, _>>()
+        });
+        for ((job, update), done) in jobs.iter().zip(&mut done).filter(|(_, done)| done.is_ok()) {
+            let what = || format!("update job {job}");
+            *done = match found.as_ref().map(|found| found.get(job)) {
+                Ok(Some(found)) => {
+                    update.difference(found).map_or(Ok(()), |found| Err(not_done(what(), found)))
+                }
+                Ok(None) => Err(SlurmError::NoSuchJob { what: what() }),
+                Err(error) => Err(not_done(what(), error.to_string())),
+            };
+        }
+        let changed = jobs.iter().zip(&done).filter(|(_, done)| done.is_ok());
+        let changed: Vec<JobRef> = changed.map(|((job, _), _)| *job).collect();
+        for some in changed.chunks(JOBS_AT_ONCE) {
+            // Of several jobs, Slurm may refuse one, so each is tried by itself.
+            if self.control(&["release", &names(some)]).is_err() {
+                for ((job, _), done) in jobs.iter().zip(&mut done) {
+                    if some.contains(job) {
+                        *done = self.release(&[*job]);
+                    }
+                }
+            }
+        }
+        done
     }
 
     fn cancel(&self, job: JobRef) -> Result<(), SlurmError> {

@@ -119,6 +119,19 @@ impl SlurmError {
         }
     }
 
+    /// Whether it was refused because the job is over.
+    pub fn is_over(&self) -> bool {
+        match self {
+            SlurmError::NoSuchJob { .. } => true,
+            SlurmError::Refused { text, .. } => {
+                ["already finished", "already completing or completed"]
+                    .iter()
+                    .any(|part| text.contains(part))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it is not known whether the act was done: the cluster must be read to find out.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, SlurmError::Timeout { .. } | SlurmError::Unreachable { .. })

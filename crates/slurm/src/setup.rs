@@ -25,6 +25,10 @@ use serde::{Deserialize, Serialize};
 use crate::model::Job;
 use crate::version::Version;
 
+mod layers;
+
+pub use layers::{Layer, RESOURCE, resources};
+
 /// The administrator's comment of a job that is Busbar's to release.
 pub const MARK: &str = "busbar";
 
@@ -35,7 +39,7 @@ pub const WAIT: &str = "busbar-wait";
 pub const OFF_FILE: &str = "busbar.off";
 
 /// The number at the top of the plug-in; it grows when the plug-in changes.
-pub const LUA_VERSION: u32 = 1;
+pub const LUA_VERSION: u32 = 2;
 
 /// How Busbar works on a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +87,8 @@ pub struct Site {
     pub watts: u64,
     /// The name of the licence.
     pub licence: String,
+    /// Nodes that share a limit of their own, in mode `admit` on versions with hierarchical resources.
+    pub layers: Vec<Layer>,
     /// The watts of a node in partitions that are not named below.
     pub node_watts: u32,
     /// The watts of a node, by partition.
@@ -109,6 +115,7 @@ impl Site {
             partitions: Vec::new(),
             watts: 0,
             licence: "power".to_owned(),
+            layers: Vec::new(),
             node_watts: 200,
             partition_watts: BTreeMap::new(),
             app_watts: BTreeMap::new(),
@@ -142,6 +149,15 @@ impl Site {
                 "the path {} may have letters, digits and / . _ - + only",
                 path.display()
             ));
+        }
+        if self.mode != Mode::Admit && !self.layers.is_empty() {
+            return Some("layers are for mode admit".to_owned());
+        }
+        if !self.layers.is_empty() && self.licence == RESOURCE {
+            return Some(format!("the licence cannot be called '{RESOURCE}', like the layers"));
+        }
+        if let Some(mistake) = layers::mistake(&self.layers) {
+            return Some(mistake);
         }
         match self.mode {
             Mode::Admit if self.node_watts == 0 => Some("a node must have watts".to_owned()),
@@ -189,6 +205,7 @@ pub fn job_submit(site: &Site) -> String {
         ("@PARTITIONS@", quoted(&site.partitions)),
         ("@ALL@", site.partitions.is_empty().to_string()),
         ("@LICENCE@", site.licence.clone()),
+        ("@LAYERED@", if site.layers.is_empty() { "" } else { RESOURCE }.to_owned()),
         ("@NODE_WATTS@", site.node_watts.to_string()),
         ("@NODE_CPUS@", site.node_cpus.to_string()),
         ("@PARTITION_WATTS@", table(&site.partition_watts)),
@@ -247,9 +264,8 @@ pub fn conf_lines(site: &Site, version: Version, prolog: &Path, epilog: &Path) -
                 "# One licence is one watt; the daemon moves the budget by a reservation.\nLicenses={}:{}\n",
                 site.licence, site.watts
             );
-            if version.has_hierarchical_resources() {
-                text += "# This version has hierarchical resources (resources.yaml) too. A reservation of them is not respected, so that\n\
-                         # a budget that moves needs licences.\n";
+            if version.has_hierarchical_resources() && site.layers.is_empty() {
+                text += "# This version can limit racks or rows as well: busbar slurm setup --layer 'n[1-8]=4kW' writes resources.yaml.\n";
             }
         }
         _ => {

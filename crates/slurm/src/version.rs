@@ -41,6 +41,11 @@ impl Version {
         (self.major, self.minor) >= (25, 11)
     }
 
+    /// Whether the layers of such resources have names.
+    pub fn names_layers(self) -> bool {
+        (self.major, self.minor) >= (26, 11)
+    }
+
     /// Whether `slurm.log_user` in `slurm_job_modify` reaches the user.
     pub fn shows_messages_on_modify(self) -> bool {
         (self.major, self.minor) >= (23, 2)

@@ -32,6 +32,9 @@ type Amount = Gauge<f64, AtomicU64>;
 /// An amount that only grows.
 type Total = Counter<f64, AtomicU64>;
 
+/// The durations of requests, by what they asked for and the kind of answer.
+type Requests = Family<[(&'static str, String); 2], Histogram, fn() -> Histogram>;
+
 /// The bounds by which the durations of requests are counted, in seconds.
 const REQUEST_BOUNDS: [f64; 7] = [0.001, 0.003, 0.01, 0.03, 0.1, 1.0, 10.0];
 
@@ -44,7 +47,7 @@ pub(crate) struct Metrics {
     ended: Family<Label, Counter>,
     energy: Family<Label, Total>,
     over_budget: Total,
-    requests: Family<[(&'static str, String); 2], Histogram, fn() -> Histogram>,
+    requests: Requests,
 }
 
 impl Default for Metrics {

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{Daemon, again, budget, unexpected, words};
+use crate::live::engine::EnginePace;
 use crate::live::wire::{self, Reply, Request};
 use crate::policy::Predictions;
 
@@ -65,6 +66,21 @@ fn describe(status: &wire::Status) -> String {
     rows.extend(predictions.map(|sentence| ("predictions", sentence)));
     rows.extend(status.proposal.iter().map(|proposal| ("proposal", proposal.to_string())));
     rows.push(("cycles", format!("{cycles}; the longest of late took {longest:.1} ms")));
+    rows.extend(status.engine_pace.iter().map(|pace| ("looks", looks(pace))));
     rows.extend(status.notices.iter().map(|notice| ("notice", words::visible(notice))));
     words::rows(&rows)
+}
+
+/// How long the engine takes beside the cycles.
+fn looks(pace: &EnginePace) -> String {
+    let ms = |micros: u64| micros as f64 / 1000.0;
+    format!(
+        "{} of the engine; the longest of late took {:.1} ms, {:.1} ms of them in Busbar; acts {:.1} ms, {:.1} ms of \
+         them in Busbar",
+        pace.looks,
+        ms(pace.longest_look),
+        ms(pace.longest_own_look),
+        ms(pace.longest_act),
+        ms(pace.longest_own_act)
+    )
 }

@@ -14,7 +14,8 @@ use crate::report::{make_folder, write_whole};
 use crate::slurm::check::conf_folder;
 use crate::slurm::cluster::Cluster;
 use crate::slurm::commands::Commands;
-use crate::slurm::setup::{self, Mode, Site};
+use crate::slurm::hosts::HostList;
+use crate::slurm::setup::{self, Layer, Mode, Site};
 use crate::slurm::version::Version;
 use crate::units::Watts;
 
@@ -77,6 +78,10 @@ pub(super) struct SiteArguments {
     #[arg(long, value_name = "APP=POWER", value_parser = named_watts)]
     app_watts: Vec<(String, Watts)>,
 
+    /// Nodes with a limit of their own, such as a rack, in mode admit on Slurm 25.11 and newer; may be repeated
+    #[arg(long, value_name = "NODES=POWER", value_parser = layer)]
+    layer: Vec<(HostList, Watts)>,
+
     /// Processors of a node, for jobs that only say their tasks
     #[arg(long, value_name = "N", default_value_t = 0)]
     node_cpus: u32,
@@ -105,6 +110,9 @@ impl SiteArguments {
         }
         site.partition_watts = table(&self.partition_watts)?;
         site.app_watts = table(&self.app_watts)?;
+        for (nodes, watts) in &self.layer {
+            site.layers.push(Layer { nodes: nodes.clone(), watts: whole_watts(*watts)?.into() });
+        }
         site.node_cpus = self.node_cpus;
         site.operators = self.operator.clone();
         site.agent_socket = self.agent_socket.clone();
@@ -123,6 +131,12 @@ impl SiteArguments {
             None => Ok(site),
         }
     }
+}
+
+fn layer(text: &str) -> Result<(HostList, Watts), String> {
+    let (nodes, watts) = text.split_once('=').ok_or("expected NODES=POWER, such as n[1-8]=4kW")?;
+    let nodes = nodes.parse::<HostList>().map_err(|error| error.to_string())?;
+    Ok((nodes, watts.parse::<Watts>().map_err(|error| error.to_string())?))
 }
 
 fn named_watts(text: &str) -> Result<(String, Watts), String> {
@@ -151,11 +165,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("Slurm {version} is too old; Busbar is made for {} and newer", Version::OLDEST);
     }
     let site = arguments.site.site(&commands)?;
+    if !site.layers.is_empty() && !version.has_hierarchical_resources() {
+        bail!(
+            "Slurm {version} has no hierarchical resources, which --layer needs; they came with 25.11"
+        );
+    }
     let folder = match &arguments.write {
         Some(folder) => folder.clone(),
         None => conf_folder(&commands).unwrap_or_else(|_| "/etc/slurm".into()),
     };
-    let files = files(&site, &folder);
+    let files = files(&site, version, &folder);
     let lines = setup::conf_lines(
         &site,
         version,
@@ -199,13 +218,18 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The files of a site, with their modes; mode watch has none.
-fn files(site: &Site, folder: &Path) -> Vec<(PathBuf, String, u32)> {
+fn files(site: &Site, version: Version, folder: &Path) -> Vec<(PathBuf, String, u32)> {
     if site.mode == Mode::Watch {
         return Vec::new();
     }
-    vec![
+    let mut files = vec![
         (folder.join("job_submit.lua"), setup::job_submit(site), 0o644),
         (folder.join("busbar-prolog"), setup::prolog(site), 0o755),
         (folder.join("busbar-epilog"), setup::epilog(), 0o755),
-    ]
+    ];
+    if !site.layers.is_empty() {
+        let resources = setup::resources(&site.layers, site.watts, version);
+        files.push((folder.join("resources.yaml"), resources, 0o644));
+    }
+    files
 }

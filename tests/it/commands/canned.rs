@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, mpsc};
 
-use busbar::live::engine::NodeState;
+use busbar::live::engine::{EnginePace, NodeState};
 use busbar::live::job::{
     After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest, Owner, Submission,
 };
@@ -340,6 +340,13 @@ pub(super) fn canned(request: &Request) -> Reply {
             cycles: 1234,
             longest_cycle: 12_345,
             cycle_times: CycleTimes::default(),
+            engine_pace: Some(EnginePace {
+                looks: 17,
+                longest_look: 234_567,
+                longest_own_look: 8_900,
+                longest_act: 456_700,
+                longest_own_act: 1_200,
+            }),
             notices: vec!["the disk is nearly full".to_owned()],
             predictions: None,
             proposal: None,

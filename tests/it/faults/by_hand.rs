@@ -71,7 +71,7 @@ impl ByHand {
             deadline: USUAL_DEADLINE,
             retention: self.retention,
             runs: None,
-            reload: Box::new(|| Err("there is no configuration".to_owned())),
+            reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let engine = AtOnce::boxed(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());

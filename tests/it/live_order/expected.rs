@@ -37,13 +37,13 @@ impl Policy for Journal {
 }
 
 /// The jobs as the simulator knows them: the first has number 1.
-pub(super) fn workload(jobs: &[Planned], owner: Owner, setup: &Setup) -> Workload {
+pub(crate) fn workload(jobs: &[Planned], owner: Owner, setup: &Setup) -> Workload {
     let known = (1..).zip(jobs).map(|(number, job)| (job.job(number, owner, setup), job.run_time));
     Workload::new("order", known)
 }
 
 /// How jobs run in truth: as is believed of them.
-pub(super) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model> {
+pub(crate) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model> {
     let mut model = setup.decider.model();
     for (id, job) in (0..).map(JobId).zip(jobs) {
         model.learn(id, job);
@@ -52,7 +52,7 @@ pub(super) fn truth(setup: &Setup, jobs: &[Job]) -> Arc<dyn Model> {
 }
 
 /// What the simulator does with jobs, which run as `truth` says.
-pub(super) fn simulated(
+pub(crate) fn simulated(
     setup: &Setup,
     budget: &Budget,
     workload: &Workload,

@@ -95,7 +95,7 @@ impl Model for Emulated {
 
 /// Whether the loop turned twice within a millisecond, as far as can be told: something happened after
 /// something was decided.
-fn turned_twice(history: &[HistoryLine]) -> bool {
+pub(crate) fn turned_twice(history: &[HistoryLine]) -> bool {
     let decides = |line: &HistoryLine| {
         matches!(line.event.kind, EventKind::Started { .. } | EventKind::Changed { .. })
     };
@@ -105,7 +105,7 @@ fn turned_twice(history: &[HistoryLine]) -> bool {
 }
 
 /// The jobs as the daemon has seen them: when they were submitted, and for how long they ran.
-fn seen(planned: &[Planned], history: &[HistoryLine]) -> Vec<Planned> {
+pub(crate) fn seen(planned: &[Planned], history: &[HistoryLine]) -> Vec<Planned> {
     let mut seen = planned.to_vec();
     let mut starts: BTreeMap<u64, Instant> = BTreeMap::new();
     for HistoryLine { event, .. } in history {
@@ -161,7 +161,7 @@ fn noisy(jobs: &[Planned], late: &[i64], seed: u64) -> Vec<Planned> {
 }
 
 /// How many pairs of jobs start in another order.
-fn swapped(order: &[u64], other: &[u64]) -> usize {
+pub(crate) fn swapped(order: &[u64], other: &[u64]) -> usize {
     let place: BTreeMap<u64, usize> = other.iter().copied().zip(0..).collect();
     let places: Vec<usize> = order.iter().map(|job| place[job]).collect();
     (0..places.len())

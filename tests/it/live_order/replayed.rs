@@ -80,7 +80,7 @@ impl Machine<'_> {
             deadline: USUAL_DEADLINE,
             retention: Span::FOREVER,
             runs: None,
-            reload: Box::new(|| Err("there is no configuration".to_owned())),
+            reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
         let engine = AtOnce::boxed(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());

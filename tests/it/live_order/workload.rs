@@ -8,24 +8,24 @@ use busbar::units::{Instant, Span};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
-pub(super) const ALICE: Owner = Owner { user: 1000, group: 1000 };
+pub(crate) const ALICE: Owner = Owner { user: 1000, group: 1000 };
 
 /// A job to be submitted.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
-    pub(super) submit: Instant,
-    pub(super) request: JobRequest,
+pub(crate) struct Planned {
+    pub(crate) submit: Instant,
+    pub(crate) request: JobRequest,
     /// How long it runs on the nodes it asks for, unthrottled.
-    pub(super) run_time: Span,
+    pub(crate) run_time: Span,
 }
 
 impl Planned {
-    pub(super) fn submission(&self, program: Program) -> Submission {
+    pub(crate) fn submission(&self, program: Program) -> Submission {
         Submission { request: self.request.clone(), program, array: None }
     }
 
     /// The job as a policy of this setup sees it.
-    pub(super) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
+    pub(crate) fn job(&self, number: u64, owner: Owner, setup: &Setup) -> Job {
         let Planned { submit, request, .. } = self.clone();
         let entry = Entry {
             number,
@@ -43,16 +43,16 @@ impl Planned {
 
 /// Milliseconds, from the shortest to the longest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Between two submissions, at most.
-    pub(super) gap: u64,
-    pub(super) run: (u64, u64),
+    pub(crate) gap: u64,
+    pub(crate) run: (u64, u64),
     /// What jobs ask for beyond their run times.
-    pub(super) slack: (u64, u64),
+    pub(crate) slack: (u64, u64),
 }
 
 /// So many jobs that this setup takes, the same for the same seed.
-pub(super) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<Planned> {
+pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<Planned> {
     let mut numbers = Pcg64Dxsm::seed_from_u64(seed);
     let mut draw = |least: u64, most: u64| numbers.random_range(least..=most);
     let applications = setup.decider.applications();

@@ -1,239 +1,130 @@
 //! A daemon on a real Slurm with agents: jobs come by `sbatch`, Busbar keeps the cluster within its budget, and daemon,
 //! slurmctld and agents are killed meanwhile.
 //!
-//! With BUSBAR_SLURM=1 the lab is larger and more policies are tried, which takes some minutes.
+//! With BUSBAR_SLURM=1 labs are larger and more policies are tried, which takes some minutes.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use busbar::live::socket::Client;
-use busbar::live::wire::{JobLine, Reply, Request};
+use busbar::live::wire::Request;
 use busbar::slurm::cluster::Cluster;
 use busbar::slurm::lab::CONTROLLER;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Dxsm;
 
-use super::{Running, busbar, text};
+use super::{Running, text};
+
+mod order;
+mod queue;
+mod served;
+mod shortage;
+
+use served::{Served, jobs};
 
 fn is_in_full() -> bool {
     std::env::var_os("BUSBAR_SLURM").is_some_and(|value| value == "1")
 }
 
-/// A lab with a daemon.
-struct Served {
-    running: Running,
-    nodes: u32,
-    daemon: Option<Child>,
+/// Something that happens while jobs run.
+#[derive(Clone, Copy)]
+enum Event {
+    /// The budget falls to 60 % of what it was.
+    LowBudget,
+    /// The daemon is killed and begins again.
+    Daemon,
+    /// A process of the lab is killed and begins again.
+    Process(&'static str),
 }
 
-impl Served {
-    fn new(nodes: u32, mode: &str, policy: &str) -> Option<Self> {
-        let running = Running::start(&nodes.to_string(), mode, &[])?;
-        let path = running.place().join("busbar.toml");
-        let config = fs::read_to_string(&path).unwrap();
-        let config = config.replace("policy = \"share\"", &format!("policy = \"{policy}\""));
-        fs::write(path, config.replace("budget = \"67%\"", "budget = \"70%\"")).unwrap();
-        let mut served = Served { running, nodes, daemon: None };
-        served.begin();
-        Some(served)
-    }
-
-    fn begin(&mut self) {
-        let log = self.running.place().join("daemon.log");
-        let log = File::options().create(true).append(true).open(log).unwrap();
-        let daemon = Command::new(env!("CARGO_BIN_EXE_busbar"))
-            .args(["serve", "--config"])
-            .arg(self.running.place().join("busbar.toml"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
-        self.daemon = Some(daemon.unwrap());
-    }
-
-    fn kill(&mut self) {
-        let mut daemon = self.daemon.take().unwrap();
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.running.place().join("daemon.log")).unwrap_or_default()
-    }
-
-    fn ask(&self, request: &Request) -> Reply {
-        let socket = self.running.place().join("busbar.sock");
-        self.wait("an answer", || Client::connect(&socket).ok()?.ask(request).ok())
-    }
-
-    fn queue(&self) -> Vec<JobLine> {
-        match self.ask(&Request::Queue) {
-            Reply::Queue(lines) => lines,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn wait<T>(&self, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            if let Some(seen) = seen() {
-                return seen;
-            }
-            assert!(Instant::now() < deadline, "in vain: {what}\n{}", self.log());
-            sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn tree(&self, node: u32) -> PathBuf {
-        self.running.place().join(format!("nodes/n{node}/tree"))
-    }
-
-    /// The cap of each node, and what its job would draw, in watts.
-    fn nodes(&self) -> Vec<(u64, u64)> {
-        let read = |path: PathBuf| -> u64 {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            text.trim().parse::<u64>().unwrap_or(0) / 1_000_000
-        };
-        let node = |number: u32| {
-            let tree = self.tree(number);
-            let zone = |zone: u32| {
-                read(tree.join(format!("intel-rapl:{zone}/constraint_0_power_limit_uw")))
-            };
-            (zone(0) + zone(1), read(tree.join("demand_uw")))
-        };
-        (1..=self.nodes).map(node).collect()
-    }
-
-    /// What all nodes draw, if nothing changed while this was read.
-    fn drawn(&self) -> Option<u64> {
-        let nodes = self.nodes();
-        let draw = |(cap, demand): &(u64, u64)| (*demand).clamp(20, (*cap).max(20));
-        (self.nodes() == nodes).then(|| nodes.iter().map(draw).sum())
-    }
-
-    /// Submits jobs that write down when they begin and end.
-    fn submit(&self, count: u32, numbers: &mut Pcg64Dxsm) -> Vec<u32> {
-        let record = self.running.place().join("record");
-        let job = |_| {
-            let (nodes, tenths) = (numbers.random_range(1..=4), numbers.random_range(2..20));
-            let script = format!(
-                "echo $SLURM_JOB_ID begins >> {record}; sleep {}.{}; echo $SLURM_JOB_ID ends >> {record}",
-                tenths / 10,
-                tenths % 10,
-                record = record.display()
-            );
-            self.running.submit(&[&format!("-N{nodes}"), "-t5", "--wrap", &script], None)
-        };
-        (0..count).map(job).collect()
-    }
-
-    /// Asserts that every job ran once, from its beginning to its end.
-    fn assert_once(&self, jobs: &[u32]) {
-        let record = fs::read_to_string(self.running.place().join("record")).unwrap();
-        let mut lines: BTreeMap<&str, u32> = BTreeMap::new();
-        record.lines().for_each(|line| *lines.entry(line).or_default() += 1);
-        for job in jobs {
-            for word in ["begins", "ends"] {
-                let line = format!("{job} {word}");
-                assert_eq!(lines.get(line.as_str()), Some(&1), "{line}\n{}", self.log());
-            }
-        }
-        assert_eq!(lines.len(), 2 * jobs.len());
-    }
-
-    /// Ends a process of the lab, which is then started again. A controller is told to stop, since one that is killed forgets
-    /// what happened in the last seconds, and takes minutes to find out what has ended meanwhile.
-    fn disturb(&self, name: &str) {
-        let members = self.running.lab.members().unwrap();
-        let member = members.iter().find(|member| member.name == name).unwrap();
-        let pid = member.pid.unwrap().to_string();
-        let signal = if name == CONTROLLER { "-15" } else { "-9" };
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-        let status = PathBuf::from(format!("/proc/{pid}/status"));
-        self.wait("a process that is gone", || {
-            let status = fs::read_to_string(&status).unwrap_or_default();
-            (status.is_empty() || status.contains("State:\tZ")).then_some(())
-        });
-        let nodes = self.nodes.to_string();
-        let mode = if self.log().contains("which starts jobs") { "admit" } else { "steer" };
-        let up = busbar(&["lab", "up", "--nodes", &nodes, "--mode", mode], &self.running.place());
-        assert!(text(&up).contains("up again"), "{}", text(&up));
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
-    }
-}
-
-/// Many jobs under a policy: what all nodes draw is within the limit at every look, also after it fell to 60 % and while
-/// daemon, slurmctld and an agent were killed; every job runs once.
-fn steered(nodes: u32, count: u32, policy: &str) {
-    let Some(mut served) = Served::new(nodes, "steer", policy) else { return };
-    let mut numbers = Pcg64Dxsm::seed_from_u64(1);
-    let jobs = served.submit(count, &mut numbers);
-    let full = u64::from(nodes) * 200 * 70 / 100;
+/// Runs jobs while things happen, one at each of these looks: what all nodes draw is within the limit at every look, and
+/// every job runs once.
+fn run(served: &mut Served, what: &str, count: u32, events: &[(u32, Event)]) {
+    let full = u64::from(served.nodes) * 200 * 70 / 100;
+    let numbers = served.submit(&jobs(count, 1));
     let (mut limit, mut looks, begun) = (full, 0, Instant::now());
-    let mut step = 0;
-    loop {
-        step += 1;
-        match step {
-            20 => {
+    let mut most: f64 = 0.0;
+    let last = events.last().map_or(0, |(look, _)| *look);
+    for look in 1.. {
+        match events.iter().find(|(at, _)| *at == look).map(|(_, event)| *event) {
+            Some(Event::LowBudget) => {
                 served.ask(&Request::Budget { set: Some(format!("{}W", full * 60 / 100)) });
                 // What is to be lowered is lowered within a control period.
                 sleep(Duration::from_secs(2));
                 limit = full * 60 / 100;
             }
-            30 => {
+            Some(Event::Daemon) => {
                 served.kill();
                 served.begin();
             }
-            40 => served.disturb(CONTROLLER),
-            50 => served.disturb("agent.n2"),
-            _ => (),
+            Some(Event::Process(name)) => served.disturb(name),
+            None => (),
         }
         if let Some(drawn) = served.drawn() {
             looks += 1;
-            assert!(
-                drawn <= limit,
-                "{drawn} W of {limit} W: {:?}\n{}",
-                served.nodes(),
-                served.log()
-            );
+            most = most.max(drawn as f64 / limit as f64);
+            let nodes = served.nodes();
+            assert!(drawn <= limit, "{drawn} W of {limit} W: {nodes:?}\n{}", served.log());
         }
-        let record = fs::read_to_string(served.running.place().join("record")).unwrap_or_default();
-        if step > 50 && record.lines().filter(|line| line.ends_with("ends")).count() >= jobs.len() {
+        if look > last && served.ended() >= numbers.len() {
             break;
         }
-        let most = Duration::from_secs(120 + u64::from(count) * 3);
-        assert!(begun.elapsed() < most, "{:?}\n{}", served.queue(), served.log());
+        let patience = Duration::from_secs(120 + u64::from(count) * 3);
+        assert!(begun.elapsed() < patience, "{:?}\n{}", served.queue(), served.log());
         sleep(Duration::from_millis(100));
     }
     served.wait("an empty queue", || served.queue().is_empty().then_some(()));
-    served.assert_once(&jobs);
+    served.assert_once(&numbers);
+    let status = served.status();
+    let pace = status.engine_pace.unwrap();
+    let ms = |micros: u64| micros as f64 / 1000.0;
     println!(
-        "{policy}: {count} jobs on {nodes} nodes in {:.0} s, within the limit at {looks} looks",
-        begun.elapsed().as_secs_f64()
+        "{what}: {count} jobs on {} nodes in {:.0} s, within the limit at {looks} looks, {:.0} % of it at most; longest \
+         cycle {:.1} ms, look {:.0} ms ({:.1} ms of them in Busbar), acts {:.0} ms ({:.1} ms)",
+        served.nodes,
+        begun.elapsed().as_secs_f64(),
+        100.0 * most,
+        ms(status.longest_cycle),
+        ms(pace.longest_look),
+        ms(pace.longest_own_look),
+        ms(pace.longest_act),
+        ms(pace.longest_own_act)
     );
     assert!(looks > 20, "{looks}");
 }
 
+/// Also after the budget fell to 60 %, and while daemon, slurmctld and an agent were killed.
 #[test]
-fn share_steers_slurm() {
-    match is_in_full() {
-        true => ["rmap-adaptive", "pb-guided", "parm", "ppartition", "share"]
-            .iter()
-            .for_each(|policy| steered(64, 500, policy)),
-        false => steered(16, 40, "share"),
+fn policies_steer_slurm() {
+    let (nodes, count, policies) = match is_in_full() {
+        true => (64, 500, &["rmap-adaptive", "pb-guided", "parm", "ppartition", "share"][..]),
+        false => (16, 40, &["share"][..]),
+    };
+    let events = [
+        (20, Event::LowBudget),
+        (30, Event::Daemon),
+        (40, Event::Process(CONTROLLER)),
+        (50, Event::Process("agent.n2")),
+    ];
+    for policy in policies {
+        let Some(mut served) = Served::new(nodes, "steer", policy) else { return };
+        run(&mut served, policy, count, &events);
     }
+}
+
+/// Slurm starts jobs by itself, with as many licences as watts: the budget is moved by a reservation, caps follow, and no
+/// job is queued again.
+#[test]
+fn slurm_admits_within_a_budget_that_falls() {
+    let (nodes, count) = if is_in_full() { (64, 500) } else { (16, 40) };
+    let Some(mut served) = Served::new(nodes, "admit", "easy-power") else { return };
+    // The reservation is there before the first job is.
+    served.wait("a reservation", || {
+        let licences = served.running.cluster.licences().unwrap();
+        licences.iter().any(|one| one.name == "power" && one.reserved > 0).then_some(())
+    });
+    run(&mut served, "admit", count, &[(10, Event::LowBudget), (20, Event::Daemon)]);
+    let all = served.running.cluster.jobs().unwrap();
+    assert!(all.iter().all(|job| job.restarts == 0), "no job is queued again for lack of power");
 }
 
 /// The dry run: what Slurm did, and what each policy would have made of it, with nothing changed on the cluster.
@@ -299,52 +190,4 @@ fn a_sweep_on_slurm_gives_the_same_bytes() {
     let again = compare("there", &["--json"]);
     assert!(again.contains("\"reused\": 8"), "{again}");
     running.down();
-}
-
-/// Slurm starts jobs by itself, with as many licences as watts: the budget is moved by a reservation, caps follow, and no
-/// job is queued again.
-#[test]
-fn slurm_admits_within_a_budget_that_falls() {
-    let nodes = if is_in_full() { 64 } else { 16 };
-    let Some(mut served) = Served::new(nodes, "admit", "easy-power") else { return };
-    let full = u64::from(nodes) * 200 * 70 / 100;
-    // The reservation is there before the first job is.
-    let licence = |served: &Served| {
-        let licences = served.running.cluster.licences().unwrap();
-        licences.into_iter().find(|licence| licence.name == "power").unwrap()
-    };
-    served.wait("a reservation", || (licence(&served).reserved > 0).then_some(()));
-    let mut numbers = Pcg64Dxsm::seed_from_u64(2);
-    let jobs = served.submit(if is_in_full() { 500 } else { 40 }, &mut numbers);
-    let (mut limit, begun, mut step) = (full, Instant::now(), 0);
-    loop {
-        step += 1;
-        if step == 10 {
-            served.ask(&Request::Budget { set: Some(format!("{}W", full * 60 / 100)) });
-            sleep(Duration::from_secs(4));
-            limit = full * 60 / 100;
-        }
-        if step == 20 {
-            served.kill();
-            served.begin();
-        }
-        if let Some(drawn) = served.drawn() {
-            assert!(
-                drawn <= limit,
-                "{drawn} W of {limit} W: {:?}\n{}",
-                served.nodes(),
-                served.log()
-            );
-        }
-        let record = fs::read_to_string(served.running.place().join("record")).unwrap_or_default();
-        if step > 20 && record.lines().filter(|line| line.ends_with("ends")).count() >= jobs.len() {
-            break;
-        }
-        let most = Duration::from_secs(120 + jobs.len() as u64 * 3);
-        assert!(begun.elapsed() < most, "{}", served.log());
-        sleep(Duration::from_millis(100));
-    }
-    served.assert_once(&jobs);
-    let all = served.running.cluster.jobs().unwrap();
-    assert!(all.iter().all(|job| job.restarts == 0), "no job is queued again for lack of power");
 }

@@ -15,7 +15,7 @@ use crate::log::{Format, Level};
 use crate::schedule::{Allowance, ScheduleSpec};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
-use busbar_core::units::Span;
+use busbar_core::units::{Span, Watts};
 use busbar_slurm::setup::Mode;
 
 /// The file as it is written.
@@ -121,6 +121,7 @@ struct SlurmTable {
     mode: Option<Mode>,
     nodes: Option<Text<Hosts>>,
     partitions: Option<Vec<Name>>,
+    others: Option<Text<Watts>>,
     licence: Option<Name>,
     period: Option<Text<Length>>,
     within: Option<Text<Length>>,
@@ -430,6 +431,7 @@ impl Reader<'_> {
             mode: written.mode.unwrap_or(usual.mode),
             nodes: written.nodes.map(|nodes| nodes.0.0).unwrap_or_default(),
             partitions: partitions.into_iter().map(|Name(name)| name).collect(),
+            others: written.others.map(|others| others.0),
             licence: written.licence.map_or(usual.licence, |Name(name)| name),
             period: span("period", written.period, usual.period)?,
             within: span("within", written.within, usual.within)?,

@@ -37,8 +37,16 @@ pub struct Resolved {
 impl Config {
     /// Checks the configuration against this machine. Nothing is written.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
-        let said =
+        self.resolve_beside(0)
+    }
+
+    /// The same where the budget also feeds nodes that are not the daemon's, so many. They count with their highest draw
+    /// at all times.
+    pub fn resolve_beside(&self, others: u32) -> Result<Resolved, ConfigError> {
+        let mut said =
             Machine::from_text(&self.machine).map_err(|why| self.source.error("machine", why))?;
+        let each = self.slurm.others.unwrap_or(said.node_power);
+        said.base_power = said.base_power.saturating_add(each * others);
         let profiles = self.open_profiles()?;
         let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
         let setup = setup.map_err(|why| {
@@ -64,7 +72,12 @@ impl Config {
         self.check_socket()?;
         self.check_agents(machine)?;
         let cpus = self.cpus(machine)?;
-        let remarks = self.remarks(&said, machine);
+        let mut remarks = self.remarks(&said, machine);
+        if others > 0 {
+            remarks.push(format!(
+                "{others} nodes of Slurm are not Busbar's; {each} of the budget are set aside for each (slurm.others)"
+            ));
+        }
         let profiles = profiles.iter().filter(|profile| !profile.rows.is_empty()).count();
         Ok(Resolved { setup, schedule, profiles, cpus, remarks })
     }

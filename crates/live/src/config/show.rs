@@ -109,7 +109,7 @@ impl Config {
     }
 
     fn write_slurm(&self, text: &mut String) {
-        let Slurm { mode, nodes, partitions, licence, period, within, conf, programs } =
+        let Slurm { mode, nodes, partitions, others, licence, period, within, conf, programs } =
             &self.slurm;
         let mode = quoted(&mode.to_string());
         let (period, within) =
@@ -126,6 +126,9 @@ impl Config {
         if !partitions.is_empty() {
             let names: Vec<String> = partitions.iter().map(|name| quoted(name)).collect();
             let _ = writeln!(text, "partitions = [{}]", names.join(", "));
+        }
+        if let Some(others) = others {
+            let _ = writeln!(text, "others = {}", quoted(&others.to_string()));
         }
         for (key, path) in [("conf", conf), ("programs", programs)] {
             if let Some(path) = path {

@@ -378,6 +378,30 @@ fn what_this_machine_does_not_have_is_named() {
     assert_eq!(ready.profiles, 8);
 }
 
+/// Ten nodes of 100 W, and two that are not the daemon's: a budget in percent is one of all twelve, and what the two may draw
+/// is never handed out.
+#[test]
+fn nodes_of_others_are_counted_with_their_highest_draw() {
+    let limit = |text: &str| {
+        let config = file::parse(text, Path::new("busbar.toml"), &around()).unwrap();
+        let ready = config.resolve_beside(2).unwrap();
+        let idle = ready.setup.machine.node().idle * 10;
+        let aside = ready.setup.machine.floor().saturating_sub(idle);
+        (ready.schedule.at(jiff::Timestamp::UNIX_EPOCH), aside)
+    };
+    let watts = Watts::from_watts;
+    assert_eq!(limit("machine = 10\nbudget = '50%'"), (watts(600), watts(200)));
+    let others = "machine = 10\nbudget = '50%'\nslurm.others = '300W'";
+    assert_eq!(limit(others), (watts(800), watts(600)));
+    let none = "machine = 10\nbudget = '700W'\nslurm.others = '0W'";
+    assert_eq!(limit(none), (watts(700), Watts::ZERO));
+    let idle = read("machine = 10").unwrap().resolve().unwrap().setup.machine.floor().milliwatts();
+    let config = read(&format!("machine = 10\nbudget = '{}W'", idle / 1000 + 100)).unwrap();
+    assert!(config.resolve().is_ok());
+    let why = config.resolve_beside(2).unwrap_err().source().unwrap().to_string();
+    assert!(why.contains("leaves nothing for jobs"), "{why}");
+}
+
 proptest! {
     /// Whatever a file holds, it is read, or its mistake has a place.
     #[test]

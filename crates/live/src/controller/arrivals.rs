@@ -1,19 +1,20 @@
 //! Jobs that come through the engine: its users submit them there, and it keeps them until the daemon starts them.
 
-use super::{Act, Controller};
+use super::Controller;
+use super::recovery::set_again;
 use crate::engine::{Allotment, Arrival, Attempt, Underway};
-use crate::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program, Run};
+use crate::job::{EndReason, Entry, EventKind, Phase, Program, Run};
 use crate::wire::{Refusal, RefusalKind};
 use busbar_core::model::OperatingPoint;
-use busbar_core::units::{Instant, Joules, Watts};
+use busbar_core::units::{Instant, Watts};
 
 impl Controller {
     /// Takes in a job that has come through the engine, and returns its number. One that runs already counts from now on,
     /// whatever the budget says.
     pub fn arrived(&mut self, now: Instant, arrival: Arrival) -> Result<u64, Refusal> {
         let Arrival { handle, owner, request, running } = arrival;
-        if let Some(known) = self.by_handle(&handle) {
-            return Ok(known);
+        if let Some(known) = self.by_handle.get(&handle) {
+            return Ok(*known);
         }
         self.check_request(&request)?;
         let number = self.next;
@@ -39,6 +40,8 @@ impl Controller {
             let mut run = Run::new(now, allotment.clone());
             run.until = now + allotment.time.saturating_sub(underway.ran);
             entry.attempts = 1;
+            // Its nodes may be held at the cap of idle ones.
+            self.unwritten.acts.push(set_again(entry.attempt(), &run));
             entry.phase = Phase::Running(run);
             self.note(now, EventKind::Started { job: number, attempt: 1, allotment });
             self.running.insert(number);
@@ -51,6 +54,7 @@ impl Controller {
         own.jobs += 1;
         own.bytes += entry.request.bytes();
         self.jobs.insert(number, entry.clone());
+        self.by_handle.extend(entry.handle.clone().map(|handle| (handle, number)));
         self.unwritten.submitted.push((entry.clone(), program()));
         if entry.phase == Phase::Waiting {
             self.enqueue(number);
@@ -86,43 +90,20 @@ impl Controller {
 
     /// A job that waited is gone from the engine's queue.
     pub fn gone(&mut self, now: Instant, handle: &str) {
-        let Some(number) = self.by_handle(handle) else { return };
-        if self.jobs.get(&number).is_none_or(|entry| entry.phase != Phase::Waiting) {
-            return;
+        let Some(&number) = self.by_handle.get(handle) else { return };
+        if self.jobs.get(&number).is_some_and(|entry| entry.phase == Phase::Waiting) {
+            self.never_runs(now, number, EndReason::Cancelled, None);
         }
-        self.scheduler.withdraw(number);
-        self.scheduler.remove(number);
-        self.must_ask = true;
-        let outcome = JobOutcome {
-            start: None,
-            end: now,
-            how: None,
-            reason: Some(EndReason::Cancelled),
-            energy: Joules::ZERO,
-            nodes: Vec::new(),
-            by: None,
-            full_speed: None,
-        };
-        self.finish(now, number, outcome);
     }
 
-    /// The present jobs that came through the engine, with how it knows them.
+    /// The present jobs that came through the engine, with how it knows them, and the attempts of those that run.
     pub fn handles(&self) -> Vec<(Attempt, String)> {
-        let known = |entry: &Entry| Some((entry.attempt(), entry.handle.clone()?));
+        let known = |entry: &Entry| {
+            let (attempt, handle) = entry.in_engine()?;
+            let number = if entry.run().is_some() { attempt.number } else { 0 };
+            Some((Attempt { number, ..attempt }, handle))
+        };
         self.jobs.values().filter_map(known).collect()
-    }
-
-    /// The engine need not keep a job that waited there any longer.
-    pub(super) fn dismiss(&mut self, entry: &Entry) {
-        if let (Phase::Waiting, Some(handle)) = (&entry.phase, &entry.handle) {
-            let (attempt, handle) = (entry.attempt(), handle.clone());
-            self.unwritten.acts.push(Act::Dismiss { attempt, handle });
-        }
-    }
-
-    fn by_handle(&self, handle: &str) -> Option<u64> {
-        let is_it = |entry: &&Entry| entry.handle.as_deref() == Some(handle);
-        self.jobs.values().find(is_it).map(|entry| entry.number)
     }
 }
 

@@ -192,7 +192,7 @@ impl Controller {
 }
 
 /// An act that sends the current settings of a job to the engine again.
-fn set_again(attempt: Attempt, run: &Run) -> Act {
+pub(super) fn set_again(attempt: Attempt, run: &Run) -> Act {
     let before = run.before.as_deref().cloned().unwrap_or_else(|| run.present());
     let allotment = run.allotment.clone();
     Act::Set { attempt, allotment, before, pause: Span::ZERO, again: true }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::Daemon;
+use super::{Daemon, MOST_ARRIVALS};
 use crate::array;
 use crate::controller::Act;
 use crate::engine::{
@@ -76,8 +76,14 @@ impl Daemon {
     pub(super) fn observe(&mut self, now: Instant) {
         let mut reports = std::mem::take(&mut self.heard);
         reports.extend(self.engine.reports());
+        let mut arrivals = 0;
         for report in reports {
+            arrivals += usize::from(matches!(report, Report::Arrived(_)));
             match report {
+                // A long queue is taken in little by little, so that no cycle takes long. Who leaves it has come first.
+                Report::Arrived(_) | Report::Gone { .. } if arrivals > MOST_ARRIVALS => {
+                    self.heard.push(report);
+                }
                 Report::Confirmed { ticket } => self.confirmed(ticket),
                 Report::Failed { ticket, error } => self.failed(now, ticket, &error),
                 Report::Ended { attempt, end, at } => {

@@ -1,13 +1,10 @@
 //! Statistics about cycles, and when regular tasks are due.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::latest::Latest;
 use crate::wire::CycleTimes;
 use busbar_core::units::{Instant, Span};
-
-/// The number of latest cycles whose duration is kept.
-const REMEMBERED: usize = 1000;
 
 /// The bounds by which the durations of cycles are counted, in microseconds.
 const BOUNDS: [u64; 9] = [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
@@ -20,9 +17,7 @@ const BETWEEN_LOOKS: Span = Span::from_secs(1);
 
 pub(super) struct Pace {
     since: i64,
-    cycles: u64,
-    /// In microseconds.
-    latest: VecDeque<u64>,
+    cycles: Latest,
     /// The time of all cycles together, in microseconds.
     sum: u64,
     /// How many cycles took at most as long as the bound at the same place.
@@ -36,8 +31,7 @@ impl Pace {
     pub(super) fn new(since: i64) -> Self {
         Pace {
             since,
-            cycles: 0,
-            latest: VecDeque::new(),
+            cycles: Latest::default(),
             sum: 0,
             at_most: [0; BOUNDS.len()],
             next_pruning: Instant::ZERO,
@@ -46,12 +40,8 @@ impl Pace {
     }
 
     pub(super) fn note(&mut self, took: Duration) {
-        self.cycles += 1;
-        if self.latest.len() == REMEMBERED {
-            self.latest.pop_front();
-        }
+        self.cycles.note(took);
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.latest.push_back(took);
         self.sum = self.sum.saturating_add(took);
         for (count, bound) in self.at_most.iter_mut().zip(BOUNDS) {
             *count += u64::from(took <= bound);
@@ -66,13 +56,8 @@ impl Pace {
         self.since
     }
 
-    pub(super) fn cycles(&self) -> u64 {
-        self.cycles
-    }
-
-    /// The longest of the latest cycles, in microseconds.
-    pub(super) fn longest(&self) -> u64 {
-        self.latest.iter().copied().max().unwrap_or(0)
+    pub(super) fn cycles(&self) -> &Latest {
+        &self.cycles
     }
 
     pub(super) fn is_time_to_prune(&mut self, now: Instant) -> bool {

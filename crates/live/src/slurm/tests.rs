@@ -9,8 +9,8 @@ use busbar_slurm::cluster::{Cluster, JobUpdate};
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::hosts::HostList;
 use busbar_slurm::model::{
-    Amounts, Exit, Hold, Job, JobRef, JobState, Licence, Node, NodeState as State, Partition,
-    Reservation,
+    Amounts, Exit, HetPart, Hold, Job, JobRef, JobState, Licence, Node, NodeState as State,
+    Partition, Reservation,
 };
 use busbar_slurm::setup::{MARK, Mode, WAIT};
 use busbar_slurm::version::Version;
@@ -198,13 +198,14 @@ fn begin(mode: Mode) -> (Made, Worker<Made>) {
         mode,
         partitions: vec!["main".to_owned()],
         nodes: names,
+        others: 0,
         licence: "power".to_owned(),
         period: Duration::from_secs(1),
         patience: Duration::ZERO,
         resizes: false,
     };
     let mut worker = Worker::new(made.clone(), terms);
-    worker.handle(Work::Recall { jobs: Vec::new(), done: Vec::new() });
+    worker.handle([Work::Recall { jobs: Vec::new(), done: Vec::new() }]);
     (made, worker)
 }
 
@@ -264,17 +265,17 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
     assert_eq!(look(&mut worker), ["7@1 arrived"]);
     assert_eq!(made.acts(), ["hold 7"], "its user cannot release it any more");
     assert_eq!(look(&mut worker), [""; 0], "once");
-    worker.handle(start(1, 3, "7@1", &[1, 2]));
+    worker.handle([start(1, 3, "7@1", &[1, 2])]);
     // Ten minutes, and one more, so that the daemon's limit comes first.
     assert_eq!(made.acts(), ["update 7 Some((2, 2)) n[2-3] Some(11) ", "release 7"]);
     made.job(7, |job| runs(job, "n[2-3]"));
     assert_eq!(look(&mut worker), ["1 confirmed"]);
     let attempt = Attempt { job: 3, number: 1 };
     assert_eq!(worker.found().get(&attempt), Some(&Found::Running));
-    worker.handle(Work::Orders(vec![(
+    worker.handle([Work::Orders(vec![(
         Ticket(2),
         Order::Set { attempt, allotment: allotment(&[1, 2]), pause: Span::ZERO },
-    )]));
+    )])]);
     assert_eq!(look(&mut worker), ["2 confirmed"]);
     assert_eq!(made.acts(), [""; 0], "caps are not Slurm's matter");
     made.job(7, |job| job.state = JobState::Completing);
@@ -287,7 +288,7 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
     // A controller that died may have forgotten all that; the job does not run a second time.
     made.job(7, |job| *job = held(7));
     assert_eq!(look(&mut worker), [""; 0]);
-    assert_eq!(made.acts()[0], "cancel 7");
+    assert_eq!(made.acts(), ["hold 7", "cancel 7"]);
 }
 
 /// Others are not reported: without the mark, in other partitions, before their time, after others, kept back by
@@ -316,10 +317,50 @@ fn what_cannot_be_understood_is_refused_and_says_why() {
     assert_eq!(look(&mut worker), [""; 0]);
     let acts = made.acts();
     assert!(
-        acts[0].contains("busbar does not start it:  slowdown=soon  in the comment"),
+        acts[1].contains("busbar does not start it:  slowdown=soon  in the comment"),
         "{acts:?}"
     );
     assert_eq!(look(&mut worker), [""; 0], "once");
+    // The plug-in refuses these at submission; others were there before it.
+    made.job(10, |job| job.het = Some(HetPart { job: 10, offset: 0 }));
+    assert_eq!(look(&mut worker), [""; 0]);
+    assert!(made.acts().iter().any(|act| act.contains("heterogeneous jobs are not handled")));
+}
+
+/// Jobs are held by and by, first those that have no hold. One that somebody else has started is adopted.
+#[test]
+fn a_long_queue_is_held_by_and_by() {
+    let (made, mut worker) = begin(Mode::Steer);
+    for id in 1..=250 {
+        made.job(id, |_| ());
+    }
+    made.job(250, |job| job.hold = None);
+    assert_eq!(look(&mut worker).len(), 249, "what has no hold may start by itself");
+    let acts = made.acts();
+    assert_eq!((acts.len(), acts[0].as_str()), (200, "hold 250"));
+    assert_eq!(look(&mut worker), ["250@1 arrived"]);
+    assert_eq!(made.acts().len(), 50);
+    look(&mut worker);
+    assert_eq!(made.acts(), [""; 0]);
+    made.job(8, |job| runs(job, "n[3-4]"));
+    assert_eq!(look(&mut worker), ["8@1 is gone", "8@1 runs on [2, 3] with None"]);
+    assert_eq!(made.acts(), [""; 0], "nobody cancels it");
+}
+
+/// A job that Slurm has started ends before the daemon has said which attempt that is.
+#[test]
+fn an_end_that_comes_early_is_reported_later() {
+    let (made, mut worker) = begin(Mode::Admit);
+    made.job(2, |job| runs(job, "n[3-4]"));
+    assert_eq!(look(&mut worker), ["2@1 runs on [2, 3] with None"]);
+    made.job(2, |job| job.state = JobState::Completed);
+    assert_eq!(look(&mut worker), [""; 0]);
+    let attempt = Attempt { job: 9, number: 1 };
+    worker.handle([Work::Accepted { handle: "2@1".to_owned(), attempt }]);
+    assert_eq!(look(&mut worker), ["9.1 ended: Exited(0)"]);
+    assert_eq!(worker.found().get(&attempt), Some(&Found::Ended(End::Exited(0))));
+    worker.handle([Work::Forget { attempt }]);
+    assert!(worker.found().is_empty());
 }
 
 /// Slurm does not start what was released: it is held again, and the daemon is told.
@@ -328,7 +369,7 @@ fn a_job_that_does_not_start_is_held_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.acts();
     made.job(7, |job| job.reason = Some("Resources".to_owned()));
     let said = look(&mut worker);
@@ -341,13 +382,31 @@ fn a_job_that_does_not_start_is_held_again() {
     assert_eq!(worker.found().get(&attempt), Some(&Found::NeverStarted));
 }
 
+/// A short job is about to end when it is first seen, and Slurm names only those of its nodes that are not cleaned up yet.
+#[test]
+fn a_job_that_is_seen_at_its_end_has_run() {
+    let (made, mut worker) = begin(Mode::Steer);
+    made.job(7, |_| ());
+    look(&mut worker);
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
+    made.acts();
+    made.job(7, |job| {
+        runs(job, "n2");
+        job.state = JobState::Completing;
+    });
+    assert_eq!(look(&mut worker), ["1 confirmed"]);
+    made.job(7, |job| job.state = JobState::Completed);
+    assert_eq!(look(&mut worker), ["3.1 ended: Exited(0)"]);
+    assert_eq!(made.acts(), [""; 0], "it does not run again");
+}
+
 /// Slurm starts a job elsewhere, or a job ends before it was seen to run.
 #[test]
 fn what_starts_elsewhere_is_queued_again() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.acts();
     made.job(7, |job| runs(job, "n[3-4]"));
     let said = look(&mut worker);
@@ -357,7 +416,7 @@ fn what_starts_elsewhere_is_queued_again() {
     );
     assert_eq!(made.acts(), ["requeue 7"]);
     made.job(7, |job| *job = held(7));
-    worker.handle(start(2, 3, "7@1", &[0, 1]));
+    worker.handle([start(2, 3, "7@1", &[0, 1])]);
     made.job(7, |job| job.state = JobState::Completed);
     assert_eq!(look(&mut worker), ["2 confirmed", "3.1 ended: Exited(0)"]);
 }
@@ -375,9 +434,14 @@ fn what_the_daemon_knows_is_found_again() {
     let jobs = [(1, 1), (2, 1), (3, 1), (4, 0), (5, 1)];
     let recalled =
         jobs.map(|(job, number)| (attempt(job + 10, number), format!("{job}@1"))).into_iter();
-    worker.handle(Work::Recall { jobs: recalled.collect(), done: Vec::new() });
+    worker.handle([Work::Recall { jobs: recalled.collect(), done: Vec::new() }]);
     assert!(worker.found().is_empty(), "nobody knows before Slurm was asked");
-    assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost"]);
+    // What it is to have, it is told when that is known.
+    let set =
+        Order::Set { attempt: attempt(11, 1), allotment: allotment(&[0, 1]), pause: Span::ZERO };
+    worker.handle([Work::Orders(vec![(Ticket(5), set)])]);
+    assert!(worker.take_reports().is_empty());
+    assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost", "5 confirmed"]);
     let found = worker.found();
     assert_eq!(found.get(&attempt(11, 1)), Some(&Found::Running));
     assert_eq!(found.get(&attempt(12, 1)), Some(&Found::Ended(End::Exited(0))));
@@ -391,14 +455,14 @@ fn what_is_queued_again_is_another_job() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.acts();
     // A controller that died may even have forgotten that the job ran.
     made.job(7, |job| (job.state, job.hold) = (JobState::Pending, Some(Hold::Admin)));
     assert_eq!(look(&mut worker), ["3.1 ended: Lost", "7@1 arrived"]);
-    worker.handle(start(2, 4, "7@1", &[0, 1]));
+    worker.handle([start(2, 4, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     assert_eq!(look(&mut worker), ["2 confirmed"]);
     made.acts();
@@ -410,7 +474,7 @@ fn what_is_queued_again_is_another_job() {
     assert_eq!(look(&mut worker), ["4.1 ended: Lost"]);
     assert_eq!(made.acts(), ["hold 7"], "before it starts by itself");
     assert_eq!(look(&mut worker), ["7@9 arrived"]);
-    worker.handle(Work::Dismiss { handle: "7@9".to_owned() });
+    worker.handle([Work::Dismiss { handle: "7@9".to_owned() }]);
     assert_eq!(made.acts(), ["cancel 7"]);
 }
 
@@ -420,7 +484,7 @@ fn a_controller_that_is_away_is_no_end() {
     let (made, mut worker) = begin(Mode::Steer);
     made.job(7, |_| ());
     look(&mut worker);
-    worker.handle(start(1, 3, "7@1", &[0, 1]));
+    worker.handle([start(1, 3, "7@1", &[0, 1])]);
     made.job(7, |job| runs(job, "n[1-2]"));
     look(&mut worker);
     made.with(|inside| inside.is_away = true);
@@ -443,8 +507,15 @@ fn nodes_are_what_slurm_says() {
         inside.nodes[1].reason = Some("fan".to_owned());
         inside.nodes[2].state = State::of_words(["DOWN*"]);
         inside.nodes.pop();
+        // Nodes that are not the daemon's, one of which is not there yet.
+        let other = Node { name: "x1".to_owned(), ..inside.nodes[0].clone() };
+        let to_come =
+            Node { name: "x2".to_owned(), state: State::of_words(["FUTURE"]), ..other.clone() };
+        inside.nodes.extend([other, to_come]);
     });
+    assert_eq!(worker.others(), 0);
     worker.look();
+    assert_eq!(worker.others(), 1);
     let states: Vec<(u32, NodeState)> = worker
         .take_reports()
         .into_iter()
@@ -467,7 +538,7 @@ fn nodes_are_what_slurm_says() {
 #[test]
 fn what_slurm_admits_is_adopted() {
     let (made, mut worker) = begin(Mode::Admit);
-    worker.handle(Work::Limit(Some(Watts::from_watts(700))));
+    worker.handle([Work::Limit(Some(Watts::from_watts(700)))]);
     assert_eq!(
         made.with(|inside| inside.reserved.clone()),
         Amounts::from([("power".to_owned(), 300)])
@@ -480,9 +551,9 @@ fn what_slurm_admits_is_adopted() {
     assert_eq!(look(&mut worker), ["2@1 runs on [2, 3] with Some(\"150.5W\")"]);
     assert_eq!(made.acts(), [""; 0], "what waits is Slurm's");
     let attempt = Attempt { job: 9, number: 1 };
-    worker.handle(Work::Accepted { handle: "2@1".to_owned(), attempt });
+    worker.handle([Work::Accepted { handle: "2@1".to_owned(), attempt }]);
     let cancel = Order::Signal { attempt, signal: Signal::Terminate };
-    worker.handle(Work::Orders(vec![(Ticket(1), cancel)]));
+    worker.handle([Work::Orders(vec![(Ticket(1), cancel)])]);
     assert_eq!(made.acts(), ["cancel 2"]);
     made.job(2, |job| job.state = JobState::Cancelled);
     assert_eq!(look(&mut worker), ["1 confirmed", "9.1 ended: Signalled(15)"]);

@@ -4,58 +4,40 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use busbar_core::units::{Span, Watts};
-use busbar_slurm::cluster::{Cluster, JobUpdate};
+use busbar_slurm::cluster::{Cluster, JOBS_AT_ONCE, JobUpdate};
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::hosts::HostList;
 use busbar_slurm::model::{Amounts, Hold, Job, JobRef, JobState, Node};
 use busbar_slurm::release_all::RESERVATION;
 use busbar_slurm::setup::{self, Mode};
 
+use super::known::{Known, KnownJobs, Stage};
 use super::requests::{end, handle, job_of, owner, request};
-use super::{Terms, Work};
+use super::timed::{Efforts, Timed};
+use super::{Terms, Work, count_others};
 use crate::engine::{
-    Allotment, Arrival, Attempt, End, EngineError, Found, Launch, NodeState, Order, Report, Signal,
-    Ticket, Underway,
+    Allotment, Arrival, Attempt, End, EngineError, EnginePace, Found, Launch, NodeState, Order,
+    Report, Signal, Ticket, Underway,
 };
-
-/// The most jobs that one command names.
-const JOBS_AT_ONCE: usize = busbar_slurm::cluster::JOBS_AT_ONCE;
-
-/// A job that the daemon knows.
-struct Known {
-    job: JobRef,
-    /// The last attempt to run it, as far as the daemon has told.
-    attempt: Option<Attempt>,
-    stage: Stage,
-}
-
-/// Where a job is on its way.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The daemon knows it from before; Slurm has not been asked yet.
-    Recalled,
-    /// It waits under a hold.
-    Waiting,
-    /// It was released, and is not seen to run yet. After a restart of the daemon it is not known by which order, and on
-    /// which nodes.
-    Starting { order: Option<(Ticket, BTreeSet<u32>)>, since: Instant },
-    /// It runs.
-    Running { nodes: BTreeSet<u32>, limit: u32 },
-}
 
 /// What speaks to Slurm.
 pub(super) struct Worker<C> {
-    cluster: C,
+    cluster: Timed<C>,
     terms: Terms,
     places: HashMap<String, u32>,
-    /// The jobs that the daemon knows, by their handles.
-    known: BTreeMap<String, Known>,
+    known: KnownJobs,
+    /// Orders about jobs that Slurm has not been asked about yet.
+    deferred: Vec<(Ticket, Order)>,
+    /// Jobs that are to be started together.
+    to_start: Vec<(Ticket, Launch)>,
     /// Jobs that cannot be taken in; they stay in Slurm's queue.
     refused: BTreeSet<String>,
     /// Jobs that have run to their ends. A controller that died may have forgotten that, and would run them again.
     done: BTreeSet<String>,
-    /// What became of attempts that are over, until the daemon has been told of all others.
+    /// What became of attempts that are over, until the daemon has recorded that.
     ended: BTreeMap<Attempt, End>,
+    /// What became of jobs that ran before the daemon has said which attempt that is.
+    unclaimed: BTreeMap<String, End>,
     nodes: Vec<NodeState>,
     /// Whether the daemon has said which jobs it knows.
     is_recalled: bool,
@@ -64,6 +46,7 @@ pub(super) struct Worker<C> {
     /// The licences that are to be reserved for nobody; nothing if that is done.
     to_reserve: Option<Option<Watts>>,
     reports: Vec<Report>,
+    efforts: Efforts,
 }
 
 impl<C: Cluster> Worker<C> {
@@ -71,19 +54,33 @@ impl<C: Cluster> Worker<C> {
         let places = (0..).zip(&terms.nodes).map(|(place, name)| (name.clone(), place)).collect();
         let nodes = vec![NodeState::Up; terms.nodes.len()];
         Worker {
-            cluster,
+            cluster: Timed::new(cluster),
             terms,
             places,
-            known: BTreeMap::new(),
+            known: KnownJobs::default(),
+            deferred: Vec::new(),
+            to_start: Vec::new(),
             refused: BTreeSet::new(),
             done: BTreeSet::new(),
             ended: BTreeMap::new(),
+            unclaimed: BTreeMap::new(),
             nodes,
             is_recalled: false,
             failure: None,
             to_reserve: None,
             reports: Vec::new(),
+            efforts: Efforts::default(),
         }
+    }
+
+    /// How long everything takes.
+    pub(super) fn pace(&self) -> EnginePace {
+        self.efforts.pace()
+    }
+
+    /// How many nodes Slurm has besides those of the daemon.
+    pub(super) fn others(&self) -> u32 {
+        self.terms.others
     }
 
     /// What is to be reported.
@@ -95,7 +92,7 @@ impl<C: Cluster> Worker<C> {
     pub(super) fn found(&self) -> BTreeMap<Attempt, Found> {
         let mut found: BTreeMap<Attempt, Found> =
             self.ended.iter().map(|(attempt, end)| (*attempt, Found::Ended(end.clone()))).collect();
-        for known in self.known.values() {
+        for (_, known) in self.known.iter() {
             let state = match known.stage {
                 Stage::Recalled | Stage::Starting { .. } => continue,
                 Stage::Waiting => Found::NeverStarted,
@@ -106,8 +103,17 @@ impl<C: Cluster> Worker<C> {
         found
     }
 
-    /// Does what the daemon asks for.
-    pub(super) fn handle(&mut self, work: Work) {
+    /// Does what the daemon asks for. Jobs that are to be started are started together, since that takes Slurm less time.
+    pub(super) fn handle(&mut self, work: impl IntoIterator<Item = Work>) {
+        let begun = Instant::now();
+        for work in work {
+            self.take_in(work);
+        }
+        self.start_all();
+        self.efforts.acts.note(begun.elapsed(), self.cluster.take_spent());
+    }
+
+    fn take_in(&mut self, work: Work) {
         match work {
             Work::Orders(orders) => {
                 for (ticket, order) in orders {
@@ -115,6 +121,7 @@ impl<C: Cluster> Worker<C> {
                 }
             }
             Work::Recall { jobs, done } => {
+                self.start_all();
                 self.done.extend(done);
                 let recalled = jobs.into_iter().filter_map(|(attempt, handle)| {
                     let job = job_of(&handle)?;
@@ -125,18 +132,22 @@ impl<C: Cluster> Worker<C> {
                 self.is_recalled = true;
             }
             Work::Accepted { handle, attempt } => {
-                if let Some(known) = self.known.get_mut(&handle) {
-                    known.attempt = (attempt.number > 0).then_some(attempt);
+                self.known.set_attempt(&handle, (attempt.number > 0).then_some(attempt));
+                if let Some(end) = self.unclaimed.remove(&handle) {
+                    self.is_over(&handle, attempt, end);
                 }
             }
             Work::Refuse { handle, reason } => self.refuse(&handle, &reason),
             Work::Dismiss { handle } => {
                 if let Some(known) = self.known.remove(&handle) {
-                    match self.cluster.cancel(known.job) {
+                    match self.cluster.ask(|cluster| cluster.cancel(known.job)) {
                         Ok(()) | Err(SlurmError::NoSuchJob { .. }) => (),
                         Err(error) => tracing::warn!(handle, %error, "a job is not cancelled"),
                     }
                 }
+            }
+            Work::Forget { attempt } => {
+                self.ended.remove(&attempt);
             }
             Work::Limit(limit) => {
                 self.to_reserve = Some(limit);
@@ -147,12 +158,14 @@ impl<C: Cluster> Worker<C> {
 
     fn order(&mut self, ticket: Ticket, order: Order) {
         let attempt = order.attempt();
+        let is_recalled = |(_, known): (&str, &Known)| known.stage == Stage::Recalled;
+        if self.known.of_attempt(attempt).is_some_and(is_recalled) {
+            // What it has is not known before the next look.
+            return self.deferred.push((ticket, order));
+        }
         let done = match order {
-            Order::Start(launch) => match self.start(ticket, &launch) {
-                // It is confirmed when the job is seen to run.
-                Ok(()) => return,
-                Err(error) => Err(error),
-            },
+            // It is confirmed when the job is seen to run.
+            Order::Start(launch) => return self.to_start.push((ticket, *launch)),
             Order::Set { allotment, .. } => self.set(attempt, &allotment),
             Order::Signal { signal, .. } => self.signal(attempt, signal),
         };
@@ -162,54 +175,66 @@ impl<C: Cluster> Worker<C> {
         });
     }
 
-    /// Releases a job on exactly the nodes that it was given.
-    fn start(&mut self, ticket: Ticket, launch: &Launch) -> Result<(), EngineError> {
-        let attempt = launch.attempt;
-        let unknown = EngineError::Unknown { attempt };
-        let Some((handle, known)) =
-            launch.handle.as_ref().and_then(|handle| self.known.get_key_value(handle))
-        else {
-            return Err(unknown);
-        };
-        let (handle, job) = (handle.clone(), known.job);
-        let (hosts, count) = (self.hosts(&launch.allotment), launch.allotment.nodes.len() as u32);
-        let update = JobUpdate {
-            nodes: Some((count, count)),
-            required: Some(hosts),
-            limit_minutes: Some(minutes(launch.allotment.time)),
-            ..JobUpdate::default()
-        };
-        if let Err(error) = self.cluster.start(job, &update) {
-            // It may have been released all the same.
-            let _ = self.cluster.hold(&[job]);
-            return Err(EngineError::Node {
-                attempt,
-                node: "slurm".to_owned(),
-                reason: error.to_string(),
-            });
+    /// Releases jobs, each on exactly the nodes that it was given.
+    fn start_all(&mut self) {
+        let (mut starts, mut updates) = (Vec::new(), Vec::new());
+        for (ticket, launch) in std::mem::take(&mut self.to_start) {
+            let Launch { attempt, allotment, handle, .. } = launch;
+            let known = handle.as_ref().and_then(|handle| self.known.get(handle));
+            let (Some(job), Some(handle)) = (known.map(|known| known.job), handle) else {
+                let error = EngineError::Unknown { attempt };
+                self.reports.push(Report::Failed { ticket, error });
+                continue;
+            };
+            let count = allotment.nodes.len() as u32;
+            let update = JobUpdate {
+                nodes: Some((count, count)),
+                required: Some(self.hosts(&allotment)),
+                limit_minutes: Some(minutes(allotment.time)),
+                ..JobUpdate::default()
+            };
+            updates.push((job, update));
+            starts.push((ticket, attempt, handle, allotment));
         }
-        let nodes = launch.allotment.node_numbers().into_iter().collect();
-        let stage = Stage::Starting { order: Some((ticket, nodes)), since: Instant::now() };
-        self.known.insert(handle, Known { job, attempt: Some(attempt), stage });
-        Ok(())
+        if starts.is_empty() {
+            return;
+        }
+        let done = self.cluster.ask(|cluster| cluster.start_all(&updates));
+        let mut to_hold = Vec::new();
+        for (((ticket, attempt, handle, allotment), (job, _)), done) in
+            starts.into_iter().zip(updates).zip(done)
+        {
+            if let Err(error) = done {
+                to_hold.push(job);
+                // Whatever it is, the job waits again, or is gone at the next look.
+                let (node, reason) = ("slurm".to_owned(), error.to_string());
+                let error = EngineError::Node { attempt, node, reason };
+                self.reports.push(Report::Failed { ticket, error });
+                continue;
+            }
+            let nodes = allotment.node_numbers().into_iter().collect();
+            let stage = Stage::Starting { order: Some((ticket, nodes)), since: Instant::now() };
+            self.known.insert(handle, Known { job, attempt: Some(attempt), stage });
+        }
+        if !to_hold.is_empty() {
+            // They may have been released all the same. If this fails, the next look tries again.
+            let _ = self.cluster.ask(|cluster| cluster.hold(&to_hold));
+        }
     }
 
     /// Gives a running job other nodes, and never less time than the daemon gives it. Its caps are not Slurm's matter.
     fn set(&mut self, attempt: Attempt, allotment: &Allotment) -> Result<(), EngineError> {
         let wanted: BTreeSet<u32> = allotment.node_numbers().into_iter().collect();
-        let Some(known) = self.known.values().find(|known| known.attempt == Some(attempt)) else {
+        let Some((handle, known)) = self.known.of_attempt(attempt) else {
             return Err(EngineError::Unknown { attempt });
         };
+        let handle = handle.to_owned();
         let Stage::Running { nodes, limit } = known.stage.clone() else {
             let reason = "it does not run yet".to_owned();
             return Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason });
         };
         let job = known.job;
-        let refused = |error: SlurmError| EngineError::Node {
-            attempt,
-            node: "slurm".to_owned(),
-            reason: error.to_string(),
-        };
+        let refused = |error: SlurmError| not_done(attempt, &error);
         let names = |nodes: &BTreeSet<u32>| {
             HostList::new(nodes.iter().map(|node| self.terms.nodes[*node as usize].clone()))
         };
@@ -219,50 +244,43 @@ impl<C: Cluster> Worker<C> {
             return Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason });
         }
         if kept.len() < nodes.len() {
-            self.cluster.shrink(job, &names(&kept)).map_err(refused)?;
+            self.cluster.ask(|cluster| cluster.shrink(job, &names(&kept))).map_err(refused)?;
         }
         let more: BTreeSet<u32> = wanted.difference(&nodes).copied().collect();
         if !more.is_empty() {
-            self.cluster.expand(job, &names(&more)).map_err(refused)?;
+            self.cluster.ask(|cluster| cluster.expand(job, &names(&more))).map_err(refused)?;
         }
-        let enough = minutes(allotment.time).max(limit);
-        if enough > limit {
+        let mut enough = limit;
+        if allotment.time.millis().div_ceil(60_000) > limit.into() {
+            enough = minutes(allotment.time);
             let update = JobUpdate { limit_minutes: Some(enough), ..JobUpdate::default() };
-            self.cluster.update(job, &update).map_err(refused)?;
+            self.cluster.ask(|cluster| cluster.update(job, &update)).map_err(refused)?;
         }
-        if let Some(known) = self.known.values_mut().find(|known| known.attempt == Some(attempt)) {
-            known.stage = Stage::Running { nodes: wanted, limit: enough };
-        }
+        self.known.set_stage(&handle, Stage::Running { nodes: wanted, limit: enough });
         Ok(())
     }
 
     fn signal(&self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
-        let known = self.known.values().find(|known| known.attempt == Some(attempt));
-        let job = known.ok_or(EngineError::Unknown { attempt })?.job;
-        let done = match signal {
-            Signal::Terminate | Signal::Kill => self.cluster.cancel(job),
-            Signal::Suspend => self.cluster.suspend(job),
-            Signal::Resume => self.cluster.resume(job),
-        };
-        match done {
-            Ok(()) => Ok(()),
-            Err(SlurmError::NoSuchJob { .. }) => Err(EngineError::Unknown { attempt }),
-            Err(error) => {
-                let reason = error.to_string();
-                Err(EngineError::Node { attempt, node: "slurm".to_owned(), reason })
-            }
-        }
+        let known = self.known.of_attempt(attempt);
+        let job = known.ok_or(EngineError::Unknown { attempt })?.1.job;
+        let done = self.cluster.ask(|cluster| match signal {
+            Signal::Terminate | Signal::Kill => cluster.cancel(job),
+            Signal::Suspend => cluster.suspend(job),
+            Signal::Resume => cluster.resume(job),
+        });
+        done.map_err(|error| not_done(attempt, &error))
     }
 
     /// A job stays in Slurm's queue under its hold, with the reason in its comment.
     fn refuse(&mut self, handle: &str, reason: &str) {
         self.refused.insert(handle.to_owned());
+        self.unclaimed.remove(handle);
         let Some(known) = self.known.remove(handle) else { return };
         let text = |c: char| if c.is_control() || "\"'`".contains(c) { ' ' } else { c };
         let reason: String = reason.chars().map(text).take(300).collect();
         let comment = Some(format!("busbar does not start it: {reason}"));
         let update = JobUpdate { comment, ..JobUpdate::default() };
-        if let Err(error) = self.cluster.update(known.job, &update) {
+        if let Err(error) = self.cluster.ask(|cluster| cluster.update(known.job, &update)) {
             tracing::warn!(handle, %error, "the user of a job cannot be told why it does not start");
         }
     }
@@ -270,14 +288,14 @@ impl<C: Cluster> Worker<C> {
     /// Reserves the licences that the limit does not allow.
     fn reserve(&mut self) {
         let Some(limit) = self.to_reserve else { return };
-        let reserved = self.cluster.licences().and_then(|licences| {
+        let reserved = self.cluster.ask(|cluster| {
+            let licences = cluster.licences()?;
             let licence = licences.iter().find(|licence| licence.name == self.terms.licence);
             let total = licence.map_or(0, |licence| licence.total);
             // Whole watts, rounded down: what is not quite there is not handed out.
             let allowed = limit.map_or(total, |limit| limit.milliwatts() / 1000);
             let name = self.terms.licence.clone();
-            self.cluster
-                .reserve(RESERVATION, &Amounts::from([(name, total.saturating_sub(allowed))]))
+            cluster.reserve(RESERVATION, &Amounts::from([(name, total.saturating_sub(allowed))]))
         });
         match reserved {
             Ok(()) => self.to_reserve = None,
@@ -289,8 +307,14 @@ impl<C: Cluster> Worker<C> {
 
     /// Looks at the cluster, and reports what has changed.
     pub(super) fn look(&mut self) {
+        let begun = Instant::now();
         self.reserve();
-        let seen = self.cluster.nodes().and_then(|nodes| Ok((nodes, self.cluster.jobs()?)));
+        self.look_around();
+        self.efforts.looks.note(begun.elapsed(), self.cluster.take_spent());
+    }
+
+    fn look_around(&mut self) {
+        let seen = self.cluster.ask(|cluster| Ok((cluster.nodes()?, cluster.jobs()?)));
         let (nodes, jobs) = match seen {
             Ok(seen) => seen,
             Err(error) => return self.lost(&error),
@@ -301,6 +325,9 @@ impl<C: Cluster> Worker<C> {
         self.look_at_nodes(&nodes);
         if self.is_recalled {
             self.look_at_jobs(&jobs);
+            for (ticket, order) in std::mem::take(&mut self.deferred) {
+                self.order(ticket, order);
+            }
         }
     }
 
@@ -320,12 +347,14 @@ impl<C: Cluster> Worker<C> {
     fn look_at_nodes(&mut self, nodes: &[Node]) {
         let seen: HashMap<&str, &Node> =
             nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+        self.terms.others = count_others(nodes, |name| self.places.contains_key(name));
+        let in_use = self.known.nodes_in_use();
         for place in 0..self.nodes.len() {
             let state = match seen.get(self.terms.nodes[place].as_str()) {
                 None => NodeState::Down { reason: "Slurm has no such node".to_owned() },
                 // What is being cleaned up after a job that nobody here knows is not free yet.
                 Some(node) if node.state.is_usable() && node.state.has("COMPLETING") => {
-                    match self.is_in_use(place as u32) {
+                    match in_use.contains(&(place as u32)) {
                         true => NodeState::Up,
                         false => NodeState::Awaited,
                     }
@@ -343,14 +372,6 @@ impl<C: Cluster> Worker<C> {
             };
             self.set_node(place, state);
         }
-    }
-
-    fn is_in_use(&self, node: u32) -> bool {
-        let has_it = |known: &Known| match &known.stage {
-            Stage::Running { nodes, .. } => nodes.contains(&node),
-            _ => false,
-        };
-        self.known.values().any(has_it)
     }
 
     fn set_node(&mut self, place: usize, state: NodeState) {
@@ -376,24 +397,45 @@ impl<C: Cluster> Worker<C> {
                 }
             }
         }
+        // What Slurm does not remember any more, it does not run again either.
+        self.done.retain(|handle| seen.contains_key(handle));
+        self.refused.retain(|handle| seen.contains_key(handle));
+        self.hold_some(&seen);
         self.look_for_known(&seen);
-        let mut to_hold = Vec::new();
         // In the order in which they were submitted.
         let mut seen: Vec<(String, (JobRef, &Job))> = seen.into_iter().collect();
         seen.sort_by_key(|(_, (reference, _))| *reference);
         for (handle, (reference, job)) in seen {
-            if self.known.contains_key(&handle) {
-                continue;
+            if !self.known.contains(&handle) {
+                self.look_at_new(handle, reference, job);
             }
-            if job.state.is_waiting() && setup::is_marked(job) && job.hold != Some(Hold::Admin) {
-                to_hold.push(reference);
-            }
-            self.look_at_new(handle, reference, job);
         }
-        for some in to_hold.chunks(JOBS_AT_ONCE).filter(|_| self.terms.mode == Mode::Steer) {
-            if let Err(error) = self.cluster.hold(some) {
-                tracing::warn!(%error, "jobs that wait are not held; users may release them");
-            }
+    }
+
+    /// Makes the holds of jobs that wait an administrator's, first of those that have none. Until then the plug-in sees to
+    /// it that users do not release them, so there is no hurry, and a long queue does not delay everything else.
+    fn hold_some(&self, seen: &BTreeMap<String, (JobRef, &Job)>) {
+        if self.terms.mode != Mode::Steer {
+            return;
+        }
+        let may_start = |handle: &str| {
+            let stage = self.known.get(handle).map(|known| &known.stage);
+            matches!(stage, Some(Stage::Starting { .. } | Stage::Recalled))
+        };
+        let is_free = |job: &Job| {
+            let is_ours = job.state.is_waiting() && setup::is_marked(job);
+            is_ours && matches!(job.hold, None | Some(Hold::User))
+        };
+        let to_hold = seen.iter().filter(|(handle, (_, job))| is_free(job) && !may_start(handle));
+        let mut to_hold: Vec<(bool, JobRef)> =
+            to_hold.map(|(_, (reference, job))| (job.hold.is_some(), *reference)).collect();
+        to_hold.sort_unstable();
+        let to_hold: Vec<JobRef> =
+            to_hold.into_iter().map(|(_, reference)| reference).take(JOBS_AT_ONCE).collect();
+        if !to_hold.is_empty()
+            && let Err(error) = self.cluster.ask(|cluster| cluster.hold_unread(&to_hold))
+        {
+            tracing::warn!(%error, "jobs that wait are not held; users may release them");
         }
     }
 
@@ -405,12 +447,11 @@ impl<C: Cluster> Worker<C> {
 
     /// What became of the jobs that the daemon knows.
     fn look_for_known(&mut self, seen: &BTreeMap<String, (JobRef, &Job)>) {
-        let handles: Vec<String> = self.known.keys().cloned().collect();
-        for handle in handles {
+        let all: Vec<(String, Known)> =
+            self.known.iter().map(|(handle, known)| (handle.to_owned(), known.clone())).collect();
+        for (handle, Known { job: reference, attempt, stage }) in all {
             let job = seen.get(&handle).map(|(_, job)| *job);
-            let Some(known) = self.known.get(&handle) else { continue };
-            let (attempt, stage, reference) = (known.attempt, known.stage.clone(), known.job);
-            match (stage, job) {
+            match (stage.clone(), job) {
                 (Stage::Starting { order, .. }, Some(job)) if job.state.has_nodes() => {
                     self.has_started(&handle, reference, order, attempt, job);
                 }
@@ -421,7 +462,7 @@ impl<C: Cluster> Worker<C> {
                             "Slurm did not start it within {:?}: {why}",
                             self.terms.patience
                         );
-                        let held = self.cluster.hold(&[reference]);
+                        let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
                         self.give_up(&handle, held, order, attempt, why);
                     }
                 }
@@ -430,15 +471,17 @@ impl<C: Cluster> Worker<C> {
                         // Its user holds it; when it is released, it is a new one.
                         self.known.remove(&handle);
                         self.reports.push(Report::Gone { handle });
-                    } else if job.hold.is_none() && self.terms.mode == Mode::Steer {
+                    } else if attempt.is_some() && stage == Stage::Recalled && job.hold.is_none() {
                         // A daemon may have released it and ended then.
                         let since = Instant::now();
-                        self.set_stage(&handle, Stage::Starting { order: None, since });
+                        self.known.set_stage(&handle, Stage::Starting { order: None, since });
                     } else {
-                        self.set_stage(&handle, Stage::Waiting);
+                        self.known.set_stage(&handle, Stage::Waiting);
                     }
                 }
-                (Stage::Waiting, Some(job)) if job.state.has_nodes() => {
+                (Stage::Waiting | Stage::Recalled, Some(job))
+                    if job.state.has_nodes() && (attempt.is_none() || stage == Stage::Waiting) =>
+                {
                     // Somebody else started it: it is adopted as a job that runs.
                     self.known.remove(&handle);
                     self.reports.push(Report::Gone { handle });
@@ -458,28 +501,28 @@ impl<C: Cluster> Worker<C> {
                     stage @ (Stage::Starting { .. } | Stage::Running { .. } | Stage::Recalled),
                     job,
                 ) => {
-                    if let Stage::Starting { order: Some((ticket, _)), .. } = stage {
-                        self.reports.push(Report::Confirmed { ticket });
+                    if let Stage::Starting { order: Some((ticket, _)), .. } = &stage {
+                        self.reports.push(Report::Confirmed { ticket: *ticket });
                     }
                     let how = job.map_or(End::Lost, end);
                     self.known.remove(&handle);
-                    self.is_over(&handle, attempt, how);
+                    match (attempt, stage) {
+                        (Some(attempt), _) => self.is_over(&handle, attempt, how),
+                        // The daemon has heard that it runs, and has not answered yet.
+                        (None, Stage::Running { .. }) => _ = self.unclaimed.insert(handle, how),
+                        (None, _) => self.reports.push(Report::Gone { handle }),
+                    }
                 }
             }
         }
     }
 
-    fn is_over(&mut self, handle: &str, attempt: Option<Attempt>, end: End) {
+    fn is_over(&mut self, handle: &str, attempt: Attempt, end: End) {
         if matches!(end, End::Exited(_)) {
             self.done.insert(handle.to_owned());
         }
-        match attempt {
-            Some(attempt) => {
-                self.ended.insert(attempt, end.clone());
-                self.reports.push(Report::Ended { attempt, end, at: None });
-            }
-            None => self.reports.push(Report::Gone { handle: handle.to_owned() }),
-        }
+        self.ended.insert(attempt, end.clone());
+        self.reports.push(Report::Ended { attempt, end, at: None });
     }
 
     /// A job that was released runs. On other nodes than it was given it may not stay, since others may be given those.
@@ -492,16 +535,20 @@ impl<C: Cluster> Worker<C> {
         seen: &Job,
     ) {
         let nodes: BTreeSet<u32> = self.places(seen).unwrap_or_default().into_iter().collect();
+        // Of a job that is about to end, Slurm names only the nodes that are not cleaned up yet.
+        let is_ending = seen.state == JobState::Completing;
         match order {
-            Some((ticket, given)) if given != nodes => {
-                let queued = self.cluster.requeue_hold(job);
+            Some((ticket, given)) if given != nodes && !is_ending => {
+                let queued = self.cluster.ask(|cluster| cluster.requeue_hold(job));
                 let why = format!("Slurm started it on {}", seen.nodes);
                 self.give_up(handle, queued, Some((ticket, given)), attempt, why);
             }
-            order => {
-                self.runs(handle, seen);
-                self.reports.extend(order.map(|(ticket, _)| Report::Confirmed { ticket }));
+            Some((ticket, nodes)) => {
+                let limit = seen.limit_minutes.unwrap_or(u32::MAX);
+                self.known.set_stage(handle, Stage::Running { nodes, limit });
+                self.reports.push(Report::Confirmed { ticket });
             }
+            None => self.runs(handle, seen),
         }
     }
 
@@ -518,23 +565,17 @@ impl<C: Cluster> Worker<C> {
             // It may start at any moment; the next look tells.
             return tracing::warn!(handle, %error, "a job that does not start cannot be held");
         }
-        self.set_stage(handle, Stage::Waiting);
+        self.known.set_stage(handle, Stage::Waiting);
         if let (Some((ticket, _)), Some(attempt)) = (order, attempt) {
             let error = EngineError::Node { attempt, node: "slurm".to_owned(), reason };
             self.reports.push(Report::Failed { ticket, error });
         }
     }
 
-    fn set_stage(&mut self, handle: &str, stage: Stage) {
-        if let Some(known) = self.known.get_mut(handle) {
-            known.stage = stage;
-        }
-    }
-
     fn runs(&mut self, handle: &str, job: &Job) {
         let nodes = self.places(job).unwrap_or_default();
         let limit = job.limit_minutes.unwrap_or(u32::MAX);
-        self.set_stage(handle, Stage::Running { nodes: nodes.into_iter().collect(), limit });
+        self.known.set_stage(handle, Stage::Running { nodes: nodes.into_iter().collect(), limit });
     }
 
     /// A job that the daemon does not know.
@@ -545,7 +586,7 @@ impl<C: Cluster> Worker<C> {
         if self.done.contains(&handle) {
             if job.state.is_waiting() {
                 tracing::warn!(handle, "Slurm has forgotten that a job has run; it is cancelled");
-                if let Err(error) = self.cluster.cancel(reference) {
+                if let Err(error) = self.cluster.ask(|cluster| cluster.cancel(reference)) {
                     tracing::warn!(handle, %error, "a job that has run is not cancelled; it is tried again");
                 }
             }
@@ -611,6 +652,17 @@ impl<C: Cluster> Worker<C> {
         let names =
             allotment.nodes.iter().filter_map(|(node, _)| self.terms.nodes.get(*node as usize));
         HostList::new(names.cloned())
+    }
+}
+
+/// Why something could not be done to a job.
+fn not_done(attempt: Attempt, error: &SlurmError) -> EngineError {
+    match error.is_over() {
+        true => EngineError::Unknown { attempt },
+        false => {
+            let (node, reason) = ("slurm".to_owned(), error.to_string());
+            EngineError::Node { attempt, node, reason }
+        }
     }
 }
 

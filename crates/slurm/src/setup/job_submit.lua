@@ -8,6 +8,7 @@ local WAIT = "@WAIT@"
 local ALL = @ALL@
 local PARTITIONS = { @PARTITIONS@ }
 local LICENCE = "@LICENCE@"
+local LAYERED = "@LAYERED@"
 local NODE_WATTS = @NODE_WATTS@
 local NODE_CPUS = @NODE_CPUS@
 local PARTITION_WATTS = { @PARTITION_WATTS@ }
@@ -159,7 +160,8 @@ end
 local function other_licences(licences)
   local kept = {}
   for part in string.gmatch(licences or "", "[^,]+") do
-    if not string.match(part, "^" .. string.gsub(LICENCE, "%p", "%%%0") .. "[:=@]") and part ~= LICENCE then
+    local name = string.match(part, "^[^:=@(]*")
+    if name ~= LICENCE and (LAYERED == "" or name ~= LAYERED) then
       kept[#kept + 1] = part
     end
   end
@@ -184,6 +186,10 @@ function busbar_submit(job_desc, part_list, submit_uid)
     slurm.log_user("%s", wrong)
     return slurm.ERROR
   end
+  if given(job_desc.het_job_offset) then
+    slurm.log_user("busbar: heterogeneous jobs are not handled; submit the parts as jobs of their own")
+    return slurm.ERROR
+  end
   if MODE == "steer" then
     if OPERATORS[submit_uid] and string.match(job_desc.dependency or "", "^expand:") then
       -- Busbar itself gives a running job more nodes.
@@ -199,9 +205,14 @@ function busbar_submit(job_desc, part_list, submit_uid)
     return slurm.SUCCESS
   end
   local nodes = most_nodes(job_desc)
-  local watts = nodes * watts_per_node(names, words)
+  local of_node = watts_per_node(names, words)
+  local watts = nodes * of_node
   local licences = other_licences(job_desc.licenses)
   licences[#licences + 1] = string.format("%s:%d", LICENCE, watts)
+  if LAYERED ~= "" then
+    -- Slurm counts this for each node.
+    licences[#licences + 1] = string.format("%s:%d", LAYERED, of_node)
+  end
   job_desc.licenses = table.concat(licences, ",")
   -- No more nodes than are paid for, and no others' jobs on them.
   job_desc.max_nodes = nodes

@@ -44,12 +44,74 @@ fn lines_and_units_follow_the_mode() {
     );
     assert!(lines(Mode::Admit).contains("Licenses=power:4000\n"));
     assert!(lines(Mode::Admit).contains("resources.yaml"));
+    let old = conf_lines(
+        &Site { watts: 4000, ..Site::new(Mode::Admit) },
+        "22.05.8".parse().unwrap(),
+        Path::new("/p"),
+        Path::new("/e"),
+    );
+    assert!(!old.contains("resources.yaml"));
     assert_eq!(drop_ins(&Site::new(Mode::Watch)).len(), 1);
     assert!(prolog(&Site::new(Mode::Steer)).contains("'/usr/bin/busbar' agent status"));
     for mode in [Mode::Watch, Mode::Steer, Mode::Admit] {
         assert_eq!(mode.to_string().parse(), Ok(mode));
     }
     assert!("other".parse::<Mode>().is_err());
+}
+
+fn two_racks() -> Vec<Layer> {
+    let layer = |nodes: &str| Layer { nodes: nodes.parse().unwrap(), watts: 4200 };
+    vec![layer("n[1-8]"), layer("n[9-16]")]
+}
+
+#[test]
+fn layers_are_for_admit_and_have_each_node_once() {
+    let mut site = Site { watts: 4200, layers: two_racks(), ..Site::new(Mode::Admit) };
+    assert_eq!(site.mistake(), None);
+    let text = job_submit(&site);
+    assert!(text.contains("local LAYERED = \"watts\""));
+    assert!(!text.contains("@LAYERED@"));
+    assert!(job_submit(&Site::new(Mode::Steer)).contains("local LAYERED = \"\""));
+    site.layers[1].nodes = "n[8-16]".parse().unwrap();
+    assert_eq!(site.mistake().unwrap(), "node n8 is in two layers; name it in one of them");
+    site.licence = RESOURCE.to_owned();
+    assert!(site.mistake().unwrap().contains("cannot be called 'watts'"));
+    let steered = Site { layers: two_racks(), ..Site::new(Mode::Steer) };
+    assert_eq!(steered.mistake().unwrap(), "layers are for mode admit");
+}
+
+/// The form of 26.05 is the one that the recorded lab was made with: two racks below all nodes, with 4200 W each.
+#[test]
+fn the_file_of_layers_is_the_one_that_was_tried() {
+    let text = resources(&two_racks(), 4200, "26.05.3".parse().unwrap());
+    assert_eq!(
+        text.split_once('\n').unwrap().1,
+        "- resource: watts\n  mode: MODE_3\n  layers:\n    - nodes:\n        - \"n[1-16]\"\n      count: 4200\n    - nodes:\n        \
+         - \"n[1-8]\"\n      count: 4200\n    - nodes:\n        - \"n[9-16]\"\n      count: 4200\n"
+    );
+    let Some(folder) = std::env::var_os("BUSBAR_SLURM_ANSWERS") else {
+        println!("skipped: recorded answers (BUSBAR_SLURM_ANSWERS does not name a folder)");
+        return;
+    };
+    let file = Path::new(&folder).join("26.05/scontrol-show-licenses.json");
+    let answer = fs::read_to_string(file).unwrap();
+    let licences = crate::json::Answer::read("scontrol", &answer).unwrap().licences().unwrap();
+    let layers: Vec<_> = licences.iter().filter(|licence| licence.name == RESOURCE).collect();
+    assert_eq!(layers.len(), 3);
+    for layer in layers {
+        let said =
+            format!("    - nodes:\n        - \"{}\"\n      count: {}\n", layer.nodes, layer.total);
+        assert!(text.contains(&said), "{said}{text}");
+    }
+}
+
+/// From 26.11 on layers have names, and only the lowest ones name nodes.
+#[test]
+fn layers_have_names_in_later_versions() {
+    let text = resources(&two_racks(), 5000, "26.11.0".parse().unwrap());
+    let expected = "    - layer_name: all\n      count: 5000\n    - layer_name: layer1\n      parent_name: all\n      nodes:\n        \
+                    - \"n[1-8]\"\n      count: 4200\n    - layer_name: layer2\n";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
