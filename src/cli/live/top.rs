@@ -69,10 +69,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let rest = next.saturating_duration_since(Instant::now());
             if event::poll(rest)? {
                 match event::read()? {
-                    Event::Key(key) if key.kind != KeyEventKind::Release => {
-                        if !view.press(key) {
-                            return Ok(());
-                        }
+                    Event::Key(key) if key.kind != KeyEventKind::Release && !view.press(key) => {
+                        return Ok(());
                     }
                     _ => (),
                 }
