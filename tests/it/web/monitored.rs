@@ -28,8 +28,8 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// A daemon that has done something of everything.
-fn busy() -> Web {
+/// A daemon that has done something of everything, and its metrics while a job ran.
+fn busy() -> (Web, String) {
     let web = Web::new("easy-power");
     let operator = web.operator();
     let submit = |script: &str| {
@@ -44,16 +44,20 @@ fn busy() -> Web {
     wait_for("counted events", || {
         metrics().contains("jobs_changed_total{reason=\"budget_fell\"}").then_some(())
     });
+    // Only nodes with jobs have caps.
+    let meanwhile = wait_for("a capped node", || {
+        Some(metrics()).filter(|text| text.contains("busbar_node_cap_watts"))
+    });
     operator.send_json("POST", &format!("/api/v1/jobs/{long}/cancel"), &serde_json::json!({}));
     wait_for("a counted end", || {
         metrics().contains("jobs_ended_total{outcome=\"cancelled\"} 1").then_some(())
     });
-    web
+    (web, meanwhile)
 }
 
 #[test]
 fn metrics_are_as_prometheus_wants_them() {
-    let web = busy();
+    let (web, _) = busy();
     let older = web.client.get("/metrics");
     assert!(older.headers.contains("content-type: text/plain; version=0.0.4"), "{}", older.headers);
     let accept = "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n";
@@ -98,8 +102,8 @@ fn the_queries_of_the_grafana_file_name_metrics_that_exist() {
     let mut queries = Vec::new();
     collect(&dashboard, &mut queries);
     assert!(queries.len() > 8, "{queries:?}");
-    let web = busy();
-    let known = names(&web.client.get("/metrics").body);
+    let (web, meanwhile) = busy();
+    let known = names(&(meanwhile + &web.client.get("/metrics").body));
     for query in queries {
         let words = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let named: Vec<&str> = words.filter(|word| word.starts_with("busbar_")).collect();
@@ -142,7 +146,7 @@ fn prometheus_scrapes_it_without_a_warning() {
     if !is_there("prometheus") {
         return;
     }
-    let web = busy();
+    let (web, _) = busy();
     let folder = tempfile::tempdir().unwrap();
     let config = format!(
         "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: busbar\n  static_configs:\n  - targets: ['{}']\n",
