@@ -2,11 +2,11 @@
 //!
 //! A [`Server`] runs beside the daemon's loop and passes requests to it through a
 //! [`Door`](busbar_live::door::Door), as the socket does. The loop answers one question of a kind at a time:
-//! [`reads`] keeps each answer for a moment, so that many readers cost it no more than one.
+//! `reads` keeps each answer for a moment, so that many readers cost it no more than one.
 //!
-//! [`listener`] accepts connections, with or without TLS, within limits. [`access`] says who asks: [`token`] is how
-//! people prove it. [`api`] is the API; [`watch`] follows the daemon for [`metrics`], [`samples`] and the event
-//! stream. [`page`] holds what browsers get.
+//! `listener` accepts connections, with or without TLS, within limits. `access` says who asks: [`token`] is how
+//! people prove it. `api` is the API; `watch` follows the daemon for `metrics`, `samples` and the event
+//! stream. `page` holds what browsers get.
 
 mod access;
 mod api;
