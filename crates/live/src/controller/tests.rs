@@ -1,5 +1,6 @@
 //! Stories with a daemon that has no processes, and random ones in which it may die at any moment.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -54,8 +55,16 @@ fn submission(nodes: u32, seconds: u32) -> Submission {
     }
 }
 
-/// Four nodes of 100 W, or a machine that suits the policy.
+/// Four nodes of 100 W, or a machine that suits the policy. What the policy believes takes longest to work out, and is
+/// the same in every story.
 fn setup(policy: &str) -> Setup {
+    thread_local!(static KNOWN: RefCell<BTreeMap<String, Setup>> = RefCell::default());
+    KNOWN.with_borrow_mut(|known| {
+        known.entry(policy.to_owned()).or_insert_with(|| new_setup(policy)).clone()
+    })
+}
+
+fn new_setup(policy: &str) -> Setup {
     let policy: PolicySpec = policy.parse().unwrap();
     let (machine, profiles) = match policy {
         PolicySpec::Rmap(_) => (Machine::cab(), cab::generate(cab::Preset::Cab, 1)),
