@@ -1,7 +1,6 @@
 //! `busbar token`: who may use the web page and its API for more than a look.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -13,7 +12,7 @@ use crate::live::config::{Config, Length};
 use crate::live::serve::state_folder;
 use crate::live::users;
 use crate::report::{Side, columns};
-use crate::web::token::{NewToken, Record, Role, Tokens};
+use crate::web::token::{NewToken, Record, Role, Tokens, now};
 
 /// Make, list and revoke tokens for the web page and its API
 #[derive(Debug, Subcommand)]
@@ -176,10 +175,4 @@ fn show(list: &List) -> anyhow::Result<()> {
 
 fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
-}
-
-/// Seconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -249,7 +249,8 @@ fn whole(
     }
 }
 
-fn state(outcome: &JobOutcome) -> State {
+/// The state of a job that is over.
+pub fn state(outcome: &JobOutcome) -> State {
     match (outcome.reason, &outcome.how) {
         (Some(EndReason::TimeLimit), _) => State::TimedOut,
         (Some(_), _) => State::Cancelled,

@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use busbar_core::units::Watts;
+use busbar_live::answers;
 use busbar_live::engine::NodeState;
 use busbar_live::job::{ChangeReason, Event, EventKind, JobOutcome};
-use busbar_live::wire::{CycleTimes, NodeLine, PowerState, Status};
+use busbar_live::wire::{CycleTimes, NodeLine, PowerState, State, Status};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -154,15 +155,14 @@ fn source(is_emulated: bool) -> &'static str {
     if is_emulated { "emulated" } else { "measured" }
 }
 
+/// How a job ended, as a label.
 fn word(outcome: &JobOutcome) -> &'static str {
-    use busbar_live::engine::End;
-    use busbar_live::job::EndReason;
-    match (outcome.reason, &outcome.how) {
-        (Some(EndReason::TimeLimit), _) => "timed_out",
-        (Some(_), _) => "cancelled",
-        (None, Some(End::Exited(0))) => "completed",
-        (None, Some(End::Lost) | None) => "lost",
-        (None, Some(_)) => "failed",
+    match answers::state(outcome) {
+        State::Completed => "completed",
+        State::TimedOut => "timed_out",
+        State::Cancelled => "cancelled",
+        State::Lost => "lost",
+        _ => "failed",
     }
 }
 

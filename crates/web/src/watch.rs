@@ -3,7 +3,7 @@
 //! The daemon is asked in the name of nobody, so that nothing private goes to those who watch.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use busbar_live::job::EventKind;
 use busbar_live::wire::{HistoryLine, Request};
@@ -13,6 +13,7 @@ use crate::access::Caller;
 use crate::api::answers;
 use crate::app::{App, Question};
 use crate::error::ApiError;
+use crate::token::now;
 
 /// How often the daemon is looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -47,7 +48,7 @@ async fn look(
     let rendered = app.read(Question::Status, nobody).await?;
     let power = &answers::status(&rendered)?.power;
     app.metrics.add(power, since);
-    app.samples.note(wall(), power);
+    app.samples.note(now(), power);
     // Nobody may be watching.
     let _ = app.happenings.send(("status", rendered.text().to_owned()));
     let query = Request::History { job: None, after: *seen, limit: Some(LINES) };
@@ -72,10 +73,4 @@ fn happened(app: &App, line: &HistoryLine) {
         // Nobody may be watching.
         let _ = app.happenings.send(("history", text));
     }
-}
-
-/// Seconds since 1970.
-fn wall() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
