@@ -299,6 +299,8 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         site: _,
         energy: _,
         outages,
+        // It is one of the rules.
+        switch_off: _,
         events,
         bsld_threshold,
         keep_power: _,

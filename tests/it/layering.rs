@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("machine", &["units", "mixing", "text", "rows", "variation"]),
     ("budget", &["units", "rows", "machine"]),
     ("freedom", &["spelling"]),
+    ("switching", &["units"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
         "world",
@@ -78,8 +79,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "units", "rows", "job", "machine", "budget", "model", "world", "ledger", "policy",
-            "dispatch", "workload",
+            "units",
+            "rows",
+            "job",
+            "machine",
+            "budget",
+            "model",
+            "world",
+            "ledger",
+            "policy",
+            "dispatch",
+            "workload",
+            "switching",
         ],
     ),
     (
@@ -120,6 +131,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sim",
             "metrics",
             "workload",
+            "switching",
         ],
     ),
     (
@@ -136,6 +148,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "policy",
             "workload",
             "scenario",
+            "switching",
         ],
     ),
     (
@@ -156,6 +169,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "switching",
             "mixing",
             "text",
             "call",

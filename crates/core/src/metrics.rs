@@ -8,7 +8,7 @@ use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::{DropReason, Predictions};
-use crate::sim::{Record, Run, State};
+use crate::sim::{EnergyByState, Record, Run, State};
 use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
@@ -131,6 +131,18 @@ pub struct Summary {
     pub mean_power_w: Option<f64>,
     /// Energy drawn over the makespan.
     pub energy_j: f64,
+    /// What that energy was drawn for, in microjoules.
+    #[serde(default)]
+    pub energy_by_state: EnergyByState,
+    /// The energy that the site drew for the machine and its cooling, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_energy_j: Option<f64>,
+    /// The most power that the site drew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_peak_w: Option<f64>,
+    /// How often a node was switched off, if there is a rule for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_stops: Option<u64>,
     /// For how long more was drawn than the budget allowed.
     pub over_budget_s: f64,
     /// How often that happened: jobs drew more than was believed.
@@ -242,6 +254,10 @@ impl Summary {
             peak_power_w: run.peak.as_f64(),
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
+            energy_by_state: run.energy_by_state,
+            site_energy_j: run.site.map(|site| site.energy.as_f64()),
+            site_peak_w: run.site.map(|site| site.peak.as_f64()),
+            node_stops: run.node_stops,
             over_budget_s: run.excursions.time.secs_f64(),
             excursions: run.excursions.count,
             worst_excursion_w: run.excursions.worst.as_f64(),

@@ -13,6 +13,7 @@ use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
 use crate::policy::{BuildContext, PolicySpec, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
+use crate::switching::SwitchOff;
 use crate::units::{Share, Span};
 use crate::workload::Workload;
 use crate::world::World;
@@ -47,6 +48,8 @@ pub struct Scenario<'a> {
     pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
     pub outages: Outages,
+    /// When nodes that nobody needs are switched off, if they are.
+    pub switch_off: Option<SwitchOff>,
     /// When the policy is asked.
     pub events: Events,
     /// The threshold of the bounded slowdown.
@@ -97,6 +100,7 @@ impl<'a> Scenario<'a> {
             site: None,
             energy: None,
             outages: Outages::default(),
+            switch_off: None,
             events: Events::default(),
             bsld_threshold: BSLD_THRESHOLD,
             keep_power: false,
@@ -136,6 +140,7 @@ impl<'a> Scenario<'a> {
         };
         let run = simulation
             .model(self.model)
+            .switch_off(self.switch_off)
             .keep_power(self.keep_power)
             .run_with_progress(policy.as_mut(), progress);
         Simulated { run, plain_bsld: measured.get() }
