@@ -21,7 +21,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
     ("machine", &["units", "mixing", "text", "rows", "variation"]),
-    ("budget", &["units", "rows", "machine"]),
+    ("calendar", &["units", "spelling"]),
+    ("tariff", &["units", "rows", "calendar"]),
+    ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
@@ -72,21 +74,32 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "workload",
-        &["units", "text", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
+        &[
+            "units",
+            "text",
+            "spelling",
+            "call",
+            "digits",
+            "rows",
+            "utility",
+            "heterogeneity",
+            "job",
+            "calendar",
+        ],
     ),
     ("profile", &["units", "text", "rows"]),
     (
         "sim",
         &[
             "units", "rows", "job", "machine", "budget", "model", "world", "ledger", "policy",
-            "dispatch", "workload",
+            "dispatch", "workload", "calendar", "tariff",
         ],
     ),
     (
         "metrics",
         &[
             "units", "utility", "freedom", "world", "job", "machine", "budget", "policy",
-            "dispatch", "sim", "workload",
+            "dispatch", "sim", "workload", "calendar",
         ],
     ),
     (
@@ -104,6 +117,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "sim",
             "workload",
+            "calendar",
         ],
     ),
     (
@@ -120,6 +134,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sim",
             "metrics",
             "workload",
+            "calendar",
+            "tariff",
         ],
     ),
     (
@@ -149,7 +165,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiment",
         &[
             "units", "text", "freedom", "machine", "budget", "profile", "world", "policy",
-            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel",
+            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel", "calendar",
+            "tariff", "job",
         ],
     ),
     (
@@ -183,6 +200,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "solve",
             "variation",
             "web",
+            "calendar",
+            "tariff",
         ],
     ),
 ];

@@ -13,11 +13,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::calendar::Windows;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
+use crate::tariff::Tariff;
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
@@ -27,6 +29,7 @@ mod meter;
 mod outage;
 mod record;
 mod run;
+mod tally;
 mod truth;
 
 pub use course::{Change, Total};
@@ -34,9 +37,11 @@ pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
 pub use run::{Capping, PowerSample, Run};
+pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
 use meter::Meter;
+use tally::Tally;
 use truth::Truth;
 
 /// When the policy is asked.
@@ -62,6 +67,7 @@ pub struct Simulation<'a> {
     model: Option<&'a dyn Model>,
     truth: Option<Truth<'a>>,
     keeps_power: bool,
+    tariff: Option<(&'a Tariff, Option<&'a Windows>)>,
 }
 
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
@@ -86,6 +92,7 @@ impl<'a> Simulation<'a> {
             model: None,
             truth: None,
             keeps_power: false,
+            tariff: None,
         }
     }
 
@@ -144,6 +151,12 @@ impl<'a> Simulation<'a> {
     /// Keeping the power drawn over time, and the caps of nodes that are given by name.
     pub fn keep_power(mut self, keep: bool) -> Self {
         self.keeps_power = keep;
+        self
+    }
+
+    /// Counting what energy costs and what is emitted for it, and what is drawn in parts of the time.
+    pub fn tariff(mut self, tariff: &'a Tariff, windows: Option<&'a Windows>) -> Self {
+        self.tariff = (!tariff.is_empty() || windows.is_some()).then_some((tariff, windows));
         self
     }
 
@@ -214,6 +227,8 @@ struct Engine<'a> {
     /// What the meter is held against, if that is not what is handed out.
     bound: Option<Budget>,
     meter: Meter,
+    /// What it costs, if anybody asks.
+    tally: Option<Box<Tally<'a>>>,
     records: Vec<Record>,
     /// How far running jobs have got, if the policy changes them.
     courses: Courses,
@@ -254,6 +269,9 @@ impl<'a> Engine<'a> {
             model,
             truth,
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
+            tally: simulation
+                .tariff
+                .map(|(tariff, windows)| Box::new(Tally::new(tariff, windows, begin))),
             bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
@@ -286,6 +304,7 @@ impl<'a> Engine<'a> {
                 totals: HashMap::new(),
                 cappings: Vec::new(),
                 predictions: None,
+                charges: None,
             },
         }
     }
@@ -294,8 +313,7 @@ impl<'a> Engine<'a> {
         let mut idle_wakes = 0;
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
-            self.dispatch.advance(now);
-            self.meter.advance(now, self.limit());
+            self.pass(now);
             let woken = self.wake.take_if(|at| *at <= now).is_some();
             if self.happen(now, policy) {
                 idle_wakes = 0;
@@ -314,6 +332,16 @@ impl<'a> Engine<'a> {
             }
         }
         progress(self.over);
+    }
+
+    /// Lets time pass: what was drawn until now is counted.
+    #[inline]
+    fn pass(&mut self, now: Instant) {
+        self.dispatch.advance(now);
+        if let Some(tally) = &mut self.tally {
+            tally.advance(now, self.meter.power());
+        }
+        self.meter.advance(now, self.limit());
     }
 
     /// The limit that is not to be passed now.
@@ -421,6 +449,9 @@ impl<'a> Engine<'a> {
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
         self.run.energy = self.meter.energy();
+        if let Some(tally) = &mut self.tally {
+            tally.note_end();
+        }
     }
 
     fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
@@ -553,8 +584,7 @@ impl<'a> Engine<'a> {
     fn finish(mut self) -> Run {
         if self.horizon != Instant::NEVER {
             // Figures are taken up to the horizon, whatever happened last.
-            self.dispatch.advance(self.horizon);
-            self.meter.advance(self.horizon, self.limit());
+            self.pass(self.horizon);
             self.note_end(self.horizon);
         }
         let ledger = self.dispatch.ledger();
@@ -570,6 +600,7 @@ impl<'a> Engine<'a> {
             },
             records: self.records,
             consumed,
+            charges: self.tally.map(|tally| tally.charges()),
             ..self.run
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Excursions, Record, Total};
+use super::{Change, Charges, Excursions, Record, Total};
 use crate::ledger::Violation;
 use crate::model::Caps;
 use crate::policy::Predictions;
@@ -54,6 +54,8 @@ pub struct Run {
     pub cappings: Vec<Capping>,
     /// How far off the predictions of the policy were, if it makes any.
     pub predictions: Option<Predictions>,
+    /// What it cost and emitted, if that was asked for.
+    pub charges: Option<Charges>,
 }
 
 impl Run {
