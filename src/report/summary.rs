@@ -1,7 +1,7 @@
 //! A run's summary as people read it: one line for each kind of figure.
 
 use super::facts::Facts;
-use super::units::{human_energy, human_power, human_time};
+use super::units::{human_energy, human_mass, human_power, human_time};
 use crate::machine::Machine;
 use crate::metrics::{Summary, TaskFigures};
 use crate::policy::{DropReason, Predictions};
@@ -18,6 +18,7 @@ pub fn summary_facts(summary: &Summary) -> Facts {
     }
     add_times(summary, &mut facts);
     add_power(summary, &mut facts);
+    add_costs(summary, &mut facts);
     let predictions = summary.predictions.iter().flat_map(Predictions::sentences);
     for (place, sentence) in predictions.enumerate() {
         facts.add(if place == 0 { "predictions" } else { "" }, sentence);
@@ -185,6 +186,49 @@ fn add_states(energy: &EnergyByState, stops: u64, facts: &mut Facts) {
         parts.map(|(part, what)| format!("{} {what}", human_energy(part.as_f64()))).collect();
     facts.go_on(parts.join(", "));
     facts.add("switched", format_args!("nodes were switched off {stops} times"));
+}
+
+/// What it cost and emitted, and the figures of parts of the time.
+fn add_costs(s: &Summary, facts: &mut Facts) {
+    let currency = s.currency.as_deref().unwrap_or_default();
+    if s.currency.is_some() {
+        let mut cost = match s.cost {
+            Some(cost) => format!("{cost:.2} {currency}"),
+            None => "not known".to_owned(),
+        };
+        if let Some((demand, highest)) = s.demand_cost.zip(s.peak_quarter_w) {
+            let energy = s.energy_cost.map(|energy| format!("{energy:.2} for energy and "));
+            let highest = human_power(highest);
+            cost += &format!(
+                ": {}{demand:.2} for the highest quarter of an hour of each month, at most {highest}",
+                energy.unwrap_or_default()
+            );
+        }
+        facts.add("cost", cost);
+    }
+    if let Some(carbon) = s.carbon_kg {
+        facts.add("CO₂", human_mass(carbon));
+    }
+    if let Some(window) = &s.window {
+        facts.add(
+            "window",
+            format_args!("{}: {} of the run", window.when, human_time(window.time_s)),
+        );
+        let mean = or_unknown(window.mean_power_w.map(human_power));
+        let (energy, peak) = (human_energy(window.energy_j), human_power(window.peak_power_w));
+        facts.go_on(format_args!("power mean {mean}, peak {peak}; energy {energy}"));
+        let wait = or_unknown(window.mean_wait_s.map(human_time));
+        let (submitted, started, ended) = (window.submitted, window.started, window.ended);
+        facts.go_on(format_args!(
+            "{submitted} jobs submitted, with a mean wait of {wait}; {started} started, {ended} ended"
+        ));
+        let cost = window.cost.map(|cost| format!("cost {cost:.2} {currency}"));
+        let carbon = window.carbon_kg.map(|carbon| format!("CO₂ {}", human_mass(carbon)));
+        let both: Vec<String> = cost.into_iter().chain(carbon).collect();
+        if !both.is_empty() {
+            facts.go_on(both.join(", "));
+        }
+    }
 }
 
 /// What happened to running jobs, and what went wrong.

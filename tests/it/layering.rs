@@ -21,7 +21,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
     ("machine", &["units", "mixing", "text", "rows", "variation"]),
-    ("budget", &["units", "rows", "machine"]),
+    ("calendar", &["units", "spelling"]),
+    ("tariff", &["units", "rows", "calendar"]),
+    ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
     ("switching", &["units"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
@@ -73,7 +75,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "workload",
-        &["units", "text", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
+        &[
+            "units",
+            "text",
+            "spelling",
+            "call",
+            "digits",
+            "rows",
+            "utility",
+            "heterogeneity",
+            "job",
+            "calendar",
+        ],
     ),
     ("profile", &["units", "text", "rows"]),
     (
@@ -91,13 +104,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "dispatch",
             "workload",
             "switching",
+            "calendar",
+            "tariff",
         ],
     ),
     (
         "metrics",
         &[
             "units", "utility", "freedom", "world", "job", "machine", "budget", "policy",
-            "dispatch", "sim", "workload",
+            "dispatch", "sim", "workload", "calendar",
         ],
     ),
     (
@@ -115,6 +130,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "sim",
             "workload",
+            "calendar",
         ],
     ),
     (
@@ -132,6 +148,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "workload",
             "switching",
+            "calendar",
+            "tariff",
         ],
     ),
     (
@@ -162,7 +180,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiment",
         &[
             "units", "text", "freedom", "machine", "budget", "profile", "world", "policy",
-            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel",
+            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel", "calendar",
+            "tariff", "job",
         ],
     ),
     (
@@ -197,6 +216,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "solve",
             "variation",
             "web",
+            "calendar",
+            "tariff",
         ],
     ),
 ];

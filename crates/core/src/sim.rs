@@ -13,12 +13,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::calendar::Windows;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
 use crate::switching::SwitchOff;
+use crate::tariff::Tariff;
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
@@ -31,6 +33,7 @@ mod run;
 mod site;
 mod states;
 mod switching;
+mod tally;
 mod truth;
 
 pub use course::{Change, Total};
@@ -40,12 +43,14 @@ pub use record::{Record, State};
 pub use run::{Capping, PowerSample, Run};
 pub use site::SiteFigures;
 pub use states::EnergyByState;
+pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
 use meter::Meter;
 use site::SiteMeter;
 use states::NodeStates;
 use switching::{Arrival, Switching};
+use tally::Tally;
 use truth::Truth;
 
 /// When the policy is asked.
@@ -72,6 +77,7 @@ pub struct Simulation<'a> {
     model: Option<&'a dyn Model>,
     truth: Option<Truth<'a>>,
     keeps_power: bool,
+    tariff: Option<(&'a Tariff, Option<&'a Windows>)>,
 }
 
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
@@ -97,6 +103,7 @@ impl<'a> Simulation<'a> {
             model: None,
             truth: None,
             keeps_power: false,
+            tariff: None,
         }
     }
 
@@ -161,6 +168,12 @@ impl<'a> Simulation<'a> {
     /// Keeping the power drawn over time, and the caps of nodes that are given by name.
     pub fn keep_power(mut self, keep: bool) -> Self {
         self.keeps_power = keep;
+        self
+    }
+
+    /// Counting what energy costs and what is emitted for it, and what is drawn in parts of the time.
+    pub fn tariff(mut self, tariff: &'a Tariff, windows: Option<&'a Windows>) -> Self {
+        self.tariff = (!tariff.is_empty() || windows.is_some()).then_some((tariff, windows));
         self
     }
 
@@ -236,6 +249,8 @@ struct Engine<'a> {
     site: Option<SiteMeter>,
     /// Who switches nodes off, if anybody does.
     switching: Option<Switching>,
+    /// What it costs, if anybody asks.
+    tally: Option<Box<Tally<'a>>>,
     records: Vec<Record>,
     /// How far running jobs have got, if the policy changes them.
     courses: Courses,
@@ -279,6 +294,9 @@ impl<'a> Engine<'a> {
             states: NodeStates::new(simulation.machine),
             site: SiteMeter::of(simulation.machine),
             switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
+            tally: simulation
+                .tariff
+                .map(|(tariff, windows)| Box::new(Tally::new(tariff, windows, begin))),
             bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
@@ -314,6 +332,7 @@ impl<'a> Engine<'a> {
                 totals: HashMap::new(),
                 cappings: Vec::new(),
                 predictions: None,
+                charges: None,
             },
         }
     }
@@ -350,8 +369,12 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, now: Instant) {
         let elapsed = now.since(self.dispatch.ledger().now());
         self.states.advance(elapsed);
-        if let Some(site) = &mut self.site {
-            site.advance(self.meter.power(), elapsed);
+        let drawn = match &mut self.site {
+            Some(site) => site.advance(self.meter.power(), elapsed),
+            None => self.meter.power(),
+        };
+        if let Some(tally) = &mut self.tally {
+            tally.advance(now, drawn);
         }
         self.dispatch.advance(now);
         self.meter.advance(now, self.limit());
@@ -492,6 +515,9 @@ impl<'a> Engine<'a> {
         self.run.energy = self.meter.energy();
         self.run.energy_by_state = self.states.energy(self.meter.by_jobs());
         self.run.site = self.site.as_ref().map(SiteMeter::figures);
+        if let Some(tally) = &mut self.tally {
+            tally.note_end();
+        }
     }
 
     fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
@@ -640,6 +666,7 @@ impl<'a> Engine<'a> {
             },
             records: self.records,
             consumed,
+            charges: self.tally.map(|tally| tally.charges()),
             ..self.run
         }
     }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::Job;
 use crate::units::{Instant, JobId, Span};
 
@@ -23,13 +24,21 @@ pub use places::{PlacesError, parse_places};
 pub use source::{Loaded, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Workload {
     name: String,
     jobs: Vec<Job>,
     run_times: Vec<Span>,
     processors: Option<u32>,
     computer: Option<String>,
+    calendar: Result<Calendar, NoCalendar>,
+}
+
+/// No jobs, of which nothing is known.
+impl Default for Workload {
+    fn default() -> Self {
+        Workload::from_parts(String::new(), Vec::new(), Vec::new())
+    }
 }
 
 impl Workload {
@@ -51,7 +60,8 @@ impl Workload {
             jobs = order.iter().map(|&i| jobs[i as usize]).collect();
             run_times = order.iter().map(|&i| run_times[i as usize]).collect();
         }
-        Workload { name, jobs, run_times, processors: None, computer: None }
+        let calendar = Err(NoCalendar::NotSaid);
+        Workload { name, jobs, run_times, processors: None, computer: None, calendar }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
@@ -63,6 +73,12 @@ impl Workload {
     /// The same workload, knowing what the machine it comes from is called.
     pub fn on_computer(mut self, computer: Option<String>) -> Self {
         self.computer = computer;
+        self
+    }
+
+    /// The same workload, knowing which dates its instants have, or why nobody knows.
+    pub fn dated(mut self, calendar: Result<Calendar, NoCalendar>) -> Self {
+        self.calendar = calendar;
         self
     }
 
@@ -108,6 +124,18 @@ impl Workload {
         self.computer.as_deref()
     }
 
+    /// Which dates its instants have, or why nobody knows.
+    pub fn calendar(&self) -> Result<&Calendar, &NoCalendar> {
+        self.calendar.as_ref()
+    }
+
+    /// The dates of a run of it.
+    pub fn dates(&self) -> RunDates {
+        let jobs = self.jobs.iter().zip(&self.run_times);
+        let end = jobs.map(|(job, run_time)| job.submit + job.requested.max(*run_time)).max();
+        RunDates::of_log(self.calendar.clone(), end.unwrap_or(Instant::ZERO))
+    }
+
     /// Nodes the largest job asks for.
     pub fn largest_job(&self) -> u32 {
         self.jobs.iter().map(|job| job.nodes).max().unwrap_or(0)
@@ -125,9 +153,9 @@ impl Workload {
 
     /// The same workload with only the jobs that are wanted.
     pub fn keep(self, wanted: impl Fn(&Job) -> bool) -> Self {
-        let Workload { name, jobs, run_times, processors, computer } = self;
+        let Workload { name, jobs, run_times, processors, computer, calendar } = self;
         let kept = jobs.into_iter().zip(run_times).filter(|(job, _)| wanted(job));
-        Workload::new(name, kept).on_processors(processors).on_computer(computer)
+        Workload::new(name, kept).on_processors(processors).on_computer(computer).dated(calendar)
     }
 
     /// Raises every requested time that is below the real run time to it, and says how many were.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, EnergyByState, Excursions, Record, SiteFigures, Total};
+use super::{Change, Charges, EnergyByState, Excursions, Record, SiteFigures, Total};
 use crate::ledger::Violation;
 use crate::model::Caps;
 use crate::policy::Predictions;
@@ -60,6 +60,8 @@ pub struct Run {
     pub cappings: Vec<Capping>,
     /// How far off the predictions of the policy were, if it makes any.
     pub predictions: Option<Predictions>,
+    /// What it cost and emitted, if that was asked for.
+    pub charges: Option<Charges>,
 }
 
 impl Run {

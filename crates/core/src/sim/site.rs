@@ -28,11 +28,12 @@ impl SiteMeter {
         Some(SiteMeter { cooling, most: machine.max_power(), drawn: SiteFigures::default() })
     }
 
-    /// The machine drew so much for so long.
-    pub(super) fn advance(&mut self, machine: Watts, time: Span) {
+    /// The machine drew so much for so long; says what the site drew.
+    pub(super) fn advance(&mut self, machine: Watts, time: Span) -> Watts {
         let power = self.cooling.of_site(machine, self.most);
         self.drawn.energy += power.over(time);
         self.drawn.peak = self.drawn.peak.max(power);
+        power
     }
 
     pub(super) fn figures(&self) -> SiteFigures {
