@@ -158,6 +158,14 @@ impl Workload {
         Workload::new(name, kept).on_processors(processors).on_computer(computer).dated(calendar)
     }
 
+    /// The same jobs in the same order, all submitted when the first was: what a machine can do is seen when there
+    /// is always somebody who waits.
+    pub fn at_once(mut self) -> Self {
+        let first = self.jobs.first().map_or(Instant::ZERO, |job| job.submit);
+        self.jobs.iter_mut().for_each(|job| job.submit = first);
+        self
+    }
+
     /// Raises every requested time that is below the real run time to it, and says how many were.
     ///
     /// In a log the run time is what happened, so an estimate below it was not enforced then. A
