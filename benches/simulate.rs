@@ -243,6 +243,7 @@ fn from_file_to_file(log: &Path, csv: &Path) -> [f64; 3] {
         has_reference: true,
         freedoms: None,
         world: None,
+        windows: None,
     };
     let (write, result) = timed(|| write_whole(csv, &|out| write_jobs(out, &subject, &run)));
     result.expect("a file that can be written");

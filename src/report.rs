@@ -39,4 +39,4 @@ pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use summary::summary_facts;
 pub use tasks::write_tasks;
-pub use units::{human_energy, human_power, human_time, prefix, time_unit};
+pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::budget::{Allowance, BudgetSpec, Limit};
+use crate::calendar::looks_like_rules;
 use crate::cli::compare::equipment;
 use crate::cli::{keeping, print, rules, tables};
 use crate::experiment::assumptions::assumptions;
@@ -80,6 +81,12 @@ pub(super) struct Arguments {
 }
 
 fn parse_limit(text: &str) -> anyhow::Result<Limit> {
+    if looks_like_rules(text) {
+        bail!(
+            "a plan is about one limit, and these change by the calendar; plan for the lowest of them (80%), and \
+             try the rules with 'busbar compare --nodes'"
+        );
+    }
     match text.parse()? {
         Allowance::Limited(limit) => Ok(limit),
         Allowance::Unlimited => bail!(

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::Job;
 use crate::units::{Instant, JobId, Span};
 
@@ -28,7 +29,7 @@ pub use power::MeasuredPower;
 pub use source::{Loaded, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Workload {
     name: String,
     jobs: Vec<Job>,
@@ -39,6 +40,14 @@ pub struct Workload {
     powers: Vec<Option<MeasuredPower>>,
     processors: Option<u32>,
     computer: Option<String>,
+    calendar: Result<Calendar, NoCalendar>,
+}
+
+/// No jobs, of which nothing is known.
+impl Default for Workload {
+    fn default() -> Self {
+        Workload::from_parts(String::new(), Vec::new(), Vec::new(), Vec::new())
+    }
 }
 
 impl Workload {
@@ -66,8 +75,8 @@ impl Workload {
             run_times = order.iter().map(|&i| run_times[i as usize]).collect();
             waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
         }
-        let powers = Vec::new();
-        Workload { name, jobs, run_times, waits, powers, processors: None, computer: None }
+        let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
+        Workload { name, jobs, run_times, waits, powers, processors: None, computer: None, calendar }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
@@ -79,6 +88,12 @@ impl Workload {
     /// The same workload, knowing what the machine it comes from is called.
     pub fn on_computer(mut self, computer: Option<String>) -> Self {
         self.computer = computer;
+        self
+    }
+
+    /// The same workload, knowing which dates its instants have, or why nobody knows.
+    pub fn dated(mut self, calendar: Result<Calendar, NoCalendar>) -> Self {
+        self.calendar = calendar;
         self
     }
 
@@ -143,6 +158,18 @@ impl Workload {
     /// What the machine the workload comes from is called, if it says so.
     pub fn computer(&self) -> Option<&str> {
         self.computer.as_deref()
+    }
+
+    /// Which dates its instants have, or why nobody knows.
+    pub fn calendar(&self) -> Result<&Calendar, &NoCalendar> {
+        self.calendar.as_ref()
+    }
+
+    /// The dates of a run of it.
+    pub fn dates(&self) -> RunDates {
+        let jobs = self.jobs.iter().zip(&self.run_times);
+        let end = jobs.map(|(job, run_time)| job.submit + job.requested.max(*run_time)).max();
+        RunDates::of_log(self.calendar.clone(), end.unwrap_or(Instant::ZERO))
     }
 
     /// Nodes the largest job asks for.

@@ -5,6 +5,7 @@ use super::header::Header;
 use super::intake::Intake;
 use super::line::{Line, Lines};
 use super::record::{FIELDS, Record};
+use crate::calendar::Calendar;
 use crate::job::Job;
 use crate::units::{Instant, Span};
 use crate::workload::Workload;
@@ -48,7 +49,9 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
     }
     let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times, waits);
     let processors = header.processors(workload.largest_job());
-    let workload = workload.on_processors(processors).on_computer(header.computer.clone());
+    let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
+    let workload =
+        workload.on_processors(processors).on_computer(header.computer.clone()).dated(calendar);
     Ok(Log { workload, header, intake })
 }
 
