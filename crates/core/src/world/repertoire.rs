@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::job::Job;
 use crate::machine::{Details, Machine, MachineError, assumed_idle};
 use crate::model::Beta;
-use crate::profile::{Configuration, Profile};
+use crate::profile::{Configuration, Origin, Profile};
 use crate::units::{JobId, Watts};
 use crate::variation::{Application as OnEach, Curve};
 use crate::world::assignment::Mix;
@@ -117,6 +117,13 @@ impl Repertoire {
             true => Repertoire::BuiltIn,
             false => Repertoire::Profiled(Arc::new(Profiles::by_number(profiles))),
         }
+    }
+
+    /// How many rows of its profiles have no measured power, but the most that their caps allow.
+    pub fn unmeasured(&self) -> usize {
+        let Repertoire::Profiled(known) = self else { return 0 };
+        let rows = known.profiles.iter().flat_map(|profile| &profile.rows);
+        rows.filter(|row| row.origin == Origin::Bound).count()
     }
 
     /// The names of the applications that jobs may run on a machine, in the order of their places.
@@ -303,7 +310,7 @@ fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuit
 mod tests {
     use super::*;
     use crate::profile::cab::{self, Preset};
-    use crate::profile::{Origin, Row};
+    use crate::profile::Row;
     use crate::units::Span;
 
     /// A node of two cores under 40 W and 60 W, which draws 5 W less.
