@@ -26,7 +26,7 @@ mod unpacked;
 
 pub use places::{PlacesError, parse_places};
 pub use power::MeasuredPower;
-pub use source::{Loaded, Source, SourceDefaults, SourceError};
+pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -76,7 +76,16 @@ impl Workload {
             waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
         }
         let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
-        Workload { name, jobs, run_times, waits, powers, processors: None, computer: None, calendar }
+        Workload {
+            name,
+            jobs,
+            run_times,
+            waits,
+            powers,
+            processors: None,
+            computer: None,
+            calendar,
+        }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
@@ -133,6 +142,12 @@ impl Workload {
     pub fn recorded_wait(&self, job: JobId) -> Option<Span> {
         let wait = self.waits.get(job.index()).copied().and_then(|wait| u32::try_from(wait).ok());
         wait.map(Span::from_secs)
+    }
+
+    /// When each job really started; nothing if the log does not say it of all of them.
+    pub fn recorded_starts(&self) -> Option<Vec<(Instant, JobId)>> {
+        let jobs = (0..).map(JobId).zip(&self.jobs);
+        jobs.map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id))).collect()
     }
 
     /// What `job` drew when it really ran, if that was measured.

@@ -157,7 +157,8 @@ fn compare<'a>(
     let mut settings = store.settings(application)?;
     if settings.is_empty() {
         let spreads = store.spreads(application)?;
-        settings = profile.rows.iter().map(|row| alone(row, spreads.get(&row.configuration))).collect();
+        settings =
+            profile.rows.iter().map(|row| alone(row, spreads.get(&row.configuration))).collect();
     }
     let nodes = |setting: &Summed| setting.setting.configuration.nodes;
     let cores = |setting: &Summed| setting.setting.configuration.cores;
@@ -240,9 +241,7 @@ impl Comparison<'_> {
             !self.settings.iter().any(beats)
         };
         let keeps = |setting: &&Summed| {
-            all || !self.has_parts()
-                || self.best.contains(&setting.setting)
-                || is_unbeaten(setting)
+            all || !self.has_parts() || self.best.contains(&setting.setting) || is_unbeaten(setting)
         };
         let mut shown: Vec<Summed> = self.settings.iter().filter(keeps).copied().collect();
         shown.sort_by_key(|setting| (setting.setting.whole(), setting.setting));
@@ -266,7 +265,13 @@ impl Comparison<'_> {
         }
         let bound = self.settings.iter().filter(|setting| setting.origin == Origin::Bound).count();
         if bound > 0 {
-            facts.add("bound", format!("no power was measured for {}: it is the most that caps allow", counted(bound, "setting")));
+            facts.add(
+                "bound",
+                format!(
+                    "no power was measured for {}: it is the most that caps allow",
+                    counted(bound, "setting")
+                ),
+            );
         }
         for (goal, best) in Goal::ALL.into_iter().zip(self.best) {
             let name = if goal == Goal::Both { "both" } else { goal.name() };

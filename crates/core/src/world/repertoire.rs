@@ -309,8 +309,8 @@ fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuit
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::cab::{self, Preset};
     use crate::profile::Row;
+    use crate::profile::cab::{self, Preset};
     use crate::units::Span;
 
     /// A node of two cores under 40 W and 60 W, which draws 5 W less.
