@@ -373,7 +373,7 @@ impl Answer {
     }
 
     fn text(&self, arguments: &Arguments, began: Clock) -> String {
-        let mut text = self.table().text() + "\n";
+        let mut text = self.table().text();
         let lines = self.sentences().into_iter();
         let lines = lines.chain(self.cannot.iter().map(|reason| format!("cannot run: {reason}")));
         let lines = lines.chain(self.notes.iter().map(|note| format!("note: {note}")));
