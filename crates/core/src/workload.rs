@@ -76,7 +76,16 @@ impl Workload {
             waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
         }
         let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
-        Workload { name, jobs, run_times, waits, powers, processors: None, computer: None, calendar }
+        Workload {
+            name,
+            jobs,
+            run_times,
+            waits,
+            powers,
+            processors: None,
+            computer: None,
+            calendar,
+        }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
@@ -94,6 +103,13 @@ impl Workload {
     /// The same workload, knowing which dates its instants have, or why nobody knows.
     pub fn dated(mut self, calendar: Result<Calendar, NoCalendar>) -> Self {
         self.calendar = calendar;
+        self
+    }
+
+    /// The same workload, knowing what jobs drew when they really ran, by their index.
+    pub fn with_powers(mut self, powers: Vec<Option<MeasuredPower>>) -> Self {
+        assert_eq!(powers.len(), self.jobs.len(), "every job has a power, or none is known");
+        self.powers = powers;
         self
     }
 
@@ -138,6 +154,16 @@ impl Workload {
     /// What `job` drew when it really ran, if that was measured.
     pub fn power(&self, job: JobId) -> Option<MeasuredPower> {
         self.powers.get(job.index()).copied().flatten()
+    }
+
+    /// What each job drew when it really ran, by its index; empty if nothing was measured.
+    pub fn measured_powers(&self) -> &[Option<MeasuredPower>] {
+        &self.powers
+    }
+
+    /// How long each job really waited in seconds, by its index, −1 for unknown; empty if no log says so.
+    pub fn recorded_waits(&self) -> &[i32] {
+        &self.waits
     }
 
     /// The jobs of which it is known what they drew, with that.
