@@ -179,7 +179,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         experiment.rules.allow = reader.one(allow, |text| text.0.parse())?.value;
     }
     if let Some(believe) = file.believe {
-        experiment.rules.believe = reader.one(believe, |text| text.0.parse())?.value;
+        experiment.rules.believe = Some(reader.one(believe, |text| text.0.parse())?.value);
     }
     if let Some(guard) = file.guard {
         experiment.rules.guard = reader.one(guard, |text| parse_guard(&text.0))?.value;
@@ -354,7 +354,7 @@ pub fn write(experiment: &Experiment) -> String {
     if *allow != usual.allow {
         line("allow", quoted(&allow.to_string()));
     }
-    if *believe != usual.believe {
+    if let Some(believe) = believe {
         line("believe", quoted(&believe.to_string()));
     }
     if *guard != usual.guard {

@@ -222,6 +222,11 @@ impl CheckedExperiment<'_> {
         content.add(&[&prepared.machine, &prepared.plain_machine, &platform.repertoire]);
         let workload = &prepared.workload;
         content.add(&[&workload.name(), &workload.jobs(), &workload.run_times()]);
+        content.add(&[&workload.measured_powers()]);
+        // Who had ended by when matters to what was known, and to nothing else.
+        if workload.powers_known() > 0 {
+            content.add(&[&workload.recorded_waits()]);
+        }
         content.add(&[&workload.calendar().ok().map(Calendar::to_string)]);
         let loaded = Arc::new(Loaded { prepared, hash: content.hex() });
         *kept = Some(Arc::clone(&loaded));
@@ -328,6 +333,8 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         outages,
         // It is one of the rules.
         switch_off: _,
+        // It follows from the workload.
+        power_accuracy: _,
         events,
         bsld_threshold,
         keep_power: _,

@@ -12,7 +12,7 @@ use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
-use crate::policy::{BuildContext, Policy, PolicySpec, Recorded, plain};
+use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, Recorded, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
@@ -58,6 +58,8 @@ pub struct Scenario<'a> {
     pub bsld_threshold: Span,
     /// Whether the power drawn over time is kept.
     pub keep_power: bool,
+    /// How far off what the policy believes of the power of jobs is, where that was predicted from their past.
+    pub power_accuracy: Option<Accuracy>,
     /// What energy costs and what is emitted for it.
     pub tariff: Tariff,
     /// Parts of the time that have figures of their own.
@@ -110,6 +112,7 @@ impl<'a> Scenario<'a> {
             events: Events::default(),
             bsld_threshold: BSLD_THRESHOLD,
             keep_power: false,
+            power_accuracy: None,
             tariff: Tariff::default(),
             windows: None,
         }
@@ -143,7 +146,10 @@ impl<'a> Scenario<'a> {
             simulation = simulation.bound(self.budget.clone());
         }
         let simulation = simulation.switch_off(self.switch_off);
-        let run = self.run_under(simulation, policy.as_mut(), progress);
+        let mut run = self.run_under(simulation, policy.as_mut(), progress);
+        if let Some(accuracy) = self.power_accuracy {
+            run.predictions.get_or_insert_default().power = Some(accuracy);
+        }
         Simulated { run, plain_bsld: measured.get() }
     }
 

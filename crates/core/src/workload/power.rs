@@ -18,7 +18,7 @@ const POWERS: Form = Form {
 };
 
 /// What a job drew, all its nodes together: at least one of the two is known, and neither is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MeasuredPower {
     mean: Option<Watts>,
     peak: Option<Watts>,
