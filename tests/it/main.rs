@@ -21,6 +21,7 @@ mod faults;
 mod frozen;
 mod gangs;
 mod guided;
+#[cfg(feature = "live")]
 mod handover;
 mod layering;
 #[cfg(feature = "live")]
