@@ -20,6 +20,7 @@ mod faults;
 mod frozen;
 mod gangs;
 mod guided;
+#[cfg(feature = "live")]
 mod handover;
 mod layering;
 #[cfg(feature = "live")]

@@ -448,7 +448,8 @@ mod tests {
         assert_eq!(machine.node_power, Watts::from_watts(1300));
         assert!(read("nodes = 2\n[power]\nnode = '300W'\ngpus = 4").unwrap_err().contains("each"));
         // What a node draws is known by its fastest gear.
-        let gears = "[dvfs]\ngears = [{ ghz = 1.0, watts = '200W' }, { ghz = 2.0, watts = '300W' }]";
+        let gears =
+            "[dvfs]\ngears = [{ ghz = 1.0, watts = '200W' }, { ghz = 2.0, watts = '300W' }]";
         let geared = read(&format!("nodes = 2\n{gears}")).unwrap();
         assert_eq!((geared.node_power, geared.power_is_assumed), (Watts::from_watts(300), false));
         let caps = geared.filled_in(1).details.levels.unwrap();

@@ -54,7 +54,9 @@ pub enum ReproduceError {
     #[error(transparent)]
     Tune(#[from] TuneError),
     /// Quartiles of so few processors are no quartiles.
-    #[error("{processors} processors are too few: a job of a quarter of them has 16 at least, so measure {needed}")]
+    #[error(
+        "{processors} processors are too few: a job of a quarter of them has 16 at least, so measure {needed}"
+    )]
     TooFew {
         /// How many there are.
         processors: usize,

@@ -64,7 +64,9 @@ pub enum ReproduceError {
         tables: String,
     },
     /// No configuration fits the machine.
-    #[error("a machine of {nodes} nodes (--nodes) is too small: the tables have configurations of at least {smallest}")]
+    #[error(
+        "a machine of {nodes} nodes (--nodes) is too small: the tables have configurations of at least {smallest}"
+    )]
     TooSmall {
         /// The nodes that were asked for.
         nodes: u32,

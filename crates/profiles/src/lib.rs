@@ -260,7 +260,10 @@ impl Store {
     }
 
     /// How far apart the runs of each configuration of an application are, where there are several.
-    pub fn spreads(&self, application: &str) -> Result<BTreeMap<Configuration, Spread>, StoreError> {
+    pub fn spreads(
+        &self,
+        application: &str,
+    ) -> Result<BTreeMap<Configuration, Spread>, StoreError> {
         self.answer("run", |connection| runs::spreads(connection, application))
     }
 

@@ -57,8 +57,8 @@ pub(super) fn of(connection: &Connection, application: &str) -> rusqlite::Result
     )?;
     let found = question.query_map((application,), |row| {
         let cap = Watts::from_milliwatts(row.get(2)?);
-        let [memory, gpu] = [row.get(3)?, row.get(4)?]
-            .map(|cap: Option<u64>| cap.map(Watts::from_milliwatts));
+        let [memory, gpu] =
+            [row.get(3)?, row.get(4)?].map(|cap: Option<u64>| cap.map(Watts::from_milliwatts));
         let [time, shortest, longest] =
             [row.get(5)?, row.get(9)?, row.get(10)?].map(Span::from_millis);
         Ok(Summed {

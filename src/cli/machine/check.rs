@@ -51,7 +51,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     remarks.iter().for_each(|remark| warn(remark));
     let nodes = counted(nodes as usize, "node");
-    print(&format!("{name}: {machine}, {nodes}: nothing is wrong; 'busbar machine show {name}' shows it\n"))
+    print(&format!(
+        "{name}: {machine}, {nodes}: nothing is wrong; 'busbar machine show {name}' shows it\n"
+    ))
 }
 
 /// All mistakes, a line for each.

@@ -118,11 +118,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Asks for what was not given. An empty answer leaves it open.
-fn ask(
-    answers: &mut Answers,
-    from: &mut dyn BufRead,
-    to: &mut dyn Write,
-) -> anyhow::Result<()> {
+fn ask(answers: &mut Answers, from: &mut dyn BufRead, to: &mut dyn Write) -> anyhow::Result<()> {
     let mut questions = Questions { from, to };
     while answers.nodes.is_none() {
         answers.nodes = questions.ask("nodes of the machine", "a number")?;

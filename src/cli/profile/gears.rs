@@ -65,7 +65,8 @@ fn file(gears: &Gears, rest: Watts) -> String {
     }
     if !gears.left_out.is_empty() {
         let names = gears.left_out.join(", ");
-        text += &format!("# Left out, as they were not measured under all of these caps: {names}\n");
+        text +=
+            &format!("# Left out, as they were not measured under all of these caps: {names}\n");
     }
     let whole = |gear: &CapGear| gear.drawn.saturating_add(rest);
     if let Some(fastest) = gears.gears.last() {

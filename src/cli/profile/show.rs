@@ -257,7 +257,9 @@ fn table(rows: &[Row], spreads: &Spreads) -> String {
             if is_repeated {
                 let spread = spreads.get(&row.configuration);
                 cells.push(spread.map_or("1".to_owned(), |spread| spread.runs.to_string()));
-                cells.push(spread.map_or(String::new(), |spread| format!("{:.1}", spread.percent())));
+                cells.push(
+                    spread.map_or(String::new(), |spread| format!("{:.1}", spread.percent())),
+                );
             }
             cells
         })

@@ -59,7 +59,8 @@ impl Power {
                 Err("'power.gpus' is given and 'power.gpu' is not; say what each draws".to_owned())
             }
             (None, Some(_)) => {
-                Err("'power.gpu' is given and 'power.gpus' is not; say how many a node has".to_owned())
+                Err("'power.gpu' is given and 'power.gpus' is not; say how many a node has"
+                    .to_owned())
             }
         }
     }
@@ -112,7 +113,9 @@ fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> 
 }
 
 /// The same, where it may be left out.
-pub(super) fn some_watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
+pub(super) fn some_watts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Watts>, D::Error> {
     watts(deserializer).map(Some)
 }
 
@@ -178,8 +181,7 @@ impl Machine {
             return Err(MachineError::NodesOfSeveral.into());
         }
         let gears_draw = file.dvfs.as_ref().and_then(Gearbox::top_draw);
-        let power_is_assumed =
-            file.power.is_none() && variation.is_none() && gears_draw.is_none();
+        let power_is_assumed = file.power.is_none() && variation.is_none() && gears_draw.is_none();
         let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
         let assumed = gears_draw.unwrap_or(assumed);
         let nothing_said = Power {

@@ -361,7 +361,8 @@ mod tests {
         assert_eq!(gearbox.gears().len(), published.len());
         for (gear, (ghz, power)) in gearbox.gears().iter().zip(published) {
             assert_eq!(gear.ghz, ghz);
-            let derived = (gearbox.relative_power(*gear, Watts::from_watts(1)) * 100.0).round() / 100.0;
+            let derived =
+                (gearbox.relative_power(*gear, Watts::from_watts(1)) * 100.0).round() / 100.0;
             assert_eq!(derived, power, "{ghz} GHz");
         }
         assert_eq!(gearbox.top(), Gear::new(2.3, 1.5));
@@ -451,7 +452,8 @@ mod tests {
         assert!(error("{ ghz = 1.0 }").contains("gears entry 1 has neither 'volts' nor 'watts'"));
         assert!(error("{ watts = '9W' }, { watts = '10W' }").contains("entry 1 has neither 'ghz'"));
         assert!(
-            error("{ ghz = 1.0, watts = '9W' }, { watts = '10W' }").contains("entry 2 has no 'ghz'")
+            error("{ ghz = 1.0, watts = '9W' }, { watts = '10W' }")
+                .contains("entry 2 has no 'ghz'")
         );
         assert!(
             error("{ ghz = 1.0, watts = '9W' }, { ghz = 2.0, volts = 1.0 }")

@@ -31,8 +31,8 @@ mod value;
 pub use error::CsvError;
 pub use field::{Field, UnknownField};
 use gathering::{Gathered, Line, gather};
-pub use layout::Layout;
 use layout::Cells;
+pub use layout::Layout;
 use record::Record;
 pub use said::{CapRange, Constant, LayoutError, Renamed};
 

@@ -36,7 +36,9 @@ pub struct Gears {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GearsError {
     /// Nobody was measured under several caps.
-    #[error("no application was measured under several caps on the same nodes and cores; measure at least two")]
+    #[error(
+        "no application was measured under several caps on the same nodes and cores; measure at least two"
+    )]
     OneCap,
     /// Caps make no difference.
     #[error("no cap makes any of these applications slower and draws less; measure lower caps")]
@@ -96,9 +98,8 @@ pub fn gears(profiles: &[Profile]) -> Result<Gears, GearsError> {
     let drawn = |cap: &Watts| {
         let rows = known.iter().flat_map(|course| &course.rows);
         let rows = rows.filter(|row| row.configuration.cap == *cap);
-        let of_node = |row: &Row| {
-            row.power.milliwatts().div_ceil(u64::from(row.configuration.nodes.max(1)))
-        };
+        let of_node =
+            |row: &Row| row.power.milliwatts().div_ceil(u64::from(row.configuration.nodes.max(1)));
         Watts::from_milliwatts(rows.map(of_node).max().unwrap_or(1))
     };
     let all: Vec<CapGear> = caps

@@ -212,9 +212,7 @@ mod tests {
             .profile()
             .rows
             .iter()
-            .map(|row| {
-                (row.configuration.cap.milliwatts(), row.time.millis(), row.power.as_f64())
-            })
+            .map(|row| (row.configuration.cap.milliwatts(), row.time.millis(), row.power.as_f64()))
             .collect();
         // At 600 ms each, the one that draws less.
         assert_eq!(rows, [(100_000, 600, 94.0), (120_000, 400, 99.0)]);

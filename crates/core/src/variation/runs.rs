@@ -87,7 +87,9 @@ impl FromStr for Saying {
         let field = RunField::ALL.into_iter().find(|field| field.name() == name.trim());
         match (field, what.trim()) {
             (None, _) => Err(format!("there is no field '{}'; valid fields: {valid}", name.trim())),
-            (Some(_), "") => Err(format!("'{text}': write a field, =, and what it is, such as cap=300W")),
+            (Some(_), "") => {
+                Err(format!("'{text}': write a field, =, and what it is, such as cap=300W"))
+            }
             (Some(field), what) => Ok(Saying { field, text: what.to_owned() }),
         }
     }
@@ -153,7 +155,8 @@ impl Runs {
         };
         let is_time = place(RunField::Time).is_some();
         let [processor, application, cap, power] =
-            [RunField::Processor, RunField::Application, RunField::Cap, RunField::Power].map(needed);
+            [RunField::Processor, RunField::Application, RunField::Cap, RunField::Power]
+                .map(needed);
         let places = [processor?, application?, cap?, pace, power?];
         let mut runs = Vec::new();
         for (line, text) in lines {
@@ -164,10 +167,13 @@ impl Runs {
                 why,
             };
             let fields = quoting::split(text, separator).map_err(|why| wrong("runs", why))?;
-            let [processor, application, cap, pace, power] = places.each_ref().map(|place| match place {
-                Place::Constant(text) => text.as_str(),
-                Place::Column { place, .. } => fields.get(*place).map_or("", |field| field.as_ref()),
-            });
+            let [processor, application, cap, pace, power] =
+                places.each_ref().map(|place| match place {
+                    Place::Constant(text) => text.as_str(),
+                    Place::Column { place, .. } => {
+                        fields.get(*place).map_or("", |field| field.as_ref())
+                    }
+                });
             for (field, name) in [("processor", processor), ("application", application)] {
                 if name.is_empty() || name.contains(char::is_control) {
                     return Err(wrong(field, format!("{name:?} is no name")));
@@ -214,8 +220,7 @@ fn place_of(
         return Some(Place::Constant(said.text.clone()));
     }
     let find = |name: &str| {
-        let place =
-            heading.iter().position(|column| column.as_ref().eq_ignore_ascii_case(name))?;
+        let place = heading.iter().position(|column| column.as_ref().eq_ignore_ascii_case(name))?;
         Some(Place::Column { name: name.to_owned(), place })
     };
     match columns.iter().find(|said| said.field == field) {
@@ -230,13 +235,17 @@ fn watts(text: &str) -> Result<Watts, String> {
     let power = number.and_then(|number| number.up(3)).map(Watts::from_milliwatts);
     let power = power.filter(|power| *power <= Knot::MOST_POWER);
     power.ok_or_else(|| {
-        format!("'{text}' is not above zero and at most {}; write watts, such as 297.66", Knot::MOST_POWER)
+        format!(
+            "'{text}' is not above zero and at most {}; write watts, such as 297.66",
+            Knot::MOST_POWER
+        )
     })
 }
 
 /// What is done in a second, of work that takes so long.
 fn speed_of(text: &str, place: &Place) -> Result<Ips, String> {
-    let in_millis = matches!(place, Place::Column { name, .. } if name.to_ascii_lowercase().ends_with("_ms"));
+    let in_millis =
+        matches!(place, Place::Column { name, .. } if name.to_ascii_lowercase().ends_with("_ms"));
     let number = Number::read(text).filter(|number| !number.is_zero());
     let nanos = number.and_then(|number| number.nearest(if in_millis { 6 } else { 9 }));
     // A billion instructions stand for one unit of work.

@@ -69,7 +69,8 @@ pub fn reproduce_on(options: &OnCurves) -> Result<Reproduction, ReproduceError> 
 fn pick(numbers: &mut Pcg64Dxsm, order: &[usize], quartile: usize, size: usize) -> Vec<usize> {
     let ends = [order.len() * quartile / 4, order.len() * (quartile + 1) / 4];
     let mut there = order[ends[0]..ends[1]].to_vec();
-    let pick = |_| (!there.is_empty()).then(|| there.swap_remove(numbers.random_range(0..there.len())));
+    let pick =
+        |_| (!there.is_empty()).then(|| there.swap_remove(numbers.random_range(0..there.len())));
     (0..size).map_while(pick).collect()
 }
 
@@ -92,7 +93,8 @@ fn slowdowns(options: &OnCurves, application: &Application, sizes: &[usize]) -> 
             for mut numbers in draws(options) {
                 let [best, worse] = [0, quartile].map(|q| pick(&mut numbers, &order, q, size));
                 let sum = |chosen: &[usize]| chosen.iter().map(peak).sum::<f64>();
-                let least = |chosen: &[usize]| chosen.iter().map(peak).fold(f64::INFINITY, f64::min);
+                let least =
+                    |chosen: &[usize]| chosen.iter().map(peak).fold(f64::INFINITY, f64::min);
                 together.push(100.0 * (sum(&best) / sum(&worse) - 1.0));
                 slowest.push(100.0 * (least(&best) / least(&worse) - 1.0));
             }
@@ -102,7 +104,12 @@ fn slowdowns(options: &OnCurves, application: &Application, sizes: &[usize]) -> 
                 3 => Published::Change(SLOWDOWN[1]),
                 _ => Published::Nothing,
             };
-            rows.add(format!("{name}, sum of speeds"), published, &Sample::from_iter(together), "%");
+            rows.add(
+                format!("{name}, sum of speeds"),
+                published,
+                &Sample::from_iter(together),
+                "%",
+            );
             let alone = Sample::from_iter(slowest);
             rows.add(format!("{name}, slowest processor"), Published::Nothing, &alone, "%");
         }
@@ -139,7 +146,12 @@ fn gains(
             reductions.push(100.0 * (1.0 - even / tuned.ips.billions()));
         }
         let published = Published::Change(29.0);
-        rows.add("all quartiles, half-way between least and most power", published, &Sample::from_iter(reductions), "%");
+        rows.add(
+            "all quartiles, half-way between least and most power",
+            published,
+            &Sample::from_iter(reductions),
+            "%",
+        );
         findings.extend(rows.findings);
     }
     Ok(findings)

@@ -177,7 +177,9 @@ pub(crate) fn trials<'a>(
     let trial = |kind, stretch| {
         Trial::new(machine, kind, stretch, [measured, &predicted], worst_case, seed)
     };
-    Kind::ALL.into_iter().flat_map(|kind| (0..STRETCHES.len()).map(move |s| (kind, s)))
+    Kind::ALL
+        .into_iter()
+        .flat_map(|kind| (0..STRETCHES.len()).map(move |s| (kind, s)))
         .map(|(kind, stretch)| trial(kind, stretch))
         .collect()
 }

@@ -140,8 +140,7 @@ fn gains(traces: &Traces, draws: &[&Draw], bounds: &[u32], place: &str) -> Vec<F
         let title = format!("{}: {of_name} over {over_name}", traces.name);
         // Where one of them leaves jobs out, turnarounds are of other jobs.
         let gain = |draw: &Draw, bound: usize| {
-            let is_fair =
-                [of, over].iter().all(|each| draw.outcome(bound, *each).left_out == 0.0);
+            let is_fair = [of, over].iter().all(|each| draw.outcome(bound, *each).left_out == 0.0);
             is_fair.then(|| draw.gains(of, over)[bound])
         };
         let mean = |draw: &Draw| {
@@ -182,7 +181,8 @@ fn notes(options: &OnTables, machine: &Machine, bounds: &[u32], draws: &[Draw]) 
              them, in per cent, with the published sign",
             options.seeds
         ),
-        "all policies believe the tables as they are; in the paper adaptive has predicted ones".to_owned(),
+        "all policies believe the tables as they are; in the paper adaptive has predicted ones"
+            .to_owned(),
     ];
     let missing: Vec<String> = TRACES
         .iter()
@@ -197,7 +197,9 @@ fn notes(options: &OnTables, machine: &Machine, bounds: &[u32], draws: &[Draw]) 
     }
     let unfair = |draw: &Draw| {
         let left_out = |contender: Contender| draw.each(contender, |figures| figures.left_out);
-        Contender::ALL.into_iter().any(|contender| left_out(contender).iter().any(|share| *share > 0.0))
+        Contender::ALL
+            .into_iter()
+            .any(|contender| left_out(contender).iter().any(|share| *share > 0.0))
     };
     let left_out = draws.iter().filter(|draw| unfair(draw)).count();
     if left_out > 0 {

@@ -67,7 +67,9 @@ fn power(file: &mut String, answers: &Answers) {
     } else {
         *file += "[power]\n";
     }
-    let node = answers.node_power.or(details.iter().any(Option::is_some).then_some(Machine::ASSUMED_NODE_POWER));
+    let node = answers
+        .node_power
+        .or(details.iter().any(Option::is_some).then_some(Machine::ASSUMED_NODE_POWER));
     let about = match answers.node_power {
         Some(_) => "a busy node at most, without its GPUs",
         None => "a busy node at most, without its GPUs; assumed",
@@ -78,7 +80,13 @@ fn power(file: &mut String, answers: &Answers) {
     let assumed = |percent: u32| watts(Share::percent(percent).of(whole));
     line(file, "idle", answers.idle.map(watts), &assumed(15), "a node without a job");
     line(file, "rest", rest.map(watts), &assumed(20), "what a busy node draws that no cap limits");
-    line(file, "base", answers.base.map(watts), "\"0W\"", "switches, storage and all else in the budget");
+    line(
+        file,
+        "base",
+        answers.base.map(watts),
+        "\"0W\"",
+        "switches, storage and all else in the budget",
+    );
 }
 
 fn caps(file: &mut String, answers: &Answers) {

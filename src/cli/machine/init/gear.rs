@@ -38,13 +38,17 @@ impl FromStr for GearEntry {
 }
 
 fn wrong(part: &str, why: &dyn Display) -> String {
-    format!("'{}': {why}; write keys of ghz, volts, watts and slowdown, such as ghz=1.2,watts=210W", part.trim())
+    format!(
+        "'{}': {why}; write keys of ghz, volts, watts and slowdown, such as ghz=1.2,watts=210W",
+        part.trim()
+    )
 }
 
 impl GearEntry {
     /// An entry of the list in a machine file.
     pub(super) fn text(&self) -> String {
-        let number = |key: &str, value: Option<f64>| value.map(|value| format!("{key} = {value:?}"));
+        let number =
+            |key: &str, value: Option<f64>| value.map(|value| format!("{key} = {value:?}"));
         let keys = [
             number("ghz", self.ghz),
             number("volts", self.volts),

@@ -104,14 +104,15 @@ fn describe(said: &Machine, machine: &Machine) -> String {
     };
     let mut facts = Facts::default();
     facts.add("machine", &said.name);
-    let [processors, sockets] = [
-        (said.processors_per_node, "processor"),
-        (said.sockets_per_node, "socket"),
-    ]
-    .map(|(count, what)| counted(count as usize, what));
+    let [processors, sockets] =
+        [(said.processors_per_node, "processor"), (said.sockets_per_node, "socket")]
+            .map(|(count, what)| counted(count as usize, what));
     facts.add("nodes", format!("{}, each with {processors} on {sockets}", said.nodes));
     let watts = |power: Watts| human_power(power.as_f64());
-    facts.add("power", format!("{} at most, {} idle", watts(machine.max_power()), watts(machine.floor())));
+    facts.add(
+        "power",
+        format!("{} at most, {} idle", watts(machine.max_power()), watts(machine.floor())),
+    );
     facts.add("busy node", marked("power.node", machine.node_power.to_string()));
     facts.add("idle node", marked("power.idle", node.idle.to_string()));
     facts.add("beyond caps", marked("power.rest", format!("{} of a busy node", node.rest)));
@@ -122,7 +123,8 @@ fn describe(said: &Machine, machine: &Machine) -> String {
     let differ = format!("up to {} more or less power for the same work", spread(machine));
     facts.add("nodes differ", marked("parts.spread", differ));
     facts.add("gears", marked("dvfs.gears", "how fast a node is, and what it draws".to_owned()));
-    let headings = [("GHz", Side::Right), ("node (W)", Side::Right), ("slowdown of β = 1", Side::Right)];
+    let headings =
+        [("GHz", Side::Right), ("node (W)", Side::Right), ("slowdown of β = 1", Side::Right)];
     let row = |gear: &AnswerGear| {
         vec![
             format!("{:.2}", gear.ghz),

@@ -54,7 +54,9 @@ fn gears(entries: &[Entry]) -> Result<Vec<Gear>, GearboxError> {
         let ghz = match (entry.ghz, entry.slowdown) {
             (Some(ghz), _) => ghz,
             (None, _) if have_ghz => {
-                return Err(incomplete("has no 'ghz', which others have; give it to all or to none"));
+                return Err(incomplete(
+                    "has no 'ghz', which others have; give it to all or to none",
+                ));
             }
             (None, Some(slowdown)) => 1.0 / slowdown,
             (None, None) if is_last => 1.0,

@@ -213,9 +213,10 @@ impl Layout {
         let found = names.filter_map(|name| Some((*name, heading.place_of(name)?)));
         // What somebody has given a meaning to is not guessed at.
         let is_taken = |place: usize| {
-            let mut taken = self.renamed.iter().filter_map(|renamed| {
-                heading.places_of(renamed.field, &renamed.column)
-            });
+            let mut taken = self
+                .renamed
+                .iter()
+                .filter_map(|renamed| heading.places_of(renamed.field, &renamed.column));
             field.is_optional() && taken.any(|places| places.contains(&place))
         };
         match found.into_iter().find(|(_, place)| !is_taken(*place)) {

@@ -33,8 +33,7 @@ fn sizes(gathered: &Gathered) -> Option<String> {
 
 fn repeats(gathered: &Gathered) -> Option<String> {
     let all = gathered.measured.iter().flat_map(summed);
-    let repeated: Vec<(&str, Summed)> =
-        all.filter(|(_, summed)| summed.spread.runs > 1).collect();
+    let repeated: Vec<(&str, Summed)> = all.filter(|(_, summed)| summed.spread.runs > 1).collect();
     let by_spread = |one: &&(&str, Summed), other: &&(&str, Summed)| {
         one.1.spread.percent().total_cmp(&other.1.spread.percent())
     };

@@ -57,8 +57,11 @@ impl Record<'_> {
         let caps = [Field::Cap, Field::MemoryCap, Field::GpuCap];
         let [cap, memory, gpu] = caps.map(|field| self.cap(field, layout));
         let reading = Reading {
-            application: self.value(Field::Application, |text| value::name(text).map(str::to_owned))?,
-            size: self.given(Field::Size, |text| Ok(text.to_owned()))?.filter(|size| !size.is_empty()),
+            application: self
+                .value(Field::Application, |text| value::name(text).map(str::to_owned))?,
+            size: self
+                .given(Field::Size, |text| Ok(text.to_owned()))?
+                .filter(|size| !size.is_empty()),
             nodes: self.value(Field::Nodes, value::count)?,
             cores: self.value(Field::Cores, value::count)?,
             caps: [cap?, memory?, gpu?],
@@ -158,8 +161,8 @@ fn divided(text: &str, sockets: u64) -> Result<Watts, String> {
     let together = value::cap(text)?;
     match together.milliwatts().is_multiple_of(sockets) {
         true => Ok(Watts::from_milliwatts(together.milliwatts() / sockets)),
-        false => Err(format!(
-            "{together} cannot be divided among {sockets} sockets to the milliwatt"
-        )),
+        false => {
+            Err(format!("{together} cannot be divided among {sockets} sockets to the milliwatt"))
+        }
     }
 }

@@ -184,11 +184,10 @@ fn repeated_measurements_are_summed_up() {
     ));
     let sheet = sheet.unwrap();
     let rows = &sheet.profiles()[0].rows;
-    assert_eq!((rows.len(), rows[0].time, rows[0].power), (
-        2,
-        Span::from_secs(11),
-        Watts::from_watts(45)
-    ));
+    assert_eq!(
+        (rows.len(), rows[0].time, rows[0].power),
+        (2, Span::from_secs(11), Watts::from_watts(45))
+    );
     let said = noted(&sheet, "summed up").unwrap();
     assert!(said.starts_with("3 runs of 1 configuration are summed up by"), "{said}");
     assert!(said.ends_with("differ by up to 20.0 % (SP on 1 node × 1 core at 50W)"), "{said}");

@@ -73,7 +73,9 @@ pub(super) fn name(text: &str) -> Result<&str, String> {
 /// Who says so.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
     let named = Origin::named(&text.to_ascii_lowercase());
-    named.ok_or_else(|| format!("'{text}' is no origin; write measured, emulated, bound or predicted"))
+    named.ok_or_else(|| {
+        format!("'{text}' is no origin; write measured, emulated, bound or predicted")
+    })
 }
 
 /// Reads a number above zero.
@@ -129,10 +131,7 @@ mod tests {
     fn energy_over_time_is_power() {
         // 19 025 J in 254.53 s are 74.7456… W.
         let energy = energy("19025").unwrap();
-        assert_eq!(
-            mean_power(energy, Span::from_millis(254_530)),
-            Watts::from_milliwatts(74_746)
-        );
+        assert_eq!(mean_power(energy, Span::from_millis(254_530)), Watts::from_milliwatts(74_746));
         assert_eq!(mean_power(1, Span::from_secs(1)), Watts::from_milliwatts(1));
         assert_eq!(mean_power(u64::MAX, Span::from_millis(1)), Watts::LARGEST);
         assert!(super::energy("1e30").unwrap_err().contains("too large"));
@@ -144,6 +143,8 @@ mod tests {
         assert!(name("  ").unwrap_err().contains("no name"));
         assert!(name("a\tb").unwrap_err().contains(r#""a\tb" has control"#));
         assert_eq!(origin("Predicted"), Ok(Origin::Predicted));
-        assert!(origin("guessed").unwrap_err().contains("write measured, emulated, bound or predicted"));
+        assert!(
+            origin("guessed").unwrap_err().contains("write measured, emulated, bound or predicted")
+        );
     }
 }
