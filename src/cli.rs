@@ -40,6 +40,7 @@ mod slurm;
 mod solve;
 mod sweep;
 mod tables;
+mod tariff;
 #[cfg(feature = "web")]
 mod token;
 mod tune;

@@ -10,11 +10,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::budget::{Allowance, BudgetSpec, Limit};
+use crate::budget::{Allowance, BudgetSpec, Limit, WindowSpec};
+use crate::calendar::Calendar;
 use crate::machine::Machine;
 use crate::metrics::BSLD_THRESHOLD;
 use crate::policy::PolicySpec;
 use crate::prepared::Rules;
+use crate::tariff::TariffSpec;
 use crate::units::{Share, Span};
 use crate::workload::Source;
 
@@ -65,8 +67,16 @@ pub struct Experiment {
     pub applications: Option<Named<PathBuf>>,
     /// Nodes that fail: a file of `node,down,up` rows.
     pub outages: Option<Named<PathBuf>>,
+    /// What energy costs, and what is emitted for it.
+    pub tariff: TariffSpec,
+    /// Parts of the time with figures of their own.
+    pub window: Option<WindowSpec>,
+    /// At which date the workloads start, if it is not what their headers say.
+    pub start: Option<Calendar>,
     /// Only these jobs of each workload, by their place in submit order.
     pub jobs: Option<Range<usize>>,
+    /// Whether all jobs come at once, so that somebody waits at all times.
+    pub at_once: bool,
     /// Whether jobs are ended at the time they asked for.
     pub enforce_limits: bool,
     /// The threshold of the bounded slowdown.
@@ -207,7 +217,11 @@ impl Default for Experiment {
             rules: Rules::default(),
             applications: None,
             outages: None,
+            tariff: TariffSpec::default(),
+            window: None,
+            start: None,
             jobs: None,
+            at_once: false,
             enforce_limits: false,
             bsld_threshold: BSLD_THRESHOLD,
             rank_by: Figure::default(),

@@ -26,9 +26,9 @@ pub use busbar_agent as agent;
 #[cfg(feature = "live")]
 pub(crate) use busbar_core::mixing;
 pub use busbar_core::{
-    availability, belief, budget, call, dispatch, freedom, heterogeneity, job, ledger, machine,
-    metrics, model, policy, prepared, queue, scenario, sim, solve, tuning, units, utility,
-    variation, workload, world,
+    availability, belief, budget, calendar, call, dispatch, freedom, heterogeneity, job, ledger,
+    machine, metrics, model, policy, prepared, queue, scenario, sim, solve, switching, tariff,
+    tuning, units, utility, variation, workload, world,
 };
 pub(crate) use busbar_core::{digits, parallel, rows, text};
 #[cfg(feature = "live")]

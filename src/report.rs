@@ -32,11 +32,11 @@ pub use jobs::write_jobs;
 pub use parquet::{
     Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
 };
-pub use pictures::{Course, Picture, course};
+pub use pictures::{Course, HeatMap, Picture, course, heat_map};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
 pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use summary::summary_facts;
 pub use tasks::write_tasks;
-pub use units::{human_energy, human_power, human_time, prefix, time_unit};
+pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};

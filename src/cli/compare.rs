@@ -9,9 +9,9 @@ use std::time::Instant as Clock;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::budget::BudgetSpec;
-use crate::cli::listed::Listed;
-use crate::cli::{keeping, print, rules, sweep, tables, warn};
+use crate::calendar::Calendar;
+use crate::cli::listed::{Budgets, Listed};
+use crate::cli::{keeping, print, rules, sweep, tables, tariff, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains, Value};
 use crate::experiment::run::{Part, Results};
@@ -42,7 +42,8 @@ use crate::workload::parse_places;
   busbar compare experiment.toml --json
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
-profiles, allow, believe, guard, applications, outages, jobs, enforce_limits, bsld_threshold, rank_by,
+profiles, allow, believe, guard, applications, outages, start, price, carbon,
+demand_charge, window, jobs, enforce_limits, bsld_threshold, rank_by,
 title. An option takes the place of the key of the file. docs/reference/experiments.md has more.")]
 pub(super) struct Arguments {
     /// A .toml file that says what is to be compared
@@ -54,10 +55,11 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
-    /// rows, or none; or several with commas between them; may be repeated [default: 60%, 80%, 100%]
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none; or several
+    /// with commas between them; may be repeated [default: 60%, 80%, 100%]
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
-    budget: Vec<Listed<BudgetSpec>>,
+    budget: Vec<Budgets>,
 
     /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
     /// several with commas between them; may be repeated [default: demo]
@@ -84,9 +86,17 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tables: tables::Arguments,
 
+    #[command(flatten)]
+    tariff: tariff::Arguments,
+
     /// Nodes that fail: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE")]
     outages: Option<PathBuf>,
+
+    /// The date, time and time zone at which the workloads start, for budgets and prices by the calendar:
+    /// '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says]
+    #[arg(long, value_name = "WHEN")]
+    start: Option<Calendar>,
 
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
@@ -102,7 +112,7 @@ pub(super) struct Arguments {
     bsld_threshold: Option<Span>,
 
     /// The figure that decides among policies that complete as many jobs: turnaround, wait, p99_wait,
-    /// max_wait, slowdown, makespan, energy, utilisation [default: turnaround]
+    /// max_wait, slowdown, makespan, energy, utilisation, cost, carbon [default: turnaround]
     #[arg(long, value_name = "FIGURE")]
     rank_by: Option<Figure>,
 
@@ -221,7 +231,7 @@ impl Arguments {
             experiment.policies = Listed::joined(&self.policy).collect();
         }
         if !self.budget.is_empty() {
-            let budgets = Listed::joined(&self.budget);
+            let budgets = self.budget.iter().flat_map(|budgets| budgets.0.clone());
             experiment.budgets =
                 budgets.map(|budget| Named::by_option("--budget", budget)).collect();
         }
@@ -252,6 +262,13 @@ impl Arguments {
         self.rules.apply_to(&mut experiment);
         if let Some(path) = &self.outages {
             experiment.outages = Some(Named::by_option("--outages", path.clone()));
+        }
+        experiment.tariff = self.tariff.tariff(&experiment.tariff);
+        if let Some(window) = &self.tariff.window {
+            experiment.window = Some(window.clone());
+        }
+        if let Some(start) = &self.start {
+            experiment.start = Some(start.clone());
         }
         experiment.jobs = self.jobs.clone().or(experiment.jobs);
         experiment.enforce_limits |= self.enforce_limits;

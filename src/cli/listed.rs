@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::budget::{BudgetError, BudgetSpec};
+use crate::calendar::looks_like_rules;
 use crate::call::Call;
 
 /// What a text lists: `easy,parm`. A comma within parentheses separates nothing, nor does one in the name of
@@ -28,6 +30,38 @@ impl<T: Clone> Listed<T> {
     }
 }
 
+/// Budgets with commas between them. Rules have commas, too: from a rule on, all belongs to it until what holds
+/// otherwise (`60%, weekdays: 80%, else none, 100%` is three budgets).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Budgets(pub(super) Vec<BudgetSpec>);
+
+impl FromStr for Budgets {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        if Path::new(text).exists() {
+            return Ok(Budgets(vec![text.parse()?]));
+        }
+        let mut budgets = Vec::new();
+        let mut rules: Vec<&str> = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let is_else = part.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("else"));
+            let begins_rules = looks_like_rules(part) && !part.ends_with(".csv");
+            match rules.is_empty() && !begins_rules {
+                true => budgets.push(part.parse()?),
+                false => rules.push(part),
+            }
+            if is_else && !rules.is_empty() {
+                budgets.push(std::mem::take(&mut rules).join(", ").parse()?);
+            }
+        }
+        if !rules.is_empty() {
+            budgets.push(rules.join(", ").parse()?);
+        }
+        Ok(Budgets(budgets))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +78,25 @@ mod tests {
         assert_eq!(names(&format!("{guided},easy")), [guided, "easy"]);
         assert!(list("easy,eazy").unwrap_err().to_string().contains("did you mean 'easy'?"));
         assert!(list("easy,").is_err());
+    }
+
+    #[test]
+    fn rules_keep_their_commas() {
+        let names = |text: &str| -> Vec<String> {
+            text.parse::<Budgets>().unwrap().0.iter().map(BudgetSpec::to_string).collect()
+        };
+        assert_eq!(names("60%,6500W,none"), ["60%", "6500W", "none"]);
+        let rules = "weekdays 14:00-18:00: 80%, else 100%";
+        assert_eq!(names(rules), [rules]);
+        assert_eq!(names(&format!("60%, {rules},none")), ["60%", rules, "none"]);
+        assert_eq!(
+            names("weekdays: 80%, weekends: none"),
+            ["weekdays: 80%, weekends: none"],
+            "without 'else' they go on to the end"
+        );
+        assert_eq!(names(&format!("{rules}, {rules}")), [rules, rules]);
+        assert!("60%,".parse::<Budgets>().is_err());
+        let error = "weekdays: 80%, 60%".parse::<Budgets>().unwrap_err().to_string();
+        assert!(error.contains("rule '60%' has no value"), "{error}");
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use anyhow::bail;
 use clap::Args;
 
+use crate::calendar::Calendar;
 use crate::cli::warn;
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
@@ -30,6 +31,11 @@ pub(super) struct Arguments {
     /// Where random numbers start, a generator's and those about jobs [default: 1]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+
+    /// The date, time and time zone at which the log starts, for budgets and prices by the calendar:
+    /// '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says]
+    #[arg(long, value_name = "WHEN")]
+    pub(super) start: Option<Calendar>,
 
     /// Leave out and count lines that are not records, instead of stopping at the first
     #[arg(long)]
@@ -78,6 +84,9 @@ impl Arguments {
         let mut workload = loaded.workload;
         let places = self.places(workload.jobs().len())?;
         workload.slice(places);
+        if let Some(start) = &self.start {
+            workload = workload.dated(Ok(start.clone()));
+        }
         let (intake, site, period) = (loaded.intake, loaded.site, loaded.period);
         Ok(Loaded { workload, intake, site, period })
     }

@@ -10,6 +10,7 @@ use crate::experiment::{Experiment, Named, file};
 use crate::freedom::Freedoms;
 use crate::policy::Believe;
 use crate::prepared::Rules;
+use crate::switching::SwitchOff;
 use crate::units::Share;
 use crate::world::Names;
 
@@ -34,6 +35,10 @@ pub(super) struct Arguments {
     /// Which application each executable of a log is: a .csv file of executable,application rows
     #[arg(long, value_name = "FILE")]
     pub(super) applications: Option<PathBuf>,
+
+    /// When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default: never]
+    #[arg(long, value_name = "RULE")]
+    pub(super) switch_off: Option<SwitchOff>,
 }
 
 impl Arguments {
@@ -43,6 +48,7 @@ impl Arguments {
             || self.believe.is_some()
             || self.guard.is_some()
             || self.applications.is_some()
+            || self.switch_off.is_some()
     }
 
     /// What is said here; `known` are the applications there are.
@@ -56,6 +62,7 @@ impl Arguments {
             believe: self.believe.unwrap_or_default(),
             guard: self.guard.unwrap_or(usual.guard),
             names: names.transpose()?,
+            switch_off: self.switch_off,
         })
     }
 
@@ -65,6 +72,7 @@ impl Arguments {
         rules.allow = self.allow.unwrap_or(rules.allow);
         rules.believe = self.believe.unwrap_or(rules.believe);
         rules.guard = self.guard.unwrap_or(rules.guard);
+        rules.switch_off = self.switch_off.or(rules.switch_off);
         if let Some(path) = &self.applications {
             experiment.applications = Some(Named::by_option("--applications", path.clone()));
         }

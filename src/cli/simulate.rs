@@ -11,9 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Allowance, Budget, BudgetSpec};
-use crate::cli::{energy, load, print, rules, tables, warn};
+use crate::cli::{energy, load, print, rules, tables, tariff, warn};
 use crate::experiment::file;
 use crate::heterogeneity::Site;
+use crate::job::Job;
 use crate::machine::Machine;
 use crate::metrics::Summary;
 use crate::model::{Heterogeneous, Model};
@@ -27,7 +28,8 @@ use crate::report::{
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
-use crate::units::{Share, Span};
+use crate::tariff::TariffSpec;
+use crate::units::{Instant, Share, Span};
 use crate::workload::swf::Intake;
 use crate::workload::{Source, Workload};
 use crate::world::Repertoire;
@@ -41,6 +43,7 @@ use crate::world::Repertoire;
   busbar simulate --workload KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
   busbar simulate --workload 'lublin(jobs=100000, load=0.85)' --machine 1024 --budget 80%
   busbar simulate --policy 'pb-guided(beta=known)' --budget 80% --enlarge 20%
+  busbar simulate --start '2026-11-02 00:00 Europe/Berlin' --budget 'weekdays 14:00-18:00: 60%, else 100%'
   busbar simulate --policy 'utility(environment=queued)' --energy 1.11GJ
   busbar simulate --workload log.swf --jobs 20000..25000 --json --out results/")]
 pub(super) struct Arguments {
@@ -71,8 +74,8 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
-    /// rows, or none
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
     #[arg(short, long, value_name = "B", default_value = "none", allow_hyphen_values = true)]
     budget: BudgetSpec,
 
@@ -83,6 +86,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     energy: energy::Arguments,
+
+    #[command(flatten)]
+    tariff: tariff::Arguments,
 
     /// Nodes that fail: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE")]
@@ -168,6 +174,11 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     profiles: Option<String>,
     estimates_raised: usize,
+    /// The dates at which it begins and ends, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<String>,
     /// What is more likely a mistake than a plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -212,7 +223,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let simulate_s = started.elapsed().as_secs_f64();
     let summary = scenario.summary(&run);
     arguments.write_files(&prepared, &scenario, &run, &summary, format)?;
+    let calendar = prepared.workload.calendar().ok();
+    let date = |instant| calendar.map(|calendar| calendar.zoned(instant));
+    notes.extend(summary.unknown_tariff());
     let answer = Answer {
+        begin: date(run.begin),
+        end: date(run.end),
         summary: &summary,
         intake: intake.as_ref(),
         plain_bsld,
@@ -282,7 +298,8 @@ impl Arguments {
             }
             None => self.in_common_world(named, workload, &profiles)?,
         };
-        let budget = self.budget.resolve(&prepared.machine)?;
+        let dates = prepared.workload.dates();
+        let budget = self.budget.resolve_on(&prepared.machine, &dates)?;
         if let Some(share) = self.enlarge {
             let machine = prepared.machine.enlarged(share)?;
             prepared = prepared.on(machine);
@@ -342,7 +359,17 @@ impl Arguments {
         if let Some(why) = prepared::leaves_nothing(&guarded, scenario.machine) {
             bail!("{why}; give more, fewer nodes (--enlarge) or a smaller --guard");
         }
+        let workload = scenario.workload;
+        let dates = workload.dates();
+        let submitted = |job: Option<&Job>| job.map_or(Instant::ZERO, |job| job.submit);
+        let [first, last] = [workload.jobs().first(), workload.jobs().last()].map(submitted);
+        let tariff = self.tariff.tariff(&TariffSpec::default()).resolve(&dates, first, last)?;
+        let window = self.tariff.window.as_ref();
+        let windows = window.map(|window| window.resolve(&scenario.budget, &dates));
+        let windows = windows.transpose().context("--window")?;
         Ok(Scenario {
+            tariff,
+            windows,
             energy: energy.map(|chosen| chosen.budget),
             outages: match &self.outages {
                 Some(path) => Outages::from_file(path, scenario.machine.nodes)?,
@@ -445,6 +472,9 @@ fn describe(
     let is_said = answer.assumed.is_empty() && answer.summary.power_is_assumed;
     let summary = Summary { power_is_assumed: is_said, ..answer.summary.clone() };
     let mut facts = summary_facts(&summary);
+    if let (Some(begin), Some(end)) = (&answer.begin, &answer.end) {
+        facts.add("dates", format_args!("{begin} to {end}"));
+    }
     if energy_is_assumed {
         facts.add(
             "assumed",

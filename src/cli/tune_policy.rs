@@ -200,7 +200,7 @@ impl Arguments {
         let rules = self.rules.rules(&repertoire.names(&described))?;
         let machine = repertoire.filled_in(&described)?;
         let budget = match &self.budget {
-            Some(budget) => budget.resolve(&machine)?,
+            Some(budget) => budget.resolve_on(&machine, &workload.dates())?,
             None => "60%".parse::<BudgetSpec>()?.resolve(&machine)?,
         };
         let assumed = prepared::assumed(&described, &repertoire, &rules);

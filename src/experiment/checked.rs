@@ -7,14 +7,17 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use crate::budget::{Budget, BudgetSpec};
+use crate::budget::{Budget, BudgetSpec, WindowSpec};
+use crate::calendar::{NoCalendar, RunDates, Windows};
 use crate::experiment::ranking::{Ranking, rankings};
 use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place, Tried};
 use crate::freedom::Freedoms;
+use crate::job::Job;
 use crate::machine::Machine;
 use crate::prepared::{Demand, PreparedWorkload, Rules, leaves_nothing, machine_of};
 use crate::profile::Profile;
 use crate::sim::Outages;
+use crate::tariff::{Currency, Tariff};
 use crate::units::{Instant, Watts};
 use crate::workload::rmap::UsualTimes;
 use crate::workload::{SourceDefaults, Workload};
@@ -45,6 +48,8 @@ pub(super) struct Platform {
     /// The same with each number of nodes.
     pub(super) sizes: Vec<Machine>,
     pub(super) budgets: Vec<Budget>,
+    /// What energy costs, and what is emitted for it.
+    pub(super) tariff: Tariff,
     /// What its jobs ask of the machine, with the first seed.
     demand: Demand,
     /// That the file of applications names none of its jobs, if it is so.
@@ -138,6 +143,22 @@ impl<'a> CheckedExperiment<'a> {
         is_one.then(|| budget.at(begin))
     }
 
+    /// The currency of all costs, if anything has a price.
+    pub fn currency(&self) -> Option<Currency> {
+        self.platforms.iter().find_map(|platform| platform.tariff.currency())
+    }
+
+    /// The parts of a cell's time that have figures of their own.
+    pub(super) fn windows(
+        &self,
+        cell: &Cell,
+        dates: &RunDates,
+    ) -> Result<Option<Windows>, NoCalendar> {
+        let budget = &self.platforms[cell.workload].budgets[cell.budget];
+        let windows = self.experiment.window.as_ref();
+        windows.map(|window| window.resolve(budget, dates)).transpose()
+    }
+
     /// What the jobs of a workload ask of its machine, with the first seed.
     pub fn demand(&self, workload: usize) -> Demand {
         self.platforms[workload].demand
@@ -210,8 +231,9 @@ impl<'a> CheckedExperiment<'a> {
             [] => vec![machine.clone()],
             nodes => nodes.iter().map(sized).collect::<Result<_, _>>()?,
         };
+        let dates = jobs.dates();
         let resolved = |budget: &Named<BudgetSpec>| {
-            budget.value.resolve(&machine).map_err(|why| budget.place.error(why))
+            budget.value.resolve_on(&machine, &dates).map_err(|why| budget.place.error(why))
         };
         let budgets: Vec<Budget> =
             experiment.budgets.iter().map(resolved).collect::<Result<_, _>>()?;
@@ -224,6 +246,13 @@ impl<'a> CheckedExperiment<'a> {
                         .error(format!("{why}; give more, or fewer nodes, or a smaller guard")));
                 }
             }
+        }
+        let submitted = |job: Option<&Job>| job.map_or(Instant::ZERO, |job| job.submit);
+        let [first, last] = [jobs.jobs().first(), jobs.jobs().last()].map(submitted);
+        let tariff = experiment.tariff.resolve(&dates, first, last);
+        let tariff = tariff.map_err(|why| load.place.error(why))?;
+        if let Some(WindowSpec::When(_)) = &experiment.window {
+            dates.calendar.as_ref().map_err(|why| load.place.error(why.clone()))?;
         }
         let demand = Demand::of(&jobs, &machine);
         let fails = |size: &Machine| match &experiment.outages {
@@ -241,6 +270,7 @@ impl<'a> CheckedExperiment<'a> {
             machine,
             sizes,
             budgets,
+            tariff,
             demand,
             names_nobody,
             outages,
@@ -277,7 +307,13 @@ impl<'a> CheckedExperiment<'a> {
             }
             jobs.slice(wanted.clone());
         }
-        Ok(jobs)
+        if self.experiment.at_once {
+            jobs = jobs.at_once();
+        }
+        Ok(match &self.experiment.start {
+            Some(start) => jobs.dated(Ok(start.clone())),
+            None => jobs,
+        })
     }
 
     pub(super) fn shelf(&self, cell: &Cell) -> Shelf {

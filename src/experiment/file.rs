@@ -15,12 +15,14 @@ use std::path::{Path, PathBuf};
 use serde::de::{self, Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::budget::BudgetSpec;
+use crate::budget::{BudgetSpec, WindowSpec};
+use crate::calendar::Calendar;
 use crate::experiment::checked::repeated;
 use crate::experiment::{Equipment, Experiment, ExperimentError, Load, Named, Place};
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::prepared::Rules;
+use crate::tariff::{DemandCharge, RateSpec, TariffError, TariffSpec, parse_carbon, parse_price};
 use crate::text;
 use crate::units::{Share, Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
@@ -41,7 +43,13 @@ struct File {
     believe: Option<Spanned<Text>>,
     guard: Option<Spanned<Text>>,
     applications: Option<Spanned<Text>>,
+    switch_off: Option<Spanned<Text>>,
     outages: Option<Spanned<Text>>,
+    start: Option<Spanned<Text>>,
+    price: Option<Spanned<Text>>,
+    carbon: Option<Spanned<Text>>,
+    demand_charge: Option<Spanned<Text>>,
+    window: Option<Spanned<Text>>,
     jobs: Option<Spanned<Text>>,
     #[serde(default)]
     enforce_limits: bool,
@@ -176,6 +184,9 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     if let Some(guard) = file.guard {
         experiment.rules.guard = reader.one(guard, |text| parse_guard(&text.0))?.value;
     }
+    if let Some(rule) = file.switch_off {
+        experiment.rules.switch_off = Some(reader.one(rule, |text| text.0.parse())?.value);
+    }
     if let Some(applications) = file.applications {
         let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
         experiment.applications = Some(reader.one(applications, path)?);
@@ -183,6 +194,22 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     if let Some(outages) = file.outages {
         let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
         experiment.outages = Some(reader.one(outages, path)?);
+    }
+    if let Some(start) = file.start {
+        experiment.start = Some(reader.one(start, |text| text.0.parse::<Calendar>())?.value);
+    }
+    let tariff = &mut experiment.tariff;
+    if let Some(price) = file.price {
+        tariff.price = Some(reader.one(price, |text| reader.rate(&text.0, parse_price))?.value);
+    }
+    if let Some(carbon) = file.carbon {
+        tariff.carbon = Some(reader.one(carbon, |text| reader.rate(&text.0, parse_carbon))?.value);
+    }
+    if let Some(charge) = file.demand_charge {
+        tariff.demand = Some(reader.one(charge, |text| text.0.parse::<DemandCharge>())?.value);
+    }
+    if let Some(window) = file.window {
+        experiment.window = Some(reader.one(window, |text| text.0.parse::<WindowSpec>())?.value);
     }
     if let Some(jobs) = file.jobs {
         experiment.jobs = Some(reader.one(jobs, |text| parse_places(&text.0))?.value);
@@ -229,6 +256,20 @@ impl Reader<'_> {
             return Err(place.error("the list is empty; give at least one, or leave the key out"));
         }
         items.into_iter().map(|item| self.one(item, &read)).collect()
+    }
+
+    /// A rate; the file of a series is seen from the folder of the experiment.
+    fn rate(
+        &self,
+        text: &str,
+        read: fn(&str) -> Result<RateSpec, TariffError>,
+    ) -> Result<RateSpec, TariffError> {
+        // A file beside the experiment is known as one only by its whole name.
+        let beside = self.folder.join(text).to_string_lossy().into_owned();
+        match read(&beside) {
+            Ok(file @ RateSpec::File { .. }) => Ok(file),
+            _ => read(text),
+        }
     }
 
     /// The path of a file that is there, seen from the folder of the experiment; other text, and
@@ -308,7 +349,8 @@ pub fn write(experiment: &Experiment) -> String {
     if let Some(profiles) = experiment.profiles.as_ref().or(usual) {
         line("profiles", quoted(&existing(profiles)));
     }
-    let (Rules { allow, believe, guard, .. }, usual) = (&experiment.rules, Rules::default());
+    let Rules { allow, believe, guard, switch_off, .. } = &experiment.rules;
+    let usual = Rules::default();
     if *allow != usual.allow {
         line("allow", quoted(&allow.to_string()));
     }
@@ -318,12 +360,19 @@ pub fn write(experiment: &Experiment) -> String {
     if *guard != usual.guard {
         line("guard", quoted(&guard.to_string()));
     }
+    if let Some(rule) = switch_off {
+        line("switch_off", quoted(&rule.to_string()));
+    }
     if let Some(applications) = &experiment.applications {
         line("applications", quoted(&absolute(&applications.value)));
     }
     if let Some(outages) = &experiment.outages {
         line("outages", quoted(&absolute(&outages.value)));
     }
+    if let Some(start) = &experiment.start {
+        line("start", quoted(&start.to_string()));
+    }
+    write_tariff(experiment, &mut |key, value| line(key, quoted(&value)));
     if let Some(jobs) = &experiment.jobs {
         let end = if jobs.end == usize::MAX { String::new() } else { jobs.end.to_string() };
         line("jobs", quoted(&format!("{}..{end}", jobs.start)));
@@ -334,6 +383,26 @@ pub fn write(experiment: &Experiment) -> String {
     line("bsld_threshold", quoted(&experiment.bsld_threshold.to_string()));
     line("rank_by", quoted(experiment.rank_by.name()));
     text
+}
+
+/// What energy costs, and what is emitted for it, line by line.
+fn write_tariff(experiment: &Experiment, line: &mut dyn FnMut(&str, String)) {
+    let TariffSpec { price, carbon, demand } = &experiment.tariff;
+    let rate = |rate: &RateSpec| {
+        let folder = std::path::absolute("").unwrap_or_default();
+        rate.clone().beside(&folder).to_string()
+    };
+    let parts = [
+        ("price", price.as_ref().map(rate)),
+        ("carbon", carbon.as_ref().map(rate)),
+        ("demand_charge", demand.as_ref().map(DemandCharge::to_string)),
+        ("window", experiment.window.as_ref().map(WindowSpec::to_string)),
+    ];
+    for (key, value) in parts {
+        if let Some(value) = value {
+            line(key, value);
+        }
+    }
 }
 
 fn absolute(path: &Path) -> String {

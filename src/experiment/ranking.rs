@@ -36,11 +36,15 @@ pub enum Figure {
     Energy,
     /// The share of node time that jobs used.
     Utilisation,
+    /// What it cost, where energy has a price.
+    Cost,
+    /// The carbon dioxide that was emitted for it, where that is counted.
+    Carbon,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 8] = [
+    pub const ALL: [Figure; 10] = [
         Figure::Turnaround,
         Figure::Wait,
         Figure::P99Wait,
@@ -49,6 +53,8 @@ impl Figure {
         Figure::Makespan,
         Figure::Energy,
         Figure::Utilisation,
+        Figure::Cost,
+        Figure::Carbon,
     ];
 
     /// What it is called.
@@ -62,6 +68,8 @@ impl Figure {
             Figure::Makespan => "makespan",
             Figure::Energy => "energy",
             Figure::Utilisation => "utilisation",
+            Figure::Cost => "cost",
+            Figure::Carbon => "carbon",
         }
     }
 
@@ -76,6 +84,8 @@ impl Figure {
             Figure::Makespan => Some(summary.makespan_s),
             Figure::Energy => Some(summary.energy_j),
             Figure::Utilisation => summary.utilisation,
+            Figure::Cost => summary.cost,
+            Figure::Carbon => summary.carbon_kg,
         }
     }
 
@@ -90,6 +100,8 @@ impl Figure {
             Figure::Makespan => |summary| Figure::Makespan.of(summary),
             Figure::Energy => |summary| Figure::Energy.of(summary),
             Figure::Utilisation => |summary| Figure::Utilisation.of(summary).map(|share| -share),
+            Figure::Cost => |summary| Figure::Cost.of(summary),
+            Figure::Carbon => |summary| Figure::Carbon.of(summary),
         };
         RankedBy { name: self.name(), cost }
     }

@@ -41,6 +41,10 @@ fn ranking_of(checked: &CheckedExperiment<'_>, ranking: &Ranking) -> Value {
         let freedoms = checked.freedoms(row.policy).iter().map(Freedom::name);
         object.insert("freedoms".to_owned(), freedoms.collect::<Vec<_>>().into());
         for (figure, value) in Figure::ALL.into_iter().zip(&row.figures) {
+            // Not everybody has a price.
+            if value.is_none() && matches!(figure, Figure::Cost | Figure::Carbon) {
+                continue;
+            }
             let value = match value {
                 Some((spread, is_best)) => serde_json::json!({
                     "mean": spread.mean, "deviation": spread.deviation, "best": is_best
@@ -125,6 +129,10 @@ fn run(checked: &CheckedExperiment<'_>, tried: &Tried) -> Map<String, Value> {
     let is_profiled = experiment.is_profiled(cell.workload);
     let profiles = is_profiled.then(|| experiment.profiles_name().to_owned());
     run.insert("profiles".to_owned(), profiles.into());
+    // A table has no columns within columns.
+    if let Some(Value::Object(window)) = run.remove("window") {
+        run.extend(window.into_iter().map(|(key, value)| (format!("window_{key}"), value)));
+    }
     run
 }
 

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::cache::{Cache, Content, Key};
+use crate::calendar::Calendar;
+use crate::experiment::cache::{Cache, Content, Hashed, Key};
 use crate::experiment::checked::{Jobs, Loaded, Platform};
 use crate::experiment::{Cell, CheckedExperiment};
 use crate::metrics::Summary;
@@ -221,6 +222,7 @@ impl CheckedExperiment<'_> {
         content.add(&[&prepared.machine, &prepared.plain_machine, &platform.repertoire]);
         let workload = &prepared.workload;
         content.add(&[&workload.name(), &workload.jobs(), &workload.run_times()]);
+        content.add(&[&workload.calendar().ok().map(Calendar::to_string)]);
         let loaded = Arc::new(Loaded { prepared, hash: content.hex() });
         *kept = Some(Arc::clone(&loaded));
         Ok(loaded)
@@ -251,7 +253,13 @@ impl CheckedExperiment<'_> {
         };
         let scenario = prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
+        let windows = match self.windows(cell, &prepared.workload.dates()) {
+            Ok(windows) => windows,
+            Err(why) => return cannot(why.to_string()),
+        };
         let scenario = Scenario {
+            windows,
+            tariff: self.platforms[cell.workload].tariff.clone(),
             bsld_threshold: self.experiment.bsld_threshold,
             keep_power: pictures,
             outages: self.platforms[cell.workload].outages[cell.size].clone(),
@@ -299,13 +307,20 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         site: _,
         energy: _,
         outages,
+        // It is one of the rules.
+        switch_off: _,
         events,
         bsld_threshold,
         keep_power: _,
+        tariff,
+        windows,
     } = scenario;
     // A policy is what its text says: every parameter has a place in it.
     let policy = policy.to_string();
-    cache.key(&[&prepared, rules, &policy, budget, guard, outages, events, &seed, bsld_threshold])
+    let rest: [&dyn Hashed; 3] = [bsld_threshold, tariff, windows];
+    let parts: [&dyn Hashed; 8] =
+        [&prepared, rules, &policy, budget, guard, outages, events, &seed];
+    cache.key(&[parts.as_slice(), &rest].concat())
 }
 
 /// A worker that panicked leaves what it held as it was; the others go on.

@@ -83,10 +83,18 @@ fn table(
     emphasis: &dyn Fn(&str) -> String,
 ) -> String {
     let by = checked.experiment.rank_by;
-    let figures: Vec<Figure> =
-        [by].into_iter().chain(SHOWN.into_iter().filter(|figure| *figure != by)).collect();
+    let tariff = &checked.experiment.tariff;
+    let priced = (tariff.price.is_some() || tariff.demand.is_some()).then_some(Figure::Cost);
+    let counted = tariff.carbon.as_ref().map(|_| Figure::Carbon);
+    let others = SHOWN.into_iter().chain(priced).chain(counted).filter(|figure| *figure != by);
+    let figures: Vec<Figure> = [by].into_iter().chain(others).collect();
     let mut headings = vec![("", Side::Right), ("policy", Side::Left), ("completed", Side::Right)];
-    headings.extend(figures.iter().map(|figure| (heading_of(*figure), Side::Right)));
+    let currency = checked.currency().map(|currency| format!("cost ({currency})"));
+    let heading = |figure: &Figure| match (figure, &currency) {
+        (Figure::Cost, Some(currency)) => currency.as_str(),
+        (figure, _) => heading_of(*figure),
+    };
+    headings.extend(figures.iter().map(|figure| (heading(figure), Side::Right)));
     // Rare enough to have no column where it did not happen.
     let extra: Vec<Extra> =
         Extra::ALL.into_iter().filter(|extra| rows.iter().any(|row| extra.is_there(row))).collect();
@@ -163,7 +171,9 @@ pub fn unit(figure: Figure, value: f64) -> (String, f64) {
             (format!("{prefix}J"), size)
         }
         Figure::Utilisation => ("%".to_owned(), 0.01),
-        Figure::Slowdown => (String::new(), 1.0),
+        Figure::Carbon if value >= 1000.0 => ("t".to_owned(), 1000.0),
+        Figure::Carbon => ("kg".to_owned(), 1.0),
+        Figure::Slowdown | Figure::Cost => (String::new(), 1.0),
     }
 }
 

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calendar::Calendar;
 use crate::metrics::{RunContext, Summary, bounded_slowdown, wait};
 use crate::sim::{Run, State};
 use crate::units::{Instant, Watts};
@@ -35,6 +36,9 @@ pub struct Digest {
     /// What sets this run apart from others of the same policy, workload and budget, such as `seed 2`;
     /// empty if nothing does.
     pub variant: String,
+    /// The date at which the clock starts, with its zone, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     /// When the first job was submitted, in milliseconds.
     pub begin: u64,
     /// When the last job ended.
@@ -121,6 +125,7 @@ impl Digest {
             summary: summary.clone(),
             budget: String::new(),
             variant: String::new(),
+            start: subject.workload.calendar().ok().map(Calendar::to_string),
             begin: begin.millis(),
             end: end.millis(),
             power: Envelope::of(&power, begin, end),

@@ -14,12 +14,14 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 
+use crate::calendar::Calendar;
 use crate::metrics::Summary;
 use crate::report::cases::{Absent, Case, cases};
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
 use crate::report::markup::escaped;
 use crate::report::ranking::RankedBy;
 use crate::report::{Side, columns};
+use crate::units::Instant;
 
 mod figures;
 mod tables;
@@ -36,10 +38,11 @@ pub(crate) const WORDS: &str = include_str!("html/words.js");
 pub(crate) const DRAWING: &str = include_str!("html/chart.js");
 
 /// The page's own scripts, in the order in which they build on each other.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("html/data.js"),
     WORDS,
     DRAWING,
+    include_str!("html/dates.js"),
     include_str!("html/curves.js"),
     include_str!("html/schedule.js"),
     include_str!("html/differences.js"),
@@ -176,6 +179,9 @@ struct Run<'a> {
 #[derive(Serialize)]
 struct Bare<'a> {
     summary: &'a Summary,
+    /// The start of the clock in milliseconds since 1970 and the time zone, if they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<(i64, String)>,
     begin: u64,
     end: u64,
     power: &'a Envelope,
@@ -190,6 +196,13 @@ struct Bare<'a> {
     cap: &'a Column,
     slowdown: &'a Column,
     bars: &'a Bars,
+}
+
+/// When the clock of a run starts, in milliseconds since 1970, and in which zone.
+fn start(digest: &Digest) -> Option<(i64, String)> {
+    let calendar: Calendar = digest.start.as_ref()?.parse().ok()?;
+    let zone = calendar.zone().iana_name()?.to_owned();
+    Some((calendar.time(Instant::ZERO).as_millisecond(), zone))
 }
 
 fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
@@ -207,6 +220,7 @@ fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
         let (begin, end) = (digest.begin, digest.end);
         let digest = Bare {
             summary,
+            start: start(digest),
             begin,
             end,
             power,

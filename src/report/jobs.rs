@@ -149,6 +149,7 @@ mod tests {
             has_reference: true,
             freedoms: None,
             world: None,
+            windows: None,
         };
         let mut csv = Vec::new();
         write_jobs(&mut csv, &subject, &run).unwrap();

@@ -4,15 +4,19 @@
 //! machines that nobody looks at. What the page lets a reader choose is settled here: all policies, the
 //! whole run, one picture of the schedule for each policy, coloured by the wait.
 
+use crate::calendar::Calendar;
 use crate::report::cases::cases;
 use crate::report::digest::{Digest, Envelope, Ranks};
 use crate::report::human_energy;
+use crate::units::Instant;
 
 mod frame;
+mod heat_map;
 mod schedule;
 mod svg;
 
 use frame::{Frame, Scale};
+pub use heat_map::{HeatMap, heat_map};
 use svg::Anchor;
 
 /// The colours of policies, one after another; they are told apart by people who see fewer colours.
@@ -20,6 +24,9 @@ const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b0569a", "#a87900", "#5a4fcf", "#3b9fd4", "#6b7680"];
 /// The most parts of a curve that are drawn: about one a pixel.
 const MOST_PARTS: usize = 800;
+
+/// The most dates beside an axis.
+const MOST_DATES: u64 = 10;
 
 /// A picture as a file: its name, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,15 +140,26 @@ fn names(digests: &[Digest]) -> Vec<(&str, &'static str)> {
     named.map(|(place, digest)| (digest.summary.policy.as_str(), colour(place))).collect()
 }
 
-/// The unit of time that suits runs of this length, in milliseconds, and its name.
-fn clock(digests: &[Digest]) -> (f64, &'static str) {
+/// The unit of time that suits runs of this length, in milliseconds, and what stands beside its axis.
+fn clock(digests: &[Digest]) -> (f64, String) {
     let length = digests.iter().map(|run| run.end.saturating_sub(run.begin)).max().unwrap_or(0);
-    match length / 1000 {
+    let (clock, name) = match length / 1000 {
         s if s >= 4 * 86_400 => (86_400_000.0, "time (days)"),
         s if s >= 4 * 3600 => (3_600_000.0, "time (hours)"),
         s if s >= 4 * 60 => (60_000.0, "time (minutes)"),
         _ => (1000.0, "time (seconds)"),
+    };
+    match calendar(digests).as_ref().and_then(|calendar| calendar.zone().iana_name()) {
+        Some(zone) => (clock, format!("time in {zone}")),
+        None => (clock, name.to_owned()),
     }
+}
+
+/// The dates of these runs, if they have the same.
+fn calendar(digests: &[Digest]) -> Option<Calendar> {
+    let first = digests.first()?.start.as_ref()?;
+    let is_same = digests.iter().all(|run| run.start.as_ref() == Some(first));
+    first.parse().ok().filter(|_| is_same)
 }
 
 /// The unit that suits values up to this one, and its prefix.
@@ -152,9 +170,17 @@ fn unit(most: f64) -> (f64, &'static str) {
 
 /// From when until when the runs go on.
 fn span(digests: &[Digest], clock: f64) -> Scale {
-    let begin = digests.iter().map(|run| run.begin).min().unwrap_or(0) as f64;
-    let end = digests.iter().map(|run| run.end).max().unwrap_or(0) as f64;
-    Scale::even(begin / clock, end / clock)
+    let begin = digests.iter().map(|run| run.begin).min().unwrap_or(0);
+    let end = digests.iter().map(|run| run.end).max().unwrap_or(0);
+    let scale = Scale::even(begin as f64 / clock, end as f64 / clock);
+    match calendar(digests) {
+        Some(calendar) => {
+            let [begin, end] = [begin, end].map(Instant::from_millis);
+            let ticks = calendar.ticks(begin, end, MOST_DATES).into_iter();
+            scale.with_ticks(ticks.map(|(at, text)| (at.millis() as f64 / clock, text)).collect())
+        }
+        None => scale,
+    }
 }
 
 /// A chart without a single value.
@@ -204,7 +230,7 @@ fn power(digests: &[Digest]) -> String {
     let most = most.unwrap_or(0) as f64 / 1000.0;
     let ((size, prefix), (clock, time)) = (unit(most), clock(digests));
     let up = (&*format!("power ({prefix}W)"), Scale::up_to(most / size));
-    let mut frame = Frame::new(title, 420.0, (time, span(digests, clock)), up);
+    let mut frame = Frame::new(title, 420.0, (&*time, span(digests, clock)), up);
     let scale = 1.0 / 1000.0 / size;
     over_time(&mut frame, digests, clock, |run| (&run.power, scale));
     if let Some(run) = digests.iter().max_by_key(|run| run.end) {
@@ -219,7 +245,7 @@ fn utilisation(digests: &[Digest]) -> String {
     let title = "Utilisation over time";
     let (clock, time) = clock(digests);
     let up = ("nodes in use (%)", Scale::even(0.0, 100.0));
-    let mut frame = Frame::new(title, 420.0, (time, span(digests, clock)), up);
+    let mut frame = Frame::new(title, 420.0, (&*time, span(digests, clock)), up);
     let share = |run: &Digest| 100.0 / f64::from(run.summary.nodes.max(1));
     over_time(&mut frame, digests, clock, |run| (&run.busy, share(run)));
     frame.svg.finish(title)

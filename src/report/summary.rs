@@ -1,10 +1,12 @@
 //! A run's summary as people read it: one line for each kind of figure.
 
 use super::facts::Facts;
-use super::units::{human_energy, human_power, human_time};
+use super::units::{human_energy, human_mass, human_power, human_time};
 use crate::machine::Machine;
 use crate::metrics::{Summary, TaskFigures};
 use crate::policy::{DropReason, Predictions};
+use crate::sim::EnergyByState;
+use crate::units::Joules;
 
 /// The summary in a few lines.
 pub fn summary_facts(summary: &Summary) -> Facts {
@@ -16,6 +18,7 @@ pub fn summary_facts(summary: &Summary) -> Facts {
     }
     add_times(summary, &mut facts);
     add_power(summary, &mut facts);
+    add_costs(summary, &mut facts);
     let predictions = summary.predictions.iter().flat_map(Predictions::sentences);
     for (place, sentence) in predictions.enumerate() {
         facts.add(if place == 0 { "predictions" } else { "" }, sentence);
@@ -150,10 +153,80 @@ fn add_power(s: &Summary, facts: &mut Facts) {
         energy += &format!(" (jobs drew {} of what they would at nominal speed)", share(part));
     }
     facts.add("energy", energy);
+    if let Some((energy, peak)) = s.site_energy_j.zip(s.site_peak_w) {
+        let pue = energy / s.energy_j.max(f64::MIN_POSITIVE);
+        let (energy, peak) = (human_energy(energy), human_power(peak));
+        facts.go_on(format_args!(
+            "{energy} at the site's meter, with cooling (PUE {pue:.2}), peak {peak}"
+        ));
+    }
+    if let Some(stops) = s.node_stops {
+        add_states(&s.energy_by_state, stops, facts);
+    }
     if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {
         facts.add("frequency", format_args!("mean {ghz:.2} GHz"));
         if s.gears_are_assumed {
             facts.go_on("assuming the built-in gears; a machine file says what yours are");
+        }
+    }
+}
+
+/// What nodes drew beside running jobs, and how often they were switched off.
+fn add_states(energy: &EnergyByState, stops: u64, facts: &mut Facts) {
+    let parts = [
+        (energy.running, "running jobs"),
+        (energy.idle, "idle"),
+        (energy.starting, "starting"),
+        (energy.stopping, "stopping"),
+        (energy.off, "off"),
+        (energy.base, "beside the nodes"),
+    ];
+    let parts = parts.iter().filter(|(part, _)| *part != Joules::ZERO);
+    let parts: Vec<String> =
+        parts.map(|(part, what)| format!("{} {what}", human_energy(part.as_f64()))).collect();
+    facts.go_on(parts.join(", "));
+    facts.add("switched", format_args!("nodes were switched off {stops} times"));
+}
+
+/// What it cost and emitted, and the figures of parts of the time.
+fn add_costs(s: &Summary, facts: &mut Facts) {
+    let currency = s.currency.as_deref().unwrap_or_default();
+    if s.currency.is_some() {
+        let mut cost = match s.cost {
+            Some(cost) => format!("{cost:.2} {currency}"),
+            None => "not known".to_owned(),
+        };
+        if let Some((demand, highest)) = s.demand_cost.zip(s.peak_quarter_w) {
+            let energy = s.energy_cost.map(|energy| format!("{energy:.2} for energy and "));
+            let highest = human_power(highest);
+            cost += &format!(
+                ": {}{demand:.2} for the highest quarter of an hour of each month, at most {highest}",
+                energy.unwrap_or_default()
+            );
+        }
+        facts.add("cost", cost);
+    }
+    if let Some(carbon) = s.carbon_kg {
+        facts.add("CO₂", human_mass(carbon));
+    }
+    if let Some(window) = &s.window {
+        facts.add(
+            "window",
+            format_args!("{}: {} of the run", window.when, human_time(window.time_s)),
+        );
+        let mean = or_unknown(window.mean_power_w.map(human_power));
+        let (energy, peak) = (human_energy(window.energy_j), human_power(window.peak_power_w));
+        facts.go_on(format_args!("power mean {mean}, peak {peak}; energy {energy}"));
+        let wait = or_unknown(window.mean_wait_s.map(human_time));
+        let (submitted, started, ended) = (window.submitted, window.started, window.ended);
+        facts.go_on(format_args!(
+            "{submitted} jobs submitted, with a mean wait of {wait}; {started} started, {ended} ended"
+        ));
+        let cost = window.cost.map(|cost| format!("cost {cost:.2} {currency}"));
+        let carbon = window.carbon_kg.map(|carbon| format!("CO₂ {}", human_mass(carbon)));
+        let both: Vec<String> = cost.into_iter().chain(carbon).collect();
+        if !both.is_empty() {
+            facts.go_on(both.join(", "));
         }
     }
 }

@@ -32,6 +32,14 @@ pub fn human_energy(joules: f64) -> String {
     scaled(joules, "J")
 }
 
+/// A mass in the unit that suits it.
+pub fn human_mass(kilograms: f64) -> String {
+    match kilograms.abs() >= 1000.0 {
+        true => format!("{:.2} t", kilograms / 1000.0),
+        false => format!("{kilograms:.2} kg"),
+    }
+}
+
 fn scaled(value: f64, unit: &str) -> String {
     match prefix(value) {
         ("", _) => format!("{value:.1} {unit}"),

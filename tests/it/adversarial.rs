@@ -71,6 +71,7 @@ fn run(policy: &mut dyn Policy) -> (Run, Summary) {
         has_reference: true,
         freedoms: None,
         world: None,
+        windows: None,
     };
     let summary = Summary::of(&subject, &run);
     let accounted = summary.completed

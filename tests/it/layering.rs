@@ -21,8 +21,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
     ("machine", &["units", "mixing", "text", "rows", "variation"]),
-    ("budget", &["units", "rows", "machine"]),
+    ("calendar", &["units", "spelling"]),
+    ("tariff", &["units", "rows", "calendar"]),
+    ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
+    ("switching", &["units"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
         "world",
@@ -72,21 +75,44 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "workload",
-        &["units", "text", "spelling", "call", "digits", "rows", "utility", "heterogeneity", "job"],
+        &[
+            "units",
+            "text",
+            "spelling",
+            "call",
+            "digits",
+            "rows",
+            "utility",
+            "heterogeneity",
+            "job",
+            "calendar",
+        ],
     ),
     ("profile", &["units", "text", "rows"]),
     (
         "sim",
         &[
-            "units", "rows", "job", "machine", "budget", "model", "world", "ledger", "policy",
-            "dispatch", "workload",
+            "units",
+            "rows",
+            "job",
+            "machine",
+            "budget",
+            "model",
+            "world",
+            "ledger",
+            "policy",
+            "dispatch",
+            "workload",
+            "switching",
+            "calendar",
+            "tariff",
         ],
     ),
     (
         "metrics",
         &[
             "units", "utility", "freedom", "world", "job", "machine", "budget", "policy",
-            "dispatch", "sim", "workload",
+            "dispatch", "sim", "workload", "calendar",
         ],
     ),
     (
@@ -104,6 +130,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "metrics",
             "sim",
             "workload",
+            "calendar",
         ],
     ),
     (
@@ -120,6 +147,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sim",
             "metrics",
             "workload",
+            "switching",
+            "calendar",
+            "tariff",
         ],
     ),
     (
@@ -136,6 +166,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "policy",
             "workload",
             "scenario",
+            "switching",
         ],
     ),
     (
@@ -149,13 +180,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "experiment",
         &[
             "units", "text", "freedom", "machine", "budget", "profile", "world", "policy",
-            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel",
+            "metrics", "workload", "report", "sim", "scenario", "prepared", "parallel", "calendar",
+            "tariff", "job",
         ],
     ),
     (
         "cli",
         &[
             "units",
+            "switching",
             "mixing",
             "text",
             "call",
@@ -183,6 +216,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "solve",
             "variation",
             "web",
+            "calendar",
+            "tariff",
         ],
     ),
 ];

@@ -5,6 +5,7 @@ mod adversarial;
 mod agent;
 mod agreement;
 mod browser;
+mod calendar;
 mod cli;
 #[cfg(feature = "live")]
 mod commands;

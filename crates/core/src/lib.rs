@@ -37,10 +37,12 @@
 //! | [`units`] | time, power and energy as exact integers; identities |
 //! | [`utility`] | what tasks are worth, by when they are complete |
 //! | [`heterogeneity`] | machines of several types, and what tasks take and draw on them |
+//! | [`calendar`] | dates and times of day: conditions, rules, timetables, and which date a run's instants have |
 //! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
 //! | [`freedom`] | what may be done to a job |
+//! | [`switching`] | when nodes that nobody needs are switched off |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`], [`availability`] | what is held, and what will be free when |
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |
@@ -57,6 +59,7 @@
 pub mod availability;
 pub mod belief;
 pub mod budget;
+pub mod calendar;
 pub mod call;
 #[doc(hidden)]
 pub mod digits;
@@ -83,6 +86,8 @@ pub mod sim;
 pub mod solve;
 #[doc(hidden)]
 pub mod spelling;
+pub mod switching;
+pub mod tariff;
 #[doc(hidden)]
 pub mod text;
 pub mod tuning;

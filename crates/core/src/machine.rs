@@ -10,15 +10,19 @@ use crate::variation::csv::Table;
 use crate::variation::{Curve, Processors};
 
 mod check;
+mod cooling;
 mod file;
 mod gearbox;
 mod node;
+mod off;
 mod parts;
 
 pub use check::{Problem, check, check_text};
+pub use cooling::Cooling;
 pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
+pub use off::{Off, Transition};
 pub use parts::{CLASSES, Parts};
 
 /// A homogeneous machine.
@@ -44,6 +48,8 @@ pub struct Machine {
     pub gearbox: Gearbox,
     /// The curves of its nodes, where they are not alike: each node is one processor.
     pub variation: Option<Arc<Processors>>,
+    /// What its site draws for it and its cooling, where that is said.
+    pub cooling: Option<Cooling>,
     /// What people should know of the files it was read from.
     pub remarks: Vec<String>,
 }
@@ -113,6 +119,17 @@ pub enum MachineError {
         idle: Watts,
         /// What a busy one draws.
         busy: Watts,
+    },
+    /// A node that is off draws more than an idle one.
+    #[error(
+        "'off.power' is {off}, but an idle node draws {idle} ('power.idle' or what is assumed for it); a node that is \
+         off draws no more than that"
+    )]
+    OffAboveIdle {
+        /// What a node draws that is off.
+        off: Watts,
+        /// What an idle node draws.
+        idle: Watts,
     },
     /// Caps that cannot be set.
     #[error(
@@ -190,6 +207,7 @@ impl Machine {
             power_is_assumed: true,
             gearbox: Gearbox::default(),
             variation: None,
+            cooling: None,
             remarks: Vec::new(),
         }
         .validated()
@@ -209,6 +227,7 @@ impl Machine {
             power_is_assumed: false,
             gearbox: Gearbox::default(),
             variation: None,
+            cooling: None,
             remarks: Vec::new(),
         }
     }
@@ -295,6 +314,11 @@ impl Machine {
         self.details.node(self.node_power)
     }
 
+    /// What its nodes draw that are off, and what it takes to stop and start them.
+    pub fn off(&self) -> Off {
+        self.details.off.unwrap_or_else(|| Off::assumed(self.node_power, self.node().idle))
+    }
+
     /// The same machine with what nobody says about its nodes assumed, as jobs in a world need it.
     pub fn filled_in(&self, seed: u64) -> Self {
         let details = match &self.variation {
@@ -312,6 +336,22 @@ impl Machine {
     /// The draw of the whole machine with every node busy.
     pub fn max_power(&self) -> Watts {
         self.base_power + self.node_power * self.nodes
+    }
+
+    /// The most that is drawn where the budget is measured: by the site, if the budget is its, or by the machine.
+    pub fn most_at_meter(&self) -> Watts {
+        let (most, cooling) = (self.max_power(), self.cooling_in_budget());
+        cooling.map_or(most, |cooling| cooling.of_site(most, most))
+    }
+
+    /// What the machine may draw under a limit at the meter of the budget.
+    pub fn within(&self, limit: Watts) -> Watts {
+        let cooling = self.cooling_in_budget();
+        cooling.map_or(limit, |cooling| cooling.of_machine(limit, self.max_power()))
+    }
+
+    fn cooling_in_budget(&self) -> Option<&Cooling> {
+        self.cooling.as_ref().filter(|cooling| cooling.in_budget)
     }
 
     /// The same machine with so much more of the same nodes, rounded up.
@@ -403,6 +443,11 @@ impl Machine {
             if let Some(wrong) = wrong {
                 return Err(MachineError::NoLevels { wrong, highest });
             }
+        }
+        if let Some(off) = &self.details.off
+            && off.power > node.idle
+        {
+            return Err(MachineError::OffAboveIdle { off: off.power, idle: node.idle });
         }
         let lowest = filled.details.levels.and_then(|levels| levels.first().copied());
         let busy = node.rest + lowest.unwrap_or_default();

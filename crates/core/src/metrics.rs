@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
+use crate::calendar::Windows;
 use crate::dispatch::Rejection;
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::{DropReason, Predictions};
-use crate::sim::{Record, Run, State};
+use crate::sim::{EnergyByState, Record, Run, State};
 use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
@@ -16,10 +17,12 @@ use crate::world::World;
 mod jobs;
 mod speed;
 mod tasks;
+mod window;
 
 use jobs::JobsThatRan;
 
 pub use tasks::{Portion, TaskFigures, counts};
+pub use window::WindowFigures;
 
 /// The time a job waited.
 #[inline]
@@ -121,6 +124,10 @@ pub struct Summary {
     pub bsld_threshold_s: f64,
     /// Share of all node time between first submission and last end that jobs used.
     pub utilisation: Option<f64>,
+    /// What jobs that ran would have used of nodes as they were asked for, in node seconds: what was done,
+    /// whatever was used for it.
+    #[serde(default)]
+    pub work_node_s: f64,
     /// The power budget, its mean over the makespan if it changes.
     pub budget_w: Option<f64>,
     /// Share of the budget's energy that was drawn.
@@ -131,6 +138,18 @@ pub struct Summary {
     pub mean_power_w: Option<f64>,
     /// Energy drawn over the makespan.
     pub energy_j: f64,
+    /// What that energy was drawn for, in microjoules.
+    #[serde(default)]
+    pub energy_by_state: EnergyByState,
+    /// The energy that the site drew for the machine and its cooling, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_energy_j: Option<f64>,
+    /// The most power that the site drew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_peak_w: Option<f64>,
+    /// How often a node was switched off, if there is a rule for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_stops: Option<u64>,
     /// For how long more was drawn than the budget allowed.
     pub over_budget_s: f64,
     /// How often that happened: jobs drew more than was believed.
@@ -162,6 +181,30 @@ pub struct Summary {
     /// How far off the predictions of the policy were, if it makes any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predictions: Option<Predictions>,
+    /// The currency of all costs, where anything has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// What it cost: energy, and the highest quarter of an hour of each month. None where a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Of that, what the energy cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_cost: Option<f64>,
+    /// Of that, what the highest quarters of an hour cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demand_cost: Option<f64>,
+    /// The highest mean power of a quarter of an hour, where it costs anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_quarter_w: Option<f64>,
+    /// Kilograms of carbon dioxide, where they are counted and known for all of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carbon_kg: Option<f64>,
+    /// For how long a price or a carbon intensity was not known, if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tariff_unknown_s: Option<f64>,
+    /// Figures of parts of the time, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowFigures>,
 }
 
 /// What a summary is about, beside the run itself.
@@ -186,6 +229,8 @@ pub struct RunContext<'a> {
     pub freedoms: Option<Freedoms>,
     /// The world, where the run was in the common one.
     pub world: Option<&'a World>,
+    /// Parts of the time that have figures of their own.
+    pub windows: Option<&'a Windows>,
 }
 
 impl Summary {
@@ -233,6 +278,7 @@ impl Summary {
                 ran.node_time as f64,
                 f64::from(machine.nodes) * makespan.millis() as f64,
             ),
+            work_node_s: ran.work as f64 / 1000.0,
             budget_w: budget_energy.and_then(|energy| match budget.changes_after(run.begin) {
                 [] => Some(budget.at(run.begin).as_f64()),
                 _ => ratio(energy.as_f64(), makespan.secs_f64()),
@@ -242,6 +288,10 @@ impl Summary {
             peak_power_w: run.peak.as_f64(),
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
+            energy_by_state: run.energy_by_state,
+            site_energy_j: run.site.map(|site| site.energy.as_f64()),
+            site_peak_w: run.site.map(|site| site.peak.as_f64()),
+            node_stops: run.node_stops,
             over_budget_s: run.excursions.time.secs_f64(),
             excursions: run.excursions.count,
             worst_excursion_w: run.excursions.worst.as_f64(),
@@ -256,7 +306,46 @@ impl Summary {
             gears_are_assumed: machine.gearbox.is_assumed(),
             tasks: None,
             predictions: run.predictions,
+            currency: None,
+            cost: None,
+            energy_cost: None,
+            demand_cost: None,
+            peak_quarter_w: None,
+            carbon_kg: None,
+            tariff_unknown_s: None,
+            window: None,
         }
+        .charged(context, run)
+    }
+
+    /// That a price or a carbon intensity was not known for all of the time, if it was not.
+    pub fn unknown_tariff(&self) -> Option<String> {
+        let seconds = self.tariff_unknown_s?;
+        Some(format!(
+            "the price or the carbon intensity of {seconds:.0} s of the run is not known, so what all of it costs or \
+             emits is not said; give a longer series, or add 'repeat' to it"
+        ))
+    }
+
+    /// With what was charged.
+    fn charged(mut self, context: &RunContext<'_>, run: &Run) -> Self {
+        let Some(charges) = run.charges else { return self };
+        let whole = |micros: i128| micros as f64 / 1e6;
+        let parts = [charges.energy, charges.demand];
+        let total = parts.iter().flatten().copied().reduce(|sum, part| sum + part);
+        self.currency = charges.currency.map(|currency| currency.to_string());
+        // A part that is not known makes the whole unknown.
+        self.cost = total.filter(|_| charges.unpriced == Span::ZERO).map(whole);
+        self.energy_cost = charges.energy.map(whole);
+        self.demand_cost = charges.demand.map(whole);
+        self.peak_quarter_w = charges.highest_quarter.map(Watts::as_f64);
+        self.carbon_kg = charges.carbon.map(|micrograms| micrograms as f64 / 1e9);
+        let unknown = charges.unpriced.max(charges.uncounted);
+        self.tariff_unknown_s = (unknown > Span::ZERO).then(|| unknown.secs_f64());
+        let window = context.windows.zip(charges.window);
+        self.window =
+            window.map(|(windows, of)| WindowFigures::of(windows, &of, context.workload, run));
+        self
     }
 }
 
@@ -301,6 +390,7 @@ mod tests {
             has_reference: true,
             freedoms: None,
             world: None,
+            windows: None,
         };
         let summary = Summary::of(&subject, &run);
         assert_eq!((summary.jobs, summary.completed, summary.rejected_nodes), (3, 2, 1));

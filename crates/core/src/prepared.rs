@@ -92,6 +92,7 @@ impl PreparedWorkload {
             plain_machine: &self.plain_machine,
             budget,
             guard: shared.guard(),
+            switch_off: shared.switch_off(),
             ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }
     }

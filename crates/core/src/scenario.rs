@@ -6,6 +6,7 @@
 use std::cell::Cell;
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::calendar::Windows;
 use crate::freedom::{Freedom, Freedoms};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
@@ -13,6 +14,8 @@ use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
 use crate::policy::{BuildContext, PolicySpec, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
+use crate::switching::SwitchOff;
+use crate::tariff::Tariff;
 use crate::units::{Share, Span};
 use crate::workload::Workload;
 use crate::world::World;
@@ -47,12 +50,18 @@ pub struct Scenario<'a> {
     pub energy: Option<EnergyBudget>,
     /// Which nodes fail when.
     pub outages: Outages,
+    /// When nodes that nobody needs are switched off, if they are.
+    pub switch_off: Option<SwitchOff>,
     /// When the policy is asked.
     pub events: Events,
     /// The threshold of the bounded slowdown.
     pub bsld_threshold: Span,
     /// Whether the power drawn over time is kept.
     pub keep_power: bool,
+    /// What energy costs and what is emitted for it.
+    pub tariff: Tariff,
+    /// Parts of the time that have figures of their own.
+    pub windows: Option<Windows>,
 }
 
 /// A scenario that was run, before its figures are worked out.
@@ -97,9 +106,12 @@ impl<'a> Scenario<'a> {
             site: None,
             energy: None,
             outages: Outages::default(),
+            switch_off: None,
             events: Events::default(),
             bsld_threshold: BSLD_THRESHOLD,
             keep_power: false,
+            tariff: Tariff::default(),
+            windows: None,
         }
     }
 
@@ -136,7 +148,9 @@ impl<'a> Scenario<'a> {
         };
         let run = simulation
             .model(self.model)
+            .switch_off(self.switch_off)
             .keep_power(self.keep_power)
+            .tariff(&self.tariff, self.windows.as_ref())
             .run_with_progress(policy.as_mut(), progress);
         Simulated { run, plain_bsld: measured.get() }
     }
@@ -168,6 +182,7 @@ impl<'a> Scenario<'a> {
             has_reference: self.world.is_some() || !reshapes,
             freedoms: self.freedoms,
             world: self.world,
+            windows: self.windows.as_ref(),
         }
     }
 

@@ -13,11 +13,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::budget::{Budget, EnergyBudget};
+use crate::calendar::Windows;
 use crate::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
+use crate::switching::SwitchOff;
+use crate::tariff::Tariff;
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
@@ -27,6 +30,10 @@ mod meter;
 mod outage;
 mod record;
 mod run;
+mod site;
+mod states;
+mod switching;
+mod tally;
 mod truth;
 
 pub use course::{Change, Total};
@@ -34,9 +41,16 @@ pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
 pub use run::{Capping, PowerSample, Run};
+pub use site::SiteFigures;
+pub use states::EnergyByState;
+pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
 use meter::Meter;
+use site::SiteMeter;
+use states::NodeStates;
+use switching::{Arrival, Switching};
+use tally::Tally;
 use truth::Truth;
 
 /// When the policy is asked.
@@ -56,12 +70,14 @@ pub struct Simulation<'a> {
     budget: Budget,
     bound: Option<Budget>,
     outages: Outages,
+    switch_off: Option<SwitchOff>,
     energy: Option<EnergyBudget>,
     horizon: Instant,
     events: Events,
     model: Option<&'a dyn Model>,
     truth: Option<Truth<'a>>,
     keeps_power: bool,
+    tariff: Option<(&'a Tariff, Option<&'a Windows>)>,
 }
 
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
@@ -80,12 +96,14 @@ impl<'a> Simulation<'a> {
             budget: Budget::unlimited(),
             bound: None,
             outages: Outages::default(),
+            switch_off: None,
             energy: None,
             horizon: Instant::NEVER,
             events: Events::default(),
             model: None,
             truth: None,
             keeps_power: false,
+            tariff: None,
         }
     }
 
@@ -105,6 +123,12 @@ impl<'a> Simulation<'a> {
     /// With these nodes down at these times.
     pub fn outages(mut self, outages: Outages) -> Self {
         self.outages = outages;
+        self
+    }
+
+    /// Switching nodes off that nobody needs, by this rule.
+    pub fn switch_off(mut self, rule: Option<SwitchOff>) -> Self {
+        self.switch_off = rule;
         self
     }
 
@@ -144,6 +168,12 @@ impl<'a> Simulation<'a> {
     /// Keeping the power drawn over time, and the caps of nodes that are given by name.
     pub fn keep_power(mut self, keep: bool) -> Self {
         self.keeps_power = keep;
+        self
+    }
+
+    /// Counting what energy costs and what is emitted for it, and what is drawn in parts of the time.
+    pub fn tariff(mut self, tariff: &'a Tariff, windows: Option<&'a Windows>) -> Self {
+        self.tariff = (!tariff.is_empty() || windows.is_some()).then_some((tariff, windows));
         self
     }
 
@@ -214,6 +244,13 @@ struct Engine<'a> {
     /// What the meter is held against, if that is not what is handed out.
     bound: Option<Budget>,
     meter: Meter,
+    states: NodeStates,
+    /// What the site draws, if it is said what cooling takes.
+    site: Option<SiteMeter>,
+    /// Who switches nodes off, if anybody does.
+    switching: Option<Switching>,
+    /// What it costs, if anybody asks.
+    tally: Option<Box<Tally<'a>>>,
     records: Vec<Record>,
     /// How far running jobs have got, if the policy changes them.
     courses: Courses,
@@ -254,6 +291,12 @@ impl<'a> Engine<'a> {
             model,
             truth,
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
+            states: NodeStates::new(simulation.machine),
+            site: SiteMeter::of(simulation.machine),
+            switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
+            tally: simulation
+                .tariff
+                .map(|(tariff, windows)| Box::new(Tally::new(tariff, windows, begin))),
             bound: simulation.bound.clone(),
             dispatch,
             records: Vec::with_capacity(workload.jobs().len()),
@@ -273,6 +316,9 @@ impl<'a> Engine<'a> {
                 peak: Watts::ZERO,
                 peak_held: Watts::ZERO,
                 energy: Joules::ZERO,
+                energy_by_state: EnergyByState::default(),
+                site: None,
+                node_stops: simulation.switch_off.map(|_| 0),
                 excursions: Excursions::default(),
                 turns: 0,
                 decisions: 0,
@@ -286,6 +332,7 @@ impl<'a> Engine<'a> {
                 totals: HashMap::new(),
                 cappings: Vec::new(),
                 predictions: None,
+                charges: None,
             },
         }
     }
@@ -294,8 +341,7 @@ impl<'a> Engine<'a> {
         let mut idle_wakes = 0;
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
-            self.dispatch.advance(now);
-            self.meter.advance(now, self.limit());
+            self.advance(now);
             let woken = self.wake.take_if(|at| *at <= now).is_some();
             if self.happen(now, policy) {
                 idle_wakes = 0;
@@ -308,12 +354,44 @@ impl<'a> Engine<'a> {
                     self.wake = None;
                 }
             }
+            self.switch_nodes();
+            self.states.set(self.dispatch.ledger());
             instants += 1;
             if instants.is_multiple_of(PROGRESS_EVERY) {
                 progress(self.over);
             }
         }
         progress(self.over);
+    }
+
+    /// Moves the clock: what was drawn until now is charged.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        let elapsed = now.since(self.dispatch.ledger().now());
+        self.states.advance(elapsed);
+        let drawn = match &mut self.site {
+            Some(site) => site.advance(self.meter.power(), elapsed),
+            None => self.meter.power(),
+        };
+        if let Some(tally) = &mut self.tally {
+            tally.advance(now, drawn);
+        }
+        self.dispatch.advance(now);
+        self.meter.advance(now, self.limit());
+    }
+
+    /// Nodes that nobody needs are switched off, and others on, if there is a rule for that.
+    #[inline]
+    fn switch_nodes(&mut self) {
+        if let Some(switching) = &mut self.switching {
+            let jobs = &self.workload.jobs()[..self.next_arrival];
+            switching.switch(&mut self.dispatch, self.model, jobs);
+            self.run.node_stops = Some(switching.stops);
+            self.meter.rebase(self.dispatch.ledger().base_power());
+            if self.keeps_power {
+                self.sample_power(self.dispatch.ledger().now());
+            }
+        }
     }
 
     /// The limit that is not to be passed now.
@@ -340,8 +418,15 @@ impl<'a> Engine<'a> {
             .min(arrival.unwrap_or(never))
             .min(change)
             .min(self.outages.next().unwrap_or(never))
+            .min(self.next_switch().unwrap_or(never))
             .min(self.wake.unwrap_or(never));
         (next != never && next <= self.horizon).then_some(next)
+    }
+
+    /// When nodes are off or ready next, or have been idle for long enough.
+    #[inline]
+    fn next_switch(&self) -> Option<Instant> {
+        self.switching.as_ref()?.next(self.dispatch.ledger().now())
     }
 
     /// Lets everything happen that is due now, asking the policy in between or at the end; says
@@ -371,6 +456,13 @@ impl<'a> Engine<'a> {
         }
         while let Some(change) = self.outages.due(now) {
             self.change_node(change);
+            event!();
+        }
+        while let Some(arrival) = self.switching.as_mut().and_then(|each| each.arrived(now)) {
+            match arrival {
+                Arrival::Stopped(count) => self.dispatch.nodes_stopped(count),
+                Arrival::Ready(count) => self.dispatch.nodes_ready(count),
+            }
             event!();
         }
         while let Some(job) = self.workload.jobs().get(self.next_arrival) {
@@ -421,6 +513,11 @@ impl<'a> Engine<'a> {
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
         self.run.energy = self.meter.energy();
+        self.run.energy_by_state = self.states.energy(self.meter.by_jobs());
+        self.run.site = self.site.as_ref().map(SiteMeter::figures);
+        if let Some(tally) = &mut self.tally {
+            tally.note_end();
+        }
     }
 
     fn reject(&mut self, job: JobId, now: Instant, rejection: Rejection) {
@@ -553,8 +650,7 @@ impl<'a> Engine<'a> {
     fn finish(mut self) -> Run {
         if self.horizon != Instant::NEVER {
             // Figures are taken up to the horizon, whatever happened last.
-            self.dispatch.advance(self.horizon);
-            self.meter.advance(self.horizon, self.limit());
+            self.advance(self.horizon);
             self.note_end(self.horizon);
         }
         let ledger = self.dispatch.ledger();
@@ -570,6 +666,7 @@ impl<'a> Engine<'a> {
             },
             records: self.records,
             consumed,
+            charges: self.tally.map(|tally| tally.charges()),
             ..self.run
         }
     }

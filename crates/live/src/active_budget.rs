@@ -1,41 +1,45 @@
 //! The budget in force: as configured, unless an operator has set another limit.
 
 use super::clock::Clock;
-use super::schedule::{Mapping, Schedule, timestamp};
-use busbar_core::budget::{Allowance, Budget};
+use super::schedule::{Mapping, Schedule, ScheduleSpec, timestamp};
+use busbar_core::budget::{Allowance, Budget, parse_rules};
+use busbar_core::calendar::looks_like_rules;
 use busbar_core::machine::Machine;
-use busbar_core::units::{Instant, Span, Watts};
+use busbar_core::units::{Instant, Span};
+use jiff::tz::TimeZone;
 
 /// The budget in force.
 #[derive(Clone)]
 pub struct ActiveBudget {
-    schedule: Schedule,
+    configured: Schedule,
     mapping: Option<Mapping>,
-    /// The limit that an operator has set.
-    override_limit: Option<Watts>,
+    /// The limit that an operator has set, or the limits.
+    by_operator: Option<Schedule>,
 }
 
 impl ActiveBudget {
     /// The configured budget.
     pub fn new(schedule: Schedule) -> Self {
-        ActiveBudget { schedule, mapping: None, override_limit: None }
+        ActiveBudget { configured: schedule, mapping: None, by_operator: None }
     }
 
     /// The same with another configured budget; an operator's limit stays.
     pub fn with(&self, schedule: Schedule) -> Self {
-        ActiveBudget { schedule, mapping: None, override_limit: self.override_limit }
+        let by_operator = self.by_operator.clone();
+        ActiveBudget { configured: schedule, mapping: None, by_operator }
     }
 
     /// Whether an operator's limit is in force.
     pub fn is_overridden(&self) -> bool {
-        self.override_limit.is_some()
+        self.by_operator.is_some()
     }
 
     /// Restores an operator's limit after a restart. A limit that is no longer valid is ignored,
     /// with an error in the log.
     pub fn restore_override(&mut self, text: Option<&str>, machine: &Machine) {
-        self.override_limit = text.and_then(|text| match limit(text, machine) {
-            Ok(limit) => Some(limit),
+        let zone = self.configured.zone();
+        self.by_operator = text.and_then(|text| match limits(text, machine, zone) {
+            Ok(limits) => Some(limits),
             Err(error) => {
                 tracing::error!(
                     error,
@@ -53,16 +57,19 @@ impl ActiveBudget {
         machine: &Machine,
         clock: &Clock,
     ) -> Result<Budget, String> {
-        self.override_limit = text.map(|text| limit(text, machine)).transpose()?;
+        let zone = self.configured.zone();
+        self.by_operator = text.map(|text| limits(text, machine, zone)).transpose()?;
         Ok(self.budget(clock))
+    }
+
+    /// What is in force: what an operator has set, or what is configured.
+    pub fn schedule(&self) -> &Schedule {
+        self.by_operator.as_ref().unwrap_or(&self.configured)
     }
 
     /// The current limit and later ones.
     pub fn budget(&mut self, clock: &Clock) -> Budget {
-        if let Some(limit) = self.override_limit {
-            return Budget::constant(limit);
-        }
-        let mapping = self.schedule.map(clock);
+        let mapping = self.schedule().map(clock);
         let budget = mapping.budget.clone();
         self.mapping = Some(mapping);
         budget
@@ -71,24 +78,29 @@ impl ActiveBudget {
     /// The limits for a while, as if they had been those of now. `wall`, in milliseconds since 1970, and `from`
     /// are the same moment by both clocks.
     pub fn during(&self, wall: i64, from: Instant, length: Span) -> Budget {
-        match self.override_limit {
-            Some(limit) => Budget::constant(limit),
-            None => self.schedule.budget(timestamp(wall), from, length),
-        }
+        self.schedule().budget(timestamp(wall), from, length)
     }
 
     /// The limits, if they must be looked up again: because the known ones run out, or because the
     /// wall clock was set.
     pub fn renewed(&mut self, clock: &Clock) -> Option<Budget> {
         let is_stale = self.mapping.as_ref().is_none_or(|mapping| mapping.is_stale(clock));
-        (self.override_limit.is_none() && is_stale).then(|| self.budget(clock))
+        is_stale.then(|| self.budget(clock))
     }
 }
 
-/// Reads a limit as an operator writes it.
-pub(super) fn limit(text: &str, machine: &Machine) -> Result<Watts, String> {
-    let advice = "write watts (6500W), a share of the machine's maximum (80%), none, or configured";
-    let limit: Allowance =
-        text.parse().map_err(|error| format!("budget '{text}': {error}; {advice}"))?;
-    limit.on(machine).map_err(|error| error.to_string())
+/// Reads a limit as an operator writes it, or limits by the calendar in a time zone. Files are not read: they are
+/// the operator's, and the daemon's own are named in its configuration.
+pub(super) fn limits(text: &str, machine: &Machine, zone: &TimeZone) -> Result<Schedule, String> {
+    let advice = "write watts (6500W), a share of the machine's maximum (80%), rules ('weekdays 14:00-18:00: 80%, \
+                  else 100%'), none, or configured";
+    let spec = match text.parse::<Allowance>() {
+        Ok(limit) => ScheduleSpec::Always(limit),
+        Err(_) if looks_like_rules(text) => {
+            let rules = parse_rules(text);
+            ScheduleSpec::Rules(rules.map_err(|error| format!("budget '{text}': {error}"))?)
+        }
+        Err(error) => return Err(format!("budget '{text}': {error}; {advice}")),
+    };
+    spec.resolve(machine, zone).map_err(|error| error.to_string())
 }

@@ -11,6 +11,7 @@ use super::active_budget;
 use super::controller::{Controller, ControllerError, Memory, SETTLING};
 use super::engine::{Allotment, Attempt, End};
 use super::job::{Entry, EventKind, Owner, Phase, Run};
+use super::schedule::{Schedule, timestamp};
 use super::setup::{Setup, Viewer};
 use super::store::Saved;
 use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
@@ -18,6 +19,7 @@ use busbar_core::budget::Budget;
 use busbar_core::model::Work;
 use busbar_core::policy::PolicySpec;
 use busbar_core::units::{Instant, Span, Watts};
+use jiff::tz::TimeZone;
 
 mod running;
 
@@ -149,10 +151,16 @@ impl Outlook {
         let mut asked = question.budget.clone();
         asked.sort_by_key(|(after, _)| *after);
         for (after, text) in asked {
-            let limit = active_budget::limit(&text, &self.setup.machine).map_err(malformed)?;
+            let zone = TimeZone::system();
+            let limits = active_budget::limits(&text, &self.setup.machine, &zone);
             let from = self.now + after;
+            let wall =
+                i64::try_from(after.millis()).map_or(i64::MAX, |ms| self.wall.saturating_add(ms));
+            let limits =
+                limits.map_err(malformed)?.budget(timestamp(wall), from, Schedule::HORIZON);
             steps.retain(|step| step.0 < from);
-            steps.push((from, limit));
+            steps.push((from, limits.at(from)));
+            steps.extend(limits.changes_after(from));
             assumptions.push(match after {
                 Span::ZERO => format!("the budget is {text}"),
                 _ => format!("the budget is {text} from {:.0} s from now on", after.secs_f64()),

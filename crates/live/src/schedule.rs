@@ -1,4 +1,4 @@
-//! Budgets by the wall clock: one limit, limits from given dates on, or a daily profile.
+//! Budgets by the wall clock: one limit, limits from given dates on, a daily profile, or rules.
 //!
 //! People plan power by local time: less from 22:00 on, or almost nothing during maintenance on the
 //! 15th. A daemon decides by its own clock, which nobody can set. A [`Schedule`] holds limits in local
@@ -6,30 +6,31 @@
 //! look ahead at known limits. When the wall clock is set, or when less than a day of known limits is
 //! left, the [`Mapping`] is stale and must be made again.
 //!
-//! A daily profile follows the wall clock on days with a time change, too. Limits in the skipped hour
+//! A daily profile and rules follow the wall clock on days with a time change, too. Limits in the skipped hour
 //! end at once, and those in the repeated hour apply twice.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use jiff::civil::{DateTime, Time};
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::clock::Clock;
 pub use busbar_core::budget::Allowance;
-use busbar_core::budget::{Budget, BudgetError, BudgetSpec};
+use busbar_core::budget::{Budget, BudgetError, BudgetSpec, Limits, TimeBase};
+use busbar_core::calendar::{Rules, Timetable, clock_face};
 use busbar_core::machine::Machine;
 use busbar_core::units::{Instant, Span, Watts};
-
-mod csv;
 
 /// A schedule as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleSpec {
     /// The same at all times: `none`, `6500W`, `80%`.
     Always(Allowance),
-    /// A CSV file of `time,budget` rows, with dates and times or with times of the day.
+    /// By the calendar: `weekdays 14:00-18:00: 80%, else 100%`.
+    Rules(Rules<Allowance>),
+    /// A file of rules, or of `time,budget` rows with dates and times or with times of the day.
     File(PathBuf),
     /// Limits from these times of each day on, in order.
     Daily(Vec<(Time, Allowance)>),
@@ -41,6 +42,7 @@ impl FromStr for ScheduleSpec {
     fn from_str(text: &str) -> Result<Self, BudgetError> {
         Ok(match text.parse()? {
             BudgetSpec::Constant(allowance) => ScheduleSpec::Always(allowance),
+            BudgetSpec::Rules(rules) => ScheduleSpec::Rules(rules),
             BudgetSpec::File(path) => ScheduleSpec::File(path),
         })
     }
@@ -69,8 +71,15 @@ impl ScheduleSpec {
     /// Resolves the limits for a machine. Times without a zone are in `zone`.
     pub fn resolve(&self, machine: &Machine, zone: &TimeZone) -> Result<Schedule, ScheduleError> {
         let plan = match self {
-            ScheduleSpec::Always(allowance) => Plan::Always(allowance.on(machine)?),
-            ScheduleSpec::File(path) => csv::read(path, machine, zone)?,
+            ScheduleSpec::Always(allowance) => Timetable::Always(allowance.on(machine)?),
+            ScheduleSpec::Rules(rules) => {
+                Timetable::Rules(rules.try_map(|allowance| allowance.on(machine))?)
+            }
+            ScheduleSpec::File(path) => match Limits::read(path, machine, &TimeBase::Wall(zone))? {
+                Limits::Timed(plan) => plan,
+                // Seconds were refused, as there is nothing that they count from.
+                Limits::After(_) => return Err(BudgetError::NoRows { path: path.clone() }.into()),
+            },
             ScheduleSpec::Daily(steps) => {
                 let limit = |&(from, allowance): &(Time, Allowance)| {
                     let limit = allowance.on(machine);
@@ -87,88 +96,49 @@ impl ScheduleSpec {
                 if steps.is_empty() {
                     return Err(ScheduleError::Order("give at least one time".to_owned()));
                 }
-                Plan::Daily(steps)
+                Timetable::Daily(steps)
             }
         };
         Ok(Schedule { plan, zone: zone.clone() })
     }
 }
 
-/// A time of day as it is written: `22:00`.
-pub(super) fn clock_face(time: Time) -> String {
-    let format = if time.second() == 0 { "%H:%M" } else { "%H:%M:%S" };
-    time.strftime(format).to_string()
-}
-
-/// Reads a time of day, in hours and minutes: `22:00`, or to the second.
-pub(super) fn parse_clock_face(text: &str) -> Result<Time, String> {
-    let wrong = || format!("'{text}' is not a time of day; write 00:00 to 23:59, such as 22:00");
-    let mut parts = [0; 3];
-    let fields: Vec<&str> = text.trim().split(':').collect();
-    if !(2..=3).contains(&fields.len()) {
-        return Err(wrong());
-    }
-    for (part, field) in parts.iter_mut().zip(&fields) {
-        let is_number = (1..=2).contains(&field.len()) && field.bytes().all(|b| b.is_ascii_digit());
-        *part = field.parse().ok().filter(|_| is_number).ok_or_else(wrong)?;
-    }
-    Time::new(parts[0], parts[1], parts[2], 0).map_err(|_| wrong())
-}
-
 /// The machine's budget by the wall clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    plan: Plan,
+    plan: Timetable<Watts>,
     zone: TimeZone,
-}
-
-/// Limits with the times from which they apply. Lists are not empty, and their times increase.
-#[derive(Clone, Debug, PartialEq)]
-enum Plan {
-    Always(Watts),
-    /// The first limit also applies before its time.
-    Dated(Vec<(Timestamp, Watts)>),
-    /// The last limit applies until the first of the next day.
-    Daily(Vec<(Time, Watts)>),
 }
 
 impl Schedule {
     /// How far ahead limits are known.
     pub const HORIZON: Span = Span::from_secs(48 * 3600);
-    /// The longest horizon; a daily profile never ends.
+    /// The longest horizon; a daily profile and rules never end.
     const MOST_AHEAD: Span = Span::from_secs(366 * 24 * 3600);
 
     /// No limit at any time.
     pub fn unlimited() -> Self {
-        Schedule { plan: Plan::Always(Watts::UNLIMITED), zone: TimeZone::UTC }
+        Schedule { plan: Timetable::Always(Watts::UNLIMITED), zone: TimeZone::UTC }
+    }
+
+    /// The time zone of its limits.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
     }
 
     /// The limit at a time.
     pub fn at(&self, wall: Timestamp) -> Watts {
-        match &self.plan {
-            Plan::Always(limit) => *limit,
-            Plan::Dated(steps) => {
-                let begun = steps.partition_point(|step| step.0 <= wall);
-                steps[begun.saturating_sub(1)].1
-            }
-            Plan::Daily(steps) => {
-                let time = self.zone.to_datetime(wall).time();
-                let begun = steps.partition_point(|step| step.0 <= time);
-                steps[begun.checked_sub(1).unwrap_or(steps.len() - 1)].1
-            }
-        }
+        *self.plan.at(wall, &self.zone)
     }
 
     /// The limits within the horizon, in the daemon's time; the last of them stays. `wall` and
     /// `now` are the same moment by both clocks.
     pub fn budget(&self, wall: Timestamp, now: Instant, horizon: Span) -> Budget {
         let mut steps = vec![(now, self.at(wall))];
-        for moment in self.moments(wall, later(wall, horizon)) {
+        for (moment, limit) in self.plan.changes(&self.zone, wall, later(wall, horizon)) {
             let ahead = moment.duration_since(wall).as_millis();
             let at = now + Span::from_millis(u64::try_from(ahead).unwrap_or(0));
-            let limit = self.at(moment);
             match steps.last_mut() {
-                Some(last) if last.1 == limit => (),
                 // Less than a millisecond later.
                 Some(last) if last.0 >= at => last.1 = limit,
                 _ => steps.push((at, limit)),
@@ -178,48 +148,14 @@ impl Schedule {
         Budget::from_steps(steps).unwrap_or_else(|_| Budget::constant(self.at(wall)))
     }
 
-    /// The times in (`wall`, `end`] at which the limit may change, in order.
-    fn moments(&self, wall: Timestamp, end: Timestamp) -> Vec<Timestamp> {
-        let mut moments: Vec<Timestamp> = match &self.plan {
-            Plan::Always(_) => Vec::new(),
-            Plan::Dated(steps) => steps.iter().map(|step| step.0).collect(),
-            Plan::Daily(steps) => {
-                // A time of day may be repeated or skipped when the offset changes.
-                let changes = self.zone.following(wall).map(|change| change.timestamp());
-                let mut moments: Vec<_> = changes.take_while(|change| *change <= end).collect();
-                // The offset may change around midnight, so the days before and after count, too.
-                let first = self.zone.to_datetime(wall).date();
-                let last = self.zone.to_datetime(end).date();
-                let mut day = first.yesterday().unwrap_or(first);
-                let last = last.tomorrow().unwrap_or(last);
-                while day <= last {
-                    for &(from, _) in steps {
-                        let time = DateTime::from_parts(day, from);
-                        let found = self.zone.to_ambiguous_timestamp(time);
-                        moments.extend([found.earlier(), found.later()].into_iter().flatten());
-                    }
-                    let Ok(next) = day.tomorrow() else { break };
-                    day = next;
-                }
-                moments
-            }
-        };
-        moments.retain(|moment| wall < *moment && *moment <= end);
-        moments.sort_unstable();
-        moments.dedup();
-        moments
-    }
-
     /// The limits of the next two days, in the time of this clock.
     pub fn map(&self, clock: &Clock) -> Mapping {
         let (wall, now) = (clock.wall_now(), clock.now());
         let budget = self.budget(timestamp(wall), now, Schedule::HORIZON);
         let ends = later(timestamp(wall), Schedule::HORIZON);
         let made = match &self.plan {
-            Plan::Always(_) => Made::ForAllTime,
-            Plan::Dated(steps) if steps.iter().all(|step| step.0 <= ends) => {
-                Made::At { wall, now, until: Instant::NEVER }
-            }
+            Timetable::Always(_) => Made::ForAllTime,
+            plan if plan.is_over(ends) => Made::At { wall, now, until: Instant::NEVER },
             _ => {
                 let half = Span::from_millis(Schedule::HORIZON.millis() / 2);
                 Made::At { wall, now, until: now + half }

@@ -4,7 +4,8 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{Daemon, unexpected, words};
-use crate::budget::Limit;
+use crate::budget::{Limit, parse_rules};
+use crate::calendar::looks_like_rules;
 use crate::live::wire::{MeasuredPower, PowerState, Reply, Request};
 use crate::profile::counted;
 use crate::report::human_power;
@@ -22,9 +23,11 @@ const BAR: u64 = 40;
   busbar budget
   busbar budget 5kW
   busbar budget 60%
+  busbar budget 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'
   busbar budget configured        back to what the configuration says")]
 pub(in crate::cli) struct Arguments {
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), none, or configured
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar of the daemon's
+    /// machine ('weekdays 14:00-18:00: 80%, else 100%'), none, or configured
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: Option<String>,
 
@@ -45,10 +48,15 @@ pub(super) fn meant(text: &str) -> anyhow::Result<String> {
     if ["configured", "none"].contains(&text) {
         return Ok(text.to_owned());
     }
+    if looks_like_rules(text) {
+        let rules = parse_rules(text).map_err(|error| anyhow!("budget '{text}': {error}"))?;
+        return Ok(rules.to_string());
+    }
     let limit = text.parse::<Limit>().map_err(|error| {
         anyhow!(
             "budget '{text}': {error}; write watts (6500W, 4.2MW), a share of the machine's maximum \
-             (80%), none, or configured; limits that change belong into the daemon's configuration"
+             (80%), rules ('weekdays 14:00-18:00: 80%, else 100%'), none, or configured; files of limits belong \
+             into the daemon's configuration"
         )
     });
     limit.map(|_| text.to_owned())
@@ -114,6 +122,8 @@ mod tests {
         let error = format!("{:#}", meant("lots").unwrap_err());
         assert!(error.contains("write watts (6500W, 4.2MW)"), "{error}");
         assert_eq!(meant("none").unwrap(), "none");
+        assert_eq!(meant("sat+sun: 5kW; else none").unwrap(), "weekends: 5000W, else none");
+        assert!(meant("weekdays: 80%").unwrap_err().to_string().contains("else 100%"));
         assert!(meant("feed.csv").unwrap_err().to_string().contains("configuration"));
     }
 }

@@ -36,6 +36,7 @@ fn a_small_run_by_hand() {
         has_reference: true,
         freedoms: None,
         world: None,
+        windows: None,
     };
     let digest = Digest::of(&subject, &run, &Summary::of(&subject, &run));
 

@@ -41,19 +41,23 @@ function within(curve, end, from, until) {
 function curveTraces(view, run, curve, scale, written) {
   const seen = within(curve, run.end, ...view.window), colour = tint(run.place);
   const x = seen.x.map((at) => at / view.clock[0]), by = (values) => values.map((value) => value * scale);
+  const date = calendar ? (at) => `${when(seen.x[at])}: ` : () => "";
   const edge = { x, mode: "lines", line: { width: 0, shape: "hv" }, hoverinfo: "skip" };
   return [
     { ...edge, y: by(seen.low) },
     { ...edge, y: by(seen.high), fill: "tonexty", fillcolor: faded(colour, 0.16) },
     { x, y: by(seen.mean), mode: "lines", name: plain(run.summary.policy),
       line: { color: colour, width: 1.6, shape: "hv", dash: dash(run.place) },
-      customdata: seen.mean.map(written), hovertemplate: "%{customdata}" },
+      customdata: seen.mean.map((mean, at) => date(at) + written(mean)), hovertemplate: "%{customdata}" },
   ];
 }
 
 function timeAxis(view) {
-  const [size, name] = view.clock;
-  return { title: `time (${name})`, range: view.window.map((at) => at / size), hoverformat: ".3~f" };
+  const [size, name] = view.clock, range = view.window.map((at) => at / size);
+  if (!calendar) return { title: `time (${name})`, range, hoverformat: ".3~f" };
+  const marks = dateMarks(view.window, isNarrow() ? 4 : 9);
+  return { title: `time in ${calendar.timeZone}`, range, tickvals: marks.map(([at]) => at / size), ticktext: marks.map(([, text]) => text),
+    hoverformat: ".3~f" };
 }
 
 function drawPower(view) {

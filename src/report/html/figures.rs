@@ -1,7 +1,7 @@
 //! The figures by which runs are compared, and how each is written.
 
 use crate::metrics::Summary;
-use crate::report::{human_energy, human_power, human_time};
+use crate::report::{human_energy, human_mass, human_power, human_time};
 
 /// Which of two values is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,11 @@ pub(super) struct Figure {
 
 impl Figure {
     pub(super) fn text(&self, summary: &Summary) -> String {
-        (self.value)(summary).map_or_else(|| "–".to_owned(), self.written)
+        let text = (self.value)(summary).map_or_else(|| "–".to_owned(), self.written);
+        match &summary.currency {
+            Some(currency) if self.name == COST => format!("{text} {currency}"),
+            _ => text,
+        }
     }
 
     /// The best value of some runs, if there is a better and a worse among them.
@@ -49,7 +53,7 @@ fn two_decimals(number: f64) -> String {
 }
 
 /// The figures of the ranking, from left to right.
-pub(super) const FIGURES: [Figure; 13] = [
+pub(super) const FIGURES: [Figure; 15] = [
     Figure {
         name: "Mean turnaround",
         meaning: "From submission to end",
@@ -141,10 +145,26 @@ pub(super) const FIGURES: [Figure; 13] = [
         value: |summary| Some(summary.over_budget_s).filter(|seconds| *seconds > 0.0),
         written: human_time,
     },
+    Figure {
+        name: COST,
+        meaning: "Of energy, and of the highest quarter of an hour of each month",
+        better: Better::Lower,
+        value: |summary| summary.cost,
+        written: |cost| format!("{cost:.2}"),
+    },
+    Figure {
+        name: "CO₂",
+        meaning: "Emitted for the energy that was drawn",
+        better: Better::Lower,
+        value: |summary| summary.carbon_kg,
+        written: human_mass,
+    },
 ];
 
+const COST: &str = "Cost";
+
 /// How many figures at the end of the list are rare.
-const RARE: usize = 2;
+const RARE: usize = 4;
 
 /// Those that some of these runs have. What is rare has no column where it did not happen.
 pub(super) fn shown(runs: &[&Summary]) -> Vec<&'static Figure> {

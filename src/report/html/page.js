@@ -21,7 +21,7 @@ function setWindow(from, until) {
   const start = Math.min(end - length, Math.max(begin, from));
   view.window = [start, start + length];
   const isWhole = length >= end - begin;
-  byId("window").textContent = isWhole ? `All ${time(length / 1000)}` : `${moment(start)} – ${moment(start + length)}`;
+  byId("window").textContent = isWhole ? `All ${time(length / 1000)}` : `${when(start)} – ${when(start + length)}`;
   return drawAll(OVER_TIME);
 }
 
@@ -74,6 +74,7 @@ async function showCase(data, place) {
   const begin = Math.min(...view.runs.map((run) => run.begin)), end = Math.max(...view.runs.map((run) => run.end));
   view.whole = [begin, Math.max(end, begin + 1000)];
   view.clock = clockFor(view.whole[1] - begin);
+  setCalendar(view.runs);
   view.lanes = null;
   const names = view.runs.map((run, at) => [at, run.summary.policy]);
   for (const id of ["schedule-run", "differences-from", "differences-to"]) chooseAmong(byId(id), names);

@@ -37,7 +37,7 @@ pub(super) fn schedule(digest: &Digest) -> String {
     let (clock, time) = clock(runs);
     let nodes = f64::from(digest.summary.nodes);
     let up = ("nodes", Scale::even(0.0, nodes));
-    let mut frame = Frame::new(&title, 560.0, (time, span(runs, clock)), up);
+    let mut frame = Frame::new(&title, 560.0, (&*time, span(runs, clock)), up);
     let is_tiled = rectangles.len() > MOST_RECTANGLES;
     let shown = match is_tiled {
         true => tiles(&rectangles, digest.begin, digest.end, u64::from(digest.summary.nodes)),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Details, Gearbox, Machine, MachineError, Parts, most_drawn};
+use super::{Cooling, Details, Gearbox, Machine, MachineError, Off, Parts, Transition, most_drawn};
 use crate::text;
-use crate::units::{Share, Watts};
+use crate::units::{Share, Span, Watts, parse_length};
 use crate::variation::csv::Table;
 
 /// A machine file, as written.
@@ -25,6 +25,8 @@ struct File {
     dvfs: Option<Gearbox>,
     caps: Option<Caps>,
     parts: Option<Unlike>,
+    off: Option<Switched>,
+    cooling: Option<Cooling>,
     /// A CSV file of curves, beside this file.
     variation: Option<PathBuf>,
 }
@@ -87,6 +89,38 @@ struct Unlike {
     seed: u64,
 }
 
+/// What it means that a node is off.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switched {
+    #[serde(deserialize_with = "watts")]
+    power: Watts,
+    stop: Switching,
+    start: Switching,
+}
+
+/// What it takes to switch a node off or on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switching {
+    #[serde(deserialize_with = "length")]
+    time: Span,
+    #[serde(deserialize_with = "watts")]
+    power: Watts,
+}
+
+impl From<Switching> for Transition {
+    fn from(Switching { time, power }: Switching) -> Self {
+        Transition { time, power }
+    }
+}
+
+impl From<Switched> for Off {
+    fn from(Switched { power, stop, start }: Switched) -> Self {
+        Off { power, stop: stop.into(), start: start.into() }
+    }
+}
+
 fn first_seed() -> u64 {
     1
 }
@@ -117,6 +151,12 @@ pub(super) fn some_watts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Watts>, D::Error> {
     watts(deserializer).map(Some)
+}
+
+/// Reads a length of time with its unit.
+fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_length(&text).map_err(de::Error::custom)
 }
 
 impl Unlike {
@@ -199,7 +239,8 @@ impl Machine {
         }
         let levels = file.caps.map(|caps| caps.levels.iter().map(|level| level.0).collect());
         let parts = file.parts.map(Unlike::parts).transpose()?;
-        let details = Details { idle: power.idle, rest: power.rest, levels, parts };
+        let off = file.off.map(Off::from);
+        let details = Details { idle: power.idle, rest: power.rest, levels, parts, off };
         let machine = Machine {
             name: file.name.unwrap_or_else(|| stem.to_owned()),
             nodes: file.nodes,
@@ -211,6 +252,7 @@ impl Machine {
             power_is_assumed,
             gearbox: file.dvfs.unwrap_or_default(),
             variation: variation.map(Arc::new),
+            cooling: file.cooling,
             remarks,
         };
         Ok(machine.validated()?)

@@ -11,7 +11,8 @@ use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::Model;
 use crate::policy::{Believe, Field, PolicySpec, Unfit};
-use crate::units::{Instant, Share, Span};
+use crate::switching::SwitchOff;
+use crate::units::{Instant, Length, Share, Span};
 use crate::workload::Workload;
 use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 
@@ -26,6 +27,8 @@ pub struct Rules {
     pub guard: Share,
     /// Which applications executables are.
     pub names: Option<Arc<Names>>,
+    /// When nodes that nobody needs are switched off, if they are.
+    pub switch_off: Option<SwitchOff>,
 }
 
 impl Default for Rules {
@@ -35,6 +38,7 @@ impl Default for Rules {
             believe: Believe::default(),
             guard: Share::percent(0),
             names: None,
+            switch_off: None,
         }
     }
 }
@@ -95,6 +99,11 @@ impl SharedWorld {
         self.rules.guard
     }
 
+    /// When nodes that nobody needs are switched off, if they are.
+    pub fn switch_off(&self) -> Option<SwitchOff> {
+        self.rules.switch_off
+    }
+
     /// What a policy believes of these jobs.
     pub fn belief(
         &self,
@@ -137,8 +146,21 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
         }
         _ => String::new(),
     };
+    let off = match (details.off, rules.switch_off) {
+        (None, Some(_)) => {
+            let off = filled.off();
+            format!(
+                "a node that is off draws {}, stops within {} and starts within {} at {}",
+                off.power,
+                Length(off.stop.time),
+                Length(off.start.time),
+                off.start.power
+            )
+        }
+        _ => String::new(),
+    };
     let of_nodes: Vec<String> =
-        [rated, idle, caps, parts].into_iter().filter(|text| !text.is_empty()).collect();
+        [rated, idle, caps, parts, off].into_iter().filter(|text| !text.is_empty()).collect();
     if !of_nodes.is_empty() {
         text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
     }

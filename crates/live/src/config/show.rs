@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::{AgentNode, Agents, Config, EngineConfig, Length, Local, Slurm, TlsFiles, Web};
-use crate::schedule::{ScheduleSpec, clock_face};
+use crate::schedule::ScheduleSpec;
+use busbar_core::calendar::clock_face;
 use busbar_slurm::hosts::HostList;
 
 impl Config {
@@ -21,6 +22,7 @@ impl Config {
         line("policy", quoted(&self.policy.to_string()));
         match &self.budget {
             ScheduleSpec::Always(allowance) => line("budget", quoted(&allowance.to_string())),
+            ScheduleSpec::Rules(rules) => line("budget", quoted(&rules.to_string())),
             ScheduleSpec::File(file) => line("budget", path(file)),
             ScheduleSpec::Daily(_) => (),
         }

@@ -9,7 +9,7 @@ use jiff::civil::Time;
 use serde::de::{self, Deserialize, Deserializer};
 
 use super::Web;
-use crate::schedule::parse_clock_face;
+use busbar_core::calendar::parse_clock_face;
 use busbar_slurm::hosts::HostList;
 
 /// A value that is written as text in quotes. A bare number is refused, since its unit would not be

@@ -121,7 +121,7 @@ fn a_limit_that_falls_is_foreseen_as_it_comes() {
             ..ForecastRequest::default()
         };
         let forecast = foreseen(outlook_at(&live, at(0)), &question);
-        let limit = active_budget::limit(limit, &live.setup().machine).unwrap();
+        let limit: Watts = limit.parse().unwrap();
         // The operator sets it when the time has come.
         live.advance(at(60));
         live.set_budget(Budget::constant(limit), true);

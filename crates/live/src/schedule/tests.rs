@@ -16,8 +16,13 @@ fn berlin() -> TimeZone {
 }
 
 fn read(text: &str) -> Result<Schedule, String> {
-    let plan = csv::parse(text, Path::new("feed.csv"), &machine(), &berlin());
-    plan.map(|plan| Schedule { plan, zone: berlin() }).map_err(|error| error.to_string())
+    let zone = berlin();
+    let base = TimeBase::Wall(&zone);
+    match Limits::parse(text, Path::new("feed.csv"), &machine(), &base) {
+        Ok(Limits::Timed(plan)) => Ok(Schedule { plan, zone: zone.clone() }),
+        Ok(Limits::After(steps)) => panic!("{steps:?}"),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn wall(text: &str) -> Timestamp {
@@ -125,8 +130,8 @@ fn wrong_rows_are_named() {
 fn what_is_written_is_understood() {
     let zone = TimeZone::UTC;
     let resolve = |text: &str| text.parse::<ScheduleSpec>().unwrap().resolve(&machine(), &zone);
-    assert_eq!(resolve("none").unwrap().plan, Plan::Always(Watts::UNLIMITED));
-    assert_eq!(resolve("75%").unwrap().plan, Plan::Always(Watts::from_watts(750)));
+    assert_eq!(resolve("none").unwrap().plan, Timetable::Always(Watts::UNLIMITED));
+    assert_eq!(resolve("75%").unwrap().plan, Timetable::Always(Watts::from_watts(750)));
     assert!(resolve("missing.csv").unwrap_err().to_string().contains("missing.csv"));
     assert!("lots".parse::<ScheduleSpec>().is_err());
     let limit = |text: &str| text.parse::<Allowance>().unwrap();
@@ -179,6 +184,26 @@ fn a_mapping_is_made_again_when_the_wall_is_set_or_when_more_is_known() {
     }
 }
 
+#[test]
+fn rules_are_extended_before_they_run_out() {
+    let (clock, hand) = Clock::by_hand();
+    // Tuesday, 3 November 2026, 12:00 in Berlin.
+    hand.set_wall(wall("2026-11-03T11:00:00Z").as_millisecond());
+    let spec: ScheduleSpec = "weekdays 14:00-18:00 nov..feb: 80%, else 100%".parse().unwrap();
+    let schedule = spec.resolve(&machine(), &berlin()).unwrap();
+    let mapping = schedule.map(&clock);
+    let now = clock.now();
+    let expected = [(0.0, 1000), (2.0, 800), (6.0, 1000), (26.0, 800), (30.0, 1000)];
+    assert_eq!(steps(&mapping.budget, now), expected);
+    // Three days later it is Friday noon: the weekend is known.
+    hand.advance(Span::from_millis(24 * HOUR));
+    assert!(mapping.is_stale(&clock));
+    hand.advance(Span::from_millis(48 * HOUR));
+    let now = clock.now();
+    let expected = [(0.0, 1000), (2.0, 800), (6.0, 1000)];
+    assert_eq!(steps(&schedule.map(&clock).budget, now), expected);
+}
+
 fn zone() -> impl Strategy<Value = TimeZone> {
     // As in Berlin, New York, on Lord Howe Island (half an hour), where midnight comes twice, and where
     // nothing changes.
@@ -206,7 +231,7 @@ proptest! {
             let [hour, minute] = [minute / 60, minute % 60].map(|part| i8::try_from(part).unwrap());
             (Time::constant(hour, minute, 0, 0), Watts::from_watts(*level))
         };
-        let plan = Plan::Daily(rows.iter().map(step).collect());
+        let plan = Timetable::Daily(rows.iter().map(step).collect());
         let schedule = Schedule { plan, zone };
         // Seconds since the beginning of 2027.
         let begin = Timestamp::from_second(1_798_761_600 + start).unwrap();

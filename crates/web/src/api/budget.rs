@@ -19,7 +19,8 @@ use crate::samples::Sample;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewLimit {
-    /// The limit as it is written on the command line: `6500W`, `80%` or `none`.
+    /// The limit as it is written on the command line: `6500W`, `80%`, `none`, or limits by the calendar:
+    /// `weekdays 14:00-18:00: 80%, else 100%`.
     #[schema(example = "80%")]
     limit: String,
 }

@@ -35,7 +35,8 @@ function showPolicy(status) {
 async function setLimit(limit, changed) {
   const power = await change("budget", "PUT", { limit });
   changed();
-  return power.limit === null ? "There is no limit from now on." : `The limit is ${watts(power.limit)} from now on.`;
+  const [next] = power.to_come, until = next ? `until ${clockTime(next[0])}` : "from now on";
+  return power.limit === null ? `There is no limit ${until}.` : `The limit is ${watts(power.limit)} ${until}.`;
 }
 
 function watchBudget(changed) {

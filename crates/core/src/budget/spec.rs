@@ -1,0 +1,217 @@
+//! A budget as it is written, and what that means on a machine.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::file::{Limits, TimeBase};
+use super::{Allowance, Budget};
+use crate::calendar::{NoCalendar, Rules, RulesError, RunDates, Timetable, looks_like_rules};
+use crate::machine::Machine;
+use crate::rows::TableError;
+use crate::units::{Instant, QuantityError, Watts};
+
+/// A budget as it is written on the command line: `6500W`, `4.2MW`, `80%` of the machine's maximum, `none`,
+/// rules (`weekdays 14:00-18:00: 80%, else 100%`), or the path of a file of `time,budget` rows or of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BudgetSpec {
+    /// The same at all times.
+    Constant(Allowance),
+    /// Limits by the calendar.
+    Rules(Rules<Allowance>),
+    /// Limits that change, in a file.
+    File(PathBuf),
+}
+
+/// Why a budget could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BudgetError {
+    /// The text is none of the forms a budget may have.
+    #[error(
+        "budget '{0}': write watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules \
+         ('weekdays 14:00-18:00: 80%, else 100%'), the path of a .csv file with time,budget rows, or none"
+    )]
+    Unknown(String),
+    /// The number or its unit is wrong.
+    #[error("budget '{text}': {why}")]
+    Quantity {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        why: QuantityError,
+    },
+    /// A rule is wrong.
+    #[error("budget: {0}")]
+    Rules(#[from] RulesError),
+    /// A rule of a file is wrong.
+    #[error("{}{}: {why}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    FileRules {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, where it is one that is wrong.
+        line: Option<usize>,
+        /// What is wrong with it.
+        why: RulesError,
+    },
+    /// Limits by the calendar, where nobody knows the date.
+    #[error("a budget by the calendar needs dates, and {0}")]
+    NoCalendar(#[from] NoCalendar),
+    /// The budget leaves nothing for jobs.
+    #[error(
+        "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
+         give more, or say in the machine file what it draws ('base', 'idle')"
+    )]
+    NothingLeft {
+        /// The limit asked for.
+        budget: Watts,
+        /// What the machine draws without any job.
+        base: Watts,
+    },
+    /// There are no limits in the list.
+    #[error("the budget has no limits; give at least one")]
+    Empty,
+    /// Times are not increasing.
+    #[error("budget times must increase, but {after} follows {before}")]
+    NotIncreasing {
+        /// The earlier row's time.
+        before: Instant,
+        /// The later row's time.
+        after: Instant,
+    },
+    /// The file cannot be read, or a row of it is wrong.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The file has no rows.
+    #[error("{} has no time,budget rows; give at least one", path.display())]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Reads limits by the calendar: `weekdays 14:00-18:00: 80%, else 100%`.
+pub fn parse_rules(text: &str) -> Result<Rules<Allowance>, RulesError> {
+    Rules::parse(text, "100%", str::parse::<Allowance>)
+}
+
+impl FromStr for BudgetSpec {
+    type Err = BudgetError;
+
+    fn from_str(text: &str) -> Result<Self, BudgetError> {
+        match text.parse() {
+            Ok(allowance) => Ok(BudgetSpec::Constant(allowance)),
+            Err(_) if text.ends_with(".csv") || is_readable(text) => {
+                Ok(BudgetSpec::File(text.into()))
+            }
+            Err(_) if looks_like_rules(text) => Ok(BudgetSpec::Rules(parse_rules(text)?)),
+            Err(QuantityError::NotANumber(_)) => Err(BudgetError::Unknown(text.to_owned())),
+            Err(why) => Err(BudgetError::Quantity { text: text.to_owned(), why }),
+        }
+    }
+}
+
+/// In one form: rules whichever way they were written.
+impl fmt::Display for BudgetSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BudgetSpec::Constant(allowance) => allowance.fmt(f),
+            BudgetSpec::Rules(rules) => rules.fmt(f),
+            BudgetSpec::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl BudgetSpec {
+    /// What the text means on this machine, for a run of which no dates are known.
+    pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
+        self.resolve_on(machine, &RunDates::unknown())
+    }
+
+    /// What the text means on this machine, on these dates. Limits by the calendar are looked up for twice as
+    /// long as the log and a year more; after that the lowest of them holds, so that nobody waits for a
+    /// limit that would not last.
+    pub fn resolve_on(&self, machine: &Machine, dates: &RunDates) -> Result<Budget, BudgetError> {
+        let timetable = match self {
+            BudgetSpec::Constant(allowance) => Timetable::Always(allowance.on(machine)?),
+            BudgetSpec::Rules(rules) => Timetable::Rules(rules.try_map(|limit| limit.on(machine))?),
+            BudgetSpec::File(path) => {
+                let zone = dates.calendar.as_ref().map(|calendar| calendar.zone());
+                match Limits::read(path, machine, &TimeBase::Log(zone))? {
+                    Limits::After(steps) => return Budget::from_steps(steps),
+                    Limits::Timed(timetable) => timetable,
+                }
+            }
+        };
+        let lowest = timetable.values().min().copied().unwrap_or(Watts::UNLIMITED);
+        Budget::from_steps(dates.steps(&timetable, &lowest)?)
+    }
+}
+
+/// Whether there is something of this name that can be read: a file, a pipe, but no folder.
+fn is_readable(path: &str) -> bool {
+    Path::new(path).exists() && !Path::new(path).is_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+
+    fn machine() -> Machine {
+        Machine { base_power: Watts::from_watts(50), ..Machine::of_processors(10).unwrap() }
+    }
+
+    #[test]
+    fn a_share_is_of_the_maximum_and_rounds_down() {
+        // 10 nodes of 100 W and 50 W of base: 1050 W at most.
+        let budget = |text: &str| {
+            text.parse::<BudgetSpec>().unwrap().resolve(&machine()).map(|b| b.at(Instant::ZERO))
+        };
+        assert_eq!(budget("80%").unwrap(), Watts::from_watts(840));
+        assert_eq!(budget("33.3333%").unwrap(), Watts::from_milliwatts(349_999));
+        assert_eq!(budget("0.5kW").unwrap(), Watts::from_watts(500));
+        assert!(matches!(budget("0%"), Err(BudgetError::NothingLeft { .. })));
+        assert!(matches!(budget("50W"), Err(BudgetError::NothingLeft { .. })));
+    }
+
+    #[test]
+    fn text_that_is_no_budget_says_what_is() {
+        let error = |text: &str| text.parse::<BudgetSpec>().unwrap_err().to_string();
+        assert!(error("lots").contains("write watts (6500W, 4.2MW)"), "{}", error("lots"));
+        assert!(error("80").contains("valid units: mW, W, kW"), "{}", error("80"));
+        assert!(error("-80%").contains("write watts"), "{}", error("-80%"));
+        assert!(error("weekdays: 80%").contains("add ', else 100%'"), "{}", error("weekdays: 80%"));
+    }
+
+    /// Central Europe, where the last Sunday of March 2026 has 23 hours.
+    fn dates(days: u32) -> RunDates {
+        let calendar = "2026-03-27 00:00 Europe/Berlin".parse().unwrap();
+        RunDates::of_log(Ok(calendar), Instant::from_secs(days * 86_400))
+    }
+
+    #[test]
+    fn rules_become_steps_of_civil_time() {
+        let spec: BudgetSpec = "weekends 06:00-18:00: 50%, else none".parse().unwrap();
+        assert_eq!(spec.to_string(), "weekends 06:00-18:00: 50%, else none");
+        let budget = spec.resolve_on(&machine(), &dates(7)).unwrap();
+        let hours = |hours: u32| Instant::from_secs(hours * 3600);
+        // Saturday from 30 to 42. Sunday's clock is set at 02:00: its 06:00 is an hour earlier.
+        let half = Watts::from_watts(525);
+        let expected = [(30, half), (42, Watts::UNLIMITED), (53, half), (65, Watts::UNLIMITED)];
+        let expected = expected.map(|(at, limit)| (hours(at), limit));
+        assert_eq!(budget.at(Instant::ZERO), Watts::UNLIMITED);
+        assert_eq!(budget.changes_after(Instant::ZERO)[..4], expected);
+        // Two weeks and a year are looked up; then the lowest limit stays.
+        let until = Instant::from_secs((14 + 366) * 86_400);
+        let last = *budget.changes_after(Instant::ZERO).last().unwrap();
+        assert_eq!(last, (until, half));
+        assert_eq!(budget.largest_for(Instant::ZERO, Span::from_secs(8 * 86_400)), half);
+    }
+
+    #[test]
+    fn rules_need_dates() {
+        let spec: BudgetSpec = "weekdays: 50%, else none".parse().unwrap();
+        let error = spec.resolve(&machine()).unwrap_err().to_string();
+        assert!(error.contains("--start '2026-01-01 00:00 Europe/Berlin'"), "{error}");
+    }
+}

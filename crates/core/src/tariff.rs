@@ -1,0 +1,261 @@
+//! What energy costs and what is emitted for it, over time.
+//!
+//! Prices and carbon intensities are [rates](Rate): so much for each kilowatt hour. They are constant, by rules of the
+//! [calendar](crate::calendar), or a series in a file ([`RateSpec`]). For a run they become a [`Curve`], which says for
+//! every instant what is known, and from when on nothing is: what is not known is never zero. A [`DemandCharge`] is for
+//! the highest quarter of an hour of each month.
+
+use crate::calendar::{NoCalendar, RulesError, RunDates};
+use crate::rows::TableError;
+use crate::units::Instant;
+
+mod demand;
+mod rate;
+mod series;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+pub use demand::{DemandCharge, Months, Peaks};
+pub use rate::{Amount, Currency, Measure, Rate, RateError};
+pub use spec::{RateSpec, parse_carbon, parse_price};
+
+/// Why a tariff cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TariffError {
+    /// The text is none of the forms.
+    #[error(
+        "'{text}' is no {what}; write it with its unit ({example}), as rules ('weekdays 07:00-20:00: {example}, else \
+         {example}'), or as the path of a .csv file, with FILE:COLUMN for one of its columns{why}"
+    )]
+    Unknown {
+        /// What was written.
+        text: String,
+        /// What it should be.
+        what: &'static str,
+        /// How that is written.
+        example: &'static str,
+        /// More of what is wrong.
+        why: String,
+    },
+    /// The rate is of something else.
+    #[error("'{text}' is no {what}; write such as {example}")]
+    OtherMeasure {
+        /// What is wanted.
+        what: &'static str,
+        /// What was written.
+        text: String,
+        /// How it is written.
+        example: &'static str,
+    },
+    /// Rates of several kinds.
+    #[error("{one} and {other} have different units; write all of them in the same")]
+    Mixed {
+        /// One of them.
+        one: Rate,
+        /// The other.
+        other: Rate,
+    },
+    /// A rule is wrong.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// The file is wrong.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// Dates are needed, and nobody knows them.
+    #[error("dates are needed, and {0}")]
+    NoCalendar(#[from] NoCalendar),
+    /// Something is wrong with one part of it.
+    #[error("{of}")]
+    Of {
+        /// The part.
+        of: &'static str,
+        /// What is wrong with it.
+        #[source]
+        why: Box<TariffError>,
+    },
+    /// Two currencies.
+    #[error("the price is {price} and the demand charge {charge}; write both in one currency")]
+    Currencies {
+        /// The price.
+        price: Rate,
+        /// The demand charge.
+        charge: DemandCharge,
+    },
+    /// The series does not cover the log.
+    #[error(
+        "the series covers {series}, and the log {log}; give a series that covers it, move the log with --start, or add \
+         'repeat' to use the series again and again ('{text} repeat')"
+    )]
+    NotCovered {
+        /// What the series covers.
+        series: String,
+        /// What the log covers.
+        log: String,
+        /// What was written.
+        text: String,
+    },
+}
+
+/// A rate over the time of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Curve {
+    /// From these instants on; the first holds from its instant on, and times increase.
+    steps: Vec<(Instant, Rate)>,
+    /// From this instant on nothing is known.
+    until: Instant,
+}
+
+impl Curve {
+    /// One rate for all time.
+    pub fn constant(rate: Rate) -> Self {
+        Curve { steps: vec![(Instant::ZERO, rate)], until: Instant::NEVER }
+    }
+
+    /// What it counts.
+    pub fn of(&self) -> Measure {
+        self.steps[0].1.of
+    }
+
+    /// From when on nothing is known.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// The step that holds at an instant, if it is not before the first.
+    fn place(&self, at: Instant) -> Option<usize> {
+        self.steps.partition_point(|step| step.0 <= at).checked_sub(1)
+    }
+}
+
+/// Reads a curve from one instant to the next, without looking for the place each time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    place: usize,
+}
+
+impl Curve {
+    /// The stretches of one rate from an instant to another, which are not before those of the last time: how long in
+    /// milliseconds, and which rate, if it is known.
+    pub fn stretches(
+        &self,
+        reading: &mut Reading,
+        from: Instant,
+        until: Instant,
+        mut each: impl FnMut(u64, Option<Rate>),
+    ) {
+        let mut now = from;
+        if reading.place == 0 && self.steps[0].0 > now {
+            let first = self.steps[0].0.min(until);
+            each(first.since(now).millis(), None);
+            now = first;
+        }
+        while now < until {
+            if now >= self.until {
+                each(until.since(now).millis(), None);
+                return;
+            }
+            while self.steps.get(reading.place + 1).is_some_and(|next| next.0 <= now) {
+                reading.place += 1;
+            }
+            let next = self.steps.get(reading.place + 1).map_or(self.until, |next| next.0);
+            let end = next.min(self.until).min(until);
+            each(end.since(now).millis(), Some(self.steps[reading.place].1));
+            now = end;
+        }
+    }
+
+    /// The rate at an instant, if it is known.
+    pub fn at(&self, at: Instant) -> Option<Rate> {
+        self.place(at).filter(|_| at < self.until).map(|place| self.steps[place].1)
+    }
+}
+
+/// All that is counted of a run, beside its energy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Tariff {
+    /// What energy costs.
+    pub price: Option<Curve>,
+    /// What is emitted for it.
+    pub carbon: Option<Curve>,
+    /// What the highest quarter of an hour of each month costs.
+    pub demand: Option<(DemandCharge, Months)>,
+}
+
+impl Tariff {
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.price.is_none() && self.carbon.is_none() && self.demand.is_none()
+    }
+
+    /// The currency of its prices, if there are any.
+    pub fn currency(&self) -> Option<Currency> {
+        let price = self.price.as_ref().and_then(|price| match price.of() {
+            Measure::Money(currency) => Some(currency),
+            Measure::Carbon => None,
+        });
+        price.or_else(|| self.demand.as_ref().map(|(charge, _)| charge.currency))
+    }
+}
+
+/// A tariff as it is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TariffSpec {
+    /// What energy costs.
+    pub price: Option<RateSpec>,
+    /// What is emitted for it.
+    pub carbon: Option<RateSpec>,
+    /// What the highest quarter of an hour of each month costs.
+    pub demand: Option<DemandCharge>,
+}
+
+impl TariffSpec {
+    /// What it means for a run of a workload whose jobs are submitted from `begin` to `end`.
+    pub fn resolve(
+        &self,
+        dates: &RunDates,
+        begin: Instant,
+        end: Instant,
+    ) -> Result<Tariff, TariffError> {
+        let curve = |spec: &Option<RateSpec>, of| {
+            let curve = spec.as_ref().map(|spec| spec.resolve(dates, begin, end)).transpose();
+            curve.map_err(|why| TariffError::Of { of, why: Box::new(why) })
+        };
+        let months = |charge: DemandCharge| Ok((charge, Months::of(dates)?));
+        let demand = self.demand.map(months).transpose();
+        let of_demand =
+            |why: NoCalendar| TariffError::Of { of: "demand charge", why: Box::new(why.into()) };
+        let tariff = Tariff {
+            price: curve(&self.price, "price")?,
+            carbon: curve(&self.carbon, "carbon")?,
+            demand: demand.map_err(of_demand)?,
+        };
+        tariff.checked()
+    }
+}
+
+impl Tariff {
+    /// That rates are of what they should be, and in one currency.
+    fn checked(self) -> Result<Self, TariffError> {
+        let first = |curve: &Option<Curve>| curve.as_ref().map(|curve| curve.steps[0].1);
+        let wrong = |rate: Rate, what, example| TariffError::OtherMeasure {
+            what,
+            text: rate.to_string(),
+            example,
+        };
+        if let Some(rate) = first(&self.price) {
+            let Measure::Money(currency) = rate.of else {
+                return Err(wrong(rate, "price", "0.32EUR/kWh"));
+            };
+            if let Some((charge, _)) =
+                self.demand.as_ref().filter(|demand| demand.0.currency != currency)
+            {
+                return Err(TariffError::Currencies { price: rate, charge: *charge });
+            }
+        }
+        match first(&self.carbon).filter(|rate| rate.of != Measure::Carbon) {
+            Some(rate) => Err(wrong(rate, "carbon intensity", "450g/kWh")),
+            None => Ok(self),
+        }
+    }
+}
