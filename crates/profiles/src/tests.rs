@@ -321,7 +321,7 @@ fn imported_runs_are_kept_with_their_spread() {
     assert!(store.spreads("SP").unwrap().is_empty());
     // With caps of several parts all settings are kept, and their totals are rows.
     let divided = measured(vec![sampled(Some(50), &[7]), sampled(Some(60), &[8, 9])]);
-    let imported = store.import_measured(&[divided.clone()], Existing::Refuse).unwrap();
+    let imported = store.import_measured(std::slice::from_ref(&divided), Existing::Refuse).unwrap();
     assert_eq!((imported.added, imported.replaced), (2, 0));
     let settings = store.settings("SP").unwrap();
     let expected: Vec<Summed> = divided.settings.iter().filter_map(Sampled::summed).collect();

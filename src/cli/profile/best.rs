@@ -284,14 +284,19 @@ impl Comparison<'_> {
             ),
             false => String::new(),
         };
-        let plot = relative_plot(&shown);
+        let plot = match self.has_parts() {
+            true => relative_plot(&self.shown(false), "power drawn (W)", |setting| setting.power),
+            false => relative_plot(&shown, "cap of a socket (W)", |setting| {
+                setting.setting.configuration.cap
+            }),
+        };
         format!("{}\n{note}{}\n{plot}", facts.text(), self.table(&shown))
     }
 
     fn table(&self, shown: &[Summed]) -> String {
         let numbers = |value: fn(&Summed) -> u64| decimals(shown.iter().map(value).collect());
         let optional = |cap: fn(&Summed) -> Option<Watts>| -> Option<Vec<String>> {
-            let text = |setting| cap(setting).map_or(String::new(), |cap| watts_alone(cap));
+            let text = |setting| cap(setting).map_or(String::new(), watts_alone);
             let column: Vec<String> = shown.iter().map(text).collect();
             column.iter().any(|text| !text.is_empty()).then_some(column)
         };
@@ -341,25 +346,25 @@ fn watts_alone(cap: Watts) -> String {
     cap.to_string().trim_end_matches('W').to_owned()
 }
 
-/// Time, energy and both over the caps, each as a multiple of its best.
-fn relative_plot(shown: &[Summed]) -> String {
-    // Of one total the fastest: a line has one point at a place.
+/// Time, energy and both, each as a multiple of its best: over the caps or, where several settings have the same
+/// caps together, over the power drawn.
+fn relative_plot(shown: &[Summed], right: &str, place: fn(&Summed) -> Watts) -> String {
+    // A line has one point at a place, the fastest.
     let mut line: Vec<&Summed> = shown.iter().collect();
-    line.sort_by_key(|setting| (setting.setting.whole().cap, setting.time));
-    line.dedup_by_key(|setting| setting.setting.whole().cap);
+    line.sort_by_key(|setting| (place(setting), setting.time));
+    line.dedup_by_key(|setting| place(setting));
     if line.len() < 2 {
         return String::new();
     }
     let points = |goal: Goal| -> Vec<Point> {
         let least = shown.iter().map(|setting| goal.of(setting)).fold(f64::INFINITY, f64::min);
         let point = |setting: &&Summed| Point {
-            x: setting.setting.whole().cap.as_f64(),
+            x: place(setting).as_f64(),
             y: goal.of(setting) / least,
             mark: goal.mark(),
         };
         line.iter().map(point).collect()
     };
     let legend = Goal::ALL.map(|goal| format!("{} {}", goal.mark(), goal.name())).join(", ");
-    let up = format!("multiple of the least: {legend}");
-    plot(&up, "caps of a socket together (W)", &Goal::ALL.map(points))
+    plot(&format!("multiple of the least: {legend}"), right, &Goal::ALL.map(points))
 }
