@@ -14,6 +14,7 @@ use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
 
+mod breakdown;
 mod jobs;
 mod peaks;
 mod speed;
@@ -22,6 +23,7 @@ mod window;
 
 use jobs::JobsThatRan;
 
+pub use breakdown::{By, WaitClass, WaitFigures, WaitsBy, waits_by};
 pub use tasks::{Portion, TaskFigures, counts};
 pub use window::WindowFigures;
 

@@ -1,5 +1,6 @@
 //! The figures of jobs that ran: waits, turnarounds and slowdowns.
 
+use super::breakdown::percentile;
 use super::speed::Speed;
 use super::{RunContext, bounded_slowdown, bounded_slowdown_against, wait};
 use crate::sim::{Run, State};
@@ -82,9 +83,7 @@ impl<'a> JobsThatRan<'a> {
 
     /// The shortest wait that no more than one job of a hundred exceeds.
     pub(super) fn p99_wait(&mut self) -> Option<f64> {
-        let place = (self.waits.len() * 99).div_ceil(100).checked_sub(1)?;
-        let (_, &mut wait, _) = self.waits.select_nth_unstable(place);
-        Some(wait as f64 / 1000.0)
+        percentile(&mut self.waits, 99).map(|wait| wait as f64 / 1000.0)
     }
 
     pub(super) fn longest_wait(&self) -> Option<f64> {
