@@ -10,6 +10,8 @@ mod files;
 pub mod html;
 mod jobs;
 mod markup;
+mod over_seeds;
+mod palette;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod pictures;
@@ -28,6 +30,8 @@ pub use columns::{Side, columns};
 pub use facts::Facts;
 pub use files::{Format, ReportError, make_folder, write_folder, write_pictures, write_whole};
 pub use jobs::write_jobs;
+pub use over_seeds::OverSeeds;
+pub use palette::Palette;
 #[cfg(feature = "parquet")]
 pub use parquet::{
     Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,

@@ -24,7 +24,7 @@ use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    Course, Picture, course, human_time, make_folder, write_pictures, write_whole,
+    Course, Palette, Picture, course, human_time, make_folder, write_pictures, write_whole,
 };
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -175,8 +175,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write_folder(folder, &checked, &results, &gains)?;
     }
     if let Some(folder) = &arguments.plots {
-        let more: Vec<Picture> = gains.iter().map(|each| picture(&checked, each)).collect();
-        write_pictures(folder, &checked.digests(&results), &more)?;
+        let digests = checked.digests(&results);
+        let palette = Palette::of(&digests);
+        let more: Vec<Picture> =
+            gains.iter().map(|each| picture(&checked, each, &palette)).collect();
+        write_pictures(folder, &digests, &more)?;
     }
     if arguments.json {
         let rankings = checked.rankings(&results.tried);
@@ -294,7 +297,9 @@ fn write_folder(
         results::write_csv(out, checked, &results.tried)
     })?;
     let title = checked.experiment.title.as_deref().unwrap_or("Policies compared");
-    let page = page_with(title, &checked.digests(results), &beside(checked, results, gains));
+    let digests = checked.digests(results);
+    let beside = beside(checked, results, gains, &Palette::of(&digests));
+    let page = page_with(title, &digests, &beside);
     write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
     let text = file::write(checked.experiment);
     write_whole(&folder.join("experiment.toml"), &|out| out.write_all(text.as_bytes()))?;
@@ -302,14 +307,19 @@ fn write_folder(
 }
 
 /// What the page says beside the runs: they are those of the first seed.
-fn beside(checked: &CheckedExperiment<'_>, results: &Results, gains: &[Gains]) -> Beside {
+fn beside(
+    checked: &CheckedExperiment<'_>,
+    results: &Results,
+    gains: &[Gains],
+    palette: &Palette,
+) -> Beside {
     let seeds = &checked.experiment.seeds;
     let mut notes = Vec::new();
     if let [first, _, ..] = seeds[..] {
         let count = seeds.len();
         notes.push(format!(
-            "Figures and pictures are of seed {first}, the first of {count}; means and spreads over \
-             all of them are in results.csv."
+            "Rankings are over {count} seeds; charts, waits by size, length and user, and all figures are of \
+             seed {first}. The figures of every seed are in results.csv."
         ));
     }
     notes.extend(checked.notes().iter().map(|note| format!("Note: {note}.")));
@@ -317,14 +327,15 @@ fn beside(checked: &CheckedExperiment<'_>, results: &Results, gains: &[Gains]) -
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = checked.experiment.rank_by.ranked_by();
     let tables = gains.iter().flat_map(|each| {
-        let picture = Some(picture(checked, each).svg);
+        let picture = Some(picture(checked, each, palette).svg);
         [Aside { picture, ..each.freedoms(checked) }, each.beliefs(checked)]
     });
-    Beside { absent: checked.absent(results), ranked_by, notes, tables: tables.collect() }
+    let (absent, other_seeds) = (checked.absent(results), checked.other_seeds(results));
+    Beside { absent, ranked_by, other_seeds, notes, tables: tables.collect() }
 }
 
 /// What policies make of one freedom more at a time.
-fn picture(checked: &CheckedExperiment<'_>, gains: &Gains) -> Picture {
+fn picture(checked: &CheckedExperiment<'_>, gains: &Gains, palette: &Palette) -> Picture {
     let by = checked.experiment.rank_by;
     // Who leaves jobs undone that others complete has an easier time: that is no gain, and not drawn.
     let values = || gains.rows.iter().flat_map(Gain::course).flatten();
@@ -343,6 +354,7 @@ fn picture(checked: &CheckedExperiment<'_>, gains: &Gains) -> Picture {
         up: &if unit.is_empty() { by.to_string() } else { format!("{by} ({unit})") },
         steps: &table.headings[1..],
         lines: names.zip(courses.into_iter().map(scaled)).collect(),
+        palette,
     });
     let name = match gains.workload {
         0 => "freedoms.svg".to_owned(),

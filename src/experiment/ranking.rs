@@ -9,11 +9,12 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 use crate::experiment::{Cell, CellOutcome, Tried};
 use crate::metrics::Summary;
 use crate::report::RankedBy;
+
+/// A value over several seeds.
+pub use crate::report::OverSeeds as Spread;
 
 /// A figure by which policies can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,29 +129,6 @@ impl FromStr for Figure {
         let found = Figure::ALL.into_iter().find(|figure| figure.name() == text);
         let valid = || Figure::ALL.map(Figure::name).join(", ");
         found.ok_or_else(|| format!("there is no figure '{text}' to rank by; valid: {}", valid()))
-    }
-}
-
-/// A value over several seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// The mean over seeds.
-    pub mean: f64,
-    /// Its standard deviation, if there is more than one value.
-    pub deviation: Option<f64>,
-}
-
-impl Spread {
-    /// Of some values; none if there are none.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let count = values.len() as f64;
-        if values.is_empty() {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
-        Some(Spread { mean, deviation })
     }
 }
 

@@ -142,6 +142,20 @@ impl CheckedExperiment<'_> {
         results.tried.iter().filter_map(named).collect()
     }
 
+    /// The figures of the same runs with other seeds, in the order of [`digests`](Self::digests).
+    pub fn other_seeds(&self, results: &Results) -> Vec<Vec<Summary>> {
+        let place = |cell: &Cell| (cell.workload, cell.size, cell.budget, cell.policy);
+        let others = |tried: &Tried| {
+            let CellOutcome::Ran(Finished::Pictures(_)) = &tried.outcome else { return None };
+            let is_other = |other: &&Tried| {
+                place(&other.cell) == place(&tried.cell) && other.cell.seed != tried.cell.seed
+            };
+            let others = results.tried.iter().filter(is_other);
+            Some(others.filter_map(|other| other.outcome.summary().cloned()).collect())
+        };
+        results.tried.iter().filter_map(others).collect()
+    }
+
     /// The policies that could not run, in the same words; with several seeds, each once.
     pub fn absent(&self, results: &Results) -> Vec<Absent> {
         let first = self.experiment.seeds.first();

@@ -4,7 +4,8 @@
 
 use crate::metrics::Summary;
 use crate::report::digest::Digest;
-use crate::report::{RankedBy, human_power, ranking};
+use crate::report::ranking::ranking_over_seeds;
+use crate::report::{RankedBy, human_power};
 
 /// A policy that could not run, and why: it is shown beside those that did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Absent {
 /// Runs that differ in nothing but the policy.
 pub(in crate::report) struct Case<'a> {
     pub(in crate::report) runs: Vec<&'a Digest>,
+    /// The figures of each over all seeds, those of the run itself first.
+    pub(in crate::report) seeds: Vec<Vec<&'a Summary>>,
     /// Where they are among all runs.
     pub(in crate::report) places: Vec<usize>,
     /// Policies that could not run there.
@@ -38,7 +41,7 @@ impl Case<'_> {
 
     /// The places of its runs, the best first.
     pub(in crate::report) fn order(&self) -> Vec<usize> {
-        ranking(&self.summaries(), self.ranked_by)
+        ranking_over_seeds(&self.seeds, self.ranked_by)
     }
 
     /// What its runs have in common, in a few words.
@@ -76,10 +79,12 @@ pub(in crate::report) fn cases<'a>(
         match cases.iter_mut().find(is_alike) {
             Some(case) => {
                 case.runs.push(run);
+                case.seeds.push(vec![&run.summary]);
                 case.places.push(place);
             }
             None => cases.push(Case {
                 runs: vec![run],
+                seeds: vec![vec![&run.summary]],
                 places: vec![place],
                 absent: Vec::new(),
                 ranked_by: RankedBy::default(),

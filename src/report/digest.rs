@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::Calendar;
-use crate::metrics::{RunContext, Summary, bounded_slowdown, wait};
+use crate::metrics::{RunContext, Summary, WaitsBy, bounded_slowdown, wait, waits_by};
 use crate::sim::{Run, State};
 use crate::units::{Instant, Watts};
 
@@ -23,7 +23,7 @@ pub use envelope::{Envelope, MOST_PARTS};
 pub use ranks::Ranks;
 
 use lanes::lanes;
-use stretches::{busy, stretches};
+use stretches::{busy, queue, stretches};
 
 /// What is kept of a run for pictures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,10 +49,16 @@ pub struct Digest {
     pub limit: Envelope,
     /// Nodes that ran a job.
     pub busy: Envelope,
+    /// Jobs that were submitted and had not started.
+    #[serde(default)]
+    pub queue: Envelope,
     /// How long jobs waited, in milliseconds.
     pub waits: Ranks,
     /// Their bounded slowdowns, in ten-thousandths.
     pub slowdowns: Ranks,
+    /// Who waited how long.
+    #[serde(default)]
+    pub waits_by: Vec<WaitsBy>,
     /// The jobs.
     pub jobs: Jobs,
     /// The schedule as rectangles.
@@ -131,8 +137,10 @@ impl Digest {
             power: Envelope::of(&power, begin, end),
             limit: Envelope::of(&limits, begin, end),
             busy: Envelope::of(&busy(&stretches, begin), begin, end),
+            queue: Envelope::of(&queue(subject.workload.jobs(), run), begin, end),
             waits: of_those_that_ran(&jobs.wait),
             slowdowns: of_those_that_ran(&jobs.slowdown),
+            waits_by: waits_by(subject, run),
             bars: Bars::of(run, &lanes(&stretches, subject.machine.nodes)),
             jobs,
         }

@@ -20,11 +20,15 @@ use crate::report::cases::{Absent, Case, cases};
 use crate::report::digest::{Bars, Column, Digest, Envelope, Ranks, STATES};
 use crate::report::markup::escaped;
 use crate::report::ranking::RankedBy;
-use crate::report::{Side, columns};
+use crate::report::{Palette, Side, columns};
 use crate::units::Instant;
 
+mod all_figures;
 mod figures;
+mod overview;
+mod ranking;
 mod tables;
+mod waits;
 
 /// plotly.js, compressed.
 pub(crate) const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
@@ -37,12 +41,16 @@ const BODY: &str = include_str!("html/page.html");
 pub(crate) const WORDS: &str = include_str!("html/words.js");
 pub(crate) const DRAWING: &str = include_str!("html/chart.js");
 
+/// How many colours of policies the style has; more policies have dashes.
+const COLOURS: usize = 8;
+
 /// The page's own scripts, in the order in which they build on each other.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("html/data.js"),
     WORDS,
     DRAWING,
     include_str!("html/dates.js"),
+    include_str!("html/saving.js"),
     include_str!("html/curves.js"),
     include_str!("html/schedule.js"),
     include_str!("html/differences.js"),
@@ -63,6 +71,9 @@ pub struct Beside {
     pub absent: Vec<Absent>,
     /// What runs are ranked by.
     pub ranked_by: RankedBy,
+    /// The figures of each run with other seeds, in the order of the runs; nothing where there is one
+    /// seed.
+    pub other_seeds: Vec<Vec<Summary>>,
     /// What a reader has to know.
     pub notes: Vec<String>,
     /// Tables beside those of the runs.
@@ -100,15 +111,22 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
     let (mut cases, homeless) = cases(digests, &beside.absent);
     for case in &mut cases {
         case.ranked_by = beside.ranked_by;
+        for (seeds, &place) in case.seeds.iter_mut().zip(&case.places) {
+            seeds.extend(beside.other_seeds.get(place).into_iter().flatten());
+        }
     }
-    let mut tables = tables::notes(&beside.notes) + &tables::homeless(&homeless);
+    let palette = Palette::of(digests);
+    let mut tables = tables::notes(&beside.notes)
+        + &ranking::homeless(&homeless)
+        + &overview::overview(&cases, &palette);
     for (place, case) in cases.iter().enumerate() {
-        let (heading, ranking) = (tables::heading(case), tables::ranking(case));
-        let (best, figures) = (tables::cards(case), tables::all_figures(case));
+        let (heading, ranking) = (tables::heading(case), ranking::ranking(case, &palette));
+        let (best, figures) = (tables::cards(case), all_figures::all_figures(case));
+        let waits = waits::waits(case, &palette);
         // Writing to a string does not fail.
         let _ = write!(
             tables,
-            "<section class=\"case\" data-case=\"{place}\">\n{heading}{best}{ranking}{figures}</section>\n"
+            "<section class=\"case\" data-case=\"{place}\">\n{heading}{best}{ranking}{figures}{waits}</section>\n"
         );
     }
     tables.extend(beside.tables.iter().map(tables::aside));
@@ -118,10 +136,17 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         ("STYLE", STYLE.to_owned()),
         ("TABLES", tables),
         ("CHARTS", STANDARD.encode(CHARTS)),
-        ("DATA", STANDARD.encode(packed(&data(digests, &cases)))),
+        ("DATA", STANDARD.encode(packed(&data(digests, &cases, &palette)))),
         ("SCRIPTS", format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
     ];
     filled(BODY, &parts)
+}
+
+/// The colour of a policy beside its name, with the dashes of its lines.
+fn swatch(place: usize) -> String {
+    let dashes = ["solid", "dotted", "dashed"][place / COLOURS % 3];
+    let colour = place % COLOURS;
+    format!("<i class=\"swatch\" style=\"--tint: var(--series-{colour}); --dash: {dashes}\"></i>")
 }
 
 /// A text with `{{NAME}}` replaced, each name as often as it comes.
@@ -171,6 +196,8 @@ struct Shown {
 #[derive(Serialize)]
 struct Run<'a> {
     workload: usize,
+    /// The place of its policy's colour.
+    place: usize,
     #[serde(flatten)]
     digest: Bare<'a>,
 }
@@ -187,6 +214,7 @@ struct Bare<'a> {
     power: &'a Envelope,
     limit: &'a Envelope,
     busy: &'a Envelope,
+    queue: &'a Envelope,
     waits: &'a Ranks,
     slowdowns: &'a Ranks,
     state: &'a Column,
@@ -205,7 +233,7 @@ fn start(digest: &Digest) -> Option<(i64, String)> {
     Some((calendar.time(Instant::ZERO).as_millisecond(), zone))
 }
 
-fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
+fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette) -> Vec<u8> {
     let mut workloads: Vec<Jobs<'_>> = Vec::new();
     let mut runs = Vec::with_capacity(digests.len());
     for digest in digests {
@@ -216,7 +244,8 @@ fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
             workloads.push(Jobs { number: &jobs.number, submit: &jobs.submit });
             workloads.len() - 1
         });
-        let Digest { summary, power, limit, busy, waits, slowdowns, bars, .. } = digest;
+        let Digest { summary, power, limit, busy, queue, waits, slowdowns, bars, .. } = digest;
+        let place = palette.place(&summary.policy);
         let (begin, end) = (digest.begin, digest.end);
         let digest = Bare {
             summary,
@@ -226,6 +255,7 @@ fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
             power,
             limit,
             busy,
+            queue,
             waits,
             slowdowns,
             state: &jobs.state,
@@ -236,7 +266,7 @@ fn data(digests: &[Digest], cases: &[Case<'_>]) -> Vec<u8> {
             slowdown: &jobs.slowdown,
             bars,
         };
-        runs.push(Run { workload, digest });
+        runs.push(Run { workload, place, digest });
     }
     let cases = cases.iter().map(|case| Shown {
         name: case.name(),

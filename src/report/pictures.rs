@@ -7,7 +7,7 @@
 use crate::calendar::Calendar;
 use crate::report::cases::cases;
 use crate::report::digest::{Digest, Envelope, Ranks};
-use crate::report::human_energy;
+use crate::report::{Palette, human_energy};
 use crate::units::Instant;
 
 mod frame;
@@ -41,15 +41,16 @@ pub struct Picture {
 /// each in a folder that is named in front of the file.
 pub fn pictures(digests: &[Digest]) -> Vec<Picture> {
     let (cases, _) = cases(digests, &[]);
+    let palette = Palette::of(digests);
     if cases.len() == 1 {
-        return pictures_of(digests);
+        return pictures_of(digests, &palette);
     }
     let mut pictures = Vec::new();
     for (number, case) in (1..).zip(&cases) {
         let runs: Vec<Digest> = case.runs.iter().map(|run| (*run).clone()).collect();
         let folder = format!("{number}-{}", file_name(&case.name()));
         pictures.extend(
-            pictures_of(&runs)
+            pictures_of(&runs, &palette)
                 .into_iter()
                 .map(|picture| Picture { name: format!("{folder}/{}", picture.name), ..picture }),
         );
@@ -58,13 +59,14 @@ pub fn pictures(digests: &[Digest]) -> Vec<Picture> {
 }
 
 /// The pictures of one workload under one budget.
-fn pictures_of(digests: &[Digest]) -> Vec<Picture> {
+fn pictures_of(digests: &[Digest], palette: &Palette) -> Vec<Picture> {
     let mut pictures = vec![
-        picture("power.svg", power(digests)),
-        picture("utilisation.svg", utilisation(digests)),
-        picture("waits.svg", waits(digests)),
-        picture("slowdowns.svg", slowdowns(digests)),
-        picture("energy.svg", energy(digests)),
+        picture("power.svg", power(digests, palette)),
+        picture("utilisation.svg", utilisation(digests, palette)),
+        picture("queue.svg", queue(digests, palette)),
+        picture("waits.svg", waits(digests, palette)),
+        picture("slowdowns.svg", slowdowns(digests, palette)),
+        picture("energy.svg", energy(digests, palette)),
     ];
     for (place, digest) in digests.iter().enumerate() {
         let name = match digests.len() {
@@ -87,6 +89,8 @@ pub struct Course<'a> {
     pub steps: &'a [String],
     /// Each policy, with its values as far as it has any.
     pub lines: Vec<(String, Vec<Option<f64>>)>,
+    /// The colours of the policies.
+    pub palette: &'a Palette,
 }
 
 /// A picture of it.
@@ -101,20 +105,20 @@ pub fn course(course: &Course<'_>) -> String {
     let across = ("", Scale::even(-0.4, last + 0.4).with_ticks(ticks.collect()));
     let up = (course.up, Scale::up_to(most));
     let mut frame = Frame::new(course.title, 440.0, across, up);
-    for (place, (_, values)) in course.lines.iter().enumerate() {
+    for (name, values) in &course.lines {
+        let place = course.palette.place(name);
         let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
         let points: Vec<(f64, f64)> =
             known.map(|(at, value)| (frame.x(at as f64), frame.y(value))).collect();
-        let dashes = ["", "stroke-dasharray=\"7 4\""][place / COLOURS.len() % 2];
-        frame.svg.line(&points, colour(place), &format!("stroke-width=\"2\" {dashes}"));
+        frame.svg.line(&points, colour(place), &stroke("2", place));
         for (x, y) in points {
             frame.svg.rectangle((x - 3.0, y - 3.0), (6.0, 6.0), colour(place));
         }
     }
     let has_points = |(_, values): &&(String, Vec<Option<f64>>)| values.iter().any(Option::is_some);
-    let drawn = course.lines.iter().enumerate().filter(|(_, line)| has_points(line));
+    let drawn = course.lines.iter().filter(has_points).map(|(name, _)| name.as_str());
     let names: Vec<(&str, &str)> =
-        drawn.map(|(place, (name, _))| (name.as_str(), colour(place))).collect();
+        drawn.map(|name| (name, colour(course.palette.place(name)))).collect();
     frame.key(&names);
     frame.svg.finish(course.title)
 }
@@ -135,9 +139,15 @@ fn colour(place: usize) -> &'static str {
     COLOURS[place % COLOURS.len()]
 }
 
-fn names(digests: &[Digest]) -> Vec<(&str, &'static str)> {
-    let named = digests.iter().enumerate();
-    named.map(|(place, digest)| (digest.summary.policy.as_str(), colour(place))).collect()
+/// A line of this width, with dashes if there are more policies than colours.
+fn stroke(width: &str, place: usize) -> String {
+    let dashes = ["", " stroke-dasharray=\"2 3\"", " stroke-dasharray=\"7 4\""];
+    format!("stroke-width=\"{width}\"{}", dashes[place / COLOURS.len() % dashes.len()])
+}
+
+fn names<'a>(digests: &'a [Digest], palette: &Palette) -> Vec<(&'a str, &'static str)> {
+    let policies = digests.iter().map(|digest| digest.summary.policy.as_str());
+    policies.map(|policy| (policy, colour(palette.place(policy)))).collect()
 }
 
 /// The unit of time that suits runs of this length, in milliseconds, and what stands beside its axis.
@@ -208,19 +218,21 @@ fn over_time(
     frame: &mut Frame,
     digests: &[Digest],
     clock: f64,
+    palette: &Palette,
     curve: impl Fn(&Digest) -> (&Envelope, f64),
 ) {
-    for (place, digest) in digests.iter().enumerate() {
+    for digest in digests {
+        let place = palette.place(&digest.summary.policy);
         let (envelope, scale) = curve(digest);
         let [low, high, mean] = curves(envelope, digest.end, clock, scale);
         let end = digest.end as f64 / clock;
         frame.band(&low, &high, end, colour(place));
-        frame.steps(&mean, end, colour(place), "stroke-width=\"1.5\"");
+        frame.steps(&mean, end, colour(place), &stroke("1.5", place));
     }
-    frame.key(&names(digests));
+    frame.key(&names(digests, palette));
 }
 
-fn power(digests: &[Digest]) -> String {
+fn power(digests: &[Digest], palette: &Palette) -> String {
     let title = "Power over time";
     if digests.iter().all(|run| run.power.from.values().is_empty()) {
         return empty(title, "The power over time was not kept.");
@@ -232,7 +244,7 @@ fn power(digests: &[Digest]) -> String {
     let up = (&*format!("power ({prefix}W)"), Scale::up_to(most / size));
     let mut frame = Frame::new(title, 420.0, (&*time, span(digests, clock)), up);
     let scale = 1.0 / 1000.0 / size;
-    over_time(&mut frame, digests, clock, |run| (&run.power, scale));
+    over_time(&mut frame, digests, clock, palette, |run| (&run.power, scale));
     if let Some(run) = digests.iter().max_by_key(|run| run.end) {
         let [_, _, limit] = curves(&run.limit, run.end, clock, scale);
         let style = "stroke-width=\"1.5\" stroke-dasharray=\"8 5\"";
@@ -241,17 +253,30 @@ fn power(digests: &[Digest]) -> String {
     frame.svg.finish(title)
 }
 
-fn utilisation(digests: &[Digest]) -> String {
+fn utilisation(digests: &[Digest], palette: &Palette) -> String {
     let title = "Utilisation over time";
     let (clock, time) = clock(digests);
     let up = ("nodes in use (%)", Scale::even(0.0, 100.0));
     let mut frame = Frame::new(title, 420.0, (&*time, span(digests, clock)), up);
     let share = |run: &Digest| 100.0 / f64::from(run.summary.nodes.max(1));
-    over_time(&mut frame, digests, clock, |run| (&run.busy, share(run)));
+    over_time(&mut frame, digests, clock, palette, |run| (&run.busy, share(run)));
     frame.svg.finish(title)
 }
 
-fn waits(digests: &[Digest]) -> String {
+fn queue(digests: &[Digest], palette: &Palette) -> String {
+    let title = "Queue length over time";
+    let highest = |run: &Digest| run.queue.high.values().iter().max().copied();
+    let Some(most) = digests.iter().filter_map(highest).max() else {
+        return empty(title, "No job was submitted.");
+    };
+    let (clock, time) = clock(digests);
+    let up = ("jobs waiting", Scale::up_to(most.max(1) as f64));
+    let mut frame = Frame::new(title, 420.0, (&*time, span(digests, clock)), up);
+    over_time(&mut frame, digests, clock, palette, |run| (&run.queue, 1.0));
+    frame.svg.finish(title)
+}
+
+fn waits(digests: &[Digest], palette: &Palette) -> String {
     let ticks = [
         (1.0, "1 s"),
         (10.0, "10 s"),
@@ -265,13 +290,13 @@ fn waits(digests: &[Digest]) -> String {
     ];
     let ticks = ticks.map(|(at, text)| (at, text.to_owned())).to_vec();
     let name = "wait (less than a second is drawn as one)";
-    distribution("Waits", digests, (name, ticks), |run| (&run.waits, 1000.0))
+    distribution("Waits", digests, palette, (name, ticks), |run| (&run.waits, 1000.0))
 }
 
-fn slowdowns(digests: &[Digest]) -> String {
+fn slowdowns(digests: &[Digest], palette: &Palette) -> String {
     let ticks = [1u32, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000];
     let ticks = ticks.map(|at| (f64::from(at), at.to_string())).to_vec();
-    distribution("Bounded slowdowns", digests, ("bounded slowdown", ticks), |run| {
+    distribution("Bounded slowdowns", digests, palette, ("bounded slowdown", ticks), |run| {
         (&run.slowdowns, 10_000.0)
     })
 }
@@ -280,6 +305,7 @@ fn slowdowns(digests: &[Digest]) -> String {
 fn distribution(
     title: &str,
     digests: &[Digest],
+    palette: &Palette,
     (name, ticks): (&str, Vec<(f64, String)>),
     ranks: impl Fn(&Digest) -> (&Ranks, f64),
 ) -> String {
@@ -292,19 +318,20 @@ fn distribution(
     };
     let across = (name, Scale::by_factors(1.0, most, ticks));
     let mut frame = Frame::new(title, 420.0, across, ("jobs (%)", Scale::even(0.0, 100.0)));
-    for (place, digest) in digests.iter().enumerate() {
+    for digest in digests {
+        let place = palette.place(&digest.summary.policy);
         let (ranks, unit) = ranks(digest);
         let values = ranks.values.values().iter().zip(ranks.ranks.values());
         let share = |rank: u64| 100.0 * rank as f64 / ranks.count.max(1) as f64;
         let steps: Steps =
             values.map(|(value, rank)| (*value as f64 / unit, share(*rank))).collect();
-        frame.steps(&steps, most, colour(place), "stroke-width=\"2\"");
+        frame.steps(&steps, most, colour(place), &stroke("2", place));
     }
-    frame.key(&names(digests));
+    frame.key(&names(digests, palette));
     frame.svg.finish(title)
 }
 
-fn energy(digests: &[Digest]) -> String {
+fn energy(digests: &[Digest], palette: &Palette) -> String {
     let title = "Energy";
     let most = digests.iter().map(|run| run.summary.energy_j).fold(0.0, f64::max);
     if most <= 0.0 {
@@ -316,16 +343,16 @@ fn energy(digests: &[Digest]) -> String {
     let across = (&*format!("energy ({prefix}J)"), Scale::up_to(1.1 * most / size));
     let up = ("", Scale::even(0.0, rows).bare());
     let mut frame = Frame::new(title, 130.0 + 30.0 * rows, across, up);
-    for (place, digest) in digests.iter().enumerate() {
+    for (row, digest) in digests.iter().enumerate() {
         let joules = digest.summary.energy_j / size;
-        let (top, bottom) =
-            (frame.y(rows - place as f64 - 0.15), frame.y(rows - place as f64 - 0.85));
+        let (top, bottom) = (frame.y(rows - row as f64 - 0.15), frame.y(rows - row as f64 - 0.85));
+        let tint = colour(palette.place(&digest.summary.policy));
         let (left, right) = (frame.x(0.0), frame.x(joules));
-        frame.svg.rectangle((left, top), (right - left, bottom - top), colour(place));
+        frame.svg.rectangle((left, top), (right - left, bottom - top), tint);
         let text = human_energy(digest.summary.energy_j);
         frame.svg.text((right + 6.0, (top + bottom) / 2.0 + 4.0), Anchor::Start, "", &text);
     }
-    frame.key(&names(digests));
+    frame.key(&names(digests, palette));
     frame.svg.finish(title)
 }
 

@@ -186,7 +186,7 @@ fn the_picture_of_the_readme() {
         browser.wait_until(&format!("Math.abs({WINDOW} / {wanted} - 1) < 1e-6"));
     }
     let picture = browser.part(
-        "[document.getElementById('ranking').getBoundingClientRect().top + scrollY - 16, \
+        "[document.querySelector('.ranking').closest('.case').querySelector('h2').getBoundingClientRect().top + scrollY - 16, \
          document.getElementById('power').closest('section').getBoundingClientRect().bottom \
          + scrollY + 12]",
     );

@@ -1,11 +1,12 @@
-//! How many nodes each job had, and from when until when.
+//! How many nodes each job had, and from when until when; and how many jobs waited.
 //!
 //! Most jobs have one stretch: from start to end on the nodes of their record. A job that changed
 //! while it ran has one for each number of nodes.
 
 use std::collections::HashMap;
 
-use crate::sim::Run;
+use crate::job::Job;
+use crate::sim::{Run, State};
 use crate::units::{Instant, JobId};
 
 /// So many nodes for so long.
@@ -58,14 +59,33 @@ pub(super) fn busy(stretches: &[Stretch], begin: Instant) -> Vec<(Instant, u64)>
         changes.push((stretch.from, i64::from(stretch.nodes)));
         changes.push((stretch.until, -i64::from(stretch.nodes)));
     }
+    sums(changes, begin)
+}
+
+/// How many jobs wait, from instant to instant: each from its submission to its start, or until it was
+/// turned away or given up. One that a failing node threw out waits until it starts for the last time.
+pub(super) fn queue(jobs: &[Job], run: &Run) -> Vec<(Instant, u64)> {
+    let mut changes: Vec<(Instant, i64)> = Vec::with_capacity(2 * jobs.len());
+    for (job, record) in jobs.iter().zip(&run.records) {
+        let until = if record.state == State::Waiting { run.end } else { record.start };
+        if job.submit < until {
+            changes.push((job.submit, 1));
+            changes.push((until, -1));
+        }
+    }
+    sums(changes, run.begin)
+}
+
+/// What changes add up to, from instant to instant.
+fn sums(mut changes: Vec<(Instant, i64)>, begin: Instant) -> Vec<(Instant, u64)> {
     changes.sort_unstable();
     let mut steps = vec![(begin, 0)];
-    let mut nodes = 0i64;
+    let mut sum = 0i64;
     for (at, change) in changes {
-        nodes += change;
+        sum += change;
         match steps.last_mut() {
-            Some(last) if last.0 == at => last.1 = nodes.max(0) as u64,
-            _ => steps.push((at, nodes.max(0) as u64)),
+            Some(last) if last.0 == at => last.1 = sum.max(0) as u64,
+            _ => steps.push((at, sum.max(0) as u64)),
         }
     }
     steps

@@ -4,6 +4,7 @@ use super::*;
 use crate::budget::{Budget, BudgetSpec};
 use crate::job::Job;
 use crate::machine::Machine;
+use crate::metrics::By;
 use crate::policy::Easy;
 use crate::reproduce::papers;
 use crate::scenario::Scenario;
@@ -45,7 +46,12 @@ fn a_small_run_by_hand() {
     assert_eq!(digest.power.mean.values(), [200_000, 100_000]);
     assert_eq!(digest.limit.mean.values(), [250_000]);
     assert_eq!(digest.busy.mean.values(), [2, 1]);
+    // Job 8 waits from 200 s to 1100 s; job 9 is turned away when it comes.
+    assert_eq!(digest.queue.from.values(), [100_000, 200_000, 1_100_000]);
+    assert_eq!(digest.queue.mean.values(), [0, 1, 0]);
     assert_eq!(digest.waits.values.values(), [0, 900_000]);
+    // By size and by length; nobody said whose jobs they are.
+    assert_eq!(digest.waits_by.iter().map(|by| by.by).collect::<Vec<_>>(), [By::Size, By::Length]);
     // 1 and (900 + 100) / 600.
     assert_eq!(digest.slowdowns.values.values(), [10_000, 16_667]);
     let jobs = &digest.jobs;
@@ -82,6 +88,18 @@ fn a_digest_survives_json() {
     let (digest, _) = simulated("pb-guided", "60%", 2000);
     let text = serde_json::to_string(&digest).unwrap();
     assert_eq!(serde_json::from_str::<Digest>(&text).unwrap(), digest);
+}
+
+/// What an older version wrote down can still be read: it says nothing of queues and classes.
+#[test]
+fn a_digest_of_an_older_version_is_read() {
+    let (digest, _) = simulated("easy", "60%", 50);
+    let mut value = serde_json::to_value(&digest).unwrap();
+    let object = value.as_object_mut().unwrap();
+    assert!(object.remove("queue").is_some() && object.remove("waits_by").is_some());
+    let read: Digest = serde_json::from_value(value).unwrap();
+    assert_eq!((read.queue, read.waits_by), (Envelope::default(), Vec::new()));
+    assert_eq!(read.jobs, digest.jobs);
 }
 
 /// Jobs of `parm` change their nodes while they run. The rectangles have just the node time that the

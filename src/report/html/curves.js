@@ -37,6 +37,17 @@ function within(curve, end, from, until) {
   return seen;
 }
 
+/** What curves of several runs show, as a table. Values are scaled to the unit that their columns name. */
+function curveTable(view, series, unit) {
+  const dated = calendar ? ["date"] : [];
+  const head = ["policy", "time_s", ...dated, `mean_${unit}`, `lowest_${unit}`, `highest_${unit}`];
+  const rows = series.flatMap(([name, curve, end, scale]) => {
+    const seen = within(curve, end, ...view.window);
+    return seen.x.map((at, i) => [name, at / 1000, ...(calendar ? [dateOf(at)] : []), ...[seen.mean, seen.low, seen.high].map((of) => of[i] * scale)]);
+  });
+  return [head, rows];
+}
+
 /** The band and the line of one run. */
 function curveTraces(view, run, curve, scale, written) {
   const seen = within(curve, run.end, ...view.window), colour = tint(run.place);
@@ -75,6 +86,8 @@ function drawPower(view) {
       mode: "lines", name: "budget", line: { color: ink("ink"), width: 1.5, dash: "dash", shape: "hv" },
       customdata: seen.mean.map(watts), hovertemplate: "%{customdata}" });
   }
+  TABLES.set("power", () => curveTable(view, [...runs.map((run) => [run.summary.policy, run.power, run.end, 1 / 1000]),
+    ...limits.slice(0, 1).map((run) => ["budget", run.limit, run.end, 1 / 1000])], "w"));
   return draw("power", traces, { xaxis: timeAxis(view), yaxis: { title: `power (${unit})`, rangemode: "tozero", fixedrange: true } }, nothing);
 }
 
@@ -84,11 +97,20 @@ function drawBusy(view) {
     const nodes = run.summary.nodes;
     return curveTraces(view, run, run.busy, 100 / nodes, (mean) => `${(100 * mean / nodes).toFixed(1)} %`);
   });
+  TABLES.set("busy", () => curveTable(view, view.shown.map((run) => [run.summary.policy, run.busy, run.end, 100 / run.summary.nodes]), "percent"));
   return draw("busy", traces, { xaxis: timeAxis(view), yaxis: { title: "nodes in use (%)", range: [0, 102], fixedrange: true } }, nothing);
 }
 
+function drawQueue(view) {
+  const runs = view.shown.filter((run) => run.queue.from.length);
+  const nothing = runs.length ? "" : view.shown.length ? "No job was submitted." : "No policy is shown.";
+  const traces = runs.flatMap((run) => curveTraces(view, run, run.queue, 1, (mean) => counted(mean, "job")));
+  TABLES.set("queue", () => curveTable(view, runs.map((run) => [run.summary.policy, run.queue, run.end, 1]), "jobs"));
+  return draw("queue", traces, { xaxis: timeAxis(view), yaxis: { title: "jobs waiting", rangemode: "tozero", fixedrange: true } }, nothing);
+}
+
 /** How many jobs have at most so much of something. */
-function drawRanks(view, id, key, scale, least, title, written, ticks) {
+function drawRanks(view, id, key, scale, least, title, written, ticks, column) {
   const runs = view.shown.filter((run) => run[key].count > 0);
   const nothing = runs.length ? "" : view.shown.length ? "No job ran." : "No policy is shown.";
   const traces = runs.map((run) => {
@@ -99,6 +121,8 @@ function drawRanks(view, id, key, scale, least, title, written, ticks) {
       customdata: Array.from(values, (value) => written(value / scale)),
       hovertemplate: "%{y:.1f} % up to %{customdata}" };
   });
+  TABLES.set(id, () => [["policy", column, "jobs_percent"], runs.flatMap((run) =>
+    Array.from(run[key].values, (value, i) => [run.summary.policy, value / scale, 100 * run[key].ranks[i] / run[key].count]))]);
   return draw(id, traces, { hovermode: "closest", xaxis: { title, type: "log", ...ticks },
     yaxis: { title: "jobs (%)", range: [0, 102], fixedrange: true } }, nothing);
 }
@@ -107,11 +131,11 @@ function drawWaits(view) {
   const ticks = [[1, "1 s"], [10, "10 s"], [60, "1 min"], [600, "10 min"], [3600, "1 h"], [6 * 3600, "6 h"], [86400, "1 d"], [10 * 86400, "10 d"], [100 * 86400, "100 d"]];
   const few = isNarrow() ? ticks.filter((_, i) => [0, 2, 4, 6, 7, 8].includes(i)) : ticks;
   return drawRanks(view, "waits", "waits", 1000, 1, "wait", time,
-    { tickvals: few.map(([at]) => at), ticktext: few.map(([, text]) => text) });
+    { tickvals: few.map(([at]) => at), ticktext: few.map(([, text]) => text) }, "wait_s");
 }
 
 function drawSlowdowns(view) {
-  return drawRanks(view, "slowdowns", "slowdowns", 10000, 1, "bounded slowdown", (value) => value.toFixed(2), { dtick: 1 });
+  return drawRanks(view, "slowdowns", "slowdowns", 10000, 1, "bounded slowdown", (value) => value.toFixed(2), { dtick: 1 }, "bounded_slowdown");
 }
 
 function drawEnergy(view) {
@@ -131,6 +155,7 @@ function drawEnergy(view) {
       marker: { symbol: "line-ns-open", size: 20, line: { width: 2, color: ink("ink") }, color: ink("ink") },
       customdata: runs.map((run) => scaled(allowed(run) ?? 0, "J")), hovertemplate: "the budget allowed %{customdata}<extra></extra>" });
   }
+  TABLES.set("energy", () => [["policy", "energy_j", "budget_allowed_j"], view.shown.map((run) => [run.summary.policy, run.summary.energy_j, allowed(run)])]);
   byId("energy").style.height = `${80 + 44 * runs.length}px`;
   return draw("energy", traces, { hovermode: "closest", xaxis: { title: `energy (${unit})`, rangemode: "tozero", fixedrange: true },
     yaxis: { fixedrange: true, ticks: "", type: "category" }, dragmode: false }, runs.length ? "" : "No policy is shown.");

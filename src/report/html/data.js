@@ -57,7 +57,7 @@ async function loaded() {
   for (const workload of data.workloads) withColumns(workload, ["number", "submit"]);
   for (const run of data.runs) {
     run.workload = data.workloads[run.workload];
-    for (const curve of [run.power, run.limit, run.busy]) withColumns(curve, ["from", "low", "high", "mean"]);
+    for (const curve of [run.power, run.limit, run.busy, run.queue]) withColumns(curve, ["from", "low", "high", "mean"]);
     for (const ranks of [run.waits, run.slowdowns]) withColumns(ranks, ["values", "ranks"]);
     withColumns(run.bars, ["job", "late", "early", "lane", "lanes"]);
     withColumns(run, ["state", "wait", "run", "nodes", "cap", "slowdown"]);

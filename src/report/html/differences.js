@@ -43,9 +43,10 @@ async function drawDifferences(view) {
     const size = Math.abs(step), sign = step < 0 ? "−" : "+";
     return size === most ? `${sign} more` : `${sign} ≤ ${figure.words[size - 1]}`;
   };
-  const colour = (step) => (step === 0 ? ink("soft") : ink(step < 0 ? "series-2" : "series-1"));
+  const colour = (step) => (step === 0 ? ink("soft") : ink(step < 0 ? "gain" : "loss"));
   const trace = { type: "bar", x: steps.map(word), y: steps.map((step) => bins.get(step) ?? 0), marker: { color: steps.map(colour) },
     hovertemplate: "%{y} jobs: %{x}<extra></extra>" };
+  TABLES.set("differences", () => [["difference", "jobs"], steps.map((step) => [word(step), bins.get(step) ?? 0])]);
   await draw("differences", [trace], { hovermode: "closest", dragmode: false, bargap: 0.15,
     xaxis: { title: `${figure.better}  ←  →  ${figure.worse}`, type: "category", fixedrange: true, tickangle: isNarrow() ? -90 : 0 },
     yaxis: { title: "jobs", fixedrange: true } }, rows.length ? "" : "No job ran under both.");

@@ -3,7 +3,7 @@
 const SHOWN_AT_FIRST = 4;
 const view = { runs: [], shown: [], window: [0, 1], whole: [0, 1], clock: [1000, "seconds"], lanes: null, scheduled: null };
 
-const OVER_TIME = [drawPower, drawBusy, drawSchedule];
+const OVER_TIME = [drawPower, drawBusy, drawQueue, drawSchedule];
 const OTHERS = [drawWaits, drawSlowdowns, drawEnergy, drawDifferences];
 const breath = () => new Promise((resolve) => setTimeout(resolve));
 
@@ -52,7 +52,7 @@ function followZoom(place) {
 
 function showPolicies(runs) {
   const buttons = runs.map((run) => {
-    const button = element("button", { type: "button", className: "policy" }, element("i"), run.summary.policy);
+    const button = element("button", { type: "button", className: "policy" }, element("i", { className: "swatch" }), run.summary.policy);
     button.style.setProperty("--tint", `var(--series-${run.place % SERIES})`);
     button.style.setProperty("--dash", { solid: "solid", dot: "dotted", dashdot: "dashed" }[dash(run.place)]);
     button.setAttribute("aria-pressed", view.shown.includes(run));
@@ -60,7 +60,7 @@ function showPolicies(runs) {
       const isShown = view.shown.includes(run);
       view.shown = view.runs.filter((other) => (other === run ? !isShown : view.shown.includes(other)));
       button.setAttribute("aria-pressed", !isShown);
-      drawAll([drawPower, drawBusy, drawWaits, drawSlowdowns, drawEnergy]);
+      drawAll([drawPower, drawBusy, drawQueue, drawWaits, drawSlowdowns, drawEnergy]);
     });
     return button;
   });
@@ -69,7 +69,7 @@ function showPolicies(runs) {
 
 async function showCase(data, place) {
   for (const section of document.querySelectorAll(".case")) section.hidden = Number(section.dataset.case) !== place;
-  view.runs = data.cases[place].runs.map((at, rank) => Object.assign(data.runs[at], { place: rank }));
+  view.runs = data.cases[place].runs.map((at) => data.runs[at]);
   view.shown = view.runs.slice(0, SHOWN_AT_FIRST);
   const begin = Math.min(...view.runs.map((run) => run.begin)), end = Math.max(...view.runs.map((run) => run.end));
   view.whole = [begin, Math.max(end, begin + 1000)];
@@ -119,7 +119,8 @@ async function begin() {
   let resizing;
   addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => drawSchedule(view), 200); });
 
-  for (const id of ["power", "busy", "schedule"]) ONCE_DRAWN.set(id, followZoom);
+  for (const id of ["power", "busy", "queue", "schedule"]) ONCE_DRAWN.set(id, followZoom);
+  offerFiles();
   watchSchedule(view);
   await showCase(data, 0);
 }

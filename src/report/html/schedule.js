@@ -105,7 +105,19 @@ async function drawSchedule(view) {
   place.dataset.count = count;
   byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
   view.scheduled = { run, kind };
+  TABLES.set("schedule", () => scheduleTable(view));
   return place;
+}
+
+/** The rectangles of the window that is seen, as a table. */
+function scheduleTable({ scheduled: { run, kind }, window, lanes }) {
+  const { from, until } = rectangles(run, kind), { job, lane, lanes: high } = run.bars, rows = [];
+  for (let i = 0; i < from.length; i++) {
+    if (until[i] <= window[0] || from[i] >= window[1] || lane[i] >= lanes[1] || lane[i] + high[i] <= lanes[0]) continue;
+    const who = job[i];
+    rows.push([run.workload.number[who], from[i] / 1000, until[i] / 1000, lane[i], high[i], run.wait[who] / 1000, run.slowdown[who] / 10000, run.cap[who] / 1000]);
+  }
+  return [["job", "from_s", "until_s", "first_lane", "lanes", "wait_s", "bounded_slowdown", "node_power_w"], rows];
 }
 
 /** The rectangle at a place, if there is one. */

@@ -1,5 +1,4 @@
-// The ranking in another order: a click on a heading sorts by it, another one turns the order round. Policies
-// that could not run stay at the end.
+// The ranking in another order: a click on a heading sorts by it, another one turns the order round.
 
 function watchHeadings(table) {
   const [head] = table.tHead.rows, [body] = table.tBodies;
@@ -13,10 +12,8 @@ function watchHeadings(table) {
       const value = (row) => row.cells[place]?.dataset.value ?? row.cells[place]?.textContent ?? "";
       const compare = (a, b) => turned * value(a).localeCompare(value(b), "en", { numeric: true });
       const byNumber = (a, b) => turned * (Number(value(a)) - Number(value(b)));
-      const rows = Array.from(body.rows), ran = rows.filter((row) => !row.querySelector(".reason"));
-      const isNumber = ran.every((row) => row.cells[place].dataset.value);
-      ran.sort(isNumber ? byNumber : compare);
-      body.replaceChildren(...ran, ...rows.filter((row) => row.querySelector(".reason")));
+      const rows = Array.from(body.rows), isNumber = rows.every((row) => row.cells[place].dataset.value);
+      body.replaceChildren(...rows.sort(isNumber ? byNumber : compare));
     });
   });
 }

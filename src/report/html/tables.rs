@@ -6,10 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Aside;
-use super::figures::{FIGURES, shown};
+use super::figures::FIGURES;
 use crate::metrics::Summary;
 use crate::policy::Accuracy;
-use crate::report::cases::{Absent, Case, budget};
+use crate::report::cases::{Case, budget};
 use crate::report::markup::escaped;
 use crate::report::ranking::{comparable, undone};
 use crate::report::{human_energy, human_mass, human_power, human_time};
@@ -43,7 +43,7 @@ pub(super) fn cards(case: &Case<'_>) -> String {
     match &case.runs[..] {
         [] => String::new(),
         [run] => cards_of_one(&run.summary),
-        _ => cards_of_many(&case.summaries()),
+        _ => cards_of_many(&case.seeds),
     }
 }
 
@@ -121,17 +121,17 @@ fn cards_of_costs(s: &Summary) -> String {
     cards
 }
 
-fn cards_of_many(summaries: &[&Summary]) -> String {
-    let may = comparable(summaries);
-    let runs: Vec<&Summary> =
-        summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
+fn cards_of_many(seeds: &[Vec<&Summary>]) -> String {
+    let may = comparable(seeds);
+    let runs: Vec<&Vec<&Summary>> =
+        seeds.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| run).collect();
     let mut cards = String::new();
     for name in ["Mean turnaround", "Mean slowdown", "Makespan", "Energy", "Cost", "CO₂"] {
         let Some(figure) = FIGURES.iter().find(|figure| figure.name == name) else { continue };
         let Some(best) = figure.best(&runs) else { continue };
-        let are_best = |run: &&&Summary| (figure.value)(run) == Some(best);
-        let winners: Vec<&Summary> = runs.iter().filter(are_best).copied().collect();
-        let names: Vec<&str> = winners.iter().map(|run| run.policy.as_str()).collect();
+        let is_best = |run: &&&Vec<&Summary>| figure.of(run).map(|value| value.mean) == Some(best);
+        let winners: Vec<&Vec<&Summary>> = runs.iter().filter(is_best).copied().collect();
+        let names: Vec<&str> = winners.iter().map(|run| run[0].policy.as_str()).collect();
         let value = winners.first().map(|run| figure.text(run)).unwrap_or_default();
         let name = if name == "CO₂" { name.to_owned() } else { name.to_lowercase() };
         cards += &card(&format!("Best {name}"), &names.join(", "), &value);
@@ -140,104 +140,6 @@ fn cards_of_many(summaries: &[&Summary]) -> String {
         return String::new();
     }
     format!("<dl class=\"cards wide\">\n{cards}</dl>\n")
-}
-
-/// Every run with its figures, the best run first and the best values marked.
-pub(super) fn ranking(case: &Case<'_>) -> String {
-    if case.runs.len() + case.absent.len() < 2 {
-        return String::new();
-    }
-    let summaries = case.summaries();
-    let may = comparable(&summaries);
-    let compared: Vec<&Summary> =
-        summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
-    let figures = shown(&summaries);
-    let has_freedoms = summaries.iter().any(|summary| summary.freedoms.is_some());
-    let mut rows = String::new();
-    for (order, place) in (1..).zip(case.order()) {
-        let summary = summaries[place];
-        let jobs = match undone(summary) {
-            0 => "all".to_owned(),
-            missing => format!("{} <small>{missing} not</small>", summary.completed),
-        };
-        let (class, rank) = match may[place] {
-            true => ("", order.to_string()),
-            false => (" class=\"aside\"", "–".to_owned()),
-        };
-        let policy = escaped(&summary.policy);
-        let _ = write!(
-            rows,
-            "<tr{class}><td class=\"rank\" data-value=\"{order}\">{rank}</td><th scope=\"row\">{policy}</th>\
-             <td data-value=\"{}\">{jobs}</td>",
-            summary.completed
-        );
-        for figure in &figures {
-            let best = may[place]
-                && figure.best(&compared).is_some_and(|best| (figure.value)(summary) == Some(best));
-            let text = escaped(&figure.text(summary));
-            let value = (figure.value)(summary).map_or_else(String::new, |value| value.to_string());
-            let _ = match best {
-                true => write!(
-                    rows,
-                    "<td class=\"best\" data-value=\"{value}\"><span>{text}</span></td>"
-                ),
-                false => write!(rows, "<td data-value=\"{value}\">{text}</td>"),
-            };
-        }
-        if has_freedoms {
-            let freedoms = summary.freedoms.as_deref().unwrap_or_default().replace(',', ", ");
-            let _ = write!(rows, "<td class=\"freedoms\">{}</td>", escaped(&freedoms));
-        }
-        rows += "</tr>\n";
-    }
-    for Absent { policy, reason, .. } in &case.absent {
-        let (policy, reason) = (escaped(policy), escaped(reason));
-        let columns = figures.len() + 1 + usize::from(has_freedoms);
-        let _ = writeln!(
-            rows,
-            "<tr class=\"aside\"><td class=\"rank\">–</td><th scope=\"row\">{policy}</th>\
-             <td class=\"reason\" colspan=\"{columns}\">cannot run here: {reason}</td></tr>"
-        );
-    }
-    let mut headings = figures.iter().fold(String::new(), |mut headings, figure| {
-        let (name, meaning) = (figure.name, escaped(figure.meaning));
-        let _ = write!(headings, "<th scope=\"col\" title=\"{meaning}\">{name}</th>");
-        headings
-    });
-    if has_freedoms {
-        headings += "<th scope=\"col\" class=\"freedoms\" title=\"What the policy may do to jobs beyond starting them \
-                     as asked\">Freedoms</th>";
-    }
-    let note = match may.iter().all(|may| *may) {
-        true => "",
-        false => {
-            " Policies that did not complete every job come last and are unranked: skipping jobs shortens \
-             everyone else's wait."
-        }
-    };
-    let by = case.ranked_by.name;
-    format!(
-        "<h2 id=\"ranking\">Ranking</h2>\n<p>By jobs completed, then {by}. The best value of each column \
-         is <span class=\"best\"><span>marked</span></span>.{note}</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranking\"><table class=\"ranking\">\n\
-         <thead><tr><th scope=\"col\">#</th><th scope=\"col\">Policy</th>\
-         <th scope=\"col\" title=\"Jobs that ran to their end\">Completed</th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
-    )
-}
-
-/// Policies that could not run where nobody else ran either.
-pub(super) fn homeless(absent: &[&Absent]) -> String {
-    let items = absent.iter().fold(String::new(), |mut items, absent| {
-        let Absent { policy, workload, budget, reason, .. } = absent;
-        let [policy, workload, budget, reason] =
-            [policy, workload, budget, reason].map(|text| escaped(text));
-        let _ = writeln!(
-            items,
-            "<li><strong>{policy}</strong> cannot run on {workload} under {budget}: {reason}</li>"
-        );
-        items
-    });
-    if items.is_empty() { String::new() } else { format!("<ul class=\"note\">\n{items}</ul>\n") }
 }
 
 /// What a reader has to know of all of it.
@@ -275,42 +177,5 @@ pub(super) fn aside(aside: &Aside) -> String {
         headings.collect::<String>(),
         aside.rows.iter().map(row).collect::<String>(),
         picture.unwrap_or_default(),
-    )
-}
-
-/// Every key of every summary, for those who want to see all of it.
-pub(super) fn all_figures(case: &Case<'_>) -> String {
-    let summaries = case.summaries();
-    let order = case.order();
-    let values: Vec<serde_json::Value> = order
-        .iter()
-        .map(|&place| serde_json::to_value(summaries[place]).unwrap_or_default())
-        .collect();
-    let Some(first) = values.first().and_then(|value| value.as_object()) else {
-        return String::new();
-    };
-    let mut rows = String::new();
-    for key in first.keys().filter(|key| *key != "policy") {
-        let _ = write!(rows, "<tr><th scope=\"row\"><code>{}</code></th>", escaped(key));
-        for value in &values {
-            let text = match &value[key] {
-                serde_json::Value::Null => "–".to_owned(),
-                serde_json::Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            let _ = write!(rows, "<td>{}</td>", escaped(&text));
-        }
-        rows += "</tr>\n";
-    }
-    let headings = order.iter().fold(String::new(), |mut headings, &place| {
-        let policy = escaped(&summaries[place].policy);
-        let _ = write!(headings, "<th scope=\"col\">{policy}</th>");
-        headings
-    });
-    format!(
-        "<details><summary>All figures</summary>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All figures\"><table \
-         class=\"keys\">\n<thead><tr><th scope=\"col\">Key</th>{headings}</tr></thead>\n\
-         <tbody>\n{rows}</tbody></table></div>\n</details>\n"
     )
 }

@@ -75,7 +75,8 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
         [vec![0, 1, 2], vec![3]]
     );
     assert_eq!(cases[0].name(), "demo, 60 % (15.36 kW)");
-    let table = tables::ranking(&cases[0]);
+    let palette = Palette::of(&runs);
+    let table = ranking::ranking(&cases[0], &palette);
     let places = ["pb-guided", "easy-power", "easy<"].map(|policy| table.find(policy).unwrap());
     assert!(places.is_sorted(), "{table}");
     assert!(table.contains("class=\"aside\""), "EASY turned jobs away");
@@ -83,11 +84,13 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
     let best =
         format!("<td class=\"best\" data-value=\"{slowdown}\"><span>{slowdown:.2}</span></td>");
     assert!(table.contains(&best), "{table}");
-    assert_eq!(tables::ranking(&cases[1]), "");
-    // Who could not run is there too, with the reason.
-    assert!(table.contains("cannot run here: there is no profile of job 1 &lt; 2"), "{table}");
-    let elsewhere = tables::homeless(&homeless);
-    assert!(elsewhere.contains("<strong>rmap-naive</strong> cannot run on demo under 7%"));
+    assert_eq!(ranking::ranking(&cases[1], &palette), "");
+    // Who could not run is there too, folded away, with the reason.
+    let (before, folded) = table.split_once("<details class=\"cannot\">").unwrap();
+    assert!(folded.contains("<strong>rmap-naive</strong>: there is no profile of job 1 &lt; 2"));
+    assert!(folded.contains("<summary>1 policy cannot run</summary>") && !before.contains("rmap"));
+    let elsewhere = ranking::homeless(&homeless);
+    assert!(elsewhere.contains("<strong>rmap-naive</strong> on demo under 7%"));
 }
 
 #[test]
@@ -95,4 +98,63 @@ fn a_page_about_nothing_is_a_page() {
     assert!(page("empty", &[]).ends_with("</html>\n"));
     let text = page("no jobs", &digests(&Workload::new("none", []), &["easy", "fcfs"], "80%"));
     assert!(text.contains("2 policies"));
+}
+
+/// Two budgets: a row for each policy with its colour, a column for each budget. EASY, which turned jobs
+/// away under 60 %, is not compared there; who did not run has a dash.
+#[test]
+fn policies_and_budgets_are_seen_at_a_glance() {
+    let workload = demo();
+    let mut runs = digests(&workload, &["easy", "easy-power", "pb-guided"], "60%");
+    runs.extend(digests(&workload, &["easy-power", "pb-guided"], "80%"));
+    let (both, _) = cases(&runs, &[]);
+    let text = overview::overview(&both, &Palette::of(&runs));
+    let row = |policy: &str| {
+        text.lines().find(|line| line.contains(&format!("</i>{policy}</th>"))).unwrap().to_owned()
+    };
+    assert!(text.contains("60 % (15.36 kW)") && text.contains("80 % (20.48 kW)"), "{text}");
+    assert!(text.contains("<p>Mean turnaround."), "{text}");
+    assert!(row("easy").contains(" not</small>") && row("easy").ends_with("–</td></tr>"));
+    assert_eq!(row("pb-guided").matches("class=\"best\"").count(), 2, "{text}");
+    assert_eq!(row("easy-power").matches("--behind: 0.").count(), 2, "{text}");
+    assert!(row("easy-power").contains("--tint: var(--series-1)"));
+    let (one, _) = cases(&runs[..3], &[]);
+    assert_eq!(overview::overview(&one, &Palette::of(&runs)), "");
+}
+
+/// The means of 2 h and 4 h, and of 3 h and 3 h; nothing has twelve digits.
+#[test]
+fn seeds_have_means_and_spreads() {
+    let mut runs = digests(&demo(), &["easy-power", "pb-guided"], "80%");
+    let hours = |run: &Digest, hours: f64| Summary {
+        mean_turnaround_s: Some(3600.0 * hours),
+        ..run.summary.clone()
+    };
+    runs[0].summary = hours(&runs[0], 2.0);
+    runs[1].summary = hours(&runs[1], 3.0);
+    let other_seeds = vec![vec![hours(&runs[0], 4.0)], vec![hours(&runs[1], 3.0)]];
+    let text = page_with("seeds", &runs, &Beside { other_seeds, ..Beside::default() });
+    assert!(text.contains("means over 2 seeds"));
+    assert!(text.contains(">3.0 ±1.4 h<") && text.contains(">3.0 ±0.0 h<"));
+    assert!(text.contains("All figures of the first seed"));
+    let alone = page("one seed", &runs);
+    assert!(!alone.contains('±') && alone.contains(">2.0 h</span>"));
+}
+
+/// Waits by size and length, for each policy; the demo does not say whose its jobs are.
+#[test]
+fn waits_are_told_apart() {
+    let runs = digests(&demo(), &["easy", "pb-guided"], "60%");
+    let (cases, _) = cases(&runs, &[]);
+    let text = waits::waits(&cases[0], &Palette::of(&runs));
+    assert!(
+        text.contains("<caption>Waits by size</caption>") && text.contains(">under 10 min</th>")
+    );
+    assert_eq!(text.contains("Waits by user"), demo().jobs().iter().any(|job| job.user.is_some()));
+    let jobs: u64 = runs[0].waits_by[0].classes.iter().map(|class| class.jobs).sum();
+    assert_eq!(jobs, 2000);
+    // EASY turned large jobs away.
+    assert!(text.contains(" ran</small>"));
+    let alone = waits::waits(&super::cases(&runs[..1], &[]).0[0], &Palette::of(&runs));
+    assert!(!alone.contains("colgroup") && alone.contains("99th percentile"));
 }

@@ -45,6 +45,7 @@ fn every_picture_is_there() {
     let expected = [
         "power.svg",
         "utilisation.svg",
+        "queue.svg",
         "waits.svg",
         "slowdowns.svg",
         "energy.svg",
@@ -57,7 +58,7 @@ fn every_picture_is_there() {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
     }
     // One rectangle a bar, one behind everything, and one for each class of the key.
-    let rectangles = drawn[5].svg.matches("<rect").count();
+    let rectangles = drawn[6].svg.matches("<rect").count();
     assert_eq!(rectangles, runs[0].bars.job.values().len() + 1 + 6);
     assert_eq!(pictures(&runs), drawn);
 }
@@ -70,9 +71,9 @@ fn cases_are_kept_apart() {
     let run = digest(&workload, "easy", true);
     let other = Digest { budget: "half of it (12.8 kW)".to_owned(), ..run.clone() };
     let names: Vec<String> = pictures(&[run, other]).into_iter().map(|drawn| drawn.name).collect();
-    assert_eq!(names.len(), 12);
+    assert_eq!(names.len(), 14);
     assert_eq!(names[0], "1-demo-20-48-kW/power.svg");
-    assert_eq!(names[11], "2-demo-half-of-it-12-8-kW/schedule.svg");
+    assert_eq!(names[13], "2-demo-half-of-it-12-8-kW/schedule.svg");
 }
 
 #[test]
@@ -86,4 +87,20 @@ fn nothing_is_drawn_as_nothing() {
     workload.slice(0..20);
     let unkept = pictures(&[digest(&workload, "easy", false)]);
     assert!(unkept[0].svg.contains("was not kept"));
+}
+
+/// Who ran first under one budget has the same colour under another, where somebody else comes first.
+#[test]
+fn a_policy_has_one_colour() {
+    let mut workload = demo();
+    workload.slice(0..50);
+    let runs = ["easy", "fcfs"].map(|policy| digest(&workload, policy, true));
+    let other = Digest { budget: "another".to_owned(), ..runs[1].clone() };
+    let [easy, fcfs] = runs;
+    let drawn = pictures(&[easy, fcfs, other]);
+    let energy: Vec<&Picture> =
+        drawn.iter().filter(|picture| picture.name.ends_with("energy.svg")).collect();
+    let has = |picture: &Picture| COLOURS.map(|colour| picture.svg.contains(colour));
+    assert_eq!(has(energy[0])[..3], [true, true, false]);
+    assert_eq!(has(energy[1])[..3], [false, true, false]);
 }

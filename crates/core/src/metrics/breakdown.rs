@@ -98,7 +98,10 @@ pub fn waits_by(context: &RunContext<'_>, run: &Run) -> Vec<WaitsBy> {
     let length = |place: usize| context.workload.run_times()[place].min(jobs[place].requested);
     let mut all = vec![
         WaitsBy { by: By::Size, classes: classes(context, run, |place| size(jobs[place].nodes)) },
-        WaitsBy { by: By::Length, classes: classes(context, run, |place| length_of(length(place))) },
+        WaitsBy {
+            by: By::Length,
+            classes: classes(context, run, |place| length_of(length(place))),
+        },
     ];
     if jobs.iter().any(|job| job.user.is_some()) {
         let of_users = classes(context, run, |place| user(&users, jobs[place].user));
@@ -201,23 +204,23 @@ mod tests {
     #[test]
     fn sizes_and_lengths_have_classes() {
         let name = |nodes| size(nodes).1;
-        assert_eq!([1, 2, 4, 5, 64, 65].map(name), [
-            "1 node",
-            "2 to 4 nodes",
-            "2 to 4 nodes",
-            "5 to 16 nodes",
-            "17 to 64 nodes",
-            "65 to 256 nodes"
-        ]);
+        assert_eq!(
+            [1, 2, 4, 5, 64, 65].map(name),
+            [
+                "1 node",
+                "2 to 4 nodes",
+                "2 to 4 nodes",
+                "5 to 16 nodes",
+                "17 to 64 nodes",
+                "65 to 256 nodes"
+            ]
+        );
         assert!(size(u32::MAX).1.ends_with("to 4294967296 nodes"));
         let name = |seconds| length_of(Span::from_secs(seconds)).1;
-        assert_eq!([0, 599, 600, 86_399, 86_400].map(name), [
-            "under 10 min",
-            "under 10 min",
-            "10 min to 1 h",
-            "6 to 24 h",
-            "24 h and longer"
-        ]);
+        assert_eq!(
+            [0, 599, 600, 86_399, 86_400].map(name),
+            ["under 10 min", "under 10 min", "10 min to 1 h", "6 to 24 h", "24 h and longer"]
+        );
     }
 
     /// Two nodes. Job 1 of user 5 has both for 1000 s. Job 2 of the same user waits 900 s for one; job
@@ -251,18 +254,24 @@ mod tests {
         let [by_size, by_length, by_user] = &waits_by(&context, &run)[..] else {
             panic!("three things tell jobs apart")
         };
-        assert_eq!(by_size.classes, [
-            class("1 node", 1, figures(1, 900.0, 900.0, 900.0)),
-            class("2 to 4 nodes", 2, figures(1, 0.0, 0.0, 0.0)),
-        ]);
-        assert_eq!(by_length.classes, [
-            class("under 10 min", 2, figures(1, 900.0, 900.0, 900.0)),
-            class("10 min to 1 h", 1, figures(1, 0.0, 0.0, 0.0)),
-        ]);
-        assert_eq!(by_user.classes, [
-            class("user 5", 2, figures(2, 450.0, 900.0, 900.0)),
-            class("not recorded", 1, never),
-        ]);
+        assert_eq!(
+            by_size.classes,
+            [
+                class("1 node", 1, figures(1, 900.0, 900.0, 900.0)),
+                class("2 to 4 nodes", 2, figures(1, 0.0, 0.0, 0.0)),
+            ]
+        );
+        assert_eq!(
+            by_length.classes,
+            [
+                class("under 10 min", 2, figures(1, 900.0, 900.0, 900.0)),
+                class("10 min to 1 h", 1, figures(1, 0.0, 0.0, 0.0)),
+            ]
+        );
+        assert_eq!(
+            by_user.classes,
+            [class("user 5", 2, figures(2, 450.0, 900.0, 900.0)), class("not recorded", 1, never),]
+        );
     }
 
     /// Twelve users; user 12 has two jobs, the others one each. Ten have a class: 12, and 1 to 9.
