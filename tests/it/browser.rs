@@ -110,6 +110,8 @@ fn the_demo_report_works_in_a_browser() {
         "false"
     );
 
+    saves_what_it_shows(&mut browser);
+
     // Both themes.
     let colour = "document.getElementById('power').layout.font.color";
     let light = browser.evaluate(colour);
@@ -139,6 +141,87 @@ fn the_demo_report_works_in_a_browser() {
     let shown = "Array.from(document.querySelectorAll('.case'), (section) => section.hidden)";
     assert_eq!(browser.evaluate(shown), json!([true, false]));
 
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Every chart has its numbers as CSV and its picture as PNG. Two policies are shown; the files are caught
+/// on their way to the disk.
+fn saves_what_it_shows(browser: &mut Browser) {
+    browser.evaluate(
+        "{ window.saved = new Map(); const make = URL.createObjectURL; \
+         URL.createObjectURL = (blob) => { window.blob = blob; return make.call(URL, blob); }; \
+         HTMLAnchorElement.prototype.click = function () { saved.set(this.download, this.href.startsWith('data:') ? this.href : window.blob); }; }",
+    );
+    let charts =
+        ["power", "busy", "queue", "schedule", "waits", "slowdowns", "energy", "differences"];
+    for chart in charts {
+        browser.click(&format!("[data-save={chart}-csv]"));
+        browser.click(&format!("[data-save={chart}-png]"));
+        browser.wait_until(&format!("saved.has('{chart}.csv') && saved.has('{chart}.png')"));
+        // A picture that is not small, and not of nothing.
+        let size = format!(
+            "(async () => {{ const image = new Image(); image.src = saved.get('{chart}.png'); await image.decode(); \
+                            return [image.naturalWidth, image.naturalHeight, image.src.length]; }})()"
+        );
+        let size = browser.evaluate(&size);
+        assert!(size[0].as_u64() >= Some(1280) && size[2].as_u64() > Some(9000), "{chart}: {size}");
+    }
+    let mut lines = |chart: &str| {
+        let text = browser.evaluate(&format!("saved.get('{chart}.csv').text()"));
+        text.as_str().unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let queue = lines("queue");
+    assert_eq!(queue[0], "policy,time_s,mean_jobs,lowest_jobs,highest_jobs");
+    let policies: std::collections::BTreeSet<&str> =
+        queue[1..].iter().filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(policies.len(), 2, "{policies:?}");
+    assert!(
+        lines("power")
+            .iter()
+            .any(|line| line.starts_with("budget,") && line.ends_with(",15360,15360,15360"))
+    );
+    assert_eq!(lines("energy").len(), 3);
+    assert!(lines("schedule").len() > 2000);
+    let counts = lines("differences");
+    let jobs: u64 = counts[1..]
+        .iter()
+        .map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(jobs, 2000);
+}
+
+/// The colour of a policy's line, in the queue's chart.
+fn colour_of(browser: &mut Browser, policy: &str) -> String {
+    let trace = format!(
+        "document.getElementById('queue').data.find((trace) => trace.name === '{policy}').line.color"
+    );
+    browser.evaluate(&trace).as_str().unwrap().to_owned()
+}
+
+/// One colour for one policy: under another budget, and in the tables.
+#[test]
+fn a_policy_keeps_its_colour() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut workload = demo();
+    workload.slice(0..300);
+    let mut runs = digests(&workload, 256, &["easy-power", "pb-guided", "share"], "60%");
+    runs.extend(digests(&workload, 256, &["share", "pb-guided"], "100%"));
+    let (_folder, file) = written("Colours", &runs);
+    browser.open(&file, Looks::DESK);
+    let before = ["share", "pb-guided"].map(|policy| colour_of(&mut browser, policy));
+    assert_ne!(before[0], before[1]);
+    browser.choose("#case", "1");
+    browser.wait_until("document.querySelectorAll('.policy').length === 2 && document.getElementById('queue').data.length === 6");
+    assert_eq!(["share", "pb-guided"].map(|policy| colour_of(&mut browser, policy)), before);
+    // The swatch of the third policy of the page, beside its name in every table.
+    let swatches = "Array.from(document.querySelectorAll('.ranking th, .overview th, .waits th')) \
+                    .filter((cell) => cell.textContent === 'share').map((cell) => getComputedStyle(cell.querySelector('.swatch')).borderTopColor)";
+    let swatches = browser.evaluate(swatches);
+    let swatches = swatches.as_array().unwrap();
+    assert!(
+        swatches.len() >= 5 && swatches.iter().all(|colour| *colour == swatches[0]),
+        "{swatches:?}"
+    );
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
