@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn colours_say_how_far_a_value_is_from_the_best() {
         assert_eq!(behind(Better::Lower, 2.0, 1.0), 0.5);
-        assert_eq!(behind(Better::Higher, 0.6, 0.8), 0.25);
+        assert_eq!(behind(Better::Higher, 3.0, 4.0), 0.25);
         assert_eq!(behind(Better::Lower, 1.0, 1.0), 0.0);
     }
 }
