@@ -60,7 +60,8 @@ impl Import {
                 if counts.is_empty() { "there are none".to_owned() } else { counts.join("; ") };
             return Err(ImportError::NothingUsable { counts });
         }
-        runs.sort_by_key(|run| run.submit);
+        // Without a copy of all of them, which sorting that keeps the order of equals would need.
+        runs.sort_unstable_by_key(|run| (run.submit, run.wait, run.key));
         number(&mut runs, &mut intake, options.is_anonymous);
         let most_processors = most_at_once(&runs, |run| run.processors);
         // On shared nodes, jobs count the same node twice.
