@@ -388,10 +388,7 @@ pub fn write(experiment: &Experiment) -> String {
 /// What energy costs, and what is emitted for it, line by line.
 fn write_tariff(experiment: &Experiment, line: &mut dyn FnMut(&str, String)) {
     let TariffSpec { price, carbon, demand } = &experiment.tariff;
-    let rate = |rate: &RateSpec| {
-        let folder = std::path::absolute("").unwrap_or_default();
-        rate.clone().beside(&folder).to_string()
-    };
+    let rate = |rate: &RateSpec| rate.clone().absolute().to_string();
     let parts = [
         ("price", price.as_ref().map(rate)),
         ("carbon", carbon.as_ref().map(rate)),

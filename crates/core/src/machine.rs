@@ -9,6 +9,7 @@ use crate::variation::catalyst::{self, Catalyst};
 use crate::variation::csv::Table;
 use crate::variation::{Curve, Processors};
 
+mod check;
 mod cooling;
 mod file;
 mod gearbox;
@@ -16,8 +17,9 @@ mod node;
 mod off;
 mod parts;
 
+pub use check::{Problem, check, check_text};
 pub use cooling::Cooling;
-pub use gearbox::{Gear, Gearbox, GearboxError, Sensitivity};
+pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use off::{Off, Transition};
@@ -95,6 +97,17 @@ pub enum MachineError {
         part: Watts,
         /// What a busy node draws.
         whole: Watts,
+    },
+    /// Two say what a busy node draws, and differ.
+    #[error(
+        "'dvfs.gears': a node draws {drawn} in the fastest one, but 'power.node', with the GPUs, is {node_power}; \
+         they are the same"
+    )]
+    OtherDraw {
+        /// What it draws in the fastest gear.
+        drawn: Watts,
+        /// What a busy node draws.
+        node_power: Watts,
     },
     /// An idle node draws more than a busy one under the lowest cap.
     #[error(
@@ -472,6 +485,23 @@ mod tests {
         assert!(read("nodes = 2\n[dvfs]\nstatic_share = 0.1").unwrap().gearbox.is_assumed());
         let geared = read("nodes = 2\n[dvfs]\ngears = [{ ghz = 2.0, volts = 1.0 }]").unwrap();
         assert_eq!((geared.gearbox.top().ghz, geared.gearbox.is_assumed()), (2.0, false));
+    }
+
+    #[test]
+    fn gpus_and_measured_gears_are_part_of_a_node() {
+        let machine = read("nodes = 2\n[power]\nnode = '300W'\ngpus = 4\ngpu = '250W'\n").unwrap();
+        assert_eq!(machine.node_power, Watts::from_watts(1300));
+        assert!(read("nodes = 2\n[power]\nnode = '300W'\ngpus = 4").unwrap_err().contains("each"));
+        // What a node draws is known by its fastest gear.
+        let gears =
+            "[dvfs]\ngears = [{ ghz = 1.0, watts = '200W' }, { ghz = 2.0, watts = '300W' }]";
+        let geared = read(&format!("nodes = 2\n{gears}")).unwrap();
+        assert_eq!((geared.node_power, geared.power_is_assumed), (Watts::from_watts(300), false));
+        let caps = geared.filled_in(1).details.levels.unwrap();
+        // A fifth of the node is beyond the reach of caps: 300 − 60 W, and 200 − 60 W.
+        assert_eq!(caps, [140, 240].map(Watts::from_watts));
+        let other = read(&format!("nodes = 2\n[power]\nnode = '310W'\n{gears}")).unwrap_err();
+        assert!(other.contains("draws 300W in the fastest one"), "{other}");
     }
 
     #[test]

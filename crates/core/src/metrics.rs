@@ -125,6 +125,10 @@ pub struct Summary {
     pub bsld_threshold_s: f64,
     /// Share of all node time between first submission and last end that jobs used.
     pub utilisation: Option<f64>,
+    /// What jobs that ran would have used of nodes as they were asked for, in node seconds: what was done,
+    /// whatever was used for it.
+    #[serde(default)]
+    pub work_node_s: f64,
     /// The power budget, its mean over the makespan if it changes.
     pub budget_w: Option<f64>,
     /// Share of the budget's energy that was drawn.
@@ -279,6 +283,7 @@ impl Summary {
                 ran.node_time as f64,
                 f64::from(machine.nodes) * makespan.millis() as f64,
             ),
+            work_node_s: ran.work as f64 / 1000.0,
             budget_w: budget_energy.and_then(|energy| match budget.changes_after(run.begin) {
                 [] => Some(budget.at(run.begin).as_f64()),
                 _ => ratio(energy.as_f64(), makespan.secs_f64()),

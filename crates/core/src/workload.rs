@@ -26,7 +26,7 @@ mod unpacked;
 
 pub use places::{PlacesError, parse_places};
 pub use power::MeasuredPower;
-pub use source::{Loaded, Source, SourceDefaults, SourceError};
+pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -151,6 +151,12 @@ impl Workload {
         wait.map(Span::from_secs)
     }
 
+    /// When each job really started; nothing if the log does not say it of all of them.
+    pub fn recorded_starts(&self) -> Option<Vec<(Instant, JobId)>> {
+        let jobs = (0..).map(JobId).zip(&self.jobs);
+        jobs.map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id))).collect()
+    }
+
     /// What `job` drew when it really ran, if that was measured.
     pub fn power(&self, job: JobId) -> Option<MeasuredPower> {
         self.powers.get(job.index()).copied().flatten()
@@ -226,6 +232,14 @@ impl Workload {
         retain(&mut self.run_times, keep());
         retain(&mut self.waits, keep());
         retain(&mut self.powers, keep());
+        self
+    }
+
+    /// The same jobs in the same order, all submitted when the first was: what a machine can do is seen when there
+    /// is always somebody who waits.
+    pub fn at_once(mut self) -> Self {
+        let first = self.jobs.first().map_or(Instant::ZERO, |job| job.submit);
+        self.jobs.iter_mut().for_each(|job| job.submit = first);
         self
     }
 

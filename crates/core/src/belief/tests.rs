@@ -99,7 +99,7 @@ proptest! {
             cores: machine.processors_per_node,
             freedoms: Freedoms::of(&[Freedom::Caps]),
         };
-        let law: Arc<dyn Law> = Arc::new(Gears::of(&gearbox));
+        let law: Arc<dyn Law> = Arc::new(Gears::of(&gearbox, machine.node_power));
         let assigned = Assignment::one().with_betas(vec![beta]);
         let now = Belief::new(knowledge(vec![law]), choices, assigned, &[job]);
         let id = JobId(0);

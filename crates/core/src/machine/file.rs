@@ -42,6 +42,30 @@ struct Power {
     idle: Option<Watts>,
     #[serde(default, deserialize_with = "some_watts")]
     rest: Option<Watts>,
+    /// GPUs of a node, and what each of them draws at most on top of `node`.
+    gpus: Option<u32>,
+    #[serde(default, deserialize_with = "some_watts")]
+    gpu: Option<Watts>,
+}
+
+impl Power {
+    /// What a busy node draws with its GPUs.
+    fn with_gpus(&self) -> Result<Watts, String> {
+        match (self.gpus, self.gpu) {
+            (None, None) => Ok(self.node),
+            (Some(count), Some(each)) => {
+                let all = each.checked_mul(count).unwrap_or(Watts::LARGEST);
+                Ok(self.node.saturating_add(all).min(Watts::LARGEST))
+            }
+            (Some(_), None) => {
+                Err("'power.gpus' is given and 'power.gpu' is not; say what each draws".to_owned())
+            }
+            (None, Some(_)) => {
+                Err("'power.gpu' is given and 'power.gpus' is not; say how many a node has"
+                    .to_owned())
+            }
+        }
+    }
 }
 
 /// The caps that can be set.
@@ -123,7 +147,9 @@ fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> 
 }
 
 /// The same, where it may be left out.
-fn some_watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
+pub(super) fn some_watts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Watts>, D::Error> {
     watts(deserializer).map(Some)
 }
 
@@ -194,10 +220,23 @@ impl Machine {
         if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
             return Err(MachineError::NodesOfSeveral.into());
         }
-        let power_is_assumed = file.power.is_none() && variation.is_none();
+        let gears_draw = file.dvfs.as_ref().and_then(Gearbox::top_draw);
+        let power_is_assumed = file.power.is_none() && variation.is_none() && gears_draw.is_none();
         let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
-        let nothing_said = Power { node: assumed, base: Watts::ZERO, idle: None, rest: None };
+        let assumed = gears_draw.unwrap_or(assumed);
+        let nothing_said = Power {
+            node: assumed,
+            base: Watts::ZERO,
+            idle: None,
+            rest: None,
+            gpus: None,
+            gpu: None,
+        };
         let power = file.power.unwrap_or(nothing_said);
+        let node_power = power.with_gpus()?;
+        if let Some(drawn) = gears_draw.filter(|drawn| *drawn != node_power) {
+            return Err(MachineError::OtherDraw { drawn, node_power }.into());
+        }
         let levels = file.caps.map(|caps| caps.levels.iter().map(|level| level.0).collect());
         let parts = file.parts.map(Unlike::parts).transpose()?;
         let off = file.off.map(Off::from);
@@ -207,7 +246,7 @@ impl Machine {
             nodes: file.nodes,
             processors_per_node: file.processors_per_node,
             sockets_per_node: file.sockets_per_node,
-            node_power: power.node,
+            node_power,
             base_power: power.base,
             details,
             power_is_assumed,

@@ -93,7 +93,7 @@ pub enum Published {
 impl Published {
     /// What that comes to in a world: laws, what is set aside by them, and how far they may be wrong.
     fn fitted(self, field: &Field<'_>, choices: &Choices) -> (Vec<Arc<dyn Law>>, Holds, Share) {
-        let (world, clock) = (&field.world, Clock::of(field.gearbox));
+        let (world, clock) = (&field.world, Clock::of(field.gearbox, field.world.node().highest));
         let (whole, caps, draw) = (Share::percent(100), Holds::WholeCaps, Holds::Draw);
         match self {
             Published::Rated => (fit::rated(world), caps, whole),

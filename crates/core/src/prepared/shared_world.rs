@@ -188,6 +188,12 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
     if !of_nodes.is_empty() {
         text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
     }
+    match repertoire.unmeasured() {
+        0 => (),
+        rows => text.push(format!(
+            "the power of {rows} rows of the profiles was not measured: it is the most that their caps allow"
+        )),
+    }
     let which = match (repertoire, &rules.names) {
         _ if said.variation.is_some() => {
             "which of the measured applications a job runs is drawn from the seed where its log does not say"

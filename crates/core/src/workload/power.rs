@@ -69,6 +69,12 @@ impl Workload {
         self.powers = powers.collect();
         Ok(())
     }
+
+    /// Gives jobs the power that was measured, by their numbers.
+    pub(super) fn set_powers(&mut self, measured: impl Iterator<Item = (u64, MeasuredPower)>) {
+        let measured: HashMap<u64, MeasuredPower> = measured.collect();
+        self.powers = self.jobs.iter().map(|job| measured.get(&job.number).copied()).collect();
+    }
 }
 
 /// A field of watts, with a decimal point and as many decimals as there are; rounded up.

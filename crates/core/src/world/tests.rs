@@ -176,7 +176,7 @@ proptest! {
         let machine = Machine::of_processors(500).unwrap();
         let (beta, job) = (Beta::new(beta), job(nodes));
         let model = Dvfs::with_betas(&machine, vec![beta], Knowledge::Known, Oversized::Slow);
-        let law = Application::new("gears", Gears::of(&Gearbox::default()), Coupling::Lockstep);
+        let law = Application::new("gears", Gears::of(&Gearbox::default(), machine.node_power), Coupling::Lockstep);
         let assigned = Assignment::one().with_betas(vec![beta]);
         let node = Node { rest: Watts::ZERO, highest: machine.node_power, idle: Watts::ZERO };
         let world = World::new(node, Parts::Alike, vec![law], assigned);
