@@ -10,6 +10,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 use std::hint::black_box;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -31,6 +32,7 @@ use busbar::sim::{Record, Run, Simulation, State};
 use busbar::units::{self, Share, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::lublin::{Lublin, Sizes};
+use busbar::workload::records::{Importer, Options as ImportOptions};
 use busbar::workload::rmap::{Trace, UsualTimes};
 use busbar::workload::swf::{self, BadRecords};
 use tempfile::TempDir;
@@ -42,10 +44,11 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 13] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
+    ("records", "Import of records of Slurm", records),
     ("logs", "Whole logs, EASY", logs),
     ("growth", "Growth with the number of jobs, EASY at load 0.85", growth),
     ("memory", "Memory, EASY", memory),
@@ -153,6 +156,72 @@ fn files(bench: &Bench) {
         }
     }
     table.print();
+}
+
+/// Lines of `sacct` in a file, to a log in another; the peak of memory is that of the import alone.
+fn records(bench: &Bench) {
+    let mut table = Table::new("lines | run | s | lines/s | bytes/line | goal | met");
+    for lines in if bench.quick { &[100_000u32][..] } else { &[100_000, 1_000_000] } {
+        let (dump, log) =
+            (bench.folder.path().join("dump.txt"), bench.folder.path().join("dump.swf"));
+        write_whole(&dump, &|out| write_sacct(out, *lines)).unwrap();
+        let mut peak = 0;
+        let runs = bench.repeat(|| {
+            let before = Counting::restart_peak();
+            let (seconds, _) = timed(|| {
+                let mut importer = Importer::new(ImportOptions::default()).unwrap();
+                importer.read_path(&dump).unwrap();
+                let import = importer.finish().unwrap();
+                let comments = import.comments(None);
+                write_whole(&log, &|mut out| swf::write(&mut out, &comments, import.records()))
+                    .unwrap();
+            });
+            peak = Counting::peak() - before;
+            [seconds]
+        });
+        let times = Times::of(runs.iter().map(|[seconds]| *seconds).collect());
+        let bytes = peak as f64 / f64::from(*lines);
+        for (run, seconds) in [("best", times.best), ("median", times.median)] {
+            let (per_line, speed) = (seconds / f64::from(*lines), f64::from(*lines) / seconds);
+            let is_met = per_line <= 5e-6 && bytes <= 200.0;
+            let figures = [format!("{seconds:.2}"), grouped(speed as u64), format!("{bytes:.0}")];
+            let [seconds, speed, bytes] = figures;
+            let goal = "≤ 5 s and ≤ 200 bytes a line for a million".to_owned();
+            table.row(vec![
+                grouped((*lines).into()),
+                run.to_owned(),
+                seconds,
+                speed,
+                bytes,
+                goal,
+                met(is_met),
+            ]);
+        }
+    }
+    table.print();
+}
+
+/// A dump of jobs that have two steps each, with the columns that the documentation recommends.
+fn write_sacct(out: &mut dyn Write, lines: u32) -> io::Result<()> {
+    writeln!(
+        out,
+        "JobIDRaw|JobID|User|Account|Partition|QOS|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|ConsumedEnergyRaw|JobName"
+    )?;
+    for line in 0..lines {
+        let (job, step) = (line / 3, line % 3);
+        let (day, hour, minute) = (1 + job / 1440 % 28, job / 60 % 24, job % 60);
+        let time = |second: u32| format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}");
+        let id = format!("{}{}", 1000 + job, ["", ".batch", ".extern"][step as usize]);
+        let (submit, start, end) = (time(1), time(7), time(7 + job % 50));
+        let (user, account) = (job * 7 % 400, job * 7 % 60);
+        let (nodes, state) = (1 + job % 8, ["COMPLETED", "FAILED", "TIMEOUT"][(job % 3) as usize]);
+        let (cpus, energy) = (48 * nodes, 20_000 + job % 9000);
+        writeln!(
+            out,
+            "{id}|{id}|user{user}|account{account}|main|normal|{state}|{submit}|{start}|{end}|1-00:00:00|{nodes}|{cpus}|{energy}|run_{job}"
+        )?;
+    }
+    Ok(())
 }
 
 /// Seconds for reading, simulating and writing.

@@ -29,6 +29,7 @@ pub mod file;
 pub mod gains;
 pub mod plan;
 pub mod ranking;
+pub mod recorded;
 pub mod results;
 pub mod run;
 pub mod stream;
@@ -75,6 +76,8 @@ pub struct Experiment {
     pub start: Option<Calendar>,
     /// Only these jobs of each workload, by their place in submit order.
     pub jobs: Option<Range<usize>>,
+    /// Whether all jobs come at once, so that somebody waits at all times.
+    pub at_once: bool,
     /// Whether jobs are ended at the time they asked for.
     pub enforce_limits: bool,
     /// The threshold of the bounded slowdown.
@@ -219,6 +222,7 @@ impl Default for Experiment {
             window: None,
             start: None,
             jobs: None,
+            at_once: false,
             enforce_limits: false,
             bsld_threshold: BSLD_THRESHOLD,
             rank_by: Figure::default(),

@@ -32,7 +32,7 @@ pub use jobs::write_jobs;
 pub use parquet::{
     Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
 };
-pub use pictures::{Course, Picture, course};
+pub use pictures::{Course, HeatMap, Picture, course, heat_map};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
 pub use ranking::{RankedBy, ranking};

@@ -7,6 +7,7 @@ mod cycles;
 mod served;
 mod soak;
 mod story;
+mod web;
 
 use std::fs;
 use std::process::Command;
@@ -34,6 +35,9 @@ fn main() {
     }
     if is_chosen("served") {
         served::measure(quick);
+    }
+    if is_chosen("web") {
+        web::measure(quick);
     }
     println!("\nLoad average after: {}", load_average());
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -120,21 +121,23 @@ fn plain_appends(path: &Path) -> f64 {
 }
 
 /// A daemon in a process of its own.
-struct Served {
+pub(crate) struct Served {
     child: Child,
     socket: PathBuf,
+    web: SocketAddr,
     folder: tempfile::TempDir,
 }
 
 impl Served {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
+        let web = free_address();
         let folder = tempfile::tempdir().expect("a folder");
         let place = |name| folder.path().join(name);
         let (config, socket) = (place("busbar.toml"), place("socket"));
         let text = format!(
             "state = {:?}\nsocket = {socket:?}\nmachine = {NODES}\npolicy = \"easy\"\n\
              kill_after = \"1s\"\n[limits]\njobs = 200000\njobs_per_user = 200000\n\
-             [log]\nlevel = \"error\"\n",
+             [log]\nlevel = \"error\"\n[web]\nlisten = \"{web}\"\n",
             place("state")
         );
         fs::write(&config, text).expect("a configuration");
@@ -148,7 +151,25 @@ impl Served {
         while Client::connect(&socket).is_err() {
             sleep(Duration::from_millis(10));
         }
-        Served { child, socket, folder }
+        Served { child, socket, web, folder }
+    }
+
+    /// Where its web interface is.
+    pub(crate) fn web(&self) -> SocketAddr {
+        self.web
+    }
+
+    /// Submits a job and withdraws it, for so long and at least so often.
+    pub(crate) fn submit_and_cancel(&self, time: Duration, times: usize) {
+        let mut client = Client::connect(&self.socket).expect("a daemon");
+        let (begun, mut done) = (Moment::now(), 0);
+        while done < times || begun.elapsed() < time {
+            let reply = client.ask(&sleeper()).expect("an answer");
+            let Reply::Submitted { job, .. } = reply else { panic!("{reply:?}") };
+            let reply = client.ask(&Request::Cancel { jobs: vec![job] }).expect("an answer");
+            assert!(matches!(reply, Reply::Done(_)), "{reply:?}");
+            done += 1;
+        }
     }
 
     fn ask(&self, request: &Request) -> Reply {
@@ -156,7 +177,7 @@ impl Served {
         client.ask(request).expect("an answer")
     }
 
-    fn status(&self) -> Box<Status> {
+    pub(crate) fn status(&self) -> Box<Status> {
         match self.ask(&Request::Status) {
             Reply::Status(status) => status,
             reply => panic!("{reply:?}"),
@@ -167,7 +188,7 @@ impl Served {
         self.status().longest_cycle as f64 / 1e3
     }
 
-    fn submit_one_by_one(&self, jobs: usize) {
+    pub(crate) fn submit_one_by_one(&self, jobs: usize) {
         let mut client = Client::connect(&self.socket).expect("a daemon");
         for _ in 0..jobs {
             let reply = client.ask(&sleeper()).expect("an answer");
@@ -176,7 +197,7 @@ impl Served {
     }
 
     /// Submits without waiting for answers, which come meanwhile.
-    fn pour(&self, jobs: usize) {
+    pub(crate) fn pour(&self, jobs: usize) {
         let stream = UnixStream::connect(&self.socket).expect("a daemon");
         let mut line = serde_json::to_vec(&sleeper()).expect("a request");
         line.push(b'\n');
@@ -230,6 +251,12 @@ impl Drop for Served {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address at which nobody listens.
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address")
 }
 
 /// A job that wants the whole machine.

@@ -1,4 +1,4 @@
-//! `busbar machine`: processors of one model that are not alike.
+//! `busbar machine`: describe a machine, check it, look at it; processors of one model that are not alike.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -11,13 +11,19 @@ use crate::units::Share;
 use crate::variation::catalyst::{self, Catalyst, Shape};
 use crate::variation::csv;
 
+mod check;
+mod import;
+mod init;
 mod show;
 
-/// Look at processors that differ in what they draw, or make some up
+/// Describe a machine, check it and look at it
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    Generate(Generate),
+    Init(Box<init::Arguments>),
+    Check(check::Arguments),
     Show(show::Arguments),
+    Import(import::Arguments),
+    Generate(Generate),
 }
 
 /// A machine that can be made up.
@@ -66,7 +72,10 @@ pub(super) struct Generate {
 pub(super) fn run(command: &Command) -> anyhow::Result<()> {
     match command {
         Command::Generate(arguments) => generate(arguments),
+        Command::Init(arguments) => init::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
         Command::Show(arguments) => show::run(arguments),
+        Command::Import(arguments) => import::run(arguments),
     }
 }
 

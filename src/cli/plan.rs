@@ -11,9 +11,10 @@ use serde::Serialize;
 use crate::budget::{Allowance, BudgetSpec, Limit};
 use crate::calendar::looks_like_rules;
 use crate::cli::compare::equipment;
-use crate::cli::{keeping, print, rules, tables};
+use crate::cli::{keeping, print, rules, tables, tariff};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
+use crate::experiment::plan::map::Map;
 use crate::experiment::plan::{Question, curve};
 use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
 use crate::machine::MachineError;
@@ -21,7 +22,10 @@ use crate::policy::PolicySpec;
 use crate::report::{
     Facts, Point, Side, columns, human_power, human_time, make_folder, plot, time_unit, write_whole,
 };
+use crate::tariff::Currency;
 use crate::workload::parse_places;
+
+mod map;
 
 /// Plan a machine: how many nodes for these watts, how many watts for these nodes
 ///
@@ -33,6 +37,7 @@ use crate::workload::parse_places;
   busbar plan
   busbar plan --budget 1.2MW --workload log.swf.gz --machine cluster.toml
   busbar plan --policy parm --budget 50%
+  busbar plan --node-price 9000EUR --price 0.25EUR/kWh --plots plan/
   busbar plan --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --json")]
 pub(super) struct Arguments {
     /// What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum
@@ -69,15 +74,25 @@ pub(super) struct Arguments {
     jobs: Option<Range<usize>>,
 
     #[command(flatten)]
+    tariff: tariff::Arguments,
+
+    #[command(flatten)]
+    map: map::Arguments,
+
+    #[command(flatten)]
     keeping: keeping::Arguments,
 
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
 
-    /// Write plan.json, nodes.csv and budgets.csv into this folder: the answer and both curves
+    /// Write plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer, both curves and the map
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Write the map as a picture into this folder, map.svg
+    #[arg(long, value_name = "DIR", conflicts_with = "no_map")]
+    plots: Option<PathBuf>,
 }
 
 fn parse_limit(text: &str) -> anyhow::Result<Limit> {
@@ -109,6 +124,9 @@ struct Answer<'a> {
     by_nodes: &'a Curve,
     /// The same over the budget in watts.
     by_budget: &'a Curve,
+    /// What machines of several sizes can do under several limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    map: Option<&'a Map>,
     recommendation: &'a str,
     assumptions: &'a [String],
     /// What is more likely a mistake than a plan.
@@ -126,7 +144,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let limit =
         arguments.budget.on(&machine).map_err(|why| Place::Option("--budget").error(why))?;
     let question = Question { machine, limit };
-    if let Some(folder) = &arguments.out {
+    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         // Now rather than after a long run.
         make_folder(folder)?;
     }
@@ -144,6 +162,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let results = arguments.keeping.run(&checked, false, &|_| ())?;
     let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
 
+    let map = match arguments.map.no_map {
+        true => None,
+        false => {
+            Some(arguments.map.draw(&question, &jobs, &known, &profiles, &arguments.keeping)?)
+        }
+    };
     let recommendation = question.recommendation(&nodes);
     // Both have the same workload and policy.
     let mut assumed = assumptions(&known);
@@ -152,7 +176,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
          are"
         .to_owned(),
     );
-    let notes = notes(&known, &question);
+    let notes = notes(&known, &question, &nodes);
     let answer = Answer {
         workload: &arguments.workload,
         policy: arguments.policy.to_string(),
@@ -162,6 +186,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         fed_nodes: question.fed(),
         by_nodes: &nodes,
         by_budget: &budgets,
+        map: map.as_ref(),
         recommendation: &recommendation,
         assumptions: &assumed,
         notes: &notes,
@@ -171,11 +196,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write_whole(&folder.join("plan.json"), &|out| out.write_all(json.as_bytes()))?;
         write_whole(&folder.join("nodes.csv"), &|out| write_curve(out, "nodes", &nodes))?;
         write_whole(&folder.join("budgets.csv"), &|out| write_curve(out, "budget_w", &budgets))?;
+        if let Some(map) = &map {
+            write_whole(&folder.join("map.csv"), &|out| map::write_csv(out, map))?;
+        }
+    }
+    if let (Some(folder), Some(map)) = (&arguments.plots, &map) {
+        let picture = map::picture(map);
+        write_whole(&folder.join("map.svg"), &|out| out.write_all(picture.as_bytes()))?;
     }
     if arguments.json {
         return print(&json);
     }
-    let report = Report { arguments, question: &question, answer: &answer, too_little };
+    let currency = known.currency();
+    let report = Report { arguments, question: &question, answer: &answer, too_little, currency };
     print(&report.text())
 }
 
@@ -186,11 +219,13 @@ struct Report<'a> {
     answer: &'a Answer<'a>,
     /// Why the policy cannot run with the least of the budgets, if it cannot.
     too_little: Option<String>,
+    /// The currency of costs, if anything has a price.
+    currency: Option<Currency>,
 }
 
 impl Report<'_> {
     fn text(&self) -> String {
-        let Report { arguments, question, answer, too_little } = self;
+        let Report { arguments, question, answer, too_little, currency } = self;
         let mut facts = Facts::default();
         facts.add("workload", answer.workload);
         facts.add("policy", &answer.policy);
@@ -210,11 +245,15 @@ impl Report<'_> {
         if let Some(reason) = too_little {
             text += &format!("\nleft out where it cannot run: {reason}\n");
         }
+        if let Some(map) = answer.map {
+            text += "\nWhat the machine can do if jobs wait at all times: the work of so many nodes at full speed\n\n";
+            text += &map::text(map, *currency);
+        }
         text += &format!("\n{}\n", answer.recommendation);
         let notes = answer.notes.iter().map(|note| format!("note: {note}\n"));
         let assumed = answer.assumptions.iter().map(|each| format!("assumed: {each}\n"));
         text.extend(notes.chain(assumed));
-        if let Some(folder) = &arguments.out {
+        for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
             text += &format!("written to {}\n", folder.display());
         }
         text
@@ -222,18 +261,32 @@ impl Report<'_> {
 }
 
 /// What is more likely a mistake than a plan, a sentence for each thing.
-fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
+fn notes(known: &CheckedExperiment<'_>, question: &Question, by_nodes: &Curve) -> Vec<String> {
     let demand = known.demand(0);
     let larger = demand.larger_machine(&question.machine);
     let (fed, most) = (question.fed(), demand.nodes);
+    let chosen = by_nodes.recommended().map(|place| by_nodes.points[place].at);
+    let unused = chosen.filter(|nodes| *nodes > most as f64 && u64::from(fed) < most).map(|nodes| {
+        format!(
+            "{nodes} nodes are more than the jobs could ever use at once, which is {most}: the log cannot tell \
+             what more of them gain"
+        )
+    });
+    let days = demand.span.secs_f64() / 86_400.0;
+    let short = (days < SHORT_DAYS).then(|| {
+        format!("the log is {days:.1} days long; a plan for years should rest on weeks at least")
+    });
     let flat = (u64::from(fed) >= most).then(|| {
         format!(
             "the budget feeds {fed} nodes at full power, and the jobs could use {most} at once at the \
              most: no job ever has to wait, and what is recommended rests on nothing"
         )
     });
-    larger.into_iter().chain(flat).collect()
+    larger.into_iter().chain(flat).chain(unused).chain(short).collect()
 }
+
+/// Below so many days a log says little about a machine's life.
+const SHORT_DAYS: f64 = 7.0;
 
 /// Writes a curve: a row for each point, with nothing where no job ran.
 fn write_curve(out: &mut dyn Write, quantity: &str, curve: &Curve) -> io::Result<()> {
@@ -269,6 +322,7 @@ impl Arguments {
             ..Experiment::default()
         };
         self.rules.apply_to(&mut experiment);
+        experiment.tariff = self.tariff.tariff(&experiment.tariff);
         Ok(experiment)
     }
 }

@@ -16,7 +16,9 @@ use crate::profile::cab::{self, Preset, UnknownPreset};
 use crate::profile::{Entry, Existing, Imported, Profile, Store, StoreError, counted, csv};
 use crate::report::{Side, columns, write_whole};
 
+mod best;
 mod fit;
+mod gears;
 mod import;
 mod remove;
 #[cfg(feature = "agent")]
@@ -32,7 +34,9 @@ pub(super) enum Command {
     Run(run::Arguments),
     List(List),
     Show(show::Arguments),
+    Best(best::Arguments),
     Fit(fit::Arguments),
+    Gears(gears::Arguments),
     Export(Export),
     Remove(remove::Arguments),
 }
@@ -128,7 +132,9 @@ pub(super) fn run(command: &Command) -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(arguments),
         Command::List(arguments) => list(arguments),
         Command::Show(arguments) => show::run(arguments),
+        Command::Best(arguments) => best::run(arguments),
         Command::Fit(arguments) => fit::run(arguments),
+        Command::Gears(arguments) => gears::run(arguments),
         Command::Export(arguments) => export(arguments),
         Command::Remove(arguments) => remove::run(arguments),
     }
@@ -177,6 +183,7 @@ struct Line<'a> {
     application: &'a str,
     measured: usize,
     emulated: usize,
+    bound: usize,
     predicted: usize,
     nodes: Range<u32>,
     cores: Range<u32>,
@@ -208,26 +215,27 @@ fn list(arguments: &List) -> anyhow::Result<()> {
         let lines: Vec<Line<'_>> = entries.iter().map(line).collect();
         return print(&(serde_json::to_string_pretty(&lines)? + "\n"));
     }
-    let row = |entry: &Entry| {
-        vec![
-            entry.number.to_string(),
-            entry.application.clone(),
-            entry.measured.to_string(),
-            entry.predicted.to_string(),
-            written(&entry.nodes),
-            written(&entry.cores),
-            written(&entry.caps),
-        ]
-    };
-    let headings = [
-        ("number", Side::Right),
-        ("application", Side::Left),
-        ("measured", Side::Right),
-        ("predicted", Side::Right),
-        ("nodes", Side::Left),
-        ("cores", Side::Left),
-        ("caps", Side::Left),
+    // What most databases have none of is shown only where there are some.
+    type Count = (&'static str, fn(&Entry) -> usize);
+    let counts: [Count; 4] = [
+        ("measured", |entry| entry.measured),
+        ("emulated", |entry| entry.emulated),
+        ("bound", |entry| entry.bound),
+        ("predicted", |entry| entry.predicted),
     ];
+    let is_shown = |(name, count): &Count| {
+        ["measured", "predicted"].contains(name) || entries.iter().any(|entry| count(entry) > 0)
+    };
+    let counts: Vec<Count> = counts.into_iter().filter(is_shown).collect();
+    let row = |entry: &Entry| {
+        let mut cells = vec![entry.number.to_string(), entry.application.clone()];
+        cells.extend(counts.iter().map(|(_, count)| count(entry).to_string()));
+        cells.extend([written(&entry.nodes), written(&entry.cores), written(&entry.caps)]);
+        cells
+    };
+    let mut headings = vec![("number", Side::Right), ("application", Side::Left)];
+    headings.extend(counts.iter().map(|(name, _)| (*name, Side::Right)));
+    headings.extend(["nodes", "cores", "caps"].map(|name| (name, Side::Left)));
     print(&columns(&headings, &entries.iter().map(row).collect::<Vec<_>>()))
 }
 
@@ -237,6 +245,7 @@ fn line(entry: &Entry) -> Line<'_> {
         application: &entry.application,
         measured: entry.measured,
         emulated: entry.emulated,
+        bound: entry.bound,
         predicted: entry.predicted,
         nodes: range(&entry.nodes, |nodes| nodes),
         cores: range(&entry.cores, |cores| cores),

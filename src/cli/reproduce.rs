@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::cli::print;
+use crate::cli::{curves, print, tables};
 use crate::reproduce::{Reproduction, describe, parm, pb_guided, ptune, rmap, share, utility};
 use crate::workload::swf::BadRecords;
 
@@ -107,8 +107,19 @@ pub(super) struct Parm {
 }
 
 /// Power-aware backfilling on overprovisioned machines (Patki and others, 2015)
+///
+/// The paper's measurements were never published; machines that are made up stand in for them. With --profiles the
+/// same traces run on measured tables instead.
 #[derive(Debug, Args)]
 pub(super) struct Rmap {
+    /// Run on the tables of this profile database (see busbar profile), which are believed as they are
+    #[arg(long, value_name = "FILE")]
+    profiles: Option<PathBuf>,
+
+    /// Nodes of the machine that the tables are of [default: as many as the largest configuration]
+    #[arg(long, value_name = "N", requires = "profiles", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: Option<u32>,
+
     /// How often traces and measurements are drawn
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
@@ -124,10 +135,15 @@ pub(super) struct Rmap {
 
 /// Power tuning for HPC jobs under manufacturing variations (Gholkar and others)
 ///
-/// The paper's measurements were never published; machines that are made up stand in for them.
+/// The paper's measurements were never published; machines that are made up stand in for them. With --machine the
+/// experiments with one job run on measured processors instead, as far as they were measured.
 #[derive(Debug, Args)]
 pub(super) struct Ptune {
-    /// How many machines are made up, with each shape of curves
+    /// Run on these processors: a .csv file of curves; 'busbar machine import' makes one
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+
+    /// How many machines are made up, with each shape of curves; or how often a job's processors are drawn
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
 
@@ -247,11 +263,29 @@ fn parm(arguments: &Parm) -> anyhow::Result<()> {
 }
 
 fn rmap(arguments: &Rmap) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.profiles {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let options = rmap::OnTables {
+            profiles: tables::open(path)?,
+            name: stem.into_owned(),
+            nodes: arguments.nodes,
+            seeds: arguments.seeds,
+            first_seed: arguments.seed,
+        };
+        return watched("rmap", arguments.json, |progress| rmap::reproduce_on(&options, progress));
+    }
     let options = rmap::Options { seeds: arguments.seeds, first_seed: arguments.seed };
     watched("rmap", arguments.json, |progress| rmap::reproduce(&options, progress))
 }
 
 fn ptune(arguments: &Ptune) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.machine {
+        let (processors, _) = curves::load(Some(path))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (seeds, first_seed) = (arguments.seeds, arguments.seed);
+        let options = ptune::OnCurves { processors, name, seeds, first_seed };
+        return tell("ptune", &ptune::reproduce_on(&options)?, arguments.json);
+    }
     let options = ptune::Options { seeds: arguments.seeds, first_seed: arguments.seed };
     watched("ptune", arguments.json, |progress| ptune::reproduce(&options, progress))
 }

@@ -10,6 +10,7 @@ use crate::experiment::{Experiment, Named, file};
 use crate::freedom::Freedoms;
 use crate::policy::Believe;
 use crate::prepared::Rules;
+use crate::switching::SwitchOff;
 use crate::units::Share;
 use crate::world::Names;
 
@@ -23,7 +24,8 @@ pub(super) struct Arguments {
     pub(super) allow: Option<Freedoms>,
 
     /// What policies believe of jobs: published (what each was published with, fitted to these jobs), exact
-    /// (what holds), or rated (every node draws what it is rated at) [default: published]
+    /// (what holds), rated (every node draws what it is rated at), or predicted (jobs draw what those of their
+    /// user and application drew before) [default: predicted if the workload has measured power, else published]
     #[arg(long, value_name = "BELIEF")]
     pub(super) believe: Option<Believe>,
 
@@ -34,6 +36,10 @@ pub(super) struct Arguments {
     /// Which application each executable of a log is: a .csv file of executable,application rows
     #[arg(long, value_name = "FILE")]
     pub(super) applications: Option<PathBuf>,
+
+    /// When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default: never]
+    #[arg(long, value_name = "RULE")]
+    pub(super) switch_off: Option<SwitchOff>,
 }
 
 impl Arguments {
@@ -43,6 +49,7 @@ impl Arguments {
             || self.believe.is_some()
             || self.guard.is_some()
             || self.applications.is_some()
+            || self.switch_off.is_some()
     }
 
     /// What is said here; `known` are the applications there are.
@@ -53,9 +60,10 @@ impl Arguments {
         let usual = Rules::default();
         Ok(Rules {
             allow: self.allow.unwrap_or(usual.allow),
-            believe: self.believe.unwrap_or_default(),
+            believe: self.believe,
             guard: self.guard.unwrap_or(usual.guard),
             names: names.transpose()?,
+            switch_off: self.switch_off,
         })
     }
 
@@ -63,8 +71,9 @@ impl Arguments {
     pub(super) fn apply_to(&self, experiment: &mut Experiment) {
         let rules = &mut experiment.rules;
         rules.allow = self.allow.unwrap_or(rules.allow);
-        rules.believe = self.believe.unwrap_or(rules.believe);
+        rules.believe = self.believe.or(rules.believe);
         rules.guard = self.guard.unwrap_or(rules.guard);
+        rules.switch_off = self.switch_off.or(rules.switch_off);
         if let Some(path) = &self.applications {
             experiment.applications = Some(Named::by_option("--applications", path.clone()));
         }

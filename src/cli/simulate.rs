@@ -218,6 +218,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Behaviour::Common { described, repertoire, rules } = &behaviour {
         notes.extend(rules.names_nobody(prepared.workload.jobs()));
         assumed = prepared::assumed(described, repertoire, rules);
+        assumed.extend(prepared::measured_power(&prepared.workload, &prepared.machine));
     }
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario);

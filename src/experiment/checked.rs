@@ -307,6 +307,9 @@ impl<'a> CheckedExperiment<'a> {
             }
             jobs.slice(wanted.clone());
         }
+        if self.experiment.at_once {
+            jobs = jobs.at_once();
+        }
         Ok(match &self.experiment.start {
             Some(start) => jobs.dated(Ok(start.clone())),
             None => jobs,

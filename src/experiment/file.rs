@@ -43,6 +43,7 @@ struct File {
     believe: Option<Spanned<Text>>,
     guard: Option<Spanned<Text>>,
     applications: Option<Spanned<Text>>,
+    switch_off: Option<Spanned<Text>>,
     outages: Option<Spanned<Text>>,
     start: Option<Spanned<Text>>,
     price: Option<Spanned<Text>>,
@@ -178,10 +179,13 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         experiment.rules.allow = reader.one(allow, |text| text.0.parse())?.value;
     }
     if let Some(believe) = file.believe {
-        experiment.rules.believe = reader.one(believe, |text| text.0.parse())?.value;
+        experiment.rules.believe = Some(reader.one(believe, |text| text.0.parse())?.value);
     }
     if let Some(guard) = file.guard {
         experiment.rules.guard = reader.one(guard, |text| parse_guard(&text.0))?.value;
+    }
+    if let Some(rule) = file.switch_off {
+        experiment.rules.switch_off = Some(reader.one(rule, |text| text.0.parse())?.value);
     }
     if let Some(applications) = file.applications {
         let path = |text: Text| Ok::<_, String>(PathBuf::from(reader.path(&text.0)));
@@ -345,15 +349,19 @@ pub fn write(experiment: &Experiment) -> String {
     if let Some(profiles) = experiment.profiles.as_ref().or(usual) {
         line("profiles", quoted(&existing(profiles)));
     }
-    let (Rules { allow, believe, guard, .. }, usual) = (&experiment.rules, Rules::default());
+    let Rules { allow, believe, guard, switch_off, .. } = &experiment.rules;
+    let usual = Rules::default();
     if *allow != usual.allow {
         line("allow", quoted(&allow.to_string()));
     }
-    if *believe != usual.believe {
+    if let Some(believe) = believe {
         line("believe", quoted(&believe.to_string()));
     }
     if *guard != usual.guard {
         line("guard", quoted(&guard.to_string()));
+    }
+    if let Some(rule) = switch_off {
+        line("switch_off", quoted(&rule.to_string()));
     }
     if let Some(applications) = &experiment.applications {
         line("applications", quoted(&absolute(&applications.value)));

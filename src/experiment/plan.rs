@@ -15,6 +15,8 @@ use crate::machine::Machine;
 use crate::report::{human_power, human_time};
 use crate::units::{Share, Watts};
 
+pub mod map;
+
 /// Numbers of nodes to try, in hundredths of what the feed runs at full power.
 const NODES: [u64; 9] = [100, 125, 150, 175, 200, 250, 300, 400, 500];
 

@@ -11,10 +11,12 @@ use crate::report::human_energy;
 use crate::units::Instant;
 
 mod frame;
+mod heat_map;
 mod schedule;
 mod svg;
 
 use frame::{Frame, Scale};
+pub use heat_map::{HeatMap, heat_map};
 use svg::Anchor;
 
 /// The colours of policies, one after another; they are told apart by people who see fewer colours.

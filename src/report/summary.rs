@@ -5,6 +5,8 @@ use super::units::{human_energy, human_mass, human_power, human_time};
 use crate::machine::Machine;
 use crate::metrics::{Summary, TaskFigures};
 use crate::policy::{DropReason, Predictions};
+use crate::sim::EnergyByState;
+use crate::units::Joules;
 
 /// The summary in a few lines.
 pub fn summary_facts(summary: &Summary) -> Facts {
@@ -140,6 +142,12 @@ fn add_power(s: &Summary, facts: &mut Facts) {
         power += &format!(" ({} of it used)", share(used));
     }
     facts.add("power", power);
+    if let Some(bound) = s.peak_of_peaks_w {
+        facts.go_on(format_args!(
+            "at most {} if all jobs that run at once have their measured peaks together",
+            human_power(bound)
+        ));
+    }
     if s.power_is_assumed {
         let watts = Machine::ASSUMED_NODE_POWER.as_f64();
         facts.go_on(format_args!(
@@ -151,12 +159,39 @@ fn add_power(s: &Summary, facts: &mut Facts) {
         energy += &format!(" (jobs drew {} of what they would at nominal speed)", share(part));
     }
     facts.add("energy", energy);
+    if let Some((energy, peak)) = s.site_energy_j.zip(s.site_peak_w) {
+        let pue = energy / s.energy_j.max(f64::MIN_POSITIVE);
+        let (energy, peak) = (human_energy(energy), human_power(peak));
+        facts.go_on(format_args!(
+            "{energy} at the site's meter, with cooling (PUE {pue:.2}), peak {peak}"
+        ));
+    }
+    if let Some(stops) = s.node_stops {
+        add_states(&s.energy_by_state, stops, facts);
+    }
     if let Some(ghz) = s.mean_frequency_ghz.filter(|_| s.energy_vs_nominal != Some(1.0)) {
         facts.add("frequency", format_args!("mean {ghz:.2} GHz"));
         if s.gears_are_assumed {
             facts.go_on("assuming the built-in gears; a machine file says what yours are");
         }
     }
+}
+
+/// What nodes drew beside running jobs, and how often they were switched off.
+fn add_states(energy: &EnergyByState, stops: u64, facts: &mut Facts) {
+    let parts = [
+        (energy.running, "running jobs"),
+        (energy.idle, "idle"),
+        (energy.starting, "starting"),
+        (energy.stopping, "stopping"),
+        (energy.off, "off"),
+        (energy.base, "beside the nodes"),
+    ];
+    let parts = parts.iter().filter(|(part, _)| *part != Joules::ZERO);
+    let parts: Vec<String> =
+        parts.map(|(part, what)| format!("{} {what}", human_energy(part.as_f64()))).collect();
+    facts.go_on(parts.join(", "));
+    facts.add("switched", format_args!("nodes were switched off {stops} times"));
 }
 
 /// What it cost and emitted, and the figures of parts of the time.

@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
+    ("switching", &["units"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
         "world",
@@ -91,8 +92,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "sim",
         &[
-            "units", "rows", "job", "machine", "budget", "model", "world", "ledger", "policy",
-            "dispatch", "workload", "calendar", "tariff",
+            "units",
+            "rows",
+            "job",
+            "machine",
+            "budget",
+            "model",
+            "world",
+            "ledger",
+            "policy",
+            "dispatch",
+            "workload",
+            "switching",
+            "calendar",
+            "tariff",
         ],
     ),
     (
@@ -134,6 +147,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "sim",
             "metrics",
             "workload",
+            "switching",
             "calendar",
             "tariff",
         ],
@@ -152,6 +166,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "policy",
             "workload",
             "scenario",
+            "switching",
         ],
     ),
     (
@@ -173,6 +188,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units",
+            "switching",
             "mixing",
             "text",
             "call",

@@ -19,6 +19,7 @@ use busbar::slurm::model::{Hold, Job, JobRef, JobState};
 use busbar::slurm::rest::Rest;
 use busbar::slurm::setup;
 
+mod accounting;
 mod daemon;
 
 /// A job that was queued again may wait for more than a minute until Slurm looks at it again.

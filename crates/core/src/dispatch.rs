@@ -208,6 +208,32 @@ impl Dispatch {
         self.machine_changed |= self.ledger.bring_up(node);
     }
 
+    /// Begins to switch free nodes off, as many as can be; says how many.
+    pub fn stop_nodes(&mut self, most: u32) -> u32 {
+        let count = self.ledger.stop_nodes(most);
+        self.machine_changed |= count > 0;
+        count
+    }
+
+    /// So many nodes that were being switched off are off.
+    pub fn nodes_stopped(&mut self, count: u32) {
+        self.ledger.nodes_stopped(count);
+        self.machine_changed = true;
+    }
+
+    /// Begins to start nodes that are off, as many as can be; says how many.
+    pub fn start_nodes(&mut self, most: u32) -> u32 {
+        let count = self.ledger.start_nodes(most);
+        self.machine_changed |= count > 0;
+        count
+    }
+
+    /// So many nodes that were being started are idle.
+    pub fn nodes_ready(&mut self, count: u32) {
+        self.ledger.nodes_ready(count);
+        self.machine_changed = true;
+    }
+
     /// Asks the policy and carries its decisions out, in order. `done` hears what came of each, with the
     /// ledger as it is then: a later decision may be about the same job.
     #[inline]

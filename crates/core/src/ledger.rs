@@ -17,6 +17,7 @@ mod live;
 mod named;
 mod placement;
 mod running;
+mod switching;
 #[cfg(test)]
 mod tests;
 mod violation;
@@ -25,6 +26,8 @@ pub use energy::EnergyAccount;
 pub use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
+use switching::Draws;
+pub use switching::Switched;
 pub use violation::Violation;
 
 /// Nodes and power, held and free.
@@ -33,13 +36,16 @@ pub struct Ledger {
     now: Instant,
     free_nodes: u32,
     total_nodes: u32,
-    /// Nodes that are out of service.
+    /// Nodes that are out of service: down, or switched off.
     down_nodes: u32,
+    switched: Switched,
+    draws: Draws,
     budget: Budget,
     /// The limit in force now.
     limit: Watts,
     /// When the next limit comes into force.
     next_limit: Instant,
+    /// What the machine draws now without any job.
     base_power: Watts,
     /// What jobs hold, without the base power.
     held: Watts,
@@ -64,6 +70,8 @@ impl Ledger {
             free_nodes: machine.nodes,
             total_nodes: machine.nodes,
             down_nodes: 0,
+            switched: Switched::default(),
+            draws: Draws::of(machine),
             limit: budget.at(Instant::ZERO),
             next_limit: Instant::ZERO,
             budget,
@@ -301,7 +309,7 @@ impl Ledger {
         self.limit
     }
 
-    /// What the machine draws without any job.
+    /// What the machine draws without any job, as its nodes are now.
     pub fn base_power(&self) -> Watts {
         self.base_power
     }
@@ -326,13 +334,15 @@ impl Ledger {
         self.budget.changes_after(self.now)
     }
 
-    /// The most power that jobs can hold in all for so long, from now or from some later time on.
+    /// The most power that jobs can hold in all for so long, from now or from some later time on, with every
+    /// node switched on.
     #[inline]
     pub fn most_for_jobs(&self, time: Span) -> Watts {
-        if self.limits_to_come().is_empty() {
-            return self.for_jobs(self.limit);
-        }
-        self.for_jobs(self.budget.largest_for(self.now, time))
+        let limit = match self.limits_to_come() {
+            [] => self.limit,
+            _ => self.budget.largest_for(self.now, time),
+        };
+        limit.saturating_sub(self.floor())
     }
 
     /// The budget with its future limits.

@@ -42,6 +42,7 @@
 //! | [`model`] | operating points, menus, how jobs respond |
 //! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
 //! | [`freedom`] | what may be done to a job |
+//! | [`switching`] | when nodes that nobody needs are switched off |
 //! | [`queue`] | the waiting jobs, indexed |
 //! | [`ledger`], [`availability`] | what is held, and what will be free when |
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |
@@ -85,6 +86,7 @@ pub mod sim;
 pub mod solve;
 #[doc(hidden)]
 pub mod spelling;
+pub mod switching;
 pub mod tariff;
 #[doc(hidden)]
 pub mod text;

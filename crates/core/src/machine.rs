@@ -9,14 +9,20 @@ use crate::variation::catalyst::{self, Catalyst};
 use crate::variation::csv::Table;
 use crate::variation::{Curve, Processors};
 
+mod check;
+mod cooling;
 mod file;
 mod gearbox;
 mod node;
+mod off;
 mod parts;
 
-pub use gearbox::{Gear, Gearbox, GearboxError, Sensitivity};
+pub use check::{Problem, check, check_text};
+pub use cooling::Cooling;
+pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
+pub use off::{Off, Transition};
 pub use parts::{CLASSES, Parts};
 
 /// A homogeneous machine.
@@ -42,6 +48,8 @@ pub struct Machine {
     pub gearbox: Gearbox,
     /// The curves of its nodes, where they are not alike: each node is one processor.
     pub variation: Option<Arc<Processors>>,
+    /// What its site draws for it and its cooling, where that is said.
+    pub cooling: Option<Cooling>,
     /// What people should know of the files it was read from.
     pub remarks: Vec<String>,
 }
@@ -90,6 +98,17 @@ pub enum MachineError {
         /// What a busy node draws.
         whole: Watts,
     },
+    /// Two say what a busy node draws, and differ.
+    #[error(
+        "'dvfs.gears': a node draws {drawn} in the fastest one, but 'power.node', with the GPUs, is {node_power}; \
+         they are the same"
+    )]
+    OtherDraw {
+        /// What it draws in the fastest gear.
+        drawn: Watts,
+        /// What a busy node draws.
+        node_power: Watts,
+    },
     /// An idle node draws more than a busy one under the lowest cap.
     #[error(
         "'power.idle' is {idle}, but a busy node under the lowest cap draws {busy} ('power.rest', and the first \
@@ -100,6 +119,17 @@ pub enum MachineError {
         idle: Watts,
         /// What a busy one draws.
         busy: Watts,
+    },
+    /// A node that is off draws more than an idle one.
+    #[error(
+        "'off.power' is {off}, but an idle node draws {idle} ('power.idle' or what is assumed for it); a node that is \
+         off draws no more than that"
+    )]
+    OffAboveIdle {
+        /// What a node draws that is off.
+        off: Watts,
+        /// What an idle node draws.
+        idle: Watts,
     },
     /// Caps that cannot be set.
     #[error(
@@ -177,6 +207,7 @@ impl Machine {
             power_is_assumed: true,
             gearbox: Gearbox::default(),
             variation: None,
+            cooling: None,
             remarks: Vec::new(),
         }
         .validated()
@@ -196,6 +227,7 @@ impl Machine {
             power_is_assumed: false,
             gearbox: Gearbox::default(),
             variation: None,
+            cooling: None,
             remarks: Vec::new(),
         }
     }
@@ -282,6 +314,11 @@ impl Machine {
         self.details.node(self.node_power)
     }
 
+    /// What its nodes draw that are off, and what it takes to stop and start them.
+    pub fn off(&self) -> Off {
+        self.details.off.unwrap_or_else(|| Off::assumed(self.node_power, self.node().idle))
+    }
+
     /// The same machine with what nobody says about its nodes assumed, as jobs in a world need it.
     pub fn filled_in(&self, seed: u64) -> Self {
         let details = match &self.variation {
@@ -299,6 +336,22 @@ impl Machine {
     /// The draw of the whole machine with every node busy.
     pub fn max_power(&self) -> Watts {
         self.base_power + self.node_power * self.nodes
+    }
+
+    /// The most that is drawn where the budget is measured: by the site, if the budget is its, or by the machine.
+    pub fn most_at_meter(&self) -> Watts {
+        let (most, cooling) = (self.max_power(), self.cooling_in_budget());
+        cooling.map_or(most, |cooling| cooling.of_site(most, most))
+    }
+
+    /// What the machine may draw under a limit at the meter of the budget.
+    pub fn within(&self, limit: Watts) -> Watts {
+        let cooling = self.cooling_in_budget();
+        cooling.map_or(limit, |cooling| cooling.of_machine(limit, self.max_power()))
+    }
+
+    fn cooling_in_budget(&self) -> Option<&Cooling> {
+        self.cooling.as_ref().filter(|cooling| cooling.in_budget)
     }
 
     /// The same machine with so much more of the same nodes, rounded up.
@@ -391,6 +444,11 @@ impl Machine {
                 return Err(MachineError::NoLevels { wrong, highest });
             }
         }
+        if let Some(off) = &self.details.off
+            && off.power > node.idle
+        {
+            return Err(MachineError::OffAboveIdle { off: off.power, idle: node.idle });
+        }
         let lowest = filled.details.levels.and_then(|levels| levels.first().copied());
         let busy = node.rest + lowest.unwrap_or_default();
         match node.idle > busy {
@@ -427,6 +485,23 @@ mod tests {
         assert!(read("nodes = 2\n[dvfs]\nstatic_share = 0.1").unwrap().gearbox.is_assumed());
         let geared = read("nodes = 2\n[dvfs]\ngears = [{ ghz = 2.0, volts = 1.0 }]").unwrap();
         assert_eq!((geared.gearbox.top().ghz, geared.gearbox.is_assumed()), (2.0, false));
+    }
+
+    #[test]
+    fn gpus_and_measured_gears_are_part_of_a_node() {
+        let machine = read("nodes = 2\n[power]\nnode = '300W'\ngpus = 4\ngpu = '250W'\n").unwrap();
+        assert_eq!(machine.node_power, Watts::from_watts(1300));
+        assert!(read("nodes = 2\n[power]\nnode = '300W'\ngpus = 4").unwrap_err().contains("each"));
+        // What a node draws is known by its fastest gear.
+        let gears =
+            "[dvfs]\ngears = [{ ghz = 1.0, watts = '200W' }, { ghz = 2.0, watts = '300W' }]";
+        let geared = read(&format!("nodes = 2\n{gears}")).unwrap();
+        assert_eq!((geared.node_power, geared.power_is_assumed), (Watts::from_watts(300), false));
+        let caps = geared.filled_in(1).details.levels.unwrap();
+        // A fifth of the node is beyond the reach of caps: 300 − 60 W, and 200 − 60 W.
+        assert_eq!(caps, [140, 240].map(Watts::from_watts));
+        let other = read(&format!("nodes = 2\n[power]\nnode = '310W'\n{gears}")).unwrap_err();
+        assert!(other.contains("draws 300W in the fastest one"), "{other}");
     }
 
     #[test]

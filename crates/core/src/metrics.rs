@@ -9,12 +9,13 @@ use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::policy::{DropReason, Predictions};
-use crate::sim::{Record, Run, State};
+use crate::sim::{EnergyByState, Record, Run, State};
 use crate::units::{Instant, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
 
 mod jobs;
+mod peaks;
 mod speed;
 mod tasks;
 mod window;
@@ -124,16 +125,36 @@ pub struct Summary {
     pub bsld_threshold_s: f64,
     /// Share of all node time between first submission and last end that jobs used.
     pub utilisation: Option<f64>,
+    /// What jobs that ran would have used of nodes as they were asked for, in node seconds: what was done,
+    /// whatever was used for it.
+    #[serde(default)]
+    pub work_node_s: f64,
     /// The power budget, its mean over the makespan if it changes.
     pub budget_w: Option<f64>,
     /// Share of the budget's energy that was drawn.
     pub budget_used: Option<f64>,
     /// The most power ever drawn.
     pub peak_power_w: f64,
+    /// An upper bound for what was drawn at once: all jobs that run together at their measured peaks. Nothing if no
+    /// peak was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_of_peaks_w: Option<f64>,
     /// Mean power over the makespan.
     pub mean_power_w: Option<f64>,
     /// Energy drawn over the makespan.
     pub energy_j: f64,
+    /// What that energy was drawn for, in microjoules.
+    #[serde(default)]
+    pub energy_by_state: EnergyByState,
+    /// The energy that the site drew for the machine and its cooling, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_energy_j: Option<f64>,
+    /// The most power that the site drew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_peak_w: Option<f64>,
+    /// How often a node was switched off, if there is a rule for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_stops: Option<u64>,
     /// For how long more was drawn than the budget allowed.
     pub over_budget_s: f64,
     /// How often that happened: jobs drew more than was believed.
@@ -262,6 +283,7 @@ impl Summary {
                 ran.node_time as f64,
                 f64::from(machine.nodes) * makespan.millis() as f64,
             ),
+            work_node_s: ran.work as f64 / 1000.0,
             budget_w: budget_energy.and_then(|energy| match budget.changes_after(run.begin) {
                 [] => Some(budget.at(run.begin).as_f64()),
                 _ => ratio(energy.as_f64(), makespan.secs_f64()),
@@ -269,8 +291,13 @@ impl Summary {
             budget_used: budget_energy
                 .and_then(|energy| ratio(run.energy.as_f64(), energy.as_f64())),
             peak_power_w: run.peak.as_f64(),
+            peak_of_peaks_w: peaks::bound(context, run).map(Watts::as_f64),
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
+            energy_by_state: run.energy_by_state,
+            site_energy_j: run.site.map(|site| site.energy.as_f64()),
+            site_peak_w: run.site.map(|site| site.peak.as_f64()),
+            node_stops: run.node_stops,
             over_budget_s: run.excursions.time.secs_f64(),
             excursions: run.excursions.count,
             worst_excursion_w: run.excursions.worst.as_f64(),

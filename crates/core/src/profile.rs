@@ -2,7 +2,7 @@
 //!
 //! A configuration is a number of nodes, of cores in each, and a power cap for each socket. Times and
 //! powers were measured, or predicted by a [`fit`] of the measured ones. [`csv`] is how they come and go,
-//! [`cab`] makes some up.
+//! [`measured`] sums up repeated runs, [`gears`] makes gears of caps, [`cab`] makes some up.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,6 +12,8 @@ use crate::units::{Span, Watts};
 pub mod cab;
 pub mod csv;
 pub mod fit;
+pub mod gears;
+pub mod measured;
 
 /// The longest time a profile may hold, thirty thousand years: sums of it stay far from overflow.
 pub const LONGEST: Span = Span::from_millis(1_000_000_000_000_000);
@@ -34,6 +36,8 @@ pub enum Origin {
     Measured,
     /// It was run where an emulator makes the power up.
     Emulated,
+    /// It was run, but its power was not measured: it is the most that its caps allow.
+    Bound,
     /// A model says so.
     Predicted,
 }
@@ -69,20 +73,23 @@ impl fmt::Display for Configuration {
 }
 
 impl Origin {
+    /// All of them, from what is worth most to what is worth least.
+    pub const ALL: [Origin; 4] =
+        [Origin::Measured, Origin::Emulated, Origin::Bound, Origin::Predicted];
+
     /// What it is called in files.
     pub fn name(self) -> &'static str {
         match self {
             Origin::Measured => "measured",
             Origin::Emulated => "emulated",
+            Origin::Bound => "bound",
             Origin::Predicted => "predicted",
         }
     }
 
     /// The origin of this name.
     pub fn named(name: &str) -> Option<Self> {
-        [Origin::Measured, Origin::Emulated, Origin::Predicted]
-            .into_iter()
-            .find(|origin| origin.name() == name)
+        Origin::ALL.into_iter().find(|origin| origin.name() == name)
     }
 
     /// Whether the application was run, so that its time is known.

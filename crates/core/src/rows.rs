@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::text;
 
+mod number;
 pub mod quoting;
 
+pub use number::Number;
 pub use quoting::quote;
 
 /// Why a table cannot be used.

@@ -19,6 +19,7 @@ use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
+use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
 use crate::units::{Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
@@ -29,6 +30,9 @@ mod meter;
 mod outage;
 mod record;
 mod run;
+mod site;
+mod states;
+mod switching;
 mod tally;
 mod truth;
 
@@ -37,10 +41,15 @@ pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
 pub use run::{Capping, PowerSample, Run};
+pub use site::SiteFigures;
+pub use states::EnergyByState;
 pub use tally::{Charges, WindowCharges};
 
 use course::Courses;
 use meter::Meter;
+use site::SiteMeter;
+use states::NodeStates;
+use switching::{Arrival, Switching};
 use tally::Tally;
 use truth::Truth;
 
@@ -61,6 +70,7 @@ pub struct Simulation<'a> {
     budget: Budget,
     bound: Option<Budget>,
     outages: Outages,
+    switch_off: Option<SwitchOff>,
     energy: Option<EnergyBudget>,
     horizon: Instant,
     events: Events,
@@ -86,6 +96,7 @@ impl<'a> Simulation<'a> {
             budget: Budget::unlimited(),
             bound: None,
             outages: Outages::default(),
+            switch_off: None,
             energy: None,
             horizon: Instant::NEVER,
             events: Events::default(),
@@ -112,6 +123,12 @@ impl<'a> Simulation<'a> {
     /// With these nodes down at these times.
     pub fn outages(mut self, outages: Outages) -> Self {
         self.outages = outages;
+        self
+    }
+
+    /// Switching nodes off that nobody needs, by this rule.
+    pub fn switch_off(mut self, rule: Option<SwitchOff>) -> Self {
+        self.switch_off = rule;
         self
     }
 
@@ -227,6 +244,11 @@ struct Engine<'a> {
     /// What the meter is held against, if that is not what is handed out.
     bound: Option<Budget>,
     meter: Meter,
+    states: NodeStates,
+    /// What the site draws, if it is said what cooling takes.
+    site: Option<SiteMeter>,
+    /// Who switches nodes off, if anybody does.
+    switching: Option<Switching>,
     /// What it costs, if anybody asks.
     tally: Option<Box<Tally<'a>>>,
     records: Vec<Record>,
@@ -269,6 +291,9 @@ impl<'a> Engine<'a> {
             model,
             truth,
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
+            states: NodeStates::new(simulation.machine),
+            site: SiteMeter::of(simulation.machine),
+            switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
             tally: simulation
                 .tariff
                 .map(|(tariff, windows)| Box::new(Tally::new(tariff, windows, begin))),
@@ -291,6 +316,9 @@ impl<'a> Engine<'a> {
                 peak: Watts::ZERO,
                 peak_held: Watts::ZERO,
                 energy: Joules::ZERO,
+                energy_by_state: EnergyByState::default(),
+                site: None,
+                node_stops: simulation.switch_off.map(|_| 0),
                 excursions: Excursions::default(),
                 turns: 0,
                 decisions: 0,
@@ -313,7 +341,7 @@ impl<'a> Engine<'a> {
         let mut idle_wakes = 0;
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
-            self.pass(now);
+            self.advance(now);
             let woken = self.wake.take_if(|at| *at <= now).is_some();
             if self.happen(now, policy) {
                 idle_wakes = 0;
@@ -326,6 +354,8 @@ impl<'a> Engine<'a> {
                     self.wake = None;
                 }
             }
+            self.switch_nodes();
+            self.states.set(self.dispatch.ledger());
             instants += 1;
             if instants.is_multiple_of(PROGRESS_EVERY) {
                 progress(self.over);
@@ -334,14 +364,34 @@ impl<'a> Engine<'a> {
         progress(self.over);
     }
 
-    /// Lets time pass: what was drawn until now is counted.
+    /// Moves the clock: what was drawn until now is charged.
     #[inline]
-    fn pass(&mut self, now: Instant) {
-        self.dispatch.advance(now);
+    fn advance(&mut self, now: Instant) {
+        let elapsed = now.since(self.dispatch.ledger().now());
+        self.states.advance(elapsed);
+        let drawn = match &mut self.site {
+            Some(site) => site.advance(self.meter.power(), elapsed),
+            None => self.meter.power(),
+        };
         if let Some(tally) = &mut self.tally {
-            tally.advance(now, self.meter.power());
+            tally.advance(now, drawn);
         }
+        self.dispatch.advance(now);
         self.meter.advance(now, self.limit());
+    }
+
+    /// Nodes that nobody needs are switched off, and others on, if there is a rule for that.
+    #[inline]
+    fn switch_nodes(&mut self) {
+        if let Some(switching) = &mut self.switching {
+            let jobs = &self.workload.jobs()[..self.next_arrival];
+            switching.switch(&mut self.dispatch, self.model, jobs);
+            self.run.node_stops = Some(switching.stops);
+            self.meter.rebase(self.dispatch.ledger().base_power());
+            if self.keeps_power {
+                self.sample_power(self.dispatch.ledger().now());
+            }
+        }
     }
 
     /// The limit that is not to be passed now.
@@ -368,8 +418,15 @@ impl<'a> Engine<'a> {
             .min(arrival.unwrap_or(never))
             .min(change)
             .min(self.outages.next().unwrap_or(never))
+            .min(self.next_switch().unwrap_or(never))
             .min(self.wake.unwrap_or(never));
         (next != never && next <= self.horizon).then_some(next)
+    }
+
+    /// When nodes are off or ready next, or have been idle for long enough.
+    #[inline]
+    fn next_switch(&self) -> Option<Instant> {
+        self.switching.as_ref()?.next(self.dispatch.ledger().now())
     }
 
     /// Lets everything happen that is due now, asking the policy in between or at the end; says
@@ -399,6 +456,13 @@ impl<'a> Engine<'a> {
         }
         while let Some(change) = self.outages.due(now) {
             self.change_node(change);
+            event!();
+        }
+        while let Some(arrival) = self.switching.as_mut().and_then(|each| each.arrived(now)) {
+            match arrival {
+                Arrival::Stopped(count) => self.dispatch.nodes_stopped(count),
+                Arrival::Ready(count) => self.dispatch.nodes_ready(count),
+            }
             event!();
         }
         while let Some(job) = self.workload.jobs().get(self.next_arrival) {
@@ -449,6 +513,8 @@ impl<'a> Engine<'a> {
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
         self.run.energy = self.meter.energy();
+        self.run.energy_by_state = self.states.energy(self.meter.by_jobs());
+        self.run.site = self.site.as_ref().map(SiteMeter::figures);
         if let Some(tally) = &mut self.tally {
             tally.note_end();
         }
@@ -584,7 +650,7 @@ impl<'a> Engine<'a> {
     fn finish(mut self) -> Run {
         if self.horizon != Instant::NEVER {
             // Figures are taken up to the horizon, whatever happened last.
-            self.pass(self.horizon);
+            self.advance(self.horizon);
             self.note_end(self.horizon);
         }
         let ledger = self.dispatch.ledger();

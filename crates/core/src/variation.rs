@@ -3,12 +3,13 @@
 //! Each processor has a curve of its own for each application: how fast it runs on how much power.
 //! Without a cap all of them run equally fast, but some draw much less than others; under the same
 //! cap these are faster. [`curve`] is such a curve, [`csv`] the file in which measured ones come,
-//! [`catalyst`] makes a machine up. Nobody here knows jobs, or who gets which processor:
+//! [`runs`] makes such a file of the runs that a site has logged, [`catalyst`] makes a machine up. Nobody here knows jobs, or who gets which processor:
 //! [`ptune`](crate::solve::ptune) decides that.
 
 pub mod catalyst;
 pub mod csv;
 pub mod curve;
+pub mod runs;
 
 pub use curve::{Curve, CurveError, Ips, Knot};
 

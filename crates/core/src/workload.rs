@@ -1,7 +1,8 @@
 //! Workloads: jobs in submit order, how long each really runs, and where they came from.
 //!
 //! A workload is read from a log ([`swf`]) or a folder of [`tasks`], drawn from a model ([`lublin`],
-//! [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one.
+//! [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one. A log is made of
+//! the [`records`] of a site's batch system, and may come with the [`power`] that jobs drew.
 
 use std::ops::Range;
 
@@ -14,14 +15,18 @@ pub mod essc;
 pub mod estimates;
 pub mod lublin;
 mod places;
+pub mod power;
+pub mod records;
 pub mod rmap;
 mod source;
 pub mod swf;
 pub mod tasks;
 mod terms;
+mod unpacked;
 
 pub use places::{PlacesError, parse_places};
-pub use source::{Loaded, Source, SourceDefaults, SourceError};
+pub use power::MeasuredPower;
+pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -29,6 +34,10 @@ pub struct Workload {
     name: String,
     jobs: Vec<Job>,
     run_times: Vec<Span>,
+    /// How long each job really waited, in seconds, by the same index; empty if no log says so. −1 is unknown.
+    waits: Vec<i32>,
+    /// What each job drew, by the same index; empty if that was not measured.
+    powers: Vec<Option<MeasuredPower>>,
     processors: Option<u32>,
     computer: Option<String>,
     calendar: Result<Calendar, NoCalendar>,
@@ -37,7 +46,7 @@ pub struct Workload {
 /// No jobs, of which nothing is known.
 impl Default for Workload {
     fn default() -> Self {
-        Workload::from_parts(String::new(), Vec::new(), Vec::new())
+        Workload::from_parts(String::new(), Vec::new(), Vec::new(), Vec::new())
     }
 }
 
@@ -47,21 +56,36 @@ impl Workload {
     /// instant keep theirs.
     pub fn new(name: impl Into<String>, jobs: impl IntoIterator<Item = (Job, Span)>) -> Self {
         let (jobs, run_times) = jobs.into_iter().unzip();
-        Workload::from_parts(name.into(), jobs, run_times)
+        Workload::from_parts(name.into(), jobs, run_times, Vec::new())
     }
 
     /// [`Workload::new`] for a reader that already keeps jobs and run times apart, so that a long
-    /// log is not copied once more.
-    pub(crate) fn from_parts(name: String, mut jobs: Vec<Job>, mut run_times: Vec<Span>) -> Self {
+    /// log is not copied once more. `waits` may be empty.
+    pub(crate) fn from_parts(
+        name: String,
+        mut jobs: Vec<Job>,
+        mut run_times: Vec<Span>,
+        mut waits: Vec<i32>,
+    ) -> Self {
         assert_eq!(jobs.len(), run_times.len(), "every job has a run time");
         if !jobs.is_sorted_by_key(|job| job.submit) {
             let mut order: Vec<u32> = (0..jobs.len() as u32).collect();
             order.sort_by_key(|&i| jobs[i as usize].submit);
             jobs = order.iter().map(|&i| jobs[i as usize]).collect();
             run_times = order.iter().map(|&i| run_times[i as usize]).collect();
+            waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
         }
-        let calendar = Err(NoCalendar::NotSaid);
-        Workload { name, jobs, run_times, processors: None, computer: None, calendar }
+        let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
+        Workload {
+            name,
+            jobs,
+            run_times,
+            waits,
+            powers,
+            processors: None,
+            computer: None,
+            calendar,
+        }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
@@ -79,6 +103,13 @@ impl Workload {
     /// The same workload, knowing which dates its instants have, or why nobody knows.
     pub fn dated(mut self, calendar: Result<Calendar, NoCalendar>) -> Self {
         self.calendar = calendar;
+        self
+    }
+
+    /// The same workload, knowing what jobs drew when they really ran, by their index.
+    pub fn with_powers(mut self, powers: Vec<Option<MeasuredPower>>) -> Self {
+        assert_eq!(powers.len(), self.jobs.len(), "every job has a power, or none is known");
+        self.powers = powers;
         self
     }
 
@@ -112,6 +143,43 @@ impl Workload {
     /// How long `job` really runs.
     pub fn run_time(&self, job: JobId) -> Span {
         self.run_times[job.index()]
+    }
+
+    /// How long `job` waited when it really ran, if its log says so.
+    pub fn recorded_wait(&self, job: JobId) -> Option<Span> {
+        let wait = self.waits.get(job.index()).copied().and_then(|wait| u32::try_from(wait).ok());
+        wait.map(Span::from_secs)
+    }
+
+    /// When each job really started; nothing if the log does not say it of all of them.
+    pub fn recorded_starts(&self) -> Option<Vec<(Instant, JobId)>> {
+        let jobs = (0..).map(JobId).zip(&self.jobs);
+        jobs.map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id))).collect()
+    }
+
+    /// What `job` drew when it really ran, if that was measured.
+    pub fn power(&self, job: JobId) -> Option<MeasuredPower> {
+        self.powers.get(job.index()).copied().flatten()
+    }
+
+    /// What each job drew when it really ran, by its index; empty if nothing was measured.
+    pub fn measured_powers(&self) -> &[Option<MeasuredPower>] {
+        &self.powers
+    }
+
+    /// How long each job really waited in seconds, by its index, −1 for unknown; empty if no log says so.
+    pub fn recorded_waits(&self) -> &[i32] {
+        &self.waits
+    }
+
+    /// The jobs of which it is known what they drew, with that.
+    pub fn powers(&self) -> impl Iterator<Item = (&Job, MeasuredPower)> {
+        self.jobs.iter().zip(&self.powers).filter_map(|(job, power)| Some((job, (*power)?)))
+    }
+
+    /// Of how many jobs it is known what they drew.
+    pub fn powers_known(&self) -> usize {
+        self.powers.iter().flatten().count()
     }
 
     /// Processors of the machine the workload comes from, if it says so.
@@ -149,13 +217,30 @@ impl Workload {
         self.jobs.drain(..start);
         self.run_times.truncate(end);
         self.run_times.drain(..start);
+        // These are as long as the others, or empty.
+        self.waits.truncate(end);
+        self.waits.drain(..start.min(self.waits.len()));
+        self.powers.truncate(end);
+        self.powers.drain(..start.min(self.powers.len()));
     }
 
     /// The same workload with only the jobs that are wanted.
-    pub fn keep(self, wanted: impl Fn(&Job) -> bool) -> Self {
-        let Workload { name, jobs, run_times, processors, computer, calendar } = self;
-        let kept = jobs.into_iter().zip(run_times).filter(|(job, _)| wanted(job));
-        Workload::new(name, kept).on_processors(processors).on_computer(computer).dated(calendar)
+    pub fn keep(mut self, wanted: impl Fn(&Job) -> bool) -> Self {
+        let is_kept: Vec<bool> = self.jobs.iter().map(wanted).collect();
+        let keep = || is_kept.iter().copied();
+        retain(&mut self.jobs, keep());
+        retain(&mut self.run_times, keep());
+        retain(&mut self.waits, keep());
+        retain(&mut self.powers, keep());
+        self
+    }
+
+    /// The same jobs in the same order, all submitted when the first was: what a machine can do is seen when there
+    /// is always somebody who waits.
+    pub fn at_once(mut self) -> Self {
+        let first = self.jobs.first().map_or(Instant::ZERO, |job| job.submit);
+        self.jobs.iter_mut().for_each(|job| job.submit = first);
+        self
     }
 
     /// Raises every requested time that is below the real run time to it, and says how many were.
@@ -214,4 +299,9 @@ impl Workload {
         let capacity = u128::from(nodes) * u128::from(span.millis());
         (capacity > 0).then(|| work as f64 / capacity as f64)
     }
+}
+
+/// Keeps the items of a list that are to be kept, by their places.
+fn retain<T>(list: &mut Vec<T>, mut is_kept: impl Iterator<Item = bool>) {
+    list.retain(|_| is_kept.next().unwrap_or(false));
 }

@@ -9,7 +9,7 @@
 //! jobs under a budget for the whole machine: how many are let in, and how much they get done.
 //!
 //! `one_job` and `many_jobs` run them on one machine, `tables` and `throughput` hold the published
-//! numbers and set ours beside them.
+//! numbers and set ours beside them; `measured` runs those with one job on real processors.
 
 use crate::Reproduction;
 use crate::parallel::in_parallel;
@@ -20,11 +20,13 @@ use busbar_core::variation::CurveError;
 use busbar_core::variation::catalyst::{Catalyst, Shape};
 
 pub(crate) mod many_jobs;
+mod measured;
 mod one_job;
 mod tables;
 mod throughput;
 
 use many_jobs::{Field, SCHEMES, Scheme};
+pub use measured::{OnCurves, reproduce_on};
 use one_job::Draw;
 
 /// How many machines, and from where.
@@ -51,6 +53,16 @@ pub enum ReproduceError {
     /// A job cannot run on it.
     #[error(transparent)]
     Tune(#[from] TuneError),
+    /// Quartiles of so few processors are no quartiles.
+    #[error(
+        "{processors} processors are too few: a job of a quarter of them has 16 at least, so measure {needed}"
+    )]
+    TooFew {
+        /// How many there are.
+        processors: usize,
+        /// How many there must be.
+        needed: usize,
+    },
     /// Its processors make no machine.
     #[error(transparent)]
     Machine(#[from] MachineError),

@@ -8,11 +8,11 @@
 //! and how many of them agree with what was published.
 //!
 //! `experiment` runs all policies on one trace, `accuracy` says how well tables are predicted,
-//! `tables` holds the published numbers and sets ours beside them.
+//! `tables` holds the published numbers and sets ours beside them; `measured` runs the same traces on real tables.
 
 use crate::Reproduction;
 use crate::parallel::in_parallel;
-use busbar_core::machine::Machine;
+use busbar_core::machine::{Machine, MachineError};
 use busbar_core::model::ProfiledError;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::profile::fit::FitError;
@@ -20,10 +20,12 @@ use busbar_core::workload::rmap::TraceError;
 
 mod accuracy;
 pub(crate) mod experiment;
+mod measured;
 mod tables;
 
 use accuracy::Accuracy;
 use experiment::Draw;
+pub use measured::{OnTables, reproduce_on};
 
 /// How many draws, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,28 @@ pub enum ReproduceError {
     /// They cannot be fitted.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// There is nothing a policy could choose.
+    #[error(
+        "{tables} has one row for each application: RMAP chooses among configurations, so measure several \
+         caps, or numbers of nodes or cores"
+    )]
+    NothingToChoose {
+        /// What the tables are called.
+        tables: String,
+    },
+    /// No configuration fits the machine.
+    #[error(
+        "a machine of {nodes} nodes (--nodes) is too small: the tables have configurations of at least {smallest}"
+    )]
+    TooSmall {
+        /// The nodes that were asked for.
+        nodes: u32,
+        /// The fewest nodes of any row.
+        smallest: u32,
+    },
+    /// The tables make no machine.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
 }
 
 /// Runs the paper's experiments; `progress` hears how many draws are done, of how many.

@@ -11,7 +11,7 @@ use super::StoreError;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The form of the tables. It goes up by one whenever they change.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// Marks the file as ours, whatever its name: 'Busb'.
 const MARK: i32 = 0x4275_7362;
@@ -230,24 +230,27 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Brings the tables of an older version into today's form, all of them or none.
+/// Brings the tables of an older version into today's form, all of them or none. Version 1 had no runs, version
+/// 2 no settings.
 fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have done that meanwhile.
-    if let Kind::Profiles { version: 1 } = kind(&transaction)? {
-        transaction.execute_batch(
-            "ALTER TABLE application RENAME TO old_application;
-             ALTER TABLE profile RENAME TO old_profile;",
-        )?;
-        transaction.execute_batch(SCHEMA)?;
-        transaction.execute_batch(
-            "INSERT INTO application SELECT number, name FROM old_application;
-             INSERT INTO profile SELECT * FROM old_profile;
-             DROP TABLE old_profile;
-             DROP TABLE old_application;",
-        )?;
-        transaction.pragma_update(None, "user_version", VERSION)?;
+    let Kind::Profiles { version: before @ 1..VERSION } = kind(&transaction)? else {
+        // Somebody else has done that meanwhile.
+        return transaction.commit();
+    };
+    let old_tables = &["application", "profile", "run"][..if before == 1 { 2 } else { 3 }];
+    for table in old_tables {
+        transaction.execute_batch(&format!("ALTER TABLE {table} RENAME TO old_{table}"))?;
     }
+    transaction.execute_batch("DROP INDEX IF EXISTS run_by_configuration")?;
+    transaction.execute_batch(SCHEMA)?;
+    for table in old_tables {
+        transaction.execute_batch(&format!("INSERT INTO {table} SELECT * FROM old_{table}"))?;
+    }
+    for table in old_tables.iter().rev() {
+        transaction.execute_batch(&format!("DROP TABLE old_{table}"))?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }
 
@@ -306,41 +309,52 @@ mod tests {
         assert_eq!(beside(&path), 1);
     }
 
-    /// A file of version 1, with its tables as they were.
+    /// Files of versions 1 and 2, with their tables as they were.
     #[test]
     fn older_files_are_brought_up_to_date() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("profiles.db");
-        let old = Connection::open(&path).unwrap();
-        old.execute_batch(&format!(
-            "CREATE TABLE application (
-                 number INTEGER PRIMARY KEY AUTOINCREMENT,
-                 name TEXT NOT NULL UNIQUE CHECK (name <> '')) STRICT;
-             CREATE TABLE profile (
+        let runs = "CREATE TABLE run (
                  application INTEGER NOT NULL REFERENCES application (number),
                  nodes INTEGER NOT NULL, cores INTEGER NOT NULL, cap_mw INTEGER NOT NULL,
-                 time_ms INTEGER NOT NULL, power_mw INTEGER NOT NULL, origin TEXT NOT NULL,
-                 PRIMARY KEY (application, nodes, cores, cap_mw)) STRICT, WITHOUT ROWID;
-             INSERT INTO application (number, name) VALUES (3, 'SP');
-             INSERT INTO profile VALUES (3, 1, 8, 60000, 5000, 110000, 'measured');
-             PRAGMA application_id = {MARK}; PRAGMA user_version = 1;"
-        ))
-        .unwrap();
-        drop(old);
-        // Whoever only looks can do so as before.
-        assert_eq!(count(&open(&path).unwrap()), Ok(1));
-        let opened = open_or_create(&path).unwrap();
-        assert!(matches!(kind(&opened.connection), Ok(Kind::Profiles { version: VERSION })));
-        let kept = opened.connection.query_row(
-            "SELECT name, time_ms, origin FROM application JOIN profile ON application = number
-             WHERE number = 3",
-            (),
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        );
-        assert_eq!(kept, Ok(("SP".to_owned(), 5000, "measured".to_owned())));
-        let runs: rusqlite::Result<u32> =
-            opened.connection.query_row("SELECT count(*) FROM run", (), |row| row.get(0));
-        assert_eq!(runs, Ok(0));
+                 time_ms INTEGER NOT NULL, power_mw INTEGER NOT NULL, origin TEXT NOT NULL) STRICT;
+             CREATE INDEX run_by_configuration ON run (application, nodes, cores, cap_mw, origin);
+             INSERT INTO run VALUES (3, 1, 8, 60000, 5000, 110000, 'measured');";
+        for (version, more, expected_runs) in [(1, "", 0), (2, runs, 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("profiles.db");
+            let old = Connection::open(&path).unwrap();
+            old.execute_batch(&format!(
+                "CREATE TABLE application (
+                     number INTEGER PRIMARY KEY AUTOINCREMENT,
+                     name TEXT NOT NULL UNIQUE CHECK (name <> '')) STRICT;
+                 CREATE TABLE profile (
+                     application INTEGER NOT NULL REFERENCES application (number),
+                     nodes INTEGER NOT NULL, cores INTEGER NOT NULL, cap_mw INTEGER NOT NULL,
+                     time_ms INTEGER NOT NULL, power_mw INTEGER NOT NULL, origin TEXT NOT NULL,
+                     PRIMARY KEY (application, nodes, cores, cap_mw)) STRICT, WITHOUT ROWID;
+                 INSERT INTO application (number, name) VALUES (3, 'SP');
+                 INSERT INTO profile VALUES (3, 1, 8, 60000, 5000, 110000, 'measured');
+                 {more}
+                 PRAGMA application_id = {MARK}; PRAGMA user_version = {version};"
+            ))
+            .unwrap();
+            drop(old);
+            // Whoever only looks can do so as before.
+            assert_eq!(count(&open(&path).unwrap()), Ok(1));
+            let opened = open_or_create(&path).unwrap();
+            assert!(matches!(kind(&opened.connection), Ok(Kind::Profiles { version: VERSION })));
+            let kept = opened.connection.query_row(
+                "SELECT name, time_ms, origin FROM application JOIN profile ON application = number
+                 WHERE number = 3",
+                (),
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            );
+            assert_eq!(kept, Ok(("SP".to_owned(), 5000, "measured".to_owned())));
+            let number = |table: &str| {
+                let question = format!("SELECT count(*) FROM {table}");
+                opened.connection.query_row(&question, (), |row| row.get::<_, u32>(0))
+            };
+            assert_eq!((number("run"), number("setting")), (Ok(expected_runs), Ok(0)));
+        }
     }
 
     #[test]

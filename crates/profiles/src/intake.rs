@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::StoreError;
-use busbar_core::profile::{Configuration, LONGEST, Origin, Profile, is_name};
+use super::{StoreError, runs, settings};
+use busbar_core::profile::measured::{Measured, Run, Summed};
+use busbar_core::profile::{Configuration, LONGEST, Origin, Profile, Row, is_name};
 use busbar_core::units::Watts;
 
 /// What becomes of a measured row that is there when another one comes.
@@ -28,13 +29,60 @@ pub struct Imported {
     pub left_out: usize,
 }
 
-/// Whether all of a profile can be stored.
-pub(super) fn check(profile: &Profile) -> Result<(), StoreError> {
-    let application = &profile.application;
-    if !is_name(application) {
-        return Err(StoreError::BadName { application: application.clone() });
+/// What comes of one application.
+pub(super) struct Incoming<'a> {
+    application: &'a str,
+    rows: Vec<IncomingRow<'a>>,
+    /// Settings with caps of several parts.
+    settings: Vec<Summed>,
+}
+
+/// A row that comes.
+struct IncomingRow<'a> {
+    row: Row,
+    /// Its single runs, which take the place of those that are there; `None` leaves them alone.
+    runs: Option<&'a [Run]>,
+}
+
+impl<'a> Incoming<'a> {
+    /// One row, whose runs are there already.
+    pub(super) fn alone(application: &'a str, row: Row) -> Self {
+        let rows = vec![IncomingRow { row, runs: None }];
+        Incoming { application, rows, settings: Vec::new() }
     }
-    for row in &profile.rows {
+}
+
+impl<'a> From<&'a Profile> for Incoming<'a> {
+    fn from(profile: &'a Profile) -> Self {
+        let row = |row: &Row| IncomingRow { row: *row, runs: Some(&[]) };
+        let rows = profile.rows.iter().map(row).collect();
+        Incoming { application: &profile.application, rows, settings: Vec::new() }
+    }
+}
+
+impl<'a> From<&'a Measured> for Incoming<'a> {
+    fn from(measured: &'a Measured) -> Self {
+        let chosen = measured.chosen().into_iter();
+        let rows = chosen.map(|(summed, sampled)| IncomingRow {
+            row: summed.row(),
+            // A single run is its row.
+            runs: Some(if sampled.runs.len() > 1 { &sampled.runs } else { &[] }),
+        });
+        let settings = match measured.has_other_caps() {
+            true => measured.settings.iter().filter_map(|sampled| sampled.summed()).collect(),
+            false => Vec::new(),
+        };
+        Incoming { application: &measured.application, rows: rows.collect(), settings }
+    }
+}
+
+/// Whether all of an application can be stored.
+pub(super) fn check(incoming: &Incoming<'_>) -> Result<(), StoreError> {
+    let application = incoming.application;
+    if !is_name(application) {
+        return Err(StoreError::BadName { application: application.to_owned() });
+    }
+    for IncomingRow { row, .. } in &incoming.rows {
         let Configuration { nodes, cores, cap } = row.configuration;
         let within = |value: u64, most: u64| (1..=most).contains(&value);
         let (most_watts, most_time) = (Watts::LARGEST.milliwatts(), LONGEST.millis());
@@ -46,7 +94,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), StoreError> {
             ("power", within(row.power.milliwatts(), most_watts)),
         ];
         if let Some((field, _)) = fields.iter().find(|(_, is_good)| !is_good) {
-            let (application, configuration) = (application.clone(), row.configuration);
+            let (application, configuration) = (application.to_owned(), row.configuration);
             return Err(StoreError::BadRow { application, configuration, field });
         }
     }
@@ -56,7 +104,7 @@ pub(super) fn check(profile: &Profile) -> Result<(), StoreError> {
 /// Puts rows where they belong, or says which measured one is in the way.
 pub(super) fn import(
     connection: &Connection,
-    profiles: &[Profile],
+    incoming: &[Incoming<'_>],
     existing: Existing,
 ) -> rusqlite::Result<Result<Imported, StoreError>> {
     let mut number = connection.prepare("SELECT number FROM application WHERE name = ?1")?;
@@ -72,17 +120,19 @@ pub(super) fn import(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut imported = Imported::default();
-    for profile in profiles.iter().filter(|profile| !profile.rows.is_empty()) {
-        let name = (&profile.application,);
-        let known = number.query_row(name, |row| row.get(0)).optional()?;
+    for Incoming { application: name, rows, settings } in incoming {
+        if rows.is_empty() {
+            continue;
+        }
+        let known = number.query_row((name,), |row| row.get(0)).optional()?;
         let application: u32 = match known {
             Some(number) => number,
             None => {
                 imported.new_applications += 1;
-                enter.query_row(name, |row| row.get(0))?
+                enter.query_row((name,), |row| row.get(0))?
             }
         };
-        for row in &profile.rows {
+        for IncomingRow { row, runs } in rows {
             let Configuration { nodes, cores, cap } = row.configuration;
             let key = (application, nodes, cores, cap.milliwatts());
             let before = present.query_row(key, |row| row.get::<_, String>(0)).optional()?;
@@ -94,7 +144,7 @@ pub(super) fn import(
                 }
                 (Some(Origin::Measured), Origin::Measured) if existing == Existing::Refuse => {
                     return Ok(Err(StoreError::AlreadyMeasured {
-                        application: profile.application.clone(),
+                        application: (*name).to_owned(),
                         configuration: row.configuration,
                     }));
                 }
@@ -103,7 +153,11 @@ pub(super) fn import(
             }
             let (time, power) = (row.time.millis(), row.power.milliwatts());
             put.execute((key.0, key.1, key.2, key.3, time, power, row.origin.name()))?;
+            if let Some(runs) = runs {
+                runs::replace(connection, application, row, runs)?;
+            }
         }
+        settings::replace(connection, application, settings)?;
     }
     Ok(Ok(imported))
 }

@@ -2,14 +2,17 @@
 //!
 //! A configuration of an application is kept once: measured, or else emulated, or else predicted. What was
 //! measured is never overwritten by anything else. Where the same configuration was run several times, the
-//! single runs are kept beside it (`runs`).
+//! single runs are kept beside it (`runs`), and where memory or GPUs had caps of their own, all settings that
+//! were tried (`settings`).
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use busbar_core::profile::measured::{Measured, Spread, Summed};
 use busbar_core::profile::{Configuration, Origin, Profile, Row};
 use busbar_core::units::{Span, Watts};
 
@@ -18,10 +21,12 @@ mod file;
 mod intake;
 mod removal;
 mod runs;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use error::StoreError;
+use intake::Incoming;
 pub use intake::{Existing, Imported};
 pub use removal::{Removal, Removed};
 /// What SQLite says of a file.
@@ -47,6 +52,8 @@ pub struct Entry {
     pub measured: usize,
     /// How many are emulated.
     pub emulated: usize,
+    /// How many were run without a measurement of their power.
+    pub bound: usize,
     /// How many are predicted.
     pub predicted: usize,
     /// From the fewest nodes to the most.
@@ -61,6 +68,12 @@ impl Store {
     /// Opens a store that is there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Store::of(path, file::open(path)?))
+    }
+
+    /// Opens a store that is there and is to be changed: its tables are brought into today's form.
+    pub fn open_to_change(path: &Path) -> Result<Self, StoreError> {
+        Store::open(path)?;
+        Store::open_or_create(path)
     }
 
     /// Opens a store, or makes an empty one if there is no such file.
@@ -86,7 +99,25 @@ impl Store {
         profiles: &[Profile],
         existing: Existing,
     ) -> Result<Imported, StoreError> {
-        profiles.iter().try_for_each(intake::check)?;
+        self.take_in(&profiles.iter().map(Incoming::from).collect::<Vec<_>>(), existing)
+    }
+
+    /// Stores measurements with all their runs: a row for each configuration as policies see it, and the
+    /// settings, where there are several for one row. All of them or, if one cannot be, none.
+    pub fn import_measured(
+        &mut self,
+        measured: &[Measured],
+        existing: Existing,
+    ) -> Result<Imported, StoreError> {
+        self.take_in(&measured.iter().map(Incoming::from).collect::<Vec<_>>(), existing)
+    }
+
+    fn take_in(
+        &mut self,
+        incoming: &[Incoming<'_>],
+        existing: Existing,
+    ) -> Result<Imported, StoreError> {
+        incoming.iter().try_for_each(intake::check)?;
         let path = &self.path;
         let fail = |source| file::error(path, source);
         let transaction = self
@@ -94,7 +125,7 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fail)?;
         // What is not committed is undone.
-        let imported = intake::import(&transaction, profiles, existing).map_err(fail)??;
+        let imported = intake::import(&transaction, incoming, existing).map_err(fail)??;
         transaction.commit().map_err(fail)?;
         Ok(imported)
     }
@@ -102,17 +133,16 @@ impl Store {
     /// Adds a run that was measured or emulated, and sums up all runs of its configuration in its row, which
     /// is returned.
     pub fn record(&mut self, application: &str, run: Row) -> Result<Row, StoreError> {
-        let profile = Profile { application: application.to_owned(), rows: vec![run] };
-        intake::check(&profile)?;
+        let alone = |row: Row| Incoming::alone(application, row);
+        intake::check(&alone(run))?;
         let path = &self.path;
         let fail = |source| file::error(path, source);
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fail)?;
-        let row = runs::record(&transaction, &profile.application, run).map_err(fail)?;
-        let profile = Profile { rows: vec![row], ..profile };
-        intake::import(&transaction, &[profile], Existing::Replace).map_err(fail)??;
+        let row = runs::record(&transaction, application, run).map_err(fail)?;
+        intake::import(&transaction, &[alone(row)], Existing::Replace).map_err(fail)??;
         transaction.commit().map_err(fail)?;
         Ok(row)
     }
@@ -137,7 +167,7 @@ impl Store {
         self.collect(
             "SELECT number, name, sum(origin = 'measured'), sum(origin = 'predicted'),
                     min(nodes), max(nodes), min(cores), max(cores), min(cap_mw), max(cap_mw),
-                    sum(origin = 'emulated')
+                    sum(origin = 'emulated'), sum(origin = 'bound')
              FROM application JOIN profile ON application = number
              GROUP BY number ORDER BY number",
             (),
@@ -147,6 +177,7 @@ impl Store {
                     application: row.get(1)?,
                     measured: row.get(2)?,
                     emulated: row.get(10)?,
+                    bound: row.get(11)?,
                     predicted: row.get(3)?,
                     nodes: row.get(4)?..=row.get(5)?,
                     cores: row.get(6)?..=row.get(7)?,
@@ -226,6 +257,33 @@ impl Store {
             }
         }
         Ok(profiles)
+    }
+
+    /// How far apart the runs of each configuration of an application are, where there are several.
+    pub fn spreads(
+        &self,
+        application: &str,
+    ) -> Result<BTreeMap<Configuration, Spread>, StoreError> {
+        self.answer("run", |connection| runs::spreads(connection, application))
+    }
+
+    /// All settings of an application, where memory or GPUs had caps of their own; none if they had not.
+    pub fn settings(&self, application: &str) -> Result<Vec<Summed>, StoreError> {
+        self.answer("setting", |connection| settings::of(connection, application))
+    }
+
+    /// What a table says; nothing if the file is older than the table.
+    fn answer<T: Default>(
+        &self,
+        table: &str,
+        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let is_there = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let known = self.collect(is_there, (table,), |row| row.get::<_, i32>(0))?;
+        match known.is_empty() {
+            true => Ok(T::default()),
+            false => ask(&self.connection).map_err(|source| file::error(&self.path, source)),
+        }
     }
 
     fn collect<T>(

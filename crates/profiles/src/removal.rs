@@ -16,7 +16,7 @@ pub enum Removal {
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Measured and emulated rows.
+    /// Rows of configurations that were run: measured, emulated and bounded ones.
     pub measured: usize,
     /// Predicted rows.
     pub predicted: usize,
@@ -34,15 +34,21 @@ pub(super) fn remove(
          WHERE application = (SELECT number FROM application WHERE name = ?1) AND origin = ?2",
     )?;
     if which == Removal::All {
-        connection.execute(
-            "DELETE FROM run WHERE application = (SELECT number FROM application WHERE name = ?1)",
-            (application,),
-        )?;
+        for table in ["run", "setting"] {
+            let question = format!(
+                "DELETE FROM {table}
+                 WHERE application = (SELECT number FROM application WHERE name = ?1)"
+            );
+            connection.execute(&question, (application,))?;
+        }
     }
     let mut delete = |origin: Origin| delete.execute((application, origin.name()));
     Ok(Removed {
         measured: match which {
-            Removal::All => delete(Origin::Measured)? + delete(Origin::Emulated)?,
+            Removal::All => {
+                let run = Origin::ALL.into_iter().filter(|origin| origin.was_run());
+                run.map(&mut delete).sum::<rusqlite::Result<usize>>()?
+            }
             Removal::Predicted => 0,
         },
         predicted: delete(Origin::Predicted)?,

@@ -54,6 +54,7 @@ fn what_is_stored_is_there_when_it_is_opened_again() {
             application: "SP-MZ".to_owned(),
             measured: 1,
             emulated: 0,
+            bound: 0,
             predicted: 1,
             nodes: 6..=8,
             cores: 16..=16,
@@ -285,4 +286,48 @@ fn runs_are_summed_up() {
     let removed = store.remove("SP", Removal::All).unwrap();
     assert_eq!(removed, Removed { measured: 1, predicted: 0 });
     assert_eq!(store.record("SP", two).unwrap(), two, "nothing is left of the others");
+}
+
+/// Three runs of one configuration; importing another table in their place takes them away.
+#[test]
+fn imported_runs_are_kept_with_their_spread() {
+    use busbar_core::profile::measured::{OtherCaps, Run, Sampled, Setting};
+    let (_folder, mut store) = store();
+    let sampled = |gpu: Option<u32>, millis: &[u64]| Sampled {
+        setting: Setting {
+            configuration: measured(1, 1).configuration,
+            others: OtherCaps { memory: None, gpu: gpu.map(Watts::from_watts) },
+        },
+        origin: Origin::Measured,
+        runs: millis
+            .iter()
+            .map(|millis| Run { time: Span::from_millis(*millis), power: Watts::from_watts(100) })
+            .collect(),
+    };
+    let measured = |settings| Measured { application: "SP".to_owned(), settings };
+    let plain = measured(vec![sampled(None, &[30, 10, 20])]);
+    store.import_measured(&[plain], Existing::Refuse).unwrap();
+    assert_eq!(store.profile("SP").unwrap().rows[0].time, Span::from_millis(20));
+    let spreads = store.spreads("SP").unwrap();
+    let spread = spreads.values().next().unwrap();
+    assert_eq!((spread.runs, spread.longest), (3, Span::from_millis(30)));
+    assert!(store.settings("SP").unwrap().is_empty());
+    // One more run is summed up with them.
+    let run = Row { time: Span::from_millis(40), ..store.profile("SP").unwrap().rows[0] };
+    assert_eq!(store.record("SP", run).unwrap().time, Span::from_millis(30));
+    let single = measured(vec![sampled(None, &[50])]);
+    store.import_measured(&[single], Existing::Replace).unwrap();
+    assert_eq!(store.profile("SP").unwrap().rows[0].time, Span::from_millis(50));
+    assert!(store.spreads("SP").unwrap().is_empty());
+    // With caps of several parts all settings are kept, and their totals are rows.
+    let divided = measured(vec![sampled(Some(50), &[7]), sampled(Some(60), &[8, 9])]);
+    let imported = store.import_measured(std::slice::from_ref(&divided), Existing::Refuse).unwrap();
+    assert_eq!((imported.added, imported.replaced), (2, 0));
+    let settings = store.settings("SP").unwrap();
+    let expected: Vec<Summed> = divided.settings.iter().filter_map(Sampled::summed).collect();
+    assert_eq!(settings, expected);
+    store.import_measured(&[divided], Existing::Replace).unwrap();
+    assert_eq!(store.settings("SP").unwrap().len(), 2);
+    store.remove("SP", Removal::All).unwrap();
+    assert!(store.settings("SP").unwrap().is_empty());
 }

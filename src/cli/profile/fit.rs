@@ -157,7 +157,11 @@ fn measured(profile: &Profile) -> impl Iterator<Item = &Row> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let mut store = Store::open(&arguments.database.profiles)?;
+    let path = &arguments.database.profiles;
+    let mut store = match arguments.save {
+        true => Store::open_to_change(path)?,
+        false => Store::open(path)?,
+    };
     let profile = store.profile(&arguments.application)?;
     if arguments.model == Kind::Pass {
         return pass::run(arguments, &profile);

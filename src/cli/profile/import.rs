@@ -12,26 +12,29 @@ use crate::cli::{print, warn};
 use crate::profile::csv::{CapRange, Constant, Layout, MOST_SOCKETS, Renamed, Sheet};
 use crate::profile::{Store, StoreError};
 use crate::text;
+use crate::units::Watts;
 
 /// Read a table of measurements into the database, all of it or nothing
 ///
-/// The first line of the file names the columns, in any order: application, nodes, cores, cap_w,
-/// time_s, power_w, and origin (measured, emulated or predicted) if there is need. A cap is for each socket;
-/// the power is what all sockets of all nodes draw together.
+/// The first line of the file names the columns, in any order: application, nodes, cores, cap_w, time_s,
+/// power_w or energy_j; if there is need, memory_cap_w and gpu_cap_w, size (of the problem) and origin (measured,
+/// emulated, bound or predicted). A cap is for each socket, and none where the field is empty; the power is what
+/// all nodes draw together. Runs that are there several times are summed up.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar profile import cab.csv --cap-range 51W..115W
   busbar profile import more.csv --replace
-  busbar profile import sweep.csv --column application=class/app --column cap=cap_W_both_sockets \\
-      --column time=runtime_s --column power=mean_pkg_W --set nodes=1 --set cores=24 \\
-      --cap-of node --ignore-other-columns")]
+  busbar profile import sweep.csv --column power=mean_pkg_W --set nodes=1 --set cores=24
+  busbar profile import gpus.csv --column cap=cpu_cap_w --column power=cpu_power_w+gpu_power_w \\
+      --column size=suite --set nodes=1 --set cores=32 --cap-of node --sockets 1
+  busbar profile import times.csv --sockets 2")]
 pub(in crate::cli) struct Arguments {
     /// The file, or - for standard input. Its fields are separated by commas, semicolons or tabs
     #[arg(value_name = "FILE.csv")]
     table: PathBuf,
 
     /// A column under another name: time=runtime_s. Several for an application are joined:
-    /// application=class/app
+    /// application=class/app; several for power or energy are added: power=cpu_w+gpu_w
     #[arg(long = "column", value_name = "FIELD=NAME")]
     columns: Vec<Renamed>,
 
@@ -39,7 +42,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     constants: Vec<Constant>,
 
-    /// Pass over columns that nothing is said about
+    /// Say nothing of columns that hold no field
     #[arg(long)]
     ignore_other_columns: bool,
 
@@ -47,9 +50,14 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     cap_of: CapOf,
 
-    /// How many sockets a node has, for --cap-of node [default: 2]
+    /// How many sockets a node has: draws are compared with caps, and caps stand for power that was not measured
+    /// [default: 2 for --cap-of node]
     #[arg(long, value_name = "N")]
     sockets: Option<NonZeroU32>,
+
+    /// The cap of a socket where the table has none [default: the highest in the table]
+    #[arg(long, value_name = "POWER")]
+    highest_cap: Option<Watts>,
 
     /// Refuse caps of a socket that the machine cannot hold: 51W..115W
     #[arg(long, value_name = "A..B")]
@@ -95,7 +103,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ));
     }
     let mut store = Store::open_or_create(&arguments.database.profiles)?;
-    let imported = match store.import(&sheet.profiles, existing(arguments.replace)) {
+    let imported = match store.import_measured(&sheet.measured, existing(arguments.replace)) {
         Err(StoreError::AlreadyMeasured { application, configuration }) => {
             let line = sheet.line_of(&application, &configuration);
             let line = line.map_or(String::new(), |line| format!(", line {line}"));
@@ -108,17 +116,25 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         imported => imported?,
     };
-    print(&describe(&imported, &arguments.database))
+    let notes = sheet.notes.iter().map(|note| format!("note: {note}\n"));
+    print(&(describe(&imported, &arguments.database) + &notes.collect::<String>()))
 }
 
 fn layout(arguments: &Arguments) -> anyhow::Result<Layout> {
-    let sockets_per_cap = match (arguments.cap_of, arguments.sockets) {
-        (CapOf::Socket, None) => NonZeroU32::MIN,
-        (CapOf::Socket, Some(_)) => bail!("--sockets is of use with --cap-of node alone"),
-        (CapOf::Node, sockets) => sockets.unwrap_or(TWO),
+    let sockets = match arguments.cap_of {
+        CapOf::Socket => arguments.sockets,
+        CapOf::Node => arguments.sockets.or(Some(TWO)),
     };
     let mut layout = Layout::new(arguments.columns.clone(), arguments.constants.clone())?;
-    layout.sockets_per_cap = sockets_per_cap;
+    layout.sockets_per_cap = match arguments.cap_of {
+        CapOf::Socket => NonZeroU32::MIN,
+        CapOf::Node => sockets.unwrap_or(TWO),
+    };
+    layout.sockets = sockets;
+    layout.highest_cap = arguments.highest_cap.filter(|cap| *cap > Watts::ZERO);
+    if layout.highest_cap != arguments.highest_cap {
+        bail!("--highest-cap 0W is no cap; write the highest that a socket has, such as 115W");
+    }
     layout.cap_range = arguments.cap_range;
     layout.ignore_other_columns = arguments.ignore_other_columns;
     Ok(layout)

@@ -25,7 +25,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let which = if arguments.predicted { Removal::Predicted } else { Removal::All };
-    let mut store = Store::open(&arguments.database.profiles)?;
+    let mut store = Store::open_to_change(&arguments.database.profiles)?;
     let removed = store.remove(&arguments.application, which)?;
     let measured = counted(removed.measured, "measured row");
     let predicted = counted(removed.predicted, "predicted row");

@@ -124,7 +124,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     done?;
     released?;
     let (number, profile) = store.numbered(&arguments.app)?;
-    show::print_runs(&with_model(profile), number, cores, arguments.json)
+    let spreads = store.spreads(&arguments.app)?;
+    show::print_runs(&with_model(profile), number, &spreads, cores, arguments.json)
 }
 
 /// A profile with what a model says of caps between those that were run, if there are enough for one.

@@ -1,5 +1,6 @@
 //! `busbar profile show`: one application, in a table and over its caps.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use anyhow::bail;
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::{Database, counted, written};
 use crate::cli::print;
+use crate::profile::measured::Spread;
 use crate::profile::{Configuration, Origin, Profile, Row, Store};
 use crate::report::{Facts, Point, Side, columns, plot};
 
@@ -58,16 +60,31 @@ struct AnswerRow {
     power_w: f64,
     origin: &'static str,
     best: bool,
+    /// Where it was run several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Runs>,
 }
+
+/// Several runs of one configuration.
+#[derive(Serialize)]
+struct Runs {
+    count: usize,
+    shortest_s: f64,
+    longest_s: f64,
+}
+
+/// How far apart the runs of configurations are, of those that were run several times.
+type Spreads = BTreeMap<Configuration, Spread>;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let store = Store::open(&arguments.database.profiles)?;
     let (number, profile) = store.numbered(&arguments.application)?;
+    let spreads = store.spreads(&arguments.application)?;
     match arguments.json {
-        true => print(&in_json(number, &profile)?),
+        true => print(&in_json(number, &profile, &spreads)?),
         false => {
             let curve = curve(&profile, arguments.nodes, arguments.cores)?;
-            print(&describe(number, &profile, &curve, arguments.all))
+            print(&describe(number, &profile, &spreads, &curve, arguments.all))
         }
     }
 }
@@ -77,17 +94,18 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 pub(super) fn print_runs(
     (profile, model): &(Profile, String),
     number: NonZeroU32,
+    spreads: &Spreads,
     cores: u32,
     json: bool,
 ) -> anyhow::Result<()> {
     if json {
-        return print(&in_json(number, profile)?);
+        return print(&in_json(number, profile, spreads)?);
     }
     let curve = curve(profile, Some(1), Some(cores))?;
-    print(&(describe(number, profile, &curve, true) + model))
+    print(&(describe(number, profile, spreads, &curve, true) + model))
 }
 
-fn in_json(number: NonZeroU32, profile: &Profile) -> anyhow::Result<String> {
+fn in_json(number: NonZeroU32, profile: &Profile, spreads: &Spreads) -> anyhow::Result<String> {
     let best = profile.best();
     let rows = profile.rows.iter().map(|row| AnswerRow {
         nodes: row.configuration.nodes,
@@ -97,6 +115,11 @@ fn in_json(number: NonZeroU32, profile: &Profile) -> anyhow::Result<String> {
         power_w: row.power.as_f64(),
         origin: row.origin.name(),
         best: best.contains(row),
+        runs: spreads.get(&row.configuration).map(|spread| Runs {
+            count: spread.runs,
+            shortest_s: spread.shortest.secs_f64(),
+            longest_s: spread.longest.secs_f64(),
+        }),
     });
     let answer =
         Answer { number: number.get(), application: &profile.application, rows: rows.collect() };
@@ -109,14 +132,14 @@ fn curve(profile: &Profile, nodes: Option<u32>, cores: Option<u32>) -> anyhow::R
     pick(on_nodes.into_iter(), cores, "cores", |row| row.configuration.cores)
 }
 
-/// The rows that have so many of something, or as many as there are.
-fn pick<'a>(
-    rows: impl Iterator<Item = &'a Row>,
+/// Those that have so many of something, or as many as there are.
+pub(super) fn pick<'a, T>(
+    rows: impl Iterator<Item = &'a T>,
     asked: Option<u32>,
     what: &str,
-    count: fn(&Row) -> u32,
-) -> anyhow::Result<Vec<&'a Row>> {
-    let rows: Vec<&Row> = rows.collect();
+    count: impl Fn(&T) -> u32,
+) -> anyhow::Result<Vec<&'a T>> {
+    let rows: Vec<&T> = rows.collect();
     let mut counts: Vec<u32> = rows.iter().map(|row| count(row)).collect();
     counts.sort_unstable();
     counts.dedup();
@@ -129,31 +152,43 @@ fn pick<'a>(
     Ok(rows.into_iter().filter(|row| count(row) == wanted).collect())
 }
 
-fn describe(number: NonZeroU32, profile: &Profile, curve: &[&Row], all: bool) -> String {
+fn describe(
+    number: NonZeroU32,
+    profile: &Profile,
+    spreads: &Spreads,
+    curve: &[&Row],
+    all: bool,
+) -> String {
     let best = profile.best();
     let mut facts = Facts::default();
     let of = |origin: Origin| profile.rows.iter().filter(|row| row.origin == origin).count();
     facts.add("application", format!("{} (number {number})", profile.application));
-    let (measured, predicted) = (of(Origin::Measured), of(Origin::Predicted));
-    let emulated = match of(Origin::Emulated) {
-        0 => String::new(),
-        emulated => format!("{emulated} emulated, "),
-    };
-    facts.add("rows", format!("{measured} measured, {emulated}{predicted} predicted"));
+    let counted_origins = Origin::ALL.into_iter().filter_map(|origin| match (origin, of(origin)) {
+        (Origin::Emulated | Origin::Bound, 0) => None,
+        (origin, count) => Some(format!("{count} {}", origin.name())),
+    });
+    facts.add("rows", counted_origins.collect::<Vec<_>>().join(", "));
+    let widest = spreads.values().max_by(|a, b| a.percent().total_cmp(&b.percent()));
+    if let Some(widest) = widest {
+        let runs: usize = spreads.values().map(|spread| spread.runs).sum();
+        let of = counted(spreads.len(), "row");
+        let percent = widest.percent();
+        facts.add("runs", format!("{runs} of {of}, whose times differ by up to {percent:.1} %"));
+    }
     facts.add("nodes", span(profile, |configuration| configuration.nodes));
     facts.add("cores", span(profile, |configuration| configuration.cores) + " in a node");
     facts.add("caps", span(profile, |configuration| configuration.cap) + " a socket");
     let mut text = facts.text();
     text.push('\n');
     if all {
-        text += &table(&profile.rows);
+        text += &table(&profile.rows, spreads);
     } else {
         text += &format!(
             "the best {} of {}, unbeaten in time and power together (--all shows all)\n",
             best.len(),
             counted(profile.rows.len(), "row")
         );
-        text += &table(&best);
+        text += &table(&best, spreads);
     }
     text.push('\n');
     text += &plots(curve);
@@ -192,8 +227,13 @@ fn plots(curve: &[&Row]) -> String {
         curve.iter().map(point).collect()
     };
     let caps = "cap of a socket (W)";
-    let is_emulated = curve.iter().any(|row| row.origin == Origin::Emulated);
-    let run = if is_emulated { "measured or emulated" } else { "measured" };
+    let has = |origin| curve.iter().any(|row| row.origin == origin);
+    let run = match (has(Origin::Emulated), has(Origin::Bound)) {
+        (false, false) => "measured",
+        (true, false) => "measured or emulated",
+        (false, true) => "measured, or a bound of the power",
+        (true, true) => "measured or emulated, or a bound of the power",
+    };
     format!(
         "{shape} (● {run}, ○ predicted)\n{}\n{}",
         plot("time (s)", caps, &[line(|row| row.time.secs_f64())]),
@@ -201,21 +241,30 @@ fn plots(curve: &[&Row]) -> String {
     )
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], spreads: &Spreads) -> String {
     let column = |value: fn(&Row) -> u64| decimals(rows.iter().map(value).collect());
     let caps = column(|row| row.configuration.cap.milliwatts());
     let times = column(|row| row.time.millis());
     let powers = column(|row| row.power.milliwatts());
+    let is_repeated = rows.iter().any(|row| spreads.contains_key(&row.configuration));
     let cells: Vec<Vec<String>> = rows
         .iter()
         .zip(caps.into_iter().zip(times).zip(powers))
         .map(|(row, ((cap, time), power))| {
             let nodes = row.configuration.nodes.to_string();
             let cores = row.configuration.cores.to_string();
-            vec![nodes, cores, cap, time, power, row.origin.name().to_owned()]
+            let mut cells = vec![nodes, cores, cap, time, power, row.origin.name().to_owned()];
+            if is_repeated {
+                let spread = spreads.get(&row.configuration);
+                cells.push(spread.map_or("1".to_owned(), |spread| spread.runs.to_string()));
+                cells.push(
+                    spread.map_or(String::new(), |spread| format!("{:.1}", spread.percent())),
+                );
+            }
+            cells
         })
         .collect();
-    let headings = [
+    let mut headings = vec![
         ("nodes", Side::Right),
         ("cores", Side::Right),
         ("cap (W)", Side::Right),
@@ -223,11 +272,14 @@ fn table(rows: &[Row]) -> String {
         ("power (W)", Side::Right),
         ("origin", Side::Left),
     ];
+    if is_repeated {
+        headings.extend([("runs", Side::Right), ("differ by (%)", Side::Right)]);
+    }
     columns(&headings, &cells)
 }
 
 /// Thousandths as decimal numbers, all with as many decimals as one of them needs.
-fn decimals(thousandths: Vec<u64>) -> Vec<String> {
+pub(super) fn decimals(thousandths: Vec<u64>) -> Vec<String> {
     let are_multiples_of = |unit: u64| thousandths.iter().all(|value| value.is_multiple_of(unit));
     // The point goes with its last decimal.
     let cuts = [(1000, 4), (100, 2), (10, 1)];

@@ -86,7 +86,7 @@ impl Svg {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}</title>\n\
              <style>text {{ font: 12px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; \
-             fill: #17202a }} .soft {{ fill: #55616e }} .title {{ font-size: 15px; \
+             fill: #17202a }} .soft {{ fill: #55616e }} .light {{ fill: #ffffff }} .title {{ font-size: 15px; \
              font-weight: 600 }}</style>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{shapes}</svg>\n"
         )

@@ -160,7 +160,7 @@ pub(super) fn gears() -> Vec<Sample> {
     // So long that the factor of a slower gear can be read from the time.
     let long = |nodes: u32| ask(nodes, 1 << 32, 1 << 32);
     let sizes = [1, 2, 4, 5, 16, 32, 33, 200].map(long).to_vec();
-    let gear = |ghz, volts| Gear { ghz, volts };
+    let gear = Gear::new;
     let beta = |up_to, mean, variance| Sensitivity { up_to, mean, variance };
     let own = Gearbox::new(
         vec![gear(1.2, 0.9), gear(1.5, 0.95), gear(2.0, 1.0), gear(3.1, 1.25)],

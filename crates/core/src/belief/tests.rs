@@ -14,6 +14,7 @@ fn knowledge(laws: Vec<Arc<dyn Law>>) -> Arc<Knowledge> {
         holds: Holds::WholeCaps,
         margin: Share::percent(100),
         admission: Admission::AnyWay,
+        draws: Draws::ByLaw,
     })
 }
 
@@ -98,7 +99,7 @@ proptest! {
             cores: machine.processors_per_node,
             freedoms: Freedoms::of(&[Freedom::Caps]),
         };
-        let law: Arc<dyn Law> = Arc::new(Gears::of(&gearbox));
+        let law: Arc<dyn Law> = Arc::new(Gears::of(&gearbox, machine.node_power));
         let assigned = Assignment::one().with_betas(vec![beta]);
         let now = Belief::new(knowledge(vec![law]), choices, assigned, &[job]);
         let id = JobId(0);
@@ -137,8 +138,13 @@ fn what_is_set_aside_is_the_caps_or_the_draw() {
     let jobs = [job(16, 3_600_000)];
     let made = |holds, margin| {
         let margin = Share::percent(margin);
-        let knowledge =
-            Knowledge { laws: laws.clone(), holds, margin, admission: Admission::AnyWay };
+        let knowledge = Knowledge {
+            laws: laws.clone(),
+            holds,
+            margin,
+            admission: Admission::AnyWay,
+            draws: Draws::ByLaw,
+        };
         Belief::new(Arc::new(knowledge), choices.clone(), Assignment::one(), &jobs)
     };
     let (caps, draw) = (made(Holds::WholeCaps, 100), made(Holds::Draw, 133));

@@ -33,8 +33,9 @@ impl Limit {
     pub fn on(self, machine: &Machine) -> Result<Watts, BudgetError> {
         let budget = match self {
             Limit::Power(power) => power,
-            Limit::Share(share) => share.of(machine.max_power()).min(Watts::LARGEST),
+            Limit::Share(share) => share.of(machine.most_at_meter()).min(Watts::LARGEST),
         };
+        let budget = machine.within(budget);
         if budget <= machine.floor() {
             return Err(BudgetError::NothingLeft { budget, base: machine.floor() });
         }

@@ -30,6 +30,7 @@ impl Ledger {
                 self.free_nodes, self.down_nodes, self.total_nodes
             ));
         }
+        self.check_switched()?;
         if power != self.held {
             return Err(format!("jobs hold {power}, but the ledger says {}", self.held));
         }

@@ -19,6 +19,9 @@ pub(super) struct Placement {
     /// The caps of jobs that were given their nodes by name.
     caps: BTreeMap<JobId, Caps>,
     down: BTreeSet<u32>,
+    /// Nodes that are switched off, or on the way there or back. Which of them is in which state makes no
+    /// difference.
+    asleep: BTreeSet<u32>,
 }
 
 impl Placement {
@@ -29,6 +32,7 @@ impl Placement {
             stretches: BTreeMap::new(),
             caps: BTreeMap::new(),
             down: BTreeSet::new(),
+            asleep: BTreeSet::new(),
         }
     }
 
@@ -160,6 +164,24 @@ impl Placement {
             self.set_free(node.0, node.0 + 1);
         }
         was_down
+    }
+
+    /// Takes so many free nodes out of service, those with the highest numbers: the others are given out first.
+    pub(super) fn put_to_sleep(&mut self, count: u32) {
+        for _ in 0..count {
+            let Some(node) = self.free.last_key_value().map(|(_, end)| NodeId(end - 1)) else {
+                return;
+            };
+            self.cut(node);
+            self.asleep.insert(node.0);
+        }
+    }
+
+    /// Puts so many of them back into service, those with the lowest numbers.
+    pub(super) fn wake(&mut self, count: u32) {
+        for node in (0..count).map_while(|_| self.asleep.pop_first()).collect::<Vec<_>>() {
+            self.set_free(node, node + 1);
+        }
     }
 
     pub(super) fn check(&self, running: &Running) -> Result<(), String> {

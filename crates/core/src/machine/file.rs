@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Details, Gearbox, Machine, MachineError, Parts, most_drawn};
+use super::{Cooling, Details, Gearbox, Machine, MachineError, Off, Parts, Transition, most_drawn};
 use crate::text;
-use crate::units::{Share, Watts};
+use crate::units::{Share, Span, Watts, parse_length};
 use crate::variation::csv::Table;
 
 /// A machine file, as written.
@@ -25,6 +25,8 @@ struct File {
     dvfs: Option<Gearbox>,
     caps: Option<Caps>,
     parts: Option<Unlike>,
+    off: Option<Switched>,
+    cooling: Option<Cooling>,
     /// A CSV file of curves, beside this file.
     variation: Option<PathBuf>,
 }
@@ -40,6 +42,30 @@ struct Power {
     idle: Option<Watts>,
     #[serde(default, deserialize_with = "some_watts")]
     rest: Option<Watts>,
+    /// GPUs of a node, and what each of them draws at most on top of `node`.
+    gpus: Option<u32>,
+    #[serde(default, deserialize_with = "some_watts")]
+    gpu: Option<Watts>,
+}
+
+impl Power {
+    /// What a busy node draws with its GPUs.
+    fn with_gpus(&self) -> Result<Watts, String> {
+        match (self.gpus, self.gpu) {
+            (None, None) => Ok(self.node),
+            (Some(count), Some(each)) => {
+                let all = each.checked_mul(count).unwrap_or(Watts::LARGEST);
+                Ok(self.node.saturating_add(all).min(Watts::LARGEST))
+            }
+            (Some(_), None) => {
+                Err("'power.gpus' is given and 'power.gpu' is not; say what each draws".to_owned())
+            }
+            (None, Some(_)) => {
+                Err("'power.gpu' is given and 'power.gpus' is not; say how many a node has"
+                    .to_owned())
+            }
+        }
+    }
 }
 
 /// The caps that can be set.
@@ -61,6 +87,38 @@ struct Unlike {
     spread: String,
     #[serde(default = "first_seed")]
     seed: u64,
+}
+
+/// What it means that a node is off.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switched {
+    #[serde(deserialize_with = "watts")]
+    power: Watts,
+    stop: Switching,
+    start: Switching,
+}
+
+/// What it takes to switch a node off or on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Switching {
+    #[serde(deserialize_with = "length")]
+    time: Span,
+    #[serde(deserialize_with = "watts")]
+    power: Watts,
+}
+
+impl From<Switching> for Transition {
+    fn from(Switching { time, power }: Switching) -> Self {
+        Transition { time, power }
+    }
+}
+
+impl From<Switched> for Off {
+    fn from(Switched { power, stop, start }: Switched) -> Self {
+        Off { power, stop: stop.into(), start: start.into() }
+    }
 }
 
 fn first_seed() -> u64 {
@@ -89,8 +147,16 @@ fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Watts, D::Error> 
 }
 
 /// The same, where it may be left out.
-fn some_watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
+pub(super) fn some_watts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Watts>, D::Error> {
     watts(deserializer).map(Some)
+}
+
+/// Reads a length of time with its unit.
+fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Span, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_length(&text).map_err(de::Error::custom)
 }
 
 impl Unlike {
@@ -154,24 +220,39 @@ impl Machine {
         if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
             return Err(MachineError::NodesOfSeveral.into());
         }
-        let power_is_assumed = file.power.is_none() && variation.is_none();
+        let gears_draw = file.dvfs.as_ref().and_then(Gearbox::top_draw);
+        let power_is_assumed = file.power.is_none() && variation.is_none() && gears_draw.is_none();
         let assumed = variation.as_ref().map_or(Machine::ASSUMED_NODE_POWER, most_drawn);
-        let nothing_said = Power { node: assumed, base: Watts::ZERO, idle: None, rest: None };
+        let assumed = gears_draw.unwrap_or(assumed);
+        let nothing_said = Power {
+            node: assumed,
+            base: Watts::ZERO,
+            idle: None,
+            rest: None,
+            gpus: None,
+            gpu: None,
+        };
         let power = file.power.unwrap_or(nothing_said);
+        let node_power = power.with_gpus()?;
+        if let Some(drawn) = gears_draw.filter(|drawn| *drawn != node_power) {
+            return Err(MachineError::OtherDraw { drawn, node_power }.into());
+        }
         let levels = file.caps.map(|caps| caps.levels.iter().map(|level| level.0).collect());
         let parts = file.parts.map(Unlike::parts).transpose()?;
-        let details = Details { idle: power.idle, rest: power.rest, levels, parts };
+        let off = file.off.map(Off::from);
+        let details = Details { idle: power.idle, rest: power.rest, levels, parts, off };
         let machine = Machine {
             name: file.name.unwrap_or_else(|| stem.to_owned()),
             nodes: file.nodes,
             processors_per_node: file.processors_per_node,
             sockets_per_node: file.sockets_per_node,
-            node_power: power.node,
+            node_power,
             base_power: power.base,
             details,
             power_is_assumed,
             gearbox: file.dvfs.unwrap_or_default(),
             variation: variation.map(Arc::new),
+            cooling: file.cooling,
             remarks,
         };
         Ok(machine.validated()?)

@@ -4,6 +4,9 @@
 //! it makes up a given share of the power in the top gear. A job of sensitivity β takes
 //! `β·(f_top/f − 1) + 1` times as long in gear `f` as in the top gear: β = 0 does not notice, β = 1
 //! slows down as much as the processor does.
+//!
+//! What a node draws in a gear may also be measured, and so may how many times as long a job of β = 1 takes in it
+//! (`gearbox/file` reads both): then no voltage is needed, nor even a frequency.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,14 +14,33 @@ use serde::Deserialize;
 
 use crate::units::Watts;
 
+mod file;
+
 /// One speed of a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gear {
-    /// Frequency in gigahertz.
+    /// Frequency in gigahertz; where nobody knows it, the speed as a share of that of the top gear.
     pub ghz: f64,
-    /// Voltage in volts.
-    pub volts: f64,
+    /// What says how much is drawn.
+    pub draw: Draw,
+    /// How many times as long a job of β = 1 takes, if that was measured; else it follows from the frequencies.
+    pub slowdown: Option<f64>,
+}
+
+/// What says how much is drawn in a gear.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Draw {
+    /// Its voltage, in volts.
+    Volts(f64),
+    /// What a busy node was measured to draw.
+    Node(Watts),
+}
+
+impl Gear {
+    /// A gear of this frequency, in gigahertz, and voltage, in volts.
+    pub const fn new(ghz: f64, volts: f64) -> Self {
+        Gear { ghz, draw: Draw::Volts(volts), slowdown: None }
+    }
 }
 
 /// How sensitive jobs up to a certain size are to frequency: β is normal, held within 0 and 1.
@@ -35,7 +57,7 @@ pub struct Sensitivity {
 
 /// Gears, and how jobs respond to them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Table")]
+#[serde(try_from = "file::Table")]
 pub struct Gearbox {
     /// Slowest first; never empty.
     gears: Vec<Gear>,
@@ -50,23 +72,18 @@ pub struct Gearbox {
 impl Hash for Gearbox {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Gearbox { gears, static_share, sensitivity, is_assumed } = self;
-        for Gear { ghz, volts } in gears {
-            [ghz, volts].map(|number| number.to_bits()).hash(state);
+        for Gear { ghz, draw, slowdown } in gears {
+            (ghz.to_bits(), slowdown.map(f64::to_bits)).hash(state);
+            match draw {
+                Draw::Volts(volts) => volts.to_bits().hash(state),
+                Draw::Node(watts) => watts.hash(state),
+            }
         }
         for Sensitivity { up_to, mean, variance } in sensitivity {
             (up_to, mean.to_bits(), variance.to_bits()).hash(state);
         }
         (gears.len(), static_share.to_bits(), is_assumed).hash(state);
     }
-}
-
-/// The `[dvfs]` table of a machine file, as written. What it leaves out is as in the default.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    gears: Option<Vec<Gear>>,
-    static_share: Option<f64>,
-    beta: Option<Vec<Sensitivity>>,
 }
 
 /// Why a gearbox cannot be used.
@@ -102,6 +119,14 @@ pub enum GearboxError {
         /// How to put it right.
         order: &'static str,
     },
+    /// An entry does not say what the others say.
+    #[error("dvfs.gears entry {entry} {why}")]
+    Incomplete {
+        /// Which entry, from 1.
+        entry: usize,
+        /// What is wrong and what to write.
+        why: &'static str,
+    },
     /// The sizes of the sensitivities leave a gap or never end.
     #[error("dvfs.beta entry {entry} {why}")]
     Sizes {
@@ -112,21 +137,6 @@ pub enum GearboxError {
     },
 }
 
-impl TryFrom<Table> for Gearbox {
-    type Error = GearboxError;
-
-    fn try_from(table: Table) -> Result<Self, GearboxError> {
-        let default = Gearbox::default();
-        let is_assumed = table.gears.is_none();
-        let gearbox = Gearbox::new(
-            table.gears.unwrap_or(default.gears),
-            table.static_share.unwrap_or(default.static_share),
-            table.beta.unwrap_or(default.sensitivity),
-        )?;
-        Ok(Gearbox { is_assumed, ..gearbox })
-    }
-}
-
 /// Six gears from 0.8 to 2.3 GHz with a quarter of the top gear's power static, and larger jobs
 /// less sensitive: the set of the PB-guided paper (Etinski and others, 2010).
 impl Default for Gearbox {
@@ -134,7 +144,7 @@ impl Default for Gearbox {
         let gears = [(0.8, 1.0), (1.1, 1.1), (1.4, 1.2), (1.7, 1.3), (2.0, 1.4), (2.3, 1.5)];
         let beta = |up_to, mean, variance| Sensitivity { up_to, mean, variance };
         Gearbox {
-            gears: gears.map(|(ghz, volts)| Gear { ghz, volts }).to_vec(),
+            gears: gears.map(|(ghz, volts)| Gear::new(ghz, volts)).to_vec(),
             static_share: 0.25,
             sensitivity: vec![
                 beta(Some(4), 0.5, 0.01),
@@ -174,11 +184,37 @@ impl Gearbox {
         self.gears[self.gears.len() - 1]
     }
 
-    /// What a processor draws in a gear, as a share of what it draws in the top gear.
-    pub fn relative_power(&self, gear: Gear) -> f64 {
+    /// What a node draws in the top gear, if that was measured.
+    pub fn top_draw(&self) -> Option<Watts> {
+        match self.top().draw {
+            Draw::Node(watts) => Some(watts),
+            Draw::Volts(_) => None,
+        }
+    }
+
+    /// How many times as long a job of β = 1 takes in a gear as in the top gear.
+    pub fn slowdown(&self, gear: Gear) -> f64 {
+        gear.slowdown.unwrap_or(self.top().ghz / gear.ghz)
+    }
+
+    /// What the part of a node that gears change draws in a gear, as a share of what it draws in the top gear,
+    /// which is this. What was measured is a whole node: what the part does not draw is drawn in every gear.
+    pub fn relative_power(&self, gear: Gear, part: Watts) -> f64 {
         let top = self.top();
-        let dynamic = gear.ghz * gear.volts.powi(2) / (top.ghz * top.volts.powi(2));
-        (1.0 - self.static_share) * dynamic + self.static_share * gear.volts / top.volts
+        match (gear.draw, top.draw) {
+            (Draw::Volts(volts), Draw::Volts(top_volts)) => {
+                let dynamic = gear.ghz * volts.powi(2) / (top.ghz * top_volts.powi(2));
+                (1.0 - self.static_share) * dynamic + self.static_share * volts / top_volts
+            }
+            _ => self.measured(gear, part).map_or(1.0, |drawn| drawn.as_f64() / part.as_f64()),
+        }
+    }
+
+    /// What such a part was measured to draw in a gear, if it was.
+    fn measured(&self, gear: Gear, part: Watts) -> Option<Watts> {
+        let (Draw::Node(drawn), Some(top)) = (gear.draw, self.top_draw()) else { return None };
+        let always = top.saturating_sub(part);
+        Some(drawn.saturating_sub(always).max(Watts::from_milliwatts(1)))
     }
 
     /// The gears worth having on nodes that draw so much in the top gear, fastest first, each
@@ -187,8 +223,11 @@ impl Gearbox {
     pub fn node_powers(&self, node_power: Watts) -> Vec<(Gear, Watts)> {
         let mut useful = vec![(self.top(), node_power)];
         for &gear in self.gears.iter().rev().skip(1) {
-            let milliwatts = node_power.milliwatts() as f64 * self.relative_power(gear);
-            let power = Watts::from_milliwatts((milliwatts.ceil() as u64).max(1));
+            let power = self.measured(gear, node_power).unwrap_or_else(|| {
+                let share = self.relative_power(gear, node_power);
+                let milliwatts = node_power.milliwatts() as f64 * share;
+                Watts::from_milliwatts((milliwatts.ceil() as u64).max(1))
+            });
             if useful.last().is_some_and(|faster| power < faster.1) {
                 useful.push((gear, power));
             }
@@ -209,32 +248,59 @@ fn check_gears(gears: &[Gear]) -> Result<(), GearboxError> {
         return Err(GearboxError::Empty { list: "gears", example: "{ ghz = 2.3, volts = 1.5 }" });
     }
     for (number, gear) in (1..).zip(gears) {
-        for (name, value) in [("ghz", gear.ghz), ("volts", gear.volts)] {
+        let volts = match gear.draw {
+            Draw::Volts(volts) => volts,
+            Draw::Node(watts) => watts.as_f64().clamp(0.0, 1.0),
+        };
+        let drawn = if let Draw::Volts(_) = gear.draw { "volts" } else { "watts" };
+        for (name, value) in [("ghz", gear.ghz), (drawn, volts)] {
             let entry = format!("gears entry {number}, '{name}',");
             check_range(entry, value, 0.001..=100.0, "from 0.001 to 100")?;
         }
+        if let Some(slowdown) = gear.slowdown {
+            let entry = format!("gears entry {number}, 'slowdown',");
+            check_range(entry, slowdown, 1.0..=1000.0, "from 1 to 1000")?;
+        }
     }
     for (number, pair) in (2..).zip(gears.windows(2)) {
-        let unsorted = |name: &str, before: f64, value: f64, order| GearboxError::Unsorted {
+        check_order(number, pair[0], pair[1])?;
+    }
+    Ok(())
+}
+
+/// What is faster draws no less; how much longer jobs take follows from the frequencies or falls with them.
+fn check_order(number: usize, slow: Gear, fast: Gear) -> Result<(), GearboxError> {
+    let unsorted = |name: &str, before: f64, value: f64, order| {
+        Err(GearboxError::Unsorted {
             entry: format!("gears entry {number}, '{name}',"),
             value,
             before,
             order,
-        };
-        let (slow, fast) = (pair[0], pair[1]);
-        if fast.ghz <= slow.ghz {
-            return Err(unsorted("ghz", slow.ghz, fast.ghz, "gears from slow to fast"));
-        }
-        if fast.volts < slow.volts {
-            return Err(unsorted(
-                "volts",
-                slow.volts,
-                fast.volts,
-                "gears so that a faster one has no less voltage",
-            ));
-        }
+        })
+    };
+    if fast.ghz <= slow.ghz {
+        return unsorted("ghz", slow.ghz, fast.ghz, "gears from slow to fast");
     }
-    Ok(())
+    if let (Some(slower), Some(faster)) = (slow.slowdown, fast.slowdown)
+        && faster > slower
+    {
+        return unsorted("slowdown", slower, faster, "gears from slow to fast");
+    }
+    match (slow.draw, fast.draw) {
+        (Draw::Volts(less), Draw::Volts(more)) if more < less => {
+            let order = "gears so that a faster one has no less voltage";
+            unsorted("volts", less, more, order)
+        }
+        (Draw::Node(less), Draw::Node(more)) if more < less => {
+            let order = "gears so that a faster one draws no less";
+            unsorted("watts", less.as_f64(), more.as_f64(), order)
+        }
+        (Draw::Volts(_), Draw::Node(_)) | (Draw::Node(_), Draw::Volts(_)) => {
+            let why = "has volts where others have watts; give all gears the one or the other";
+            Err(GearboxError::Incomplete { entry: number, why })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_sensitivity(sensitivity: &[Sensitivity]) -> Result<(), GearboxError> {
@@ -295,10 +361,11 @@ mod tests {
         assert_eq!(gearbox.gears().len(), published.len());
         for (gear, (ghz, power)) in gearbox.gears().iter().zip(published) {
             assert_eq!(gear.ghz, ghz);
-            let derived = (gearbox.relative_power(*gear) * 100.0).round() / 100.0;
+            let derived =
+                (gearbox.relative_power(*gear, Watts::from_watts(1)) * 100.0).round() / 100.0;
             assert_eq!(derived, power, "{ghz} GHz");
         }
-        assert_eq!(gearbox.top(), Gear { ghz: 2.3, volts: 1.5 });
+        assert_eq!(gearbox.top(), Gear::new(2.3, 1.5));
     }
 
     /// 0.75·(0.8·1)/(2.3·2.25) + 0.25·1/1.5 = 0.282 608…: 28.261 W of 100 W, rounded up.
@@ -358,5 +425,50 @@ mod tests {
         assert!(beta(&format!("{small},{small},{}", entry(""))).contains("entry 2 has an 'up_to'"));
         assert!(error("gear = []").contains("unknown field `gear`"));
         assert_eq!(read("").unwrap(), Gearbox::default());
+    }
+
+    /// A node of 300 W that draws 100 W whatever it does: its other 200 W are 180, 110 and 200.
+    #[test]
+    fn what_was_measured_is_the_whole_node() {
+        let read = |text: &str| toml::from_str::<Gearbox>(text).map_err(|e| e.to_string());
+        let gearbox = read(
+            "gears = [{ ghz = 1.0, watts = '210W', slowdown = 1.8 }, \
+             { ghz = 1.5, watts = '280W' }, { ghz = 2.0, watts = '300W' }]",
+        )
+        .unwrap();
+        let part = Watts::from_watts(200);
+        let drawn: Vec<u64> =
+            gearbox.node_powers(part).iter().map(|(_, power)| power.milliwatts() / 1000).collect();
+        assert_eq!(drawn, [200, 180, 110]);
+        assert_eq!(gearbox.relative_power(gearbox.gears()[0], part), 0.55);
+        let slowdowns: Vec<f64> =
+            gearbox.gears().iter().map(|gear| gearbox.slowdown(*gear)).collect();
+        assert_eq!(slowdowns, [1.8, 2.0 / 1.5, 1.0]);
+        // Without frequencies speeds are shares of the fastest.
+        let shares = read("gears = [{ watts = '210W', slowdown = 2.0 }, { watts = '300W' }]");
+        let shares = shares.unwrap();
+        assert_eq!((shares.gears()[0].ghz, shares.slowdown(shares.gears()[0])), (0.5, 2.0));
+        let error = |gears: &str| read(&format!("gears = [{gears}]")).unwrap_err();
+        assert!(error("{ ghz = 1.0 }").contains("gears entry 1 has neither 'volts' nor 'watts'"));
+        assert!(error("{ watts = '9W' }, { watts = '10W' }").contains("entry 1 has neither 'ghz'"));
+        assert!(
+            error("{ ghz = 1.0, watts = '9W' }, { watts = '10W' }")
+                .contains("entry 2 has no 'ghz'")
+        );
+        assert!(
+            error("{ ghz = 1.0, watts = '9W' }, { ghz = 2.0, volts = 1.0 }")
+                .contains("entry 2 has no 'watts'")
+        );
+        assert!(
+            error("{ ghz = 1.0, watts = '9W' }, { ghz = 2.0, watts = '8W' }")
+                .contains("entry 2, 'watts', is 8, but the entry before it has 9")
+        );
+        assert!(
+            error("{ watts = '9W', slowdown = 0.5 }, { watts = '10W' }").contains("from 1 to 1000")
+        );
+        assert!(
+            error("{ watts = '9W', slowdown = 3.0 }, { watts = '10W', slowdown = 2.0 }")
+                .contains("entry 2 is the fastest")
+        );
     }
 }

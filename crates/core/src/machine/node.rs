@@ -1,6 +1,6 @@
 //! What a node draws: when it is idle, when it is busy, and under a cap.
 
-use super::{Gearbox, Parts};
+use super::{Gearbox, Off, Parts};
 use crate::units::{Share, Watts};
 
 /// What is common to all nodes.
@@ -52,13 +52,15 @@ pub struct Details {
     pub levels: Option<Vec<Watts>>,
     /// How nodes differ.
     pub parts: Option<Parts>,
+    /// What nodes draw that are off, and what it takes to stop and start them.
+    pub off: Option<Off>,
 }
 
 impl Details {
     /// Nodes as papers have them: a cap reaches all that they draw, they are alike, and idle ones draw nothing.
     pub fn ideal() -> Self {
         let nothing = Some(Watts::ZERO);
-        Details { idle: nothing, rest: nothing, levels: None, parts: Some(Parts::Alike) }
+        Details { idle: nothing, rest: nothing, levels: None, parts: Some(Parts::Alike), off: None }
     }
 
     /// What is said, of nodes that draw so much when they are busy. What is not said of that is nothing.
@@ -80,7 +82,8 @@ impl Details {
             false => levels_of(gearbox, highest),
         });
         let parts = self.parts.unwrap_or(Parts::Unlike { spread: ASSUMED_SPREAD, seed });
-        Details { idle: Some(idle), rest: Some(rest), levels: Some(levels), parts: Some(parts) }
+        let (levels, parts) = (Some(levels), Some(parts));
+        Details { idle: Some(idle), rest: Some(rest), levels, parts, off: self.off }
     }
 }
 
@@ -99,6 +102,7 @@ impl Details {
             rest: Some(Watts::ZERO),
             levels: Some(levels),
             parts: Some(Parts::Alike),
+            off: self.off,
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct JobsThatRan<'a> {
     bsld_nominal: f64,
     /// Nodes times milliseconds.
     pub(super) node_time: u128,
+    /// The same as the jobs were asked for: what was done, whatever was used for it.
+    pub(super) work: u128,
     /// Jobs that would have ended in time as they were asked for, and were killed at another limit.
     pub(super) killed_by_belief: u64,
     pub(super) speed: Speed<'a>,
@@ -31,6 +33,7 @@ impl<'a> JobsThatRan<'a> {
             worst_bsld: 0.0,
             bsld_nominal: 0.0,
             node_time: 0,
+            work: 0,
             killed_by_belief: 0,
             speed: Speed::on(machine),
         };
@@ -49,6 +52,7 @@ impl<'a> JobsThatRan<'a> {
             sums.waits.push(wait(job, record).millis());
             sums.turnaround += u128::from(record.end.since(job.submit).millis());
             sums.node_time += run.total(id).node_millis;
+            sums.work += u128::from(job.nodes) * u128::from(run_time.millis());
             if context.has_gears {
                 sums.speed.note(job, run_time, record, context.budget);
             }

@@ -162,13 +162,13 @@ impl Dvfs {
         knowledge: Knowledge,
         oversized: Oversized,
     ) -> Self {
-        let top = machine.gearbox.top().ghz;
-        let gears = machine.gearbox.node_powers(machine.added_power());
+        let gearbox = &machine.gearbox;
+        let gears = gearbox.node_powers(machine.added_power());
         let steps: Vec<Step> = gears
             .iter()
             .map(|(gear, node_power)| Step {
                 node_power: *node_power,
-                slowness: ((top / gear.ghz - 1.0) * Stretch::NONE.0 as f64).round() as u64,
+                slowness: ((gearbox.slowdown(*gear) - 1.0) * Stretch::NONE.0 as f64).round() as u64,
             })
             .collect();
         let least = match knowledge {

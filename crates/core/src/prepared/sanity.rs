@@ -1,8 +1,9 @@
 //! Whether a machine suits a workload: what is allowed, and is more likely a mistake than a plan.
 
 use crate::budget::Budget;
+use crate::job::Job;
 use crate::machine::Machine;
-use crate::units::{Instant, Watts};
+use crate::units::{Instant, Span, Watts};
 use crate::workload::Workload;
 
 /// So many times the processors of its own machine, and a workload is on another one than it was made for.
@@ -15,13 +16,34 @@ pub struct Demand {
     pub processors: Option<u32>,
     /// The most nodes that are busy at once if no job ever waits.
     pub nodes: u64,
+    /// What all jobs use of nodes as they were asked for, in node milliseconds.
+    pub work: u128,
+    /// The time from the first to the last submission.
+    pub span: Span,
 }
 
 impl Demand {
     /// That of a workload whose jobs get whole nodes of this machine.
     pub fn of(workload: &Workload, machine: &Machine) -> Self {
-        let nodes = workload.most_at_once(machine.processors_per_node);
-        Demand { processors: workload.processors(), nodes }
+        let per_node = machine.processors_per_node;
+        let jobs = workload.jobs();
+        let work = |(job, run_time): (&Job, &Span)| {
+            u128::from(job.processors.div_ceil(per_node.max(1))) * u128::from(run_time.millis())
+        };
+        let span =
+            jobs.first().zip(jobs.last()).map(|(first, last)| last.submit.since(first.submit));
+        Demand {
+            processors: workload.processors(),
+            nodes: workload.most_at_once(per_node),
+            work: jobs.iter().zip(workload.run_times()).map(work).sum(),
+            span: span.unwrap_or_default(),
+        }
+    }
+
+    /// How many nodes the jobs keep busy in the mean, as they were asked for; `None` if all come at once.
+    pub fn mean_nodes(&self) -> Option<f64> {
+        let span = self.span.millis();
+        (span > 0).then(|| self.work as f64 / span as f64)
     }
 
     /// That the machine is far larger than the one the workload comes from, if it is.
@@ -87,7 +109,9 @@ mod tests {
     fn a_machine_is_too_large_or_just_large_enough() {
         let of = |nodes| Machine::of_processors(nodes).unwrap();
         let demand = Demand::of(&workload(), &of(6));
-        assert_eq!(demand, Demand { processors: Some(5), nodes: 6 });
+        let span = Span::from_secs(10);
+        assert_eq!(demand, Demand { processors: Some(5), nodes: 6, work: 90_000, span });
+        assert_eq!(demand.mean_nodes(), Some(9.0));
         assert_eq!(demand.larger_machine(&of(10)), None);
         let said = demand.larger_machine(&of(12_800)).unwrap();
         assert!(said.starts_with("the machine has 12800 processors, 2560 times the 5"), "{said}");

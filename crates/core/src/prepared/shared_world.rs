@@ -5,14 +5,16 @@
 
 use std::sync::Arc;
 
+use super::known_power::KnownPower;
 use crate::budget::Budget;
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::Model;
-use crate::policy::{Believe, Field, PolicySpec, Unfit};
-use crate::units::{Instant, Share, Span};
-use crate::workload::Workload;
+use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
+use crate::switching::SwitchOff;
+use crate::units::{Instant, Length, Share, Span};
+use crate::workload::{MeasuredPower, Workload};
 use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 
 /// What the site says about policies and jobs.
@@ -20,21 +22,25 @@ use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 pub struct Rules {
     /// What policies may do to jobs.
     pub allow: Freedoms,
-    /// What policies believe.
-    pub believe: Believe,
+    /// What policies believe. If that is not said: what they were published with, and of jobs that were measured
+    /// what can be predicted from those before them.
+    pub believe: Option<Believe>,
     /// The share of every limit that is kept back from policies, because jobs may draw more than is believed.
     pub guard: Share,
     /// Which applications executables are.
     pub names: Option<Arc<Names>>,
+    /// When nodes that nobody needs are switched off, if they are.
+    pub switch_off: Option<SwitchOff>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
         Rules {
             allow: Freedoms::USUAL,
-            believe: Believe::default(),
+            believe: None,
             guard: Share::percent(0),
             names: None,
+            switch_off: None,
         }
     }
 }
@@ -63,6 +69,7 @@ pub struct SharedWorld {
     world: Arc<World>,
     rules: Rules,
     seed: u64,
+    power: Option<KnownPower>,
 }
 
 impl SharedWorld {
@@ -76,8 +83,26 @@ impl SharedWorld {
     ) -> Result<Self, Unsuited> {
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
-        let world = Arc::new(repertoire.world(machine, assigned)?);
-        Ok(SharedWorld { world, rules: rules.clone(), seed })
+        let world = repertoire.world(machine, assigned)?;
+        let means =
+            workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
+        let world = Arc::new(world.with_drawn(means.collect()));
+        let power = KnownPower::of(workload, machine.node_power);
+        Ok(SharedWorld { world, rules: rules.clone(), seed, power })
+    }
+
+    /// What policies believe here.
+    fn believed(&self) -> Believe {
+        self.rules.believe.unwrap_or(match self.power {
+            Some(_) => Believe::Predicted,
+            None => Believe::Published,
+        })
+    }
+
+    /// How far off predictions of power are, if that is what policies believe.
+    pub fn power_accuracy(&self) -> Option<Accuracy> {
+        let power = self.power.as_ref().filter(|_| self.believed() == Believe::Predicted);
+        power.and_then(|power| power.accuracy)
     }
 
     /// How jobs really run.
@@ -95,6 +120,11 @@ impl SharedWorld {
         self.rules.guard
     }
 
+    /// When nodes that nobody needs are switched off, if they are.
+    pub fn switch_off(&self) -> Option<SwitchOff> {
+        self.rules.switch_off
+    }
+
     /// What a policy believes of these jobs.
     pub fn belief(
         &self,
@@ -102,8 +132,11 @@ impl SharedWorld {
         machine: &Machine,
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
+        let believe = self.believed();
+        let draws = self.power.as_ref().map(|power| power.draws(believe)).unwrap_or_default();
         let field = Field::new(machine, self.world.clone(), self.rules.allow, self.seed);
-        Ok(policy.enter(&field, self.rules.believe)?.belief(jobs))
+        let field = Field { draws, ..field };
+        Ok(policy.enter(&field, believe)?.belief(jobs))
     }
 }
 
@@ -137,10 +170,29 @@ pub fn assumed(said: &Machine, repertoire: &Repertoire, rules: &Rules) -> Vec<St
         }
         _ => String::new(),
     };
+    let off = match (details.off, rules.switch_off) {
+        (None, Some(_)) => {
+            let off = filled.off();
+            format!(
+                "a node that is off draws {}, stops within {} and starts within {} at {}",
+                off.power,
+                Length(off.stop.time),
+                Length(off.start.time),
+                off.start.power
+            )
+        }
+        _ => String::new(),
+    };
     let of_nodes: Vec<String> =
-        [rated, idle, caps, parts].into_iter().filter(|text| !text.is_empty()).collect();
+        [rated, idle, caps, parts, off].into_iter().filter(|text| !text.is_empty()).collect();
     if !of_nodes.is_empty() {
         text.push(format!("{}; a machine file says what yours do", of_nodes.join(", ")));
+    }
+    match repertoire.unmeasured() {
+        0 => (),
+        rows => text.push(format!(
+            "the power of {rows} rows of the profiles was not measured: it is the most that their caps allow"
+        )),
     }
     let which = match (repertoire, &rules.names) {
         _ if said.variation.is_some() => {

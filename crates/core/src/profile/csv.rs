@@ -2,7 +2,7 @@
 //!
 //! The first line names the columns: `application,nodes,cores,cap_w,time_s,power_w`, in any order,
 //! and `origin` if some rows are predicted. A [`Layout`] says how the columns of other people's
-//! files are meant. Fields are separated by commas or, if the first line has none, by semicolons or
+//! files are meant. A setting may stand there several times, with a run each. Fields are separated by commas or, if the first line has none, by semicolons or
 //! tabs. Numbers are exact to a thousandth: what was read is written again digit for digit, but for
 //! zeros that say nothing.
 
@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::profile::measured::Measured;
 use crate::profile::{Configuration, Profile, Row, counted};
 use crate::rows::lines;
 use crate::rows::{quote, quoting};
@@ -18,8 +19,9 @@ use crate::text;
 
 mod error;
 mod field;
+mod gathering;
 mod layout;
-mod number;
+mod notes;
 mod record;
 mod said;
 #[cfg(test)]
@@ -28,6 +30,8 @@ mod value;
 
 pub use error::CsvError;
 pub use field::{Field, UnknownField};
+use gathering::{Gathered, Line, gather};
+use layout::Cells;
 pub use layout::Layout;
 use record::Record;
 pub use said::{CapRange, Constant, LayoutError, Renamed};
@@ -38,9 +42,11 @@ pub const MOST_SOCKETS: u32 = 8;
 /// A table that was read.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// The profiles, in the order in which their applications first occur.
-    pub profiles: Vec<Profile>,
-    /// Where each configuration of each profile stands.
+    /// What was measured, in the order in which applications first occur.
+    pub measured: Vec<Measured>,
+    /// What people should know of it, a sentence each.
+    pub notes: Vec<String>,
+    /// Where each configuration of each application first stands.
     lines: Vec<HashMap<Configuration, usize>>,
 }
 
@@ -76,19 +82,8 @@ impl Sheet {
                 .map_err(|why| whole(line, format!("{why}; mend the quotes")))
         };
         let columns = fields(line, heading)?;
-        let is_number = |text: &Cow<'_, str>| text.parse::<f64>().is_ok();
-        if columns.iter().any(is_number) && !layout.knows_any(&columns) {
-            let found = heading.trim().to_owned();
-            return Err(CsvError::NoHeading { path: path.to_owned(), line, found });
-        }
-        let cells = layout.cells(&columns).map_err(|error| CsvError::Heading {
-            path: path.to_owned(),
-            line,
-            column: error.column,
-            why: error.why,
-        })?;
-        let mut sheet = Sheet { profiles: Vec::new(), lines: Vec::new() };
-        let mut places = HashMap::new();
+        let cells = understand(heading, &columns, line, path, layout)?;
+        let mut readings = Vec::new();
         for (line, text) in lines {
             let fields = fields(line, text)?;
             if fields.len() != columns.len() {
@@ -99,33 +94,26 @@ impl Sheet {
                 return Err(whole(line, format!("{why}; quote fields that hold a {name}")));
             }
             let record = Record { cells: &cells, fields: &fields };
-            let (application, row) = record.read(layout).map_err(|error| CsvError::Row {
+            let reading = record.read(layout).map_err(|error| CsvError::Row {
                 path: path.to_owned(),
                 line,
                 field: error.field,
                 why: error.why,
             })?;
-            let place = *places.entry(application.clone()).or_insert_with(|| {
-                sheet.profiles.push(Profile { application, rows: Vec::new() });
-                sheet.lines.push(HashMap::new());
-                sheet.profiles.len() - 1
-            });
-            let profile = &mut sheet.profiles[place];
-            if let Some(before) = sheet.lines[place].insert(row.configuration, line) {
-                return Err(CsvError::Duplicate {
-                    path: path.to_owned(),
-                    line,
-                    before,
-                    application: profile.application.clone(),
-                    configuration: row.configuration,
-                });
-            }
-            profile.rows.push(row);
+            readings.push(Line { number: line, reading });
         }
-        for profile in &mut sheet.profiles {
-            profile.rows.sort_by_key(|row| row.configuration);
+        if readings.is_empty() {
+            return Err(no_rows());
         }
-        if sheet.profiles.is_empty() { Err(no_rows()) } else { Ok(sheet) }
+        let gathered = gather(readings, &cells, layout, path)?;
+        let notes = notes::notes(&gathered, &cells, layout);
+        let Gathered { measured, lines, .. } = gathered;
+        Ok(Sheet { measured, notes, lines })
+    }
+
+    /// The profiles that policies see, in the same order.
+    pub fn profiles(&self) -> Vec<Profile> {
+        self.measured.iter().map(Measured::profile).collect()
     }
 
     /// The rows that draw more than any machine's sockets could under their cap, which is a sign
@@ -137,24 +125,45 @@ impl Sheet {
             u128::from(row.power.milliwatts()) > sockets * u128::from(cap.milliwatts())
         };
         let mut found: Vec<usize> = Vec::new();
-        for (profile, lines) in self.profiles.iter().zip(&self.lines) {
+        for (profile, lines) in self.profiles().iter().zip(&self.lines) {
             let rows = profile.rows.iter().filter(draws_too_much);
             found.extend(rows.filter_map(|row| lines.get(&row.configuration).copied()));
         }
         found.iter().min().map(|first| (found.len(), *first))
     }
 
-    /// The line on which a configuration of an application stands.
+    /// The line on which a configuration of an application first stands.
     pub fn line_of(&self, application: &str, configuration: &Configuration) -> Option<usize> {
-        let mut named = self.profiles.iter().zip(&self.lines);
-        let (_, lines) = named.find(|(profile, _)| profile.application == application)?;
+        let mut named = self.measured.iter().zip(&self.lines);
+        let (_, lines) = named.find(|(measured, _)| measured.application == application)?;
         lines.get(configuration).copied()
     }
 }
 
+/// Where the fields of a table are, by its heading.
+fn understand(
+    heading: &str,
+    columns: &[Cow<'_, str>],
+    line: usize,
+    path: &Path,
+    layout: &Layout,
+) -> Result<Cells, CsvError> {
+    let is_number = |text: &Cow<'_, str>| text.parse::<f64>().is_ok();
+    if columns.iter().any(is_number) && !layout.knows_any(columns) {
+        let found = heading.trim().to_owned();
+        return Err(CsvError::NoHeading { path: path.to_owned(), line, found });
+    }
+    layout.cells(columns).map_err(|error| CsvError::Heading {
+        path: path.to_owned(),
+        line,
+        column: error.column,
+        why: error.why,
+    })
+}
+
 /// Writes profiles as a table that [`Sheet::read`] reads.
 pub fn write(out: &mut dyn Write, profiles: &[Profile]) -> io::Result<()> {
-    writeln!(out, "{}", Field::ALL.map(Field::column).join(","))?;
+    writeln!(out, "{}", Field::WRITTEN.map(Field::column).join(","))?;
     for profile in profiles {
         let application = quote(&profile.application);
         for row in &profile.rows {

@@ -9,9 +9,13 @@ use crate::units::{Instant, Joules, Span, Watts};
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     now: Instant,
+    /// What the machine draws without jobs.
+    base: Watts,
     power: Watts,
     limit: Watts,
     energy: Joules,
+    /// Of that, what jobs added.
+    by_jobs: Joules,
     peak: Watts,
     excursions: Excursions,
 }
@@ -34,9 +38,11 @@ impl Meter {
     pub(super) fn new(base: Watts, begin: Instant, limit: Watts) -> Self {
         Meter {
             now: begin,
+            base,
             power: base,
             limit,
             energy: Joules::ZERO,
+            by_jobs: Joules::ZERO,
             peak: base,
             excursions: Excursions::default(),
         }
@@ -49,6 +55,7 @@ impl Meter {
         let elapsed = now.since(self.now);
         if elapsed > Span::ZERO {
             self.energy += self.power.over(elapsed);
+            self.by_jobs += (self.power - self.base).over(elapsed);
             self.peak = self.peak.max(self.power);
             if self.power > self.limit {
                 self.note_excursion(elapsed);
@@ -69,6 +76,13 @@ impl Meter {
         excursions.worst = excursions.worst.max(self.power - self.limit);
     }
 
+    /// From now on the machine draws so much without jobs.
+    #[inline]
+    pub(super) fn rebase(&mut self, base: Watts) {
+        self.power = self.power - self.base + base;
+        self.base = base;
+    }
+
     /// A job begins to draw.
     #[inline]
     pub(super) fn add(&mut self, power: Watts) {
@@ -87,6 +101,11 @@ impl Meter {
 
     pub(super) fn energy(&self) -> Joules {
         self.energy
+    }
+
+    /// The energy that jobs added to what the machine draws anyway.
+    pub(super) fn by_jobs(&self) -> Joules {
+        self.by_jobs
     }
 
     pub(super) fn peak(&self) -> Watts {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, Charges, Excursions, Record, Total};
+use super::{Change, Charges, EnergyByState, Excursions, Record, SiteFigures, Total};
 use crate::ledger::Violation;
 use crate::model::Caps;
 use crate::policy::Predictions;
@@ -27,6 +27,12 @@ pub struct Run {
     pub peak_held: Watts,
     /// The energy drawn from begin to end.
     pub energy: Joules,
+    /// What that energy was drawn for.
+    pub energy_by_state: EnergyByState,
+    /// What the site drew for the machine and its cooling, where that is known.
+    pub site: Option<SiteFigures>,
+    /// How often a node was switched off, if there is a rule for that.
+    pub node_stops: Option<u64>,
     /// When more was drawn than the budget allowed.
     pub excursions: Excursions,
     /// How often the policy was asked.

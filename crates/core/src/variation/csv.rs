@@ -1,17 +1,18 @@
 //! Curves as a table in text: how measured ones come, and how generated ones go.
 //!
 //! One row for each processor, application and cap: `processor,application,cap_w,gips,power_w`. All
-//! is refused that would make a curve wrong without anybody noticing: a cap that is missing, a row
-//! that is there twice, a processor without a curve, speed that falls as power rises. Power above
-//! the cap is what some processors draw; it is taken as measured, and counted.
+//! is refused that would make a curve wrong without anybody noticing: a cap that is missing, a
+//! processor without a curve, speed that falls as power rises. Power above the cap is what some processors
+//! draw; it is taken as measured, and counted. Several runs at one cap are summed up by the median of their speeds
+//! and the largest of their powers. `speed` may stand for `gips`: work of any kind done in a second.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::{Application, Curve, Ips, Knot, Processors};
-use crate::rows::{Cells, Form, TableError};
-use crate::units::{QuantityError, Watts, parse_decimal};
+use crate::rows::{Cells, Form, Number, TableError, lines, quote};
+use crate::units::Watts;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,13 @@ const FORM: Form = Form {
     what: "the curves",
     columns: &["processor", "application", "cap_w", "gips", "power_w"],
     form: "write processor,application,cap_w,gips,power_w",
+};
+
+/// The same with speeds that are not counted in instructions.
+const RELATIVE: Form = Form {
+    columns: &["processor", "application", "cap_w", "speed", "power_w"],
+    form: "write processor,application,cap_w,speed,power_w",
+    ..FORM
 };
 
 /// By how much a speed may be below one with less power, in thousandths, and pass as noise.
@@ -35,6 +43,21 @@ pub struct Table {
     /// Rows that are slower than one with no more power, by so little that it is noise: how many, and
     /// the line of the first. They are left out.
     pub noise: Option<(usize, usize)>,
+    /// Points of curves that were measured several times.
+    pub repeated: Option<Repeated>,
+    /// Whether speeds are not counted in instructions: a billion of them stands for one unit of work.
+    pub is_relative: bool,
+}
+
+/// Points of curves that were measured several times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Repeated {
+    /// How many there are.
+    pub points: usize,
+    /// How many runs they have together.
+    pub runs: usize,
+    /// By how much the fastest run of one is faster than its slowest, at most, in per cent.
+    pub percent: f64,
 }
 
 /// A row, as far as a curve is concerned.
@@ -87,7 +110,10 @@ impl Table {
         };
         let (mut processors, mut applications) = (Names::default(), Names::default());
         let mut found: HashMap<(usize, usize), Vec<Row>> = HashMap::new();
-        for cells in FORM.rows(text, path) {
+        let first = lines(text).next().map_or("", |(_, first)| first);
+        let is_relative = first.replace(' ', "").eq_ignore_ascii_case(&RELATIVE.heading());
+        let form = if is_relative { RELATIVE } else { FORM };
+        for cells in form.rows(text, path) {
             let cells = cells?;
             if found.is_empty() {
                 check_heading(&cells)?;
@@ -105,6 +131,7 @@ impl Table {
             )));
         };
         let (mut above_cap, mut noise) = (Count::default(), Count::default());
+        let mut repeated = Repeated::default();
         let mut curves_of = |(place, application): (usize, &String)| {
             let curve = |(processor, name): (usize, &String)| {
                 let mut rows = found.remove(&(place, processor)).ok_or_else(|| {
@@ -113,10 +140,8 @@ impl Table {
                          measure it there, or take the processor or the application out"
                     ))
                 })?;
-                check_caps(&mut rows, &caps, name, application).map_err(|error| match error {
-                    Caps::Twice(wrong) => at(wrong),
-                    Caps::Missing(why) => missing(why),
-                })?;
+                sum_up(&mut rows, &mut repeated);
+                check_caps(&rows, &caps, name, application).map_err(missing)?;
                 for row in rows.iter().filter(|row| row.knot.power > row.cap) {
                     above_cap.add(row.line);
                 }
@@ -135,7 +160,8 @@ impl Table {
         let applications = applications.collect::<Result<Vec<_>, TableError>>()?;
         let processors = Processors::new(processors.names, floor, applications)
             .ok_or_else(|| missing("there are no processors".to_owned()))?;
-        Ok(Table { processors, above_cap: above_cap.0, noise: noise.0 })
+        let repeated = (repeated.points > 0).then_some(repeated);
+        Ok(Table { processors, above_cap: above_cap.0, noise: noise.0, repeated, is_relative })
     }
 }
 
@@ -156,7 +182,16 @@ impl Table {
                 NOISE_THOUSANDTHS / 10
             )
         });
-        above_cap.into_iter().chain(noise).collect()
+        let repeated = self.repeated.map(|Repeated { points, runs, percent }| {
+            format!(
+                "{name}: {runs} runs of {points} points are summed up by the median speed and the largest power; \
+                 speeds of one differ by up to {percent:.1} %"
+            )
+        });
+        let relative = self.is_relative.then(|| {
+            format!("{name}: speeds are not in instructions; 1 GIPS stands for one unit of work in a second")
+        });
+        above_cap.into_iter().chain(noise).chain(repeated).chain(relative).collect()
     }
 }
 
@@ -194,69 +229,67 @@ fn read_row(cells: &Cells<'_>) -> Result<Row, TableError> {
             return Err(wrong(field, format!("{name:?} is no name; write one, such as p17 or EP")));
         }
     }
-    let watts = |field, text| {
-        let nanowatts =
-            above_zero(text, "watts, such as 59.99").map_err(|why| wrong(field, why))?;
+    let watts = |field, text: &str| {
+        let number = above_zero(text, "watts, such as 59.99").map_err(|why| wrong(field, why))?;
         // Never less than was measured.
-        let power = Watts::from_milliwatts(nanowatts.div_ceil(1_000_000));
+        let power = number.up(3).map(|power| Watts::from_milliwatts(power.max(1)));
         let too_much = || format!("'{text}' is too large; at most {}", Knot::MOST_POWER);
-        if power > Knot::MOST_POWER { Err(wrong(field, too_much())) } else { Ok(power) }
+        power.filter(|power| *power <= Knot::MOST_POWER).ok_or_else(|| wrong(field, too_much()))
     };
     let cap = watts("cap_w", cap)?;
     let power = watts("power_w", power)?;
     let ips = above_zero(gips, "billions of instructions per second, such as 46.43")
         .map_err(|why| wrong("gips", why))?;
-    if ips > Ips::LARGEST.ips() {
-        let why = format!("'{gips}' is too large; at most {}", Ips::LARGEST);
-        return Err(wrong("gips", why));
-    }
+    let ips = ips.nearest(9).map(|ips| ips.max(1)).filter(|ips| *ips <= Ips::LARGEST.ips());
+    let too_fast = || format!("'{gips}' is too large; at most {}", Ips::LARGEST);
+    let ips = ips.ok_or_else(|| wrong("gips", too_fast()))?;
     let knot = Knot { power, ips: Ips::from_ips(ips) };
     Ok(Row { line: cells.line(), cap, knot })
 }
 
-/// A number above zero in billionths.
-fn above_zero(text: &str, wanted: &str) -> Result<u64, String> {
-    match parse_decimal(text, 1_000_000_000) {
+/// A number above zero.
+fn above_zero<'a>(text: &'a str, wanted: &str) -> Result<Number<'a>, String> {
+    match Number::read(text) {
         _ if text.is_empty() => Err(format!("there is no value; write {wanted}")),
-        Ok(0) => Err(format!("'{text}' is not above zero; write {wanted}")),
-        Ok(number) => Ok(number),
-        Err(_) if text.starts_with('-') => {
-            Err(format!("'{text}' is not above zero; write {wanted}"))
-        }
-        Err(QuantityError::NotANumber(_)) => {
-            Err(format!("'{text}' is not a number; write {wanted}"))
-        }
-        Err(error) => Err(format!("{error}; write {wanted}")),
+        Some(number) if !number.is_zero() => Ok(number),
+        None if !text.starts_with('-') => Err(format!("'{text}' is not a number; write {wanted}")),
+        _ => Err(format!("'{text}' is not above zero; write {wanted}")),
     }
 }
 
-/// What is wrong with the caps of a curve.
-enum Caps {
-    Twice(Wrong),
-    Missing(String),
+/// Puts several runs at one cap into one row, which has the line of the first. Sorts the rows by cap.
+fn sum_up(rows: &mut Vec<Row>, repeated: &mut Repeated) {
+    rows.sort_by_key(|row| (row.cap, row.line));
+    let summed = rows.chunk_by(|one, other| one.cap == other.cap).map(|runs| {
+        let mut speeds: Vec<Ips> = runs.iter().map(|run| run.knot.ips).collect();
+        speeds.sort_unstable();
+        if let [slowest, .., fastest] = speeds[..] {
+            repeated.points += 1;
+            repeated.runs += runs.len();
+            let percent = 100.0 * (fastest.billions() / slowest.billions() - 1.0);
+            repeated.percent = repeated.percent.max(percent);
+        }
+        // Of an even number the slower one of the two in the middle.
+        let ips = speeds[(speeds.len() - 1) / 2];
+        let power = runs.iter().map(|run| run.knot.power).fold(Watts::ZERO, Watts::max);
+        Row { knot: Knot { power, ips }, ..runs[0] }
+    });
+    *rows = summed.collect();
 }
 
-/// Every cap that occurs in the table is there, once. Sorts the rows by it.
+/// Every cap that occurs in the table is there; if not, what is missing.
 fn check_caps(
-    rows: &mut [Row],
+    rows: &[Row],
     caps: &BTreeSet<Watts>,
     processor: &str,
     application: &str,
-) -> Result<(), Caps> {
-    rows.sort_by_key(|row| (row.cap, row.line));
-    if let Some(pair) = rows.windows(2).find(|pair| pair[0].cap == pair[1].cap) {
-        let (before, line, cap) = (pair[0].line, pair[1].line, pair[1].cap);
-        let why = format!(
-            "{application} on '{processor}' at {cap} is in line {before} already; keep one"
-        );
-        return Err(Caps::Twice(Wrong { line, field: "cap_w", why }));
-    }
+) -> Result<(), String> {
     match caps.iter().find(|cap| rows.binary_search_by_key(*cap, |row| row.cap).is_err()) {
         None => Ok(()),
-        Some(cap) => Err(Caps::Missing(format!(
+        Some(cap) => Err(format!(
             "processor '{processor}' has no row for {application} at {cap}, a cap that others have; \
              measure it, or take that cap out everywhere"
-        ))),
+        )),
     }
 }
 
@@ -307,10 +340,27 @@ pub fn write<'a>(
     out: &mut dyn Write,
     measurements: impl Iterator<Item = Measurement<'a>>,
 ) -> io::Result<()> {
-    writeln!(out, "{}", FORM.heading())?;
+    write_as(FORM, out, measurements)
+}
+
+/// The same with speeds that are not counted in instructions: a billion stands for one unit of work.
+pub fn write_relative<'a>(
+    out: &mut dyn Write,
+    measurements: impl Iterator<Item = Measurement<'a>>,
+) -> io::Result<()> {
+    write_as(RELATIVE, out, measurements)
+}
+
+fn write_as<'a>(
+    form: Form,
+    out: &mut dyn Write,
+    measurements: impl Iterator<Item = Measurement<'a>>,
+) -> io::Result<()> {
+    writeln!(out, "{}", form.heading())?;
     for Measurement { processor, application, cap, knot } in measurements {
         let (cap, power) = (decimal(cap.milliwatts(), 3), decimal(knot.power.milliwatts(), 3));
         let gips = decimal(knot.ips.ips(), 9);
+        let [processor, application] = [processor, application].map(quote);
         writeln!(out, "{processor},{application},{cap},{gips},{power}")?;
     }
     Ok(())

@@ -239,7 +239,8 @@ impl Lublin {
     pub(super) fn draw(&self, name: &str) -> Workload {
         let (mut jobs, run_times) = self.requests();
         arrivals::submit(self, &mut jobs, &run_times);
-        Workload::from_parts(name.to_owned(), jobs, run_times).on_processors(Some(self.processors))
+        Workload::from_parts(name.to_owned(), jobs, run_times, Vec::new())
+            .on_processors(Some(self.processors))
     }
 
     /// What is asked for and how long it really takes; when is left open.

@@ -21,9 +21,28 @@ use crate::workload::Workload;
 /// trace then do not wait on a machine that is fed well, which is all the paper says of its load.
 const GAP: f64 = 450.0;
 
+/// The median of what the made-up applications of Cab usually take, over all sizes, in seconds. Gaps are for jobs
+/// like these.
+const USUAL: f64 = 300.0;
+
+/// Where the median is up to this many times as long or as short, gaps are as on Cab: measurements differ by much
+/// less, and two made-up machines that stand for one have the same traces.
+const ALIKE: f64 = 2.0;
+
 /// How long each application takes by the number of nodes, unthrottled; by its number, less one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsualTimes(pub Vec<BTreeMap<u32, Span>>);
+
+impl UsualTimes {
+    /// By how much gaps are longer than on Cab: as much as jobs usually take longer.
+    fn pace(&self) -> f64 {
+        let mut times: Vec<Span> = self.0.iter().flat_map(BTreeMap::values).copied().collect();
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).map_or(USUAL, |time| time.secs_f64());
+        let ratio = median / USUAL;
+        if (1.0 / ALIKE..=ALIKE).contains(&ratio) { 1.0 } else { ratio }
+    }
+}
 
 /// What jobs a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,7 +114,7 @@ pub struct Trace {
     pub kind: Kind,
     /// The number of jobs.
     pub jobs: u32,
-    /// By how much the gaps between arrivals are stretched.
+    /// By how much the gaps between arrivals are stretched, beyond what jobs take longer than on Cab.
     pub gaps: f64,
     /// Where random numbers start.
     pub seed: u64,
@@ -150,6 +169,7 @@ impl Trace {
         let start = self.seed ^ 0x726d_6170_7472_6163 ^ self.kind.stream();
         let mut numbers = Pcg64Dxsm::seed_from_u64(start);
         let mut at = 0.0;
+        let stretch = self.gaps * usual.pace();
         let jobs = (1..=u64::from(self.jobs)).map(|number| {
             let (application, sizes) = &choices[numbers.random_range(0..choices.len())];
             let (nodes, time) = sizes[numbers.random_range(0..sizes.len())];
@@ -158,7 +178,7 @@ impl Trace {
                 application: NonZeroU32::new(*application).map(ApplicationId),
                 ..Job::new(number, Instant::from_millis((at * 1000.0) as u64), nodes, time)
             };
-            at += self.gap(number, &mut numbers) * self.gaps;
+            at += self.gap(number, &mut numbers) * stretch;
             (job, time)
         });
         let Trace { kind, gaps, seed, .. } = self;
@@ -207,7 +227,7 @@ mod tests {
     #[test]
     fn early_traces_come_twice_as_fast_at_first() {
         let span = |kind| {
-            let workload = Trace { kind, jobs: 40_000, ..Trace::default() }.draw(&usual(&[1]), 1);
+            let workload = Trace { kind, jobs: 40_000, ..Trace::default() }.draw(&usual(&[20]), 1);
             let workload = workload.unwrap();
             let at = |place: usize| workload.jobs()[place].submit.secs_f64();
             (at(20_000) / 20_000.0 / GAP, (at(39_999) - at(20_000)) / 19_999.0 / GAP)
@@ -218,6 +238,20 @@ mod tests {
         for gap in [early.1, random.0, random.1] {
             assert!((gap - 1.0).abs() < 0.04, "{early:?} {random:?}");
         }
+    }
+
+    /// Jobs of a twentieth of the time come twenty times as fast; jobs that take a little longer come as before.
+    #[test]
+    fn gaps_are_as_long_as_jobs() {
+        let last = |millis| {
+            let times = BTreeMap::from([(1, Span::from_millis(millis))]);
+            let workload = Trace::default().draw(&UsualTimes(vec![times]), 1).unwrap();
+            workload.jobs()[29].submit.secs_f64()
+        };
+        let usual = (USUAL * 1000.0) as u64;
+        assert_eq!(last(usual), last(usual * 3 / 2));
+        assert!((last(usual / 20) * 20.0 / last(usual) - 1.0).abs() < 1e-3);
+        assert!((last(usual * 3) / last(usual) - 3.0).abs() < 1e-3);
     }
 
     #[test]

@@ -63,8 +63,8 @@ mod writer;
 
 pub use clean::{CleanLog, clean};
 pub use error::{Problem, SwfError};
-pub use file::{clean_path, load, read_path};
-pub use header::Header;
+pub use file::{add_power, clean_path, load, read_path};
+pub use header::{Header, POWER_KEY};
 pub use intake::Intake;
 pub use reader::{BadRecords, Log, Records, read, records};
 pub use record::{Record, Status};

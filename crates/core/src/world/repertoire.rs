@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::job::Job;
 use crate::machine::{Details, Machine, MachineError, assumed_idle};
 use crate::model::Beta;
-use crate::profile::{Configuration, Profile};
-use crate::units::{JobId, Watts};
+use crate::profile::{Configuration, Origin, Profile, Row};
+use crate::units::{JobId, Share, Watts};
 use crate::variation::{Application as OnEach, Curve};
 use crate::world::assignment::Mix;
 use crate::world::law::Table;
@@ -80,9 +80,9 @@ pub enum Unsuited {
         /// The most that a cap may be.
         most: Watts,
     },
-    /// More was drawn than the cap allows.
+    /// Much more was drawn than the cap allows.
     #[error(
-        "the profile of '{application}' says that {configuration} draw {power}, which is more than the caps \
+        "the profile of '{application}' says that {configuration} draw {power}, which is much more than the caps \
          of {sockets} a node allow; correct the row, or give the cap that was in force"
     )]
     AboveCap {
@@ -119,6 +119,13 @@ impl Repertoire {
         }
     }
 
+    /// How many rows of its profiles have no measured power, but the most that their caps allow.
+    pub fn unmeasured(&self) -> usize {
+        let Repertoire::Profiled(known) = self else { return 0 };
+        let rows = known.profiles.iter().flat_map(|profile| &profile.rows);
+        rows.filter(|row| row.origin == Origin::Bound).count()
+    }
+
     /// The names of the applications that jobs may run on a machine, in the order of their places.
     pub fn names(&self, machine: &Machine) -> Vec<String> {
         match (self, &machine.variation) {
@@ -147,7 +154,9 @@ impl Repertoire {
         let mut levels: Vec<Watts> = rows().map(|row| of_node(row.configuration.cap)).collect();
         levels.sort_unstable();
         levels.dedup();
-        let highest = levels.last().copied().ok_or(Unsuited::NoProfiles)?;
+        // Under the highest cap some draw a little more than it.
+        let most_drawn = rows().map(drawn_by_node).max().ok_or(Unsuited::NoProfiles)?;
+        let highest = levels.last().copied().unwrap_or_default().max(most_drawn);
         let machine = match machine.power_is_assumed {
             true => {
                 let rest = machine.details.rest.unwrap_or_default();
@@ -164,11 +173,7 @@ impl Repertoire {
         if levels.last() != Some(&most) {
             levels.push(most);
         }
-        let drawn = rows().map(|row| {
-            let of_node = row.power.milliwatts() / u64::from(row.configuration.nodes.max(1));
-            Watts::from_milliwatts(of_node)
-        });
-        let least_busy = drawn.min().unwrap_or_default().saturating_add(rest);
+        let least_busy = rows().map(drawn_by_node).min().unwrap_or_default().saturating_add(rest);
         let idle = machine.details.idle;
         let details = Details {
             idle: idle.or_else(|| Some(assumed_idle(machine.node_power, least_busy))),
@@ -270,6 +275,16 @@ impl Repertoire {
     }
 }
 
+/// By how many per cent a draw may be above its cap: processors do not hold the lowest ones. Such a row counts as
+/// under the cap that it draws.
+const TOLERATED: u32 = 25;
+
+/// What each node of a row draws, rounded down.
+fn drawn_by_node(row: &Row) -> Watts {
+    let nodes = u64::from(row.configuration.nodes.max(1));
+    Watts::from_milliwatts(row.power.milliwatts() / nodes)
+}
+
 /// Whether a machine can do what a profile says.
 fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuited> {
     let application = || profile.application.clone();
@@ -279,11 +294,12 @@ fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuit
         if cores > processors {
             return Err(Unsuited::Cores { application: application(), cores, processors });
         }
-        let of_node = cap.checked_mul(sockets).filter(|cap| *cap <= most);
-        let Some(of_node) = of_node else {
+        let of_node = cap.checked_mul(sockets);
+        let Some(of_node) = of_node.filter(|cap| (*cap).max(drawn_by_node(row)) <= most) else {
             return Err(Unsuited::Cap { application: application(), cap, sockets, most });
         };
-        if row.power > of_node.checked_mul(nodes).unwrap_or(Watts::LARGEST) {
+        let tolerated = of_node.saturating_add(Share::percent(TOLERATED).of(of_node));
+        if row.power > tolerated.checked_mul(nodes).unwrap_or(Watts::LARGEST) {
             return Err(Unsuited::AboveCap {
                 application: application(),
                 configuration: row.configuration,
@@ -303,7 +319,6 @@ fn check(profile: &Profile, machine: &Machine, most: Watts) -> Result<(), Unsuit
 mod tests {
     use super::*;
     use crate::profile::cab::{self, Preset};
-    use crate::profile::{Origin, Row};
     use crate::units::Span;
 
     /// A node of two cores under 40 W and 60 W, which draws 5 W less.
@@ -350,9 +365,14 @@ mod tests {
         let said = error(&weak, profile());
         assert!(said.contains("rows under 60W a socket") && said.contains("50W"), "{said}");
         let mut above = profile();
-        above.rows[0].power = Watts::from_watts(41);
-        let said = error(&machine(), above);
-        assert!(said.contains("1 node × 2 cores at 40W draw 41W"), "{said}");
+        above.rows[0].power = Watts::from_watts(51);
+        let said = error(&machine(), above.clone());
+        assert!(said.contains("1 node × 2 cores at 40W draw 51W"), "{said}");
+        // A little more is what processors do; the machine must be able to feed it.
+        above.rows[0].power = Watts::from_watts(42);
+        above.rows[1].power = Watts::from_watts(61);
+        let levels = details(&machine(), above).unwrap().levels.unwrap();
+        assert_eq!(levels, [40, 60, 61].map(Watts::from_watts));
         let varied = Machine::catalyst(2, 1).unwrap();
         assert!(error(&varied, profile()).contains("leave one of them out"));
     }

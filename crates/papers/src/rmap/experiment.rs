@@ -113,11 +113,14 @@ pub(super) struct RunFigures {
     pub(super) drawn: f64,
     /// Whether the true power passed the bound.
     pub(super) has_excursions: bool,
+    /// Jobs that never ran, in per cent of all. With any of them the others look better than they are.
+    pub(super) left_out: f64,
 }
 
 /// What became of one trace: each contender under each bound.
 pub(super) struct Draw {
-    pub(super) preset: Preset,
+    /// The made-up machine; none if tables were measured.
+    pub(super) preset: Option<Preset>,
     pub(super) kind: Kind,
     /// By the place of the stretch.
     pub(super) stretch: usize,
@@ -156,11 +159,8 @@ pub(super) fn draw(
     measured: &[Profile],
     seed: u64,
 ) -> Result<Vec<Draw>, ReproduceError> {
-    let of_trial = |trial: Trial<'_>| {
-        let outcomes = BOUNDS.map(|bound| trial.outcomes(bound));
-        Draw { preset, kind: trial.kind, stretch: trial.stretch, outcomes }
-    };
-    Ok(trials(machine, measured, seed)?.into_iter().map(of_trial).collect())
+    let of_trial = |trial: &Trial<'_>| trial.draw(Some(preset), BOUNDS);
+    Ok(trials(machine, measured, seed)?.iter().map(of_trial).collect())
 }
 
 /// The traces of one seed, of each kind with each stretch.
@@ -173,27 +173,15 @@ pub(crate) fn trials<'a>(
         .iter()
         .map(|profile| fit::predicted(profile, &random_rows(seed)))
         .collect::<Result<_, _>>()?;
-    let usual = UsualTimes(measured.iter().map(Profile::usual_times).collect());
-    let mut trials = Vec::new();
-    for kind in Kind::ALL {
-        for (stretch, gaps) in STRETCHES.into_iter().enumerate() {
-            let workload = Trace { kind, gaps, seed, ..Trace::default() }.draw(&usual, 1)?;
-            let table = |profiles: &[Profile], node_power| {
-                let beliefs = Beliefs { node_power, ..Beliefs::default() };
-                Profiled::new(machine, profiles, workload.jobs(), beliefs)
-            };
-            trials.push(Trial {
-                machine,
-                kind,
-                stretch,
-                measured: table(measured, None)?,
-                predicted: table(&predicted, None)?,
-                worst_case: table(measured, Some(Watts::from_watts(230)))?,
-                workload,
-            });
-        }
-    }
-    Ok(trials)
+    let worst_case = Watts::from_watts(230);
+    let trial = |kind, stretch| {
+        Trial::new(machine, kind, stretch, [measured, &predicted], worst_case, seed)
+    };
+    Kind::ALL
+        .into_iter()
+        .flat_map(|kind| (0..STRETCHES.len()).map(move |s| (kind, s)))
+        .map(|(kind, stretch)| trial(kind, stretch))
+        .collect()
 }
 
 /// A trace, and what may be believed of its jobs.
@@ -205,6 +193,42 @@ pub(crate) struct Trial<'a> {
     measured: Profiled,
     predicted: Profiled,
     worst_case: Profiled,
+}
+
+impl<'a> Trial<'a> {
+    /// The trace of a seed, with tables that are measured and tables that may be believed; one contender
+    /// sets the worst case aside for each node.
+    pub(super) fn new(
+        machine: &'a Machine,
+        kind: Kind,
+        stretch: usize,
+        [measured, predicted]: [&[Profile]; 2],
+        worst_case: Watts,
+        seed: u64,
+    ) -> Result<Self, ReproduceError> {
+        let usual = UsualTimes(measured.iter().map(Profile::usual_times).collect());
+        let gaps = STRETCHES[stretch];
+        let workload = Trace { kind, gaps, seed, ..Trace::default() }.draw(&usual, 1)?;
+        let table = |profiles: &[Profile], node_power| {
+            let beliefs = Beliefs { node_power, ..Beliefs::default() };
+            Profiled::new(machine, profiles, workload.jobs(), beliefs)
+        };
+        Ok(Trial {
+            machine,
+            kind,
+            stretch,
+            measured: table(measured, None)?,
+            predicted: table(predicted, None)?,
+            worst_case: table(measured, Some(worst_case))?,
+            workload,
+        })
+    }
+
+    /// Each contender under each of these bounds, in watts.
+    pub(super) fn draw(&self, preset: Option<Preset>, bounds: [u32; BOUNDS.len()]) -> Draw {
+        let outcomes = bounds.map(|bound| self.outcomes(bound));
+        Draw { preset, kind: self.kind, stretch: self.stretch, outcomes }
+    }
 }
 
 impl Trial<'_> {
@@ -253,6 +277,7 @@ impl Trial<'_> {
         let turnarounds = self.turnarounds(run);
         let jobs = self.workload.jobs().iter().zip(&run.records);
         let killed = run.records.iter().filter(|record| record.state == State::Killed).count();
+        let left_out = run.records.iter().filter(|record| !record.state.has_run()).count();
         let bettered = turnarounds.iter().zip(traditional).filter(|(now, then)| now < then);
         let unhindered = jobs.filter(|(job, record)| wait(job, record) == Span::ZERO);
         let count = turnarounds.len().max(1) as f64;
@@ -263,6 +288,7 @@ impl Trial<'_> {
             unhindered: unhindered.count() as f64,
             drawn: run.energy.as_f64() / run.end.since(run.begin).secs_f64().max(1e-3),
             has_excursions: run.excursions.count > 0,
+            left_out: 100.0 * left_out as f64 / count,
         }
     }
 }

@@ -7,17 +7,17 @@ use busbar_core::profile::cab::Preset;
 use busbar_core::workload::rmap::Kind;
 
 /// A kind of trace, as the paper counts them.
-struct Traces {
-    name: &'static str,
-    kinds: &'static [Kind],
-    over_traditional: Claims,
-    over_naive: Claims,
+pub(super) struct Traces {
+    pub(super) name: &'static str,
+    pub(super) kinds: &'static [Kind],
+    pub(super) over_traditional: Claims,
+    pub(super) over_naive: Claims,
 }
 
 /// What adaptive(0 %) gains, in per cent.
-struct Claims {
+pub(super) struct Claims {
     /// Mean over the bounds.
-    mean: Published,
+    pub(super) mean: Published,
     /// At the bound where it is most, or least if the mean is a loss.
     extreme: Published,
     at_lowest: Published,
@@ -54,7 +54,7 @@ const fn less(before: f64, after: f64) -> Published {
     Published::Change(100.0 * (1.0 - after / before))
 }
 
-const TRACES: [Traces; 3] = [
+pub(super) const TRACES: [Traces; 3] = [
     Traces {
         name: "random",
         kinds: &[Kind::RandomEarly, Kind::Random],
@@ -122,7 +122,7 @@ pub(super) fn findings(draws: &[Draw]) -> Vec<Finding> {
         .into_iter()
         .flat_map(|preset| (0..STRETCHES.len()).map(move |stretch| (preset, stretch)))
         .map(|(preset, stretch)| {
-            let is_here = |draw: &&Draw| draw.preset == preset && draw.stretch == stretch;
+            let is_here = |draw: &&Draw| draw.preset == Some(preset) && draw.stretch == stretch;
             Place {
                 name: format!("{preset}, gaps × {}", STRETCHES[stretch]),
                 draws: draws.iter().filter(is_here).collect(),

@@ -2,6 +2,7 @@
 
 use crate::machine::Gearbox;
 use crate::model::Beta;
+use crate::units::Watts;
 use crate::world::{Ask, Conditions, Factor, Law, Pace};
 
 /// The frequency of a node under a cap, between the gears of a gearbox in straight lines; and how much
@@ -15,11 +16,11 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The gears of a machine.
-    pub fn of(gearbox: &Gearbox) -> Self {
-        let top = gearbox.top().ghz;
+    /// The gears of a machine whose nodes draw so much in the top gear that a cap reaches.
+    pub fn of(gearbox: &Gearbox, highest: Watts) -> Self {
         let gears = gearbox.gears().iter();
-        let gears = gears.map(|gear| (gearbox.relative_power(*gear), top / gear.ghz));
+        let gears =
+            gears.map(|gear| (gearbox.relative_power(*gear, highest), gearbox.slowdown(*gear)));
         Clock { gears: gears.collect(), beta: Beta::FULL }
     }
 

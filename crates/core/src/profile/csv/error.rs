@@ -33,7 +33,7 @@ pub enum CsvError {
     #[error(
         "{}, line {line}: the heading is missing, as there is no name of a column in '{found}'; \
          write one first, {}",
-        path.display(), Field::ALL.map(Field::column).join(",")
+        path.display(), Field::WRITTEN.map(Field::column).join(",")
     )]
     NoHeading {
         /// The file.
@@ -46,7 +46,7 @@ pub enum CsvError {
     /// The file says nothing.
     #[error(
         "{} has no rows; write a heading, {}, and one row for each configuration",
-        path.display(), Field::ALL.map(Field::column).join(",")
+        path.display(), Field::WRITTEN.map(Field::column).join(",")
     )]
     NoRows {
         /// The file.
@@ -86,7 +86,7 @@ pub enum CsvError {
         /// What is wrong and what to write.
         why: String,
     },
-    /// Two rows speak of the same.
+    /// Two rows predict the same, or one is measured and the other predicted.
     #[error(
         "{}, line {line}: {application} on {configuration} is in line {before} already; keep one",
         path.display()

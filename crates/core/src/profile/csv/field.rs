@@ -7,9 +7,7 @@ use super::value;
 
 /// There is no such field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "there is no field '{0}'; valid fields: application, nodes, cores, cap, time, power, origin"
-)]
+#[error("there is no field '{0}'; valid fields: {fields}", fields = Field::ALL.map(Field::name).join(", "))]
 pub struct UnknownField(String);
 
 /// What a row says, piece by piece.
@@ -21,19 +19,45 @@ pub enum Field {
     Nodes,
     /// Cores used in each node.
     Cores,
-    /// The power cap, in watts.
+    /// The power cap of the processors, in watts.
     Cap,
     /// How long it took, in seconds.
     Time,
     /// What all sockets of all its nodes drew, in watts.
     Power,
-    /// Whether it was measured, emulated or predicted.
+    /// Whether it was measured, emulated, bounded or predicted.
     Origin,
+    /// The size of the problem, where one application was run with several.
+    Size,
+    /// The power cap of the memory, in watts.
+    MemoryCap,
+    /// The power cap of the GPUs, in watts.
+    GpuCap,
+    /// What all sockets of all its nodes took, in joules, where there is no power.
+    Energy,
 }
 
+/// The cap of a node of two sockets, as published sweeps call it.
+pub(super) const CAP_OF_BOTH_SOCKETS: &str = "cap_w_both_sockets";
+
 impl Field {
-    /// Every field, in the order in which they are written.
-    pub const ALL: [Field; 7] = [
+    /// Every field.
+    pub const ALL: [Field; 11] = [
+        Field::Application,
+        Field::Nodes,
+        Field::Cores,
+        Field::Cap,
+        Field::Time,
+        Field::Power,
+        Field::Origin,
+        Field::Size,
+        Field::MemoryCap,
+        Field::GpuCap,
+        Field::Energy,
+    ];
+
+    /// Those that are written, in this order.
+    pub const WRITTEN: [Field; 7] = [
         Field::Application,
         Field::Nodes,
         Field::Cores,
@@ -45,30 +69,67 @@ impl Field {
 
     /// What it is called.
     pub fn name(self) -> &'static str {
-        self.column().split('_').next().unwrap_or_default()
-    }
-
-    /// The column it stands in unless a layout says otherwise.
-    pub fn column(self) -> &'static str {
         match self {
             Field::Application => "application",
             Field::Nodes => "nodes",
             Field::Cores => "cores",
-            Field::Cap => "cap_w",
-            Field::Time => "time_s",
-            Field::Power => "power_w",
+            Field::Cap => "cap",
+            Field::Time => "time",
+            Field::Power => "power",
             Field::Origin => "origin",
+            Field::Size => "size",
+            Field::MemoryCap => "memory_cap",
+            Field::GpuCap => "gpu_cap",
+            Field::Energy => "energy",
+        }
+    }
+
+    /// The column it stands in unless a layout says otherwise.
+    pub fn column(self) -> &'static str {
+        self.columns()[0]
+    }
+
+    /// The columns it is known by, its own first: names that published tables have and that mean nothing else.
+    pub(super) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Field::Application => &["application", "app"],
+            Field::Nodes => &["nodes"],
+            Field::Cores => &["cores", "cores_per_node"],
+            Field::Cap => &["cap_w", "socket_cap_w", CAP_OF_BOTH_SOCKETS],
+            Field::Time => &["time_s", "runtime_s"],
+            Field::Power => &["power_w"],
+            Field::Origin => &["origin"],
+            Field::Size => &["size", "problem_size", "input", "input_size", "class"],
+            Field::MemoryCap => &["memory_cap_w", "socket_memory_cap_w"],
+            Field::GpuCap => &["gpu_cap_w"],
+            Field::Energy => &["energy_j"],
+        }
+    }
+
+    /// Whether a table can do without it.
+    pub(super) fn is_optional(self) -> bool {
+        let optional = [Field::Origin, Field::Size, Field::MemoryCap, Field::GpuCap, Field::Energy];
+        optional.contains(&self)
+    }
+
+    /// By what several columns of it are held apart: names are joined, watts and joules are added.
+    pub(super) fn joint(self) -> Option<char> {
+        match self {
+            Field::Application => Some('/'),
+            Field::Power | Field::Energy => Some('+'),
+            _ => None,
         }
     }
 
     /// Whether the text can be read as this field; if not, why.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Field::Application => value::name(text).map(drop),
+            Field::Application | Field::Size => value::name(text).map(drop),
             Field::Nodes | Field::Cores => value::count(text).map(drop),
-            Field::Cap => value::cap(text).map(drop),
+            Field::Cap | Field::MemoryCap | Field::GpuCap => value::cap(text).map(drop),
             Field::Power => value::power(text).map(drop),
             Field::Time => value::time(text).map(drop),
+            Field::Energy => value::energy(text).map(drop),
             Field::Origin => value::origin(text).map(drop),
         }
     }

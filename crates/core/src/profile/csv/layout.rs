@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use super::field::Field;
+use super::field::{CAP_OF_BOTH_SOCKETS, Field};
 use super::said::{CapRange, Constant, LayoutError, Renamed};
+use crate::units::Watts;
 
 /// How a file is to be read. The default is how [`write`](super::write) writes it.
 #[derive(Clone, Debug)]
@@ -14,9 +15,14 @@ pub struct Layout {
     pub(super) constants: Vec<Constant>,
     /// How many sockets share the cap of a row; it is divided among them.
     pub sockets_per_cap: NonZeroU32,
+    /// How many sockets a node has, if that is known. Draws are compared with their caps, and where no power
+    /// was measured, caps stand for it.
+    pub sockets: Option<NonZeroU32>,
     /// The caps that are accepted, after that division; all if there is no range.
     pub cap_range: Option<CapRange>,
-    /// Whether columns that nothing was said about are passed over.
+    /// The cap of a socket that counts for rows without one [default: the highest of the others].
+    pub highest_cap: Option<Watts>,
+    /// Whether nothing is said of columns that are passed over.
     pub ignore_other_columns: bool,
 }
 
@@ -26,7 +32,9 @@ impl Default for Layout {
             renamed: Vec::new(),
             constants: Vec::new(),
             sockets_per_cap: NonZeroU32::MIN,
+            sockets: None,
             cap_range: None,
+            highest_cap: None,
             ignore_other_columns: false,
         }
     }
@@ -42,7 +50,7 @@ pub(super) struct Cell {
 
 #[derive(Debug)]
 pub(super) enum Place {
-    /// In these columns, by their places from 0; joined by a slash if there are several.
+    /// In these columns, by their places from 0; joined or added if there are several.
     Columns(Vec<usize>),
     /// The same in all rows.
     Constant(String),
@@ -50,13 +58,29 @@ pub(super) enum Place {
     Nowhere,
 }
 
-/// Where every field is found, in the order of [`Field::ALL`].
+/// Where every field is found.
 #[derive(Debug)]
-pub(super) struct Cells(Vec<Cell>);
+pub(super) struct Cells {
+    /// In the order of [`Field::ALL`].
+    cells: Vec<Cell>,
+    /// How many sockets share the cap of a row.
+    pub(super) sockets_per_cap: NonZeroU32,
+    /// How many sockets a node has, if that is known.
+    pub(super) sockets: Option<NonZeroU32>,
+    /// Columns that hold nothing, by their names.
+    pub(super) others: Vec<String>,
+}
+
+const TWO: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
 
 impl Cells {
     pub(super) fn of(&self, field: Field) -> &Cell {
-        &self.0[field as usize]
+        &self.cells[field as usize]
+    }
+
+    /// Whether times are in milliseconds: the column says so by its name.
+    pub(super) fn is_in_millis(&self) -> bool {
+        self.of(Field::Time).label.to_ascii_lowercase().ends_with("_ms")
     }
 }
 
@@ -67,6 +91,22 @@ pub(super) struct HeadingError {
     pub(super) why: String,
 }
 
+/// A heading, column by column.
+struct Heading<'a>(Vec<&'a str>);
+
+impl Heading<'_> {
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|column| column.eq_ignore_ascii_case(name.trim()))
+    }
+
+    /// The places of a label: of the column of this very name, as a joint may be part of it, or else of
+    /// several columns.
+    fn places_of(&self, field: Field, label: &str) -> Option<Vec<usize>> {
+        let whole = self.place_of(label).map(|place| vec![place]);
+        whole.or_else(|| label.split(field.joint()?).map(|name| self.place_of(name)).collect())
+    }
+}
+
 impl Layout {
     /// A layout with columns under other names, and with what all rows have in common. Of a field
     /// one of these is said, once.
@@ -75,38 +115,49 @@ impl Layout {
         let said: Vec<Field> =
             said.chain(constants.iter().map(|constant| constant.field)).collect();
         let twice = (1..said.len()).find(|place| said[..*place].contains(&said[*place]));
-        match twice {
-            Some(place) => Err(LayoutError::Twice(said[place])),
-            None => Ok(Layout { renamed, constants, ..Layout::default() }),
+        if let Some(place) = twice {
+            return Err(LayoutError::Twice(said[place]));
+        }
+        match said.contains(&Field::Power) && said.contains(&Field::Energy) {
+            true => Err(LayoutError::PowerAndEnergy),
+            false => Ok(Layout { renamed, constants, ..Layout::default() }),
         }
     }
 
     /// Whether a heading has the name of any column that is looked for.
     pub(super) fn knows_any(&self, heading: &[impl AsRef<str>]) -> bool {
         let named = self.renamed.iter().flat_map(|renamed| {
-            std::iter::once(renamed.column.as_str()).chain(renamed.column.split('/'))
+            std::iter::once(renamed.column.as_str()).chain(renamed.column.split(['/', '+']))
         });
-        let names: Vec<&str> = named.chain(Field::ALL.map(Field::column)).collect();
+        let known = Field::ALL.into_iter().flat_map(|field| field.columns().iter().copied());
+        let names: Vec<&str> = named.chain(known).collect();
         let is_known = |column: &str| names.iter().any(|name| name.eq_ignore_ascii_case(column));
         heading.iter().any(|column| is_known(column.as_ref()))
     }
 
     /// Where each field is found in a file with this heading.
     pub(super) fn cells(&self, heading: &[impl AsRef<str>]) -> Result<Cells, HeadingError> {
-        let heading: Vec<&str> = heading.iter().map(AsRef::as_ref).collect();
+        let heading = Heading(heading.iter().map(AsRef::as_ref).collect());
         let error = |column: &str, why: String| HeadingError { column: column.to_owned(), why };
-        for (place, column) in heading.iter().enumerate() {
-            if heading[..place].iter().any(|before| before.eq_ignore_ascii_case(column)) {
+        for (place, column) in heading.0.iter().enumerate() {
+            if heading.0[..place].iter().any(|before| before.eq_ignore_ascii_case(column)) {
                 return Err(error(column, "the heading names it twice; rename one".to_owned()));
             }
         }
         let cells = Field::ALL.into_iter().map(|field| self.cell(field, &heading));
-        let cells = cells.collect::<Result<Vec<Cell>, HeadingError>>()?;
+        let mut cells = cells.collect::<Result<Vec<Cell>, HeadingError>>()?;
+        // Of power and energy one is enough; that somebody names goes first.
+        let is_said = |field| self.renamed.iter().any(|renamed| renamed.field == field);
+        let spare = if is_said(Field::Energy) { Field::Power } else { Field::Energy };
+        let other = if spare == Field::Power { Field::Energy } else { Field::Power };
+        if !matches!(cells[other as usize].place, Place::Nowhere) {
+            cells[spare as usize].place = Place::Nowhere;
+        }
         let users = |place: usize| -> Vec<Field> {
             let holds = |field: &Field| matches!(&cells[*field as usize].place, Place::Columns(p) if p.contains(&place));
             Field::ALL.into_iter().filter(holds).collect()
         };
-        for (place, column) in heading.iter().enumerate() {
+        for (place, column) in heading.0.iter().enumerate() {
             if let [one, other, ..] = users(place)[..] {
                 let why = format!(
                     "it cannot be both {one} and {other}; say which column the other one is \
@@ -115,50 +166,79 @@ impl Layout {
                 return Err(error(column, why));
             }
         }
-        let other = (0..heading.len()).find(|place| users(*place).is_empty());
-        match other.filter(|_| !self.ignore_other_columns) {
-            None => Ok(Cells(cells)),
-            Some(place) => Err(error(
-                heading[place],
-                format!(
-                    "nothing says what it holds; columns: {}; give it a meaning (--column \
-                     FIELD=NAME), or pass over such columns (--ignore-other-columns)",
-                    Field::ALL.map(Field::column).join(", ")
-                ),
-            )),
-        }
+        let unused = (0..heading.0.len()).filter(|place| users(*place).is_empty());
+        let others = unused.map(|place| heading.0[place].to_owned()).collect();
+        let is_of_both = cells[Field::Cap as usize].label.eq_ignore_ascii_case(CAP_OF_BOTH_SOCKETS);
+        let is_shared = self.sockets_per_cap > NonZeroU32::MIN;
+        let cells = Cells {
+            cells,
+            sockets_per_cap: if is_of_both && !is_shared { TWO } else { self.sockets_per_cap },
+            sockets: self.sockets.or(is_of_both.then_some(TWO)),
+            others,
+        };
+        self.check_power(&cells, &heading)?;
+        Ok(cells)
     }
 
-    fn cell(&self, field: Field, heading: &[&str]) -> Result<Cell, HeadingError> {
+    /// Without power there must be something to bound it by.
+    fn check_power(&self, cells: &Cells, heading: &Heading<'_>) -> Result<(), HeadingError> {
+        let is_nowhere = |field| matches!(cells.of(field).place, Place::Nowhere);
+        if !is_nowhere(Field::Power) || !is_nowhere(Field::Energy) || cells.sockets.is_some() {
+            return Ok(());
+        }
+        Err(HeadingError {
+            column: Field::Power.column().to_owned(),
+            why: format!(
+                "it is missing; there are: {}; say which column it is (--column power=NAME or \
+                 energy=NAME). If no power was measured, say how many sockets a node has (--sockets N): \
+                 then power is bounded by nodes × sockets × cap",
+                heading.0.join(", ")
+            ),
+        })
+    }
+
+    fn cell(&self, field: Field, heading: &Heading<'_>) -> Result<Cell, HeadingError> {
         if let Some(constant) = self.constants.iter().find(|constant| constant.field == field) {
             let place = Place::Constant(constant.text.clone());
             return Ok(Cell { label: field.name().to_owned(), place });
         }
-        let renamed = self.renamed.iter().find(|renamed| renamed.field == field);
-        let label = renamed.map_or(field.column(), |renamed| &renamed.column);
-        let place_of =
-            |name: &str| heading.iter().position(|column| column.eq_ignore_ascii_case(name.trim()));
-        let whole = place_of(label).map(|place| vec![place]);
-        let joined = || match field {
-            // A column of this very name comes first: a slash may be part of it.
-            Field::Application => label.split('/').map(place_of).collect(),
-            _ => None,
+        if let Some(renamed) = self.renamed.iter().find(|renamed| renamed.field == field) {
+            let label = renamed.column.clone();
+            return match heading.places_of(field, &label) {
+                Some(places) => Ok(Cell { label, place: Place::Columns(places) }),
+                None => Err(missing(field, &label, heading)),
+            };
+        }
+        let names = field.columns().iter();
+        let found = names.filter_map(|name| Some((*name, heading.place_of(name)?)));
+        // What somebody has given a meaning to is not guessed at.
+        let is_taken = |place: usize| {
+            let mut taken = self
+                .renamed
+                .iter()
+                .filter_map(|renamed| heading.places_of(renamed.field, &renamed.column));
+            field.is_optional() && taken.any(|places| places.contains(&place))
         };
-        let place = match whole.or_else(joined) {
-            Some(places) => Place::Columns(places),
-            None if field == Field::Origin && renamed.is_none() => Place::Nowhere,
-            None => {
-                return Err(HeadingError {
-                    column: label.to_owned(),
-                    why: format!(
-                        "it is missing; there are: {}; say which column it is (--column \
-                         {field}=NAME), or what holds for all rows (--set {field}=VALUE)",
-                        heading.join(", ")
-                    ),
-                });
+        match found.into_iter().find(|(_, place)| !is_taken(*place)) {
+            Some((name, place)) => {
+                Ok(Cell { label: name.to_owned(), place: Place::Columns(vec![place]) })
             }
-        };
-        Ok(Cell { label: label.to_owned(), place })
+            None if field.is_optional() || field == Field::Power => {
+                Ok(Cell { label: field.column().to_owned(), place: Place::Nowhere })
+            }
+            None => Err(missing(field, field.column(), heading)),
+        }
+    }
+}
+
+fn missing(field: Field, label: &str, heading: &Heading<'_>) -> HeadingError {
+    HeadingError {
+        column: label.to_owned(),
+        why: format!(
+            "it is missing; there are: {}; say which column it is (--column {field}=NAME), or what \
+             holds for all rows (--set {field}=VALUE)",
+            heading.0.join(", ")
+        ),
     }
 }
 
@@ -202,15 +282,16 @@ mod tests {
         let heading = ["Time_s", "power_w", "class", "app", "watts/socket", "nodes"];
         let layout = said(&["application=class/app", "cap=watts/socket"], &["cores=16"]).unwrap();
         let cells = layout.cells(&heading).unwrap();
-        let places: Vec<&[usize]> = cells.0.iter().map(columns).collect();
+        let places: Vec<&[usize]> = Field::WRITTEN.map(|field| columns(cells.of(field))).to_vec();
         assert_eq!(places, [&[2, 3][..], &[5], &[], &[4], &[0], &[1], &[]]);
+        assert!(cells.others.is_empty(), "{:?}", cells.others);
         assert!(matches!(&cells.of(Field::Cores).place, Place::Constant(text) if text == "16"));
         assert!(matches!(cells.of(Field::Origin).place, Place::Nowhere));
         assert_eq!(cells.of(Field::Cap).label, "watts/socket");
     }
 
     #[test]
-    fn a_heading_without_a_column_or_with_one_more_is_refused() {
+    fn a_heading_without_a_column_is_refused() {
         let plain = ["application", "nodes", "cores", "cap_w", "time_s", "power_w"];
         let error = |heading: &[&str], layout: &Layout| {
             let error = layout.cells(heading).unwrap_err();
@@ -219,20 +300,51 @@ mod tests {
         let layout = Layout::default();
         assert!(layout.cells(&plain).is_ok());
         assert!(error(&plain[1..], &layout).starts_with("application: it is missing"));
-        assert!(
-            error(&[&plain[..], &["note"]].concat(), &layout).starts_with("note: nothing says")
-        );
         assert!(error(&[&plain[..], &["NODES"]].concat(), &layout).contains("twice"));
-        // A constant leaves the column of that name without a meaning.
-        let layout = said(&[], &["nodes=1"]).unwrap();
-        assert!(error(&plain, &layout).starts_with("nodes: nothing says"));
-        let layout = Layout { ignore_other_columns: true, ..layout };
-        assert!(layout.cells(&plain).is_ok());
         // A number is in one column, and an origin that was named has to be there.
         let named = |text: &str| said(&[text], &[]).unwrap();
         assert!(
             error(&plain, &named("time=time_s/nodes")).starts_with("time_s/nodes: it is missing")
         );
         assert!(error(&plain, &named("origin=kind")).starts_with("kind: it is missing"));
+        // Without power somebody has to say how many sockets share a cap.
+        assert!(error(&plain[..5], &layout).contains("(--sockets N)"));
+        let layout = Layout { sockets: NonZeroU32::new(2), ..layout };
+        assert!(layout.cells(&plain[..5]).is_ok());
+    }
+
+    #[test]
+    fn what_holds_nothing_is_remembered_by_its_name() {
+        let plain = ["application", "nodes", "cores", "cap_w", "time_s", "power_w", "note"];
+        assert_eq!(Layout::default().cells(&plain).unwrap().others, ["note"]);
+        // A constant leaves the column of that name without a meaning.
+        let layout = said(&[], &["nodes=1"]).unwrap();
+        assert_eq!(layout.cells(&plain).unwrap().others, ["nodes", "note"]);
+    }
+
+    /// Headings of published tables.
+    #[test]
+    fn published_names_are_known() {
+        let layout = said(&["power=mean_pkg_W+mean_dram_W"], &["nodes=1", "cores=24"]).unwrap();
+        let heading =
+            ["class", "app", "cap_W_both_sockets", "runtime_s", "mean_pkg_W", "mean_dram_W"];
+        let cells = layout.cells(&heading).unwrap();
+        assert_eq!((cells.sockets_per_cap.get(), cells.sockets), (2, NonZeroU32::new(2)));
+        assert_eq!(columns(cells.of(Field::Power)), [4, 5]);
+        assert_eq!(columns(cells.of(Field::Size)), [0]);
+        // A column that somebody has given a meaning to has no other.
+        let layout = said(
+            &["application=class/app", "time=t_ms", "energy=joule"],
+            &["nodes=1", "cores=24", "cap=80W"],
+        );
+        let heading = ["class", "app", "t_ms", "joule", "power_w"];
+        let cells = layout.unwrap().cells(&heading).unwrap();
+        assert!(matches!(cells.of(Field::Size).place, Place::Nowhere));
+        assert!(matches!(cells.of(Field::Power).place, Place::Nowhere), "energy was named");
+        assert!(cells.is_in_millis());
+        assert_eq!(
+            said(&["power=a", "energy=b"], &[]).unwrap_err(),
+            "power and energy are both said; keep one of them"
+        );
     }
 }

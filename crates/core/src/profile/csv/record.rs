@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::field::Field;
 use super::layout::{Cells, Layout, Place};
 use super::value;
-use crate::profile::{Configuration, Origin, Row};
-use crate::units::Watts;
+use crate::profile::Origin;
+use crate::units::{Span, Watts};
 
 /// The fields of one line, as many as the heading has.
 pub(super) struct Record<'a> {
@@ -20,25 +20,115 @@ pub(super) struct FieldError {
     pub(super) why: String,
 }
 
+/// A cap as a line has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cap {
+    /// The table says nothing of such caps.
+    Untold,
+    /// The field is empty: there was no cap.
+    Absent,
+    /// So much for each socket.
+    At(Watts),
+}
+
+/// What a line says. What it leaves to the others of the table is still open.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) application: String,
+    /// The size of the problem.
+    pub(super) size: Option<String>,
+    pub(super) nodes: u32,
+    pub(super) cores: u32,
+    /// That of the processors, of the memory and of the GPUs.
+    pub(super) caps: [Cap; 3],
+    pub(super) time: Span,
+    /// Nothing if it was not measured.
+    pub(super) power: Option<Watts>,
+    pub(super) origin: Option<Origin>,
+}
+
 impl Record<'_> {
-    /// The application, and what is said of it.
-    pub(super) fn read(&self, layout: &Layout) -> Result<(String, Row), FieldError> {
-        let application =
-            self.value(Field::Application, |text| value::name(text).map(str::to_owned))?;
-        let row = Row {
-            configuration: Configuration {
-                nodes: self.value(Field::Nodes, value::count)?,
-                cores: self.value(Field::Cores, value::count)?,
-                cap: self.value(Field::Cap, |text| cap(text, layout))?,
-            },
-            time: self.value(Field::Time, value::time)?,
-            power: self.value(Field::Power, value::power)?,
-            origin: match self.cells.of(Field::Origin).place {
-                Place::Nowhere => Origin::Measured,
-                _ => self.value(Field::Origin, value::origin)?,
-            },
+    /// What the line says.
+    pub(super) fn read(&self, layout: &Layout) -> Result<Reading, FieldError> {
+        let time = match self.cells.is_in_millis() {
+            true => self.value(Field::Time, value::time_in_millis)?,
+            false => self.value(Field::Time, value::time)?,
         };
-        Ok((application, row))
+        let caps = [Field::Cap, Field::MemoryCap, Field::GpuCap];
+        let [cap, memory, gpu] = caps.map(|field| self.cap(field, layout));
+        let reading = Reading {
+            application: self
+                .value(Field::Application, |text| value::name(text).map(str::to_owned))?,
+            size: self
+                .given(Field::Size, |text| Ok(text.to_owned()))?
+                .filter(|size| !size.is_empty()),
+            nodes: self.value(Field::Nodes, value::count)?,
+            cores: self.value(Field::Cores, value::count)?,
+            caps: [cap?, memory?, gpu?],
+            time,
+            power: self.power(time)?,
+            origin: self.given(Field::Origin, value::origin)?,
+        };
+        Ok(reading)
+    }
+
+    /// What was drawn, or what the energy makes of it.
+    fn power(&self, time: Span) -> Result<Option<Watts>, FieldError> {
+        let powers = self.each(Field::Power, value::power)?;
+        if !powers.is_empty() {
+            let sum = powers.into_iter().fold(Watts::ZERO, Watts::saturating_add);
+            return Ok(Some(sum.min(Watts::LARGEST)));
+        }
+        let energies = self.each(Field::Energy, value::energy)?;
+        let sum = energies.iter().fold(0, |sum: u64, energy| sum.saturating_add(*energy));
+        Ok((sum > 0).then(|| value::mean_power(sum, time)))
+    }
+
+    /// A cap of one socket.
+    fn cap(&self, field: Field, layout: &Layout) -> Result<Cap, FieldError> {
+        let read = |text: &str| match text {
+            "" | "none" => Ok(Cap::Absent),
+            text => {
+                let cap = divided(text, self.cells.sockets_per_cap.get().into())?;
+                match layout.cap_range.filter(|range| field == Field::Cap && !range.contains(cap)) {
+                    Some(range) => Err(format!("a cap of {cap} a socket is outside {range}")),
+                    None => Ok(Cap::At(cap)),
+                }
+            }
+        };
+        Ok(self.given(field, read)?.unwrap_or(Cap::Untold))
+    }
+
+    /// A field that may be nowhere.
+    fn given<T>(
+        &self,
+        field: Field,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, FieldError> {
+        match self.cells.of(field).place {
+            Place::Nowhere => Ok(None),
+            _ => self.value(field, read).map(Some),
+        }
+    }
+
+    /// The values of each of the columns of a field; of none if it is nowhere.
+    fn each<T>(
+        &self,
+        field: Field,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, FieldError> {
+        let cell = self.cells.of(field);
+        let texts: Vec<&str> = match &cell.place {
+            Place::Columns(places) => places.iter().map(|place| self.at(*place)).collect(),
+            Place::Constant(text) => vec![text.as_str()],
+            Place::Nowhere => Vec::new(),
+        };
+        let wrong = |why| FieldError { field: cell.label.clone(), why };
+        texts.into_iter().map(|text| read(text).map_err(wrong)).collect()
+    }
+
+    fn at(&self, place: usize) -> &str {
+        self.fields.get(place).map_or("", |text| text.trim())
     }
 
     fn value<T>(
@@ -47,13 +137,17 @@ impl Record<'_> {
         read: impl FnOnce(&str) -> Result<T, String>,
     ) -> Result<T, FieldError> {
         let cell = self.cells.of(field);
-        let at = |place: &usize| self.fields.get(*place).map_or("", |text| text.trim());
         let text = match &cell.place {
             Place::Columns(places) => match &places[..] {
-                [place] => Cow::Borrowed(at(place)),
+                [place] => Cow::Borrowed(self.at(*place)),
                 // Half a name is none.
-                several if several.iter().any(|place| at(place).is_empty()) => Cow::Borrowed(""),
-                several => Cow::Owned(several.iter().map(at).collect::<Vec<_>>().join("/")),
+                several if several.iter().any(|place| self.at(*place).is_empty()) => {
+                    Cow::Borrowed("")
+                }
+                several => {
+                    let parts: Vec<&str> = several.iter().map(|place| self.at(*place)).collect();
+                    Cow::Owned(parts.join("/"))
+                }
             },
             Place::Constant(text) => Cow::Borrowed(text.as_str()),
             Place::Nowhere => Cow::Borrowed(""),
@@ -62,20 +156,13 @@ impl Record<'_> {
     }
 }
 
-/// The cap of one socket, within its range.
-fn cap(text: &str, layout: &Layout) -> Result<Watts, String> {
+/// The cap of one socket of those that share it.
+fn divided(text: &str, sockets: u64) -> Result<Watts, String> {
     let together = value::cap(text)?;
-    let sockets = u64::from(layout.sockets_per_cap.get());
-    if !together.milliwatts().is_multiple_of(sockets) {
-        return Err(format!(
-            "{together} cannot be divided among {sockets} sockets to the milliwatt"
-        ));
-    }
-    let cap = Watts::from_milliwatts(together.milliwatts() / sockets);
-    match layout.cap_range {
-        Some(range) if !range.contains(cap) => {
-            Err(format!("a cap of {cap} a socket is outside {range}"))
+    match together.milliwatts().is_multiple_of(sockets) {
+        true => Ok(Watts::from_milliwatts(together.milliwatts() / sockets)),
+        false => {
+            Err(format!("{together} cannot be divided among {sockets} sockets to the milliwatt"))
         }
-        _ => Ok(cap),
     }
 }

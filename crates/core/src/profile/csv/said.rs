@@ -26,6 +26,9 @@ pub enum LayoutError {
     /// A field is said twice where it is found.
     #[error("where to find '{0}' is said twice; keep one --column or --set for it")]
     Twice(Field),
+    /// Two fields say the same.
+    #[error("power and energy are both said; keep one of them")]
+    PowerAndEnergy,
     /// The range has no end or no beginning.
     #[error("'{0}': write the lowest and the highest cap, such as 51W..115W")]
     NoRange(String),
@@ -38,7 +41,8 @@ pub enum LayoutError {
 }
 
 /// A column that holds a field under another name: `time=runtime_s`. An application may be made
-/// of several, which are joined by a slash: `application=class/app`.
+/// of several, which are joined by a slash: `application=class/app`. Power and energy may be the sum of
+/// several: `power=cpu_power_w+gpu_power_w`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
     /// What it holds.
@@ -79,7 +83,7 @@ impl FromStr for Constant {
         let (field, text) = assignment(text)?;
         let text = match field {
             // Caps have their unit everywhere else on the command line.
-            Field::Cap | Field::Power if text.ends_with('W') => {
+            Field::Cap | Field::MemoryCap | Field::GpuCap | Field::Power if text.ends_with('W') => {
                 super::decimal(text.parse::<Watts>()?.milliwatts())
             }
             _ => text.to_owned(),
@@ -133,7 +137,7 @@ mod tests {
         assert!(constant("nodes").contains("such as nodes=1"), "{}", constant("nodes"));
         assert!(constant("nodes=").contains("such as nodes=1"));
         assert!(constant("nodes=x").starts_with("field 'nodes': 'x' is not a plain number"));
-        assert!(constant("origin=guess").contains("write measured, emulated or predicted"));
+        assert!(constant("origin=guess").contains("write measured, emulated, bound or predicted"));
         assert!(constant("cap=0W").contains("'0' is not above zero"));
         assert!(constant("cap=80V").contains("'80V' is not a plain number"));
         assert_eq!("cap=80W".parse::<Constant>(), "cap=80".parse());

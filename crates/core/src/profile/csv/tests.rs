@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::profile::{Origin, Row};
-use crate::units::{Span, Watts};
+use crate::rows::Number;
+use crate::units::{Span, Watts, parse_decimal};
 use proptest::prelude::*;
 use std::num::NonZeroU32;
 
@@ -29,9 +30,10 @@ fn the_table_of_the_paper() {
          SP-MZ, 8, 12, 65, 783.8, 415.3\n\nSP-MZ,6,16,115,796.4,447.90\nLU-MZ,8,10,80,1,2\n",
     )
     .unwrap();
-    let names: Vec<&str> = sheet.profiles.iter().map(|p| p.application.as_str()).collect();
+    let names: Vec<&str> = sheet.measured.iter().map(|m| m.application.as_str()).collect();
     assert_eq!(names, ["SP-MZ", "LU-MZ"]);
-    let rows = &sheet.profiles[0].rows;
+    let profiles = sheet.profiles();
+    let rows = &profiles[0].rows;
     assert_eq!(
         rows[0],
         Row {
@@ -45,7 +47,7 @@ fn the_table_of_the_paper() {
     assert_eq!(sheet.line_of("SP-MZ", &rows[1].configuration), Some(3));
     assert_eq!(sheet.line_of("BT-MZ", &rows[1].configuration), None);
     assert_eq!(
-        written(&sheet.profiles),
+        written(&sheet.profiles()),
         "application,nodes,cores,cap_w,time_s,power_w,origin\n\
          SP-MZ,6,16,115,447.9,796.4,measured\n\
          SP-MZ,8,12,65,415.3,783.8,measured\n\
@@ -80,7 +82,11 @@ fn what_is_wrong_is_named_by_line_and_field() {
     );
     assert!(error("\"SP,8,12,65,1,1").starts_with("sp.csv, line 2: a quote is opened"));
     assert_eq!(
-        error("SP,8,12,65,1,1\nLU,8,12,65,1,1\n#\nSP,8,12,65.0,2,2"),
+        read(&format!(
+            "{HEADING},origin\nSP,8,12,65,1,1,measured\nLU,8,12,65,1,1,measured\n#\n\
+             SP,8,12,65.0,2,2,predicted"
+        ))
+        .unwrap_err(),
         "sp.csv, line 5: SP on 8 nodes × 12 cores at 65W is in line 2 already; keep one"
     );
     let missing = read("application,nodes,cores,cap_w,runtime,power_w\n").unwrap_err();
@@ -107,7 +113,7 @@ fn files_of_others_are_read_as_they_are_meant() {
     let read = |rows: &str| read_as(&layout, &format!("class,app,both_w,run,pkg,notes\n{rows}"));
     let sheet = read("big,lu,125,54.09,75.14,\"hot, noisy\"\n").unwrap();
     assert_eq!(
-        written(&sheet.profiles).lines().last(),
+        written(&sheet.profiles()).lines().last(),
         Some("big/lu,1,24,62.5,54.09,75.14,predicted")
     );
     assert_eq!(
@@ -130,15 +136,15 @@ fn files_of_others_are_read_as_they_are_meant() {
 fn columns_may_be_separated_in_other_ways() {
     let plain = format!("{HEADING},origin\nSP,8,12,65,1.5,1,\n\"L;U\",8,12,65,1.5,1,predicted\n");
     let plain = plain.replace("1,\n", "1,measured\n");
-    let expected = read(&plain).unwrap().profiles;
+    let expected = read(&plain).unwrap().profiles();
     for separator in [";", "\t", " ; ", "\t "] {
         let text = plain.replace(',', separator);
-        assert_eq!(read(&text).unwrap().profiles, expected, "{separator:?}");
+        assert_eq!(read(&text).unwrap().profiles(), expected, "{separator:?}");
     }
     // An empty field at either end is a field.
     let layout = Layout { ignore_other_columns: true, ..Layout::default() };
     let text = format!("note,{HEADING},more\n,SP,8,12,65,1,1,\n").replace(',', "\t");
-    assert_eq!(read_as(&layout, &text).unwrap().profiles.len(), 1);
+    assert_eq!(read_as(&layout, &text).unwrap().measured.len(), 1);
     let decimal_comma = format!("{HEADING}\nSP,8,12,65,1!5,1\n").replace(',', ";");
     assert_eq!(
         read(&decimal_comma.replace('!', ",")).unwrap_err(),
@@ -166,6 +172,105 @@ fn powers_beyond_all_sockets_are_noticed() {
     assert_eq!(implausible("SP,1,1,50,1,20\nSP,2,1,50,1,800.001\nA,1,1,50,1,9000"), Some((2, 3)));
 }
 
+fn noted<'a>(sheet: &'a Sheet, words: &str) -> Option<&'a str> {
+    sheet.notes.iter().map(String::as_str).find(|note| note.contains(words))
+}
+
+#[test]
+fn repeated_measurements_are_summed_up() {
+    let sheet = read(&format!(
+        "{HEADING},repetition\nSP,1,1,50,10,40,1\nSP,1,1,50,12,45,2\nSP,1,1,50,11,44,3\n\
+         SP,1,1,60,9,50,1\n"
+    ));
+    let sheet = sheet.unwrap();
+    let rows = &sheet.profiles()[0].rows;
+    assert_eq!(
+        (rows.len(), rows[0].time, rows[0].power),
+        (2, Span::from_secs(11), Watts::from_watts(45))
+    );
+    let said = noted(&sheet, "summed up").unwrap();
+    assert!(said.starts_with("3 runs of 1 configuration are summed up by"), "{said}");
+    assert!(said.ends_with("differ by up to 20.0 % (SP on 1 node × 1 core at 50W)"), "{said}");
+    assert_eq!(noted(&sheet, "say nothing"), Some("columns that say nothing here: repetition"));
+}
+
+#[test]
+fn rows_without_a_cap_have_the_highest() {
+    let heading = "application,nodes,cores,socket_cap_w,socket_memory_cap_w,time_s,power_w";
+    let rows = "A,2,8,100,20,10,380\nA,2,8,,,9,460\nA,2,8,50,15,20,250\n";
+    let sheet = read(&format!("{heading}\n{rows}")).unwrap();
+    // 100 W and 20 W again, with 9 s: the slower one of two counts.
+    let rows_of = |sheet: &Sheet| -> Vec<(u64, u64)> {
+        let profile = sheet.profiles().remove(0);
+        profile.rows.iter().map(|r| (r.configuration.cap.milliwatts(), r.time.millis())).collect()
+    };
+    assert_eq!(rows_of(&sheet), [(65_000, 20_000), (120_000, 10_000)]);
+    assert_eq!(
+        noted(&sheet, "without a cap"),
+        Some(
+            "1 row without a cap counts as 100W a socket, the highest in the table; 1 row without a \
+             memory cap counts as 20W a socket, the highest in the table"
+        )
+    );
+    let layout = Layout { highest_cap: Some(Watts::from_watts(130)), ..Layout::default() };
+    let sheet = read_as(&layout, &format!("{heading}\n{rows}")).unwrap();
+    assert_eq!(rows_of(&sheet).last(), Some(&(150_000, 9000)));
+    let layout = Layout { highest_cap: Some(Watts::from_watts(90)), ..Layout::default() };
+    assert_eq!(
+        read_as(&layout, &format!("{heading}\n{rows}")).unwrap_err(),
+        "sp.csv, line 2, field 'socket_cap_w': 100W a socket is above --highest-cap 90W"
+    );
+    assert!(
+        read(&format!("{heading}\nA,2,8,,,9,460\n"))
+            .unwrap_err()
+            .starts_with("sp.csv, line 2, field 'socket_cap_w': there is no cap, here or anywhere")
+    );
+}
+
+#[test]
+fn power_that_was_not_measured_is_a_bound() {
+    let layout = Layout { sockets: NonZeroU32::new(2), ..Layout::default() };
+    let sheet = read_as(&layout, "application,nodes,cores,cap_w,time_s\nCG,22,24,64,47.3946\n");
+    let sheet = sheet.unwrap();
+    assert_eq!(
+        written(&sheet.profiles()).lines().last(),
+        Some("CG,22,24,64,47.395,2816,bound"),
+        "22 nodes × 2 sockets × 64 W"
+    );
+    assert!(noted(&sheet, "that of 1 row is nodes × 2 sockets × cap").is_some());
+    // What is drawn beyond the caps is counted.
+    let sheet = read_as(&layout, &format!("{HEADING}\nSP,1,1,50,1,101\nSP,1,1,60,1,126\n"));
+    assert_eq!(
+        noted(&sheet.unwrap(), "× cap"),
+        Some("2 rows draw more than nodes × 2 sockets × cap, at worst 5.0 % (line 3)")
+    );
+}
+
+#[test]
+fn energy_stands_for_power() {
+    let sheet = read("application,nodes,cores,cap_w,time_s,energy_j\nA,1,1,50,2.5,100.001\n");
+    let power = sheet.unwrap().profiles()[0].rows[0].power;
+    assert_eq!(power, Watts::from_milliwatts(40_001), "40.0004 W, rounded up");
+}
+
+#[test]
+fn problems_of_several_sizes_have_names_of_their_own() {
+    let sheet = read(
+        "class,app,nodes,cores,cap_w,time_s,power_w\nbig,lu,1,1,50,9,40\nsmall,lu,1,1,50,1,40\n\
+         big,ua,1,1,50,9,40\n",
+    );
+    let sheet = sheet.unwrap();
+    let names: Vec<&str> = sheet.measured.iter().map(|m| m.application.as_str()).collect();
+    assert_eq!(names, ["lu/big", "lu/small", "ua"]);
+    assert_eq!(
+        noted(&sheet, "size"),
+        Some("each problem size is an application of its own: lu/big, lu/small")
+    );
+    // Without a column that tells them apart, a large spread is a sign.
+    let sheet = read(&format!("{HEADING}\nlu,1,1,50,9,40\nlu,1,1,50,1,40\n")).unwrap();
+    assert!(noted(&sheet, "(--column size=NAME)").is_some());
+}
+
 /// Any profile: some rows, in order, each configuration once.
 fn profile() -> impl Strategy<Value = Profile> {
     let key = (1..4u32, 1..4u32, 1..4000u64);
@@ -190,8 +295,14 @@ proptest! {
     fn what_is_written_is_read_again(profile in profile()) {
         let text = written(std::slice::from_ref(&profile));
         let sheet = read(&text).unwrap();
-        prop_assert_eq!(&sheet.profiles, &[profile]);
-        prop_assert_eq!(written(&sheet.profiles), text);
+        prop_assert_eq!(&sheet.profiles(), &[profile]);
+        prop_assert_eq!(written(&sheet.profiles()), text);
+    }
+
+    #[test]
+    fn what_is_exact_is_read_as_everywhere(text in "[0-9]{0,12}\\.?[0-9]{0,3}") {
+        let plain = parse_decimal(&text, 1000).ok();
+        prop_assert_eq!(Number::read(&text).and_then(|number| number.up(3)), plain);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is written in a field: numbers above zero, names, origins.
 
-use super::number::Number;
 use crate::profile::{LONGEST, Origin, is_name};
+use crate::rows::Number;
 use crate::units::{Span, Watts};
 
 const WATTS: &str = "watts, such as 115";
@@ -40,6 +40,26 @@ pub(super) fn time(text: &str) -> Result<Span, String> {
     time.filter(|time| *time <= LONGEST).ok_or_else(|| too_large(text, LONGEST))
 }
 
+/// Milliseconds, rounded to the nearest.
+pub(super) fn time_in_millis(text: &str) -> Result<Span, String> {
+    let millis = above_zero(text, "milliseconds, such as 2438.7")?.nearest(0);
+    let time = millis.map(|millis| Span::from_millis(millis.max(1)));
+    time.filter(|time| *time <= LONGEST).ok_or_else(|| too_large(text, LONGEST))
+}
+
+/// Joules that were taken, in microjoules, rounded up.
+pub(super) fn energy(text: &str) -> Result<u64, String> {
+    let microjoules = above_zero(text, "joules, such as 19025.5")?.up(6);
+    microjoules.ok_or_else(|| too_large(text, "18000000000000 J"))
+}
+
+/// What so much energy is over a time, rounded up to the next milliwatt.
+pub(super) fn mean_power(microjoules: u64, time: Span) -> Watts {
+    // A microjoule in a millisecond is a milliwatt.
+    let milliwatts = microjoules.div_ceil(time.millis().max(1)).max(1);
+    Watts::from_milliwatts(milliwatts).min(Watts::LARGEST)
+}
+
 /// What an application is called.
 pub(super) fn name(text: &str) -> Result<&str, String> {
     let name = text.trim();
@@ -53,7 +73,9 @@ pub(super) fn name(text: &str) -> Result<&str, String> {
 /// Who says so.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
     let named = Origin::named(&text.to_ascii_lowercase());
-    named.ok_or_else(|| format!("'{text}' is no origin; write measured, emulated or predicted"))
+    named.ok_or_else(|| {
+        format!("'{text}' is no origin; write measured, emulated, bound or predicted")
+    })
 }
 
 /// Reads a number above zero.
@@ -101,6 +123,18 @@ mod tests {
         assert!(power("1000000000001").unwrap_err().contains("at most 1000000000000W"));
         assert!(power("1e400").unwrap_err().contains("at most 1000000000000W"));
         assert!(power("NaN").unwrap_err().contains("write watts"));
+        assert_eq!(power("297.65999999999997"), Ok(Watts::from_milliwatts(297_660)));
+        assert_eq!(time_in_millis("2438.734"), Ok(Span::from_millis(2439)));
+    }
+
+    #[test]
+    fn energy_over_time_is_power() {
+        // 19 025 J in 254.53 s are 74.7456… W.
+        let energy = energy("19025").unwrap();
+        assert_eq!(mean_power(energy, Span::from_millis(254_530)), Watts::from_milliwatts(74_746));
+        assert_eq!(mean_power(1, Span::from_secs(1)), Watts::from_milliwatts(1));
+        assert_eq!(mean_power(u64::MAX, Span::from_millis(1)), Watts::LARGEST);
+        assert!(super::energy("1e30").unwrap_err().contains("too large"));
     }
 
     #[test]
@@ -109,6 +143,8 @@ mod tests {
         assert!(name("  ").unwrap_err().contains("no name"));
         assert!(name("a\tb").unwrap_err().contains(r#""a\tb" has control"#));
         assert_eq!(origin("Predicted"), Ok(Origin::Predicted));
-        assert!(origin("guessed").unwrap_err().contains("write measured, emulated or predicted"));
+        assert!(
+            origin("guessed").unwrap_err().contains("write measured, emulated, bound or predicted")
+        );
     }
 }

@@ -56,8 +56,8 @@ fn mistakes_are_named() {
     );
     assert!(error("a,EP,51,30,1,2").contains("is not 5 fields"));
     assert_eq!(
-        error("processor,application,cap_w,speed,power_w\na,EP,51,30,51"),
-        "c.csv, line 1, field 'gips': the heading is processor,application,cap_w,speed,power_w; write \
+        error("processor,application,cap_w,gops,power_w\na,EP,51,30,51"),
+        "c.csv, line 1, field 'gips': the heading is processor,application,cap_w,gops,power_w; write \
          processor,application,cap_w,gips,power_w"
     );
     assert!(error(",EP,51,30,51").starts_with("c.csv, line 1, field 'processor': \"\" is no name"));
@@ -88,10 +88,6 @@ fn what_is_missing_or_twice_is_named() {
         "c.csv: processor 'b' has no rows for SP, which others have; measure it there, or take the \
          processor or the application out"
     );
-    assert_eq!(
-        error("a,EP,51,30,51\na,EP,51.0,30,51"),
-        "c.csv, line 2, field 'cap_w': EP on 'a' at 51W is in line 1 already; keep one"
-    );
     let fall = error("a,EP,51,30,51\na,EP,60,40,60\na,EP,65,39.1,65");
     assert!(
         fall.starts_with(
@@ -100,6 +96,27 @@ fn what_is_missing_or_twice_is_named() {
         ),
         "{fall}"
     );
+}
+
+#[test]
+fn repeated_runs_are_summed_up() {
+    let table = read("a,EP,51,30,51\na,EP,51.0,33,50\na,EP,51,32,297.65999999999997\n").unwrap();
+    let curve = &table.processors.applications()[0].curves[0];
+    let knot = Knot { power: Watts::from_milliwatts(297_660), ips: Ips::from_ips(32_000_000_000) };
+    assert_eq!(curve.knots(), [knot]);
+    let Repeated { points, runs, percent } = table.repeated.unwrap();
+    assert_eq!((points, runs, percent.round()), (1, 3, 10.0));
+    let said = table.remarks(Path::new("c.csv")).join("\n");
+    assert!(said.contains("c.csv: 3 runs of 1 points are summed up by the median speed"), "{said}");
+}
+
+#[test]
+fn speeds_may_be_of_any_kind() {
+    let table = read("processor,application,cap_w,speed,power_w\na,EP,51,0.41,51\n").unwrap();
+    assert!(table.is_relative);
+    let said = table.remarks(Path::new("c.csv")).join("\n");
+    assert!(said.contains("1 GIPS stands for one unit of work in a second"), "{said}");
+    assert!(!read(GOOD).unwrap().is_relative);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::io;
 use super::intake::Intake;
 use super::line::{Fault, FaultKind};
 use super::record::{FIELD_NAMES, FIELDS, LARGEST};
+use crate::rows::TableError;
 use crate::text::LongLine;
 
 /// Why a log could not be read.
@@ -59,6 +60,17 @@ pub enum SwfError {
         file: String,
         /// What became of its records.
         intake: Intake,
+    },
+    /// The log names a file with the power of its jobs, and that cannot be used.
+    #[error(
+        "the log '{file}' has the power of its jobs in another file, which cannot be used; put it beside the log, or remove the comment '{}' from it",
+        super::POWER_KEY
+    )]
+    Power {
+        /// The log's name.
+        file: String,
+        /// What is wrong with the other file.
+        source: TableError,
     },
     /// More jobs than a workload can number.
     #[error("the log '{file}' has more than {} usable records", u32::MAX)]

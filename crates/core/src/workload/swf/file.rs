@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
@@ -10,14 +10,27 @@ use super::clean::{CleanLog, clean};
 use super::error::SwfError;
 use super::reader::{BadRecords, Log, read};
 use crate::text::{self, LongLine};
+use crate::workload::unpacked::{GZIP, is_standard_input, name_of};
 
-/// How gzip begins.
-const GZIP: &[u8] = b"\x1f\x8b";
-
-/// Reads the log in a file; see [`load`] for what it may be and [`read`] for what becomes of it.
+/// Reads the log in a file; see [`load`] for what it may be and [`read`] for what becomes of it. If the log names a file
+/// with the power of its jobs, that is read, too.
 pub fn read_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<Log, SwfError> {
     let path = path.as_ref();
-    read(&load(path)?, &name_of(path), bad)
+    let mut log = read(&load(path)?, &name_of(path), bad)?;
+    add_power(&mut log, path)?;
+    Ok(log)
+}
+
+/// Reads the power of the jobs of a log, which was read from `path`, if the log names a file with it.
+pub fn add_power(log: &mut Log, path: &Path) -> Result<(), SwfError> {
+    let Some(name) = &log.header.power_file else { return Ok(()) };
+    // The file stands beside the log; what comes on standard input is beside whoever reads it.
+    let beside = match is_standard_input(path) {
+        true => PathBuf::from(name),
+        false => path.with_file_name(name),
+    };
+    let set = log.workload.set_power_from(&beside);
+    set.map_err(|source| SwfError::Power { file: name_of(path), source })
 }
 
 /// Cleans the log in a file; see [`clean`].
@@ -56,14 +69,6 @@ pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, SwfError> {
         None if is_packed => SwfError::Damaged { file: name(), source },
         None => unreadable(source),
     })
-}
-
-fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-fn name_of(path: &Path) -> String {
-    if is_standard_input(path) { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 /// The size the last member claims to have, held to what a log may shrink by: the claim is not to

@@ -2,6 +2,9 @@
 
 use super::line::{Line, Lines};
 
+/// The key of the comment that names the file in which jobs have their power.
+pub const POWER_KEY: &str = "BusbarPower";
+
 /// What a log's opening comments say about it: `; Key: value` lines before the first record.
 ///
 /// Headers are written by people, so nothing in them is an error: a value that cannot be
@@ -29,6 +32,8 @@ pub struct Header {
     pub unix_start_time: Option<i64>,
     /// The time zone, by name.
     pub time_zone: Option<String>,
+    /// The file beside the log in which jobs have their [power](crate::workload::power).
+    pub power_file: Option<String>,
     /// Every opening comment as it stands, without its mark: a copy of the log keeps them, since
     /// some archives ask for that.
     pub comments: Vec<String>,
@@ -78,6 +83,8 @@ impl Header {
             self.unix_start_time = self.unix_start_time.or_else(|| leading_integer(value));
         } else if is("TimeZoneString") {
             keep_text(&mut self.time_zone, value);
+        } else if is(POWER_KEY) {
+            keep_text(&mut self.power_file, value);
         }
     }
 

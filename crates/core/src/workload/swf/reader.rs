@@ -38,14 +38,16 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
     let expected = expected_records(bytes);
     let mut jobs = Vec::with_capacity(expected);
     let mut run_times = Vec::with_capacity(expected);
-    let intake = admit_all(bytes, name, bad, |_, job, run_time| {
+    let mut waits = Vec::with_capacity(expected);
+    let intake = admit_all(bytes, name, bad, |record, job, run_time| {
         jobs.push(job);
         run_times.push(run_time);
+        waits.push(i32::try_from(record.wait).unwrap_or(-1));
     })?;
     if u32::try_from(jobs.len()).is_err() {
         return Err(SwfError::TooManyJobs { file: name.to_owned() });
     }
-    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times);
+    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times, waits);
     let processors = header.processors(workload.largest_job());
     let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
     let workload =

@@ -3,6 +3,7 @@
 
 use crate::machine::Gearbox;
 use crate::model::Beta;
+use crate::units::Watts;
 use crate::world::{Ask, Conditions, Factor, Law, Pace};
 
 /// One speed of a node.
@@ -19,12 +20,12 @@ struct Gear {
 pub struct Gears(Vec<Gear>);
 
 impl Gears {
-    /// The gears of a gearbox. Their draws are those of the capped part of a node alone.
-    pub fn of(gearbox: &Gearbox) -> Self {
-        let top = gearbox.top().ghz;
+    /// The gears of a gearbox. Their draws are those of the capped part of a node alone, which draws so much in
+    /// the top gear.
+    pub fn of(gearbox: &Gearbox, part: Watts) -> Self {
         let gear = |gear: &crate::machine::Gear| Gear {
-            share: gearbox.relative_power(*gear),
-            slowness: ((top / gear.ghz - 1.0) * (1u64 << 32) as f64).round() as u64,
+            share: gearbox.relative_power(*gear, part),
+            slowness: ((gearbox.slowdown(*gear) - 1.0) * (1u64 << 32) as f64).round() as u64,
         };
         Gears(gearbox.gears().iter().map(gear).collect())
     }

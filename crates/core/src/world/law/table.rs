@@ -3,7 +3,8 @@
 //!
 //! Between configurations it is read off in straight lines: the time over the cap, and over the number of
 //! nodes the node-hours, which are nearly the same for all. Above the highest cap that was tried a job is as
-//! fast as there; below the lowest one its time grows as the cap falls. Of numbers of nodes beyond those that
+//! fast as there; below the lowest one its time grows as the cap falls. What drew more than its cap counts as under
+//! the cap that it drew. Of numbers of nodes beyond those that
 //! were tried nothing is known but how a cap matters there, which is taken from the nearest.
 //!
 //! Times are shares of what the table says for the nodes asked for, on most cores under the highest cap: a
@@ -77,7 +78,7 @@ impl Table {
             let draw = row.power.as_f64() / f64::from(nodes) / highest.as_f64();
             // A time of zero would make everything else infinitely long.
             let seconds = row.time.secs_f64().max(1e-3);
-            let point = Point { share, seconds, draw: draw.min(share) };
+            let point = Point { share: share.max(draw), seconds, draw };
             if columns.last().is_none_or(|column| column.cores != cores) {
                 columns.push(Column { cores, lines: Vec::new() });
             }
@@ -86,6 +87,9 @@ impl Table {
                 Some(line) if line.nodes == nodes => line.points.push(point),
                 _ => column.lines.push(Line { nodes, points: vec![point] }),
             }
+        }
+        for line in columns.iter_mut().flat_map(|column| &mut column.lines) {
+            line.points.sort_by(|one, other| one.share.total_cmp(&other.share));
         }
         let mut nodes: Vec<u32> = rows.iter().map(|row| row.configuration.nodes).collect();
         nodes.sort_unstable();

@@ -1,0 +1,39 @@
+//! Nodes that are switched off: what they draw then, and what it takes to stop and to start them.
+
+use crate::units::{Share, Span, Watts};
+
+/// What a node draws that is off, and how it gets there and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Off {
+    /// What a node draws that is off: its management controller is still fed.
+    pub power: Watts,
+    /// From idle to off.
+    pub stop: Transition,
+    /// From off to idle.
+    pub start: Transition,
+}
+
+/// What it takes to get from one state to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transition {
+    /// How long it takes.
+    pub time: Span,
+    /// What a node draws meanwhile.
+    pub power: Watts,
+}
+
+/// What a node that is off draws where nobody says, of what a busy one is rated at.
+const ASSUMED_SHARE: Share = Share::percent(5);
+
+impl Off {
+    /// What is assumed of nodes that draw so much when they are busy and when they are idle: off, a node draws
+    /// 5 % of the one and no more than the other; it starts within five minutes like a busy node, and stops
+    /// within one minute like an idle one.
+    pub fn assumed(rated: Watts, idle: Watts) -> Self {
+        Off {
+            power: ASSUMED_SHARE.of(rated).min(idle),
+            stop: Transition { time: Span::from_secs(60), power: idle },
+            start: Transition { time: Span::from_secs(300), power: rated },
+        }
+    }
+}

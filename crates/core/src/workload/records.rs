@@ -1,0 +1,38 @@
+//! Records of a site's own batch system: from its accounting to a workload.
+//!
+//! [`Importer`] reads records of one of the [`Format`]s, line by line and as bytes, so that a year of them needs
+//! neither much time nor much memory. What comes out is an [`Import`]: the runs that happened, in submit order,
+//! from which a [log](super::swf) is written, with the [power](super::power) of jobs where the records have it.
+//!
+//! - `line` hands out lines, `time` and `quantity` read what stands in them, `name` numbers names;
+//! - `sacct`, `pbs`, `lsf` and `dataset` know one layout each and turn a line into an [`entry::Entry`];
+//! - `collector` makes runs of entries, by rules that are the same for all layouts;
+//! - `intake` says what became of each record, and what was repaired or assumed;
+//! - `import` is the result: numbered runs, and how they are written.
+
+mod collector;
+mod dataset;
+mod entry;
+mod error;
+mod format;
+mod import;
+mod importer;
+mod intake;
+mod line;
+mod lsf;
+mod name;
+mod pbs;
+mod quantity;
+mod run;
+mod sacct;
+#[cfg(test)]
+mod tests;
+mod time;
+
+pub use error::{Defect, ImportError};
+pub use format::Format;
+pub use import::Import;
+pub use importer::{Importer, Options};
+pub use intake::RecordIntake;
+pub use name::{Kind, NameTable};
+pub use run::{Ending, Run};

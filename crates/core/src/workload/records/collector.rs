@@ -1,0 +1,221 @@
+//! From what records say to runs that happened, by rules that are the same for every layout.
+
+use super::entry::{Entry, Id, Measured, State};
+use super::error::{Defect, shown};
+use super::intake::RecordIntake;
+use super::name::{Kind, NameTable, application};
+use super::run::{Ending, Marks, Run};
+use super::time::Clock;
+
+/// The part of a job that a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// All nodes, from the beginning to the end (`.extern`).
+    External,
+    /// The script (`.batch`).
+    Batch,
+    /// What the script started (`.0`, `.1`, …), or what was typed (`.interactive`).
+    Numbered,
+}
+
+/// The energy of the steps of one job, in joules.
+///
+/// Slurm measures nodes, not processes: each step has the energy of its nodes while it ran. So steps of different
+/// kinds measure the same nodes again, and are not added up. Of what each kind says, the largest is the job's.
+#[derive(Clone, Copy, Debug, Default)]
+struct StepEnergy {
+    external: u64,
+    batch: u64,
+    numbered: u64,
+}
+
+impl StepEnergy {
+    fn add(&mut self, step: Step, joules: u64) {
+        match step {
+            Step::External => self.external = self.external.max(joules),
+            Step::Batch => self.batch = self.batch.max(joules),
+            Step::Numbered => self.numbered = self.numbered.saturating_add(joules),
+        }
+    }
+
+    fn job(self) -> u64 {
+        self.external.max(self.batch).max(self.numbered)
+    }
+}
+
+/// A step that does not stand below its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LooseStep {
+    id: Id,
+    step: Step,
+    joules: u64,
+}
+
+/// The job whose record came last, for the steps that stand below it.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    id: Id,
+    /// Its run, if it was one.
+    run: Option<usize>,
+    energy: StepEnergy,
+}
+
+/// Gathers runs.
+pub(super) struct Collector {
+    pub(super) runs: Vec<Run>,
+    pub(super) loose: Vec<LooseStep>,
+    pub(super) names: NameTable,
+    pub(super) intake: RecordIntake,
+    pub(super) clock: Clock,
+    latest: Option<Latest>,
+}
+
+impl Collector {
+    pub(super) fn new(clock: Clock) -> Self {
+        Collector {
+            runs: Vec::new(),
+            loose: Vec::new(),
+            names: NameTable::default(),
+            intake: RecordIntake::default(),
+            clock,
+            latest: None,
+        }
+    }
+
+    /// A time, or the defect that it is none.
+    pub(super) fn time(&mut self, field: &'static str, text: &[u8]) -> Result<Option<i64>, Defect> {
+        self.clock.read(text).map_err(|_| Defect::NotATime { field, text: shown(text) })
+    }
+
+    /// Takes what a record says of a job. Whoever never ran is counted, and is no defect.
+    pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Defect> {
+        self.finish_steps();
+        self.latest = entry.id.map(|id| Latest { id, run: None, energy: StepEnergy::default() });
+        let ending = match entry.state {
+            State::Waiting => {
+                self.intake.skipped_never_started += 1;
+                return Ok(());
+            }
+            State::Running => {
+                self.intake.skipped_still_running += 1;
+                return Ok(());
+            }
+            State::Ended(ending) => ending,
+        };
+        let Some(start) = entry.start else {
+            // Whoever is cancelled or refused before the start has none; whoever completed must have had one.
+            if ending == Ending::Completed {
+                return Err(Defect::UnknownTime("start"));
+            }
+            self.intake.skipped_never_started += 1;
+            return Ok(());
+        };
+        let end = entry.end.or_else(|| Some(start + i64::from(entry.elapsed?)));
+        let end = end.ok_or(Defect::UnknownTime("end"))?;
+        let submit = entry.submit.ok_or(Defect::UnknownTime("submit"))?;
+        let run_time = u32::try_from(end - start).map_err(|_| Defect::NegativeTime)?;
+        let wait = u32::try_from((start - submit).max(0)).map_err(|_| Defect::NegativeTime)?;
+        let processors = entry.processors.or(entry.nodes).ok_or(Defect::NoSize)?;
+        self.intake.usable += 1;
+        let marks = Marks {
+            submit_from_eligible: entry.is_submit_eligible,
+            submit_moved: submit > start,
+            // Seconds are rounded here and there.
+            elapsed_differs: entry.elapsed.is_some_and(|elapsed| elapsed.abs_diff(run_time) > 1),
+            size_from_nodes: entry.processors.is_none(),
+            reserved: entry.is_reserved,
+            power_unreadable: entry.measured == Measured::Unreadable,
+        };
+        let (mean_mw, peak_mw, is_of_nodes) = power(entry.measured, run_time);
+        let names = [
+            (Kind::User, entry.user),
+            (Kind::Group, entry.group),
+            (Kind::Application, application(entry.job_name)),
+            (Kind::Queue, entry.queue),
+            (Kind::Partition, entry.partition),
+        ];
+        let names = names.map(|(kind, name)| self.names.number(kind, name));
+        if let Some(latest) = &mut self.latest {
+            latest.run = Some(self.runs.len());
+        }
+        self.runs.push(Run {
+            key: entry.id.map_or(u64::MAX, |id| id.0),
+            submit: start - i64::from(wait),
+            wait,
+            run_time,
+            limit: entry.limit.unwrap_or(0),
+            processors,
+            nodes: entry.nodes.unwrap_or(0),
+            names,
+            mean_mw,
+            peak_mw,
+            ending,
+            is_exclusive: entry.is_exclusive,
+            is_of_nodes,
+            marks,
+        });
+        Ok(())
+    }
+
+    /// Takes a step of a job, with its energy if that was measured.
+    pub(super) fn take_step(&mut self, id: Id, step: Step, joules: u64) {
+        self.intake.steps += 1;
+        match &mut self.latest {
+            Some(latest) if latest.id == id => latest.energy.add(step, joules),
+            _ => self.loose.push(LooseStep { id, step, joules }),
+        }
+    }
+
+    /// Gives the job whose steps have been read their energy, if it has none of its own.
+    pub(super) fn finish_steps(&mut self) {
+        if let Some(Latest { run: Some(place), energy, .. }) = self.latest.take() {
+            self.runs[place].add_energy(energy);
+        }
+    }
+
+    /// Gives steps that stand elsewhere to their jobs. `by_key` is the places of runs by their keys.
+    pub(super) fn settle_loose_steps(&mut self, by_key: &[u32]) {
+        let mut loose = std::mem::take(&mut self.loose);
+        loose.sort_unstable();
+        for steps in loose.chunk_by(|one, next| one.id == next.id) {
+            let key = steps[0].id.0;
+            let first = by_key.partition_point(|place| self.runs[*place as usize].key < key);
+            let is_job = |place: &&u32| self.runs[**place as usize].key == key;
+            let mut jobs = by_key[first..].iter().take_while(is_job);
+            // Of several runs nobody can tell whose step it is.
+            let (Some(place), None) = (jobs.next(), jobs.next()) else {
+                self.intake.steps_without_job += steps.len() as u64;
+                continue;
+            };
+            let mut energy = StepEnergy::default();
+            steps.iter().for_each(|step| energy.add(step.step, step.joules));
+            self.runs[*place as usize].add_energy(energy);
+        }
+    }
+}
+
+impl Run {
+    fn add_energy(&mut self, energy: StepEnergy) {
+        if self.mean_mw == 0 {
+            self.mean_mw = mean_of(energy.job(), self.run_time);
+            self.is_of_nodes = true;
+        }
+    }
+}
+
+/// Mean and peak in milliwatts, and whether they are those of whole nodes.
+fn power(measured: Measured, run_time: u32) -> (u64, u64, bool) {
+    match measured {
+        Measured::Nothing | Measured::Unreadable => (0, 0, false),
+        Measured::NodeEnergy(joules) => (mean_of(joules, run_time), 0, true),
+        Measured::Power { mean, peak } => {
+            (mean.milliwatts(), peak.map_or(0, |peak| peak.milliwatts()), false)
+        }
+    }
+}
+
+/// The mean power in milliwatts, rounded up; zero is unknown.
+fn mean_of(joules: u64, run_time: u32) -> u64 {
+    let milliwatts = (u128::from(joules) * 1000).div_ceil(u128::from(run_time.max(1)));
+    if run_time == 0 { 0 } else { u64::try_from(milliwatts).unwrap_or(0) }
+}

@@ -1,0 +1,222 @@
+//! The map of a plan: which machine under which limit does most for its watts and for its money.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::experiment::plan::Question;
+use crate::experiment::plan::map::{Map, MapPlace, NodePrice, places};
+use crate::experiment::{CheckedExperiment, Experiment};
+use crate::profile::Profile;
+use crate::report::{HeatMap, Side, columns, heat_map, human_power};
+use crate::tariff::Currency;
+
+use crate::cli::keeping;
+
+/// What nodes cost.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct Arguments {
+    /// What a node costs, with its share of racks, network and storage: 9000EUR. With --price, the map shows the
+    /// most work for the money
+    #[arg(long, value_name = "AMOUNT", requires = "price")]
+    node_price: Option<Amount>,
+
+    /// Years until a node is replaced
+    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = parse_years)]
+    lifetime: f64,
+
+    /// Leave out the map of nodes and budgets, which takes the most runs
+    #[arg(long)]
+    pub(super) no_map: bool,
+}
+
+/// Money: a number and a currency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Amount {
+    number: f64,
+    currency: Currency,
+}
+
+impl std::str::FromStr for Amount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "'{text}' is no amount of money; write a number and a currency, such as 9000EUR"
+            )
+        };
+        let at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
+        let (number, word) = text.split_at(at);
+        let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+        let currency = Currency::of(word.trim()).ok_or_else(wrong)?;
+        match number.is_finite() && number >= 0.0 {
+            true => Ok(Amount { number, currency }),
+            false => Err(wrong()),
+        }
+    }
+}
+
+fn parse_years(text: &str) -> Result<f64, String> {
+    let years = text.trim_end_matches(" years").trim_end_matches('y').parse::<f64>().ok();
+    years
+        .filter(|years| (0.1..=100.0).contains(years))
+        .ok_or_else(|| format!("'{text}' is no number of years from 0.1 to 100"))
+}
+
+impl Arguments {
+    /// Whether anything was said about money.
+    fn node(&self) -> Option<NodePrice> {
+        self.node_price.map(|amount| NodePrice { price: amount.number, years: self.lifetime })
+    }
+
+    /// Makes the map.
+    pub(super) fn draw(
+        &self,
+        question: &Question,
+        jobs: &Experiment,
+        known: &CheckedExperiment<'_>,
+        profiles: &[Profile],
+        keeping: &keeping::Arguments,
+    ) -> anyhow::Result<Map> {
+        if let (Some(amount), Some(currency)) = (self.node_price, known.currency())
+            && amount.currency != currency
+        {
+            bail!(
+                "--node-price is in {}, and --price in {currency}; write both in one currency",
+                amount.currency
+            );
+        }
+        let demand = known.demand(0);
+        let mut found: Vec<MapPlace> = Vec::new();
+        for limit in question.map_limits() {
+            let Some(experiment) = question.at_once(limit, jobs) else { continue };
+            let checked = CheckedExperiment::new(&experiment, profiles)?;
+            let results = keeping.run(&checked, false, &|_| ())?;
+            found.extend(places(&experiment, limit, &results, &demand, self.node()));
+        }
+        Ok(Map::of(found, &demand))
+    }
+}
+
+/// The map as a table, with what is best in words.
+pub(super) fn text(map: &Map, currency: Option<Currency>) -> String {
+    let (nodes, limits) = map.axes();
+    let mut headings = vec![("nodes".to_owned(), Side::Right)];
+    headings.extend(limits.iter().map(|limit| (human_power(*limit), Side::Right)));
+    let cell = |nodes: u32, limit: f64| match map.find(nodes, limit) {
+        Some(at) => match map.places[at].work_nodes {
+            Some(work) => format!("{work:.1}{}", marks(map, at)),
+            None => format!("-{}", marks(map, at)),
+        },
+        None => "-   ".to_owned(),
+    };
+    let row = |nodes: &u32| {
+        let cells = limits.iter().map(|limit| cell(*nodes, *limit));
+        std::iter::once(nodes.to_string()).chain(cells).collect()
+    };
+    let rows: Vec<Vec<String>> = nodes.iter().map(row).collect();
+    let headings: Vec<(&str, Side)> =
+        headings.iter().map(|(name, side)| (name.as_str(), *side)).collect();
+    let mut text = columns(&headings, &rows);
+    text.push('\n');
+    for sentence in sentences(map, currency) {
+        let _ = writeln!(text, "{sentence}");
+    }
+    text
+}
+
+/// The marks of a place.
+fn marks(map: &Map, at: usize) -> &'static str {
+    match (map.best_per_watt == Some(at), map.best_per_cost == Some(at)) {
+        (true, true) => " ◆★",
+        (true, false) => " ◆ ",
+        (false, true) => " ★ ",
+        (false, false) if map.lacks_jobs(at) => " ○ ",
+        (false, false) => "   ",
+    }
+}
+
+/// What is best, and whether that suits the log.
+pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
+    let mut said = Vec::new();
+    let place = |at: usize| {
+        let MapPlace { nodes, budget_w, work_nodes, .. } = map.places[at];
+        format!(
+            "{nodes} nodes under {} do the work of {:.1}",
+            human_power(budget_w),
+            work_nodes.unwrap_or_default()
+        )
+    };
+    if let Some(at) = map.best_per_watt {
+        said.push(format!("◆ most work for each watt: {}.", place(at)));
+    }
+    if let Some((at, currency)) = map.best_per_cost.zip(currency) {
+        let cost = map.places[at].cost_per_year.unwrap_or_default();
+        said.push(format!(
+            "★ most work for the money: {}, at {cost:.0} {currency} a year.",
+            place(at)
+        ));
+    }
+    if (0..map.places.len()).any(|at| map.lacks_jobs(at)) {
+        said.push("○ jobs are left undone that run elsewhere: they need more nodes, or more power.".to_owned());
+    }
+    if let Some(offered) = map.offered_nodes {
+        said.push(match map.best_per_cost.or(map.best_per_watt).and_then(|at| map.places[at].load) {
+            Some(load) if load > 1.0 => format!(
+                "The log keeps {offered:.1} nodes busy in the mean, which is more: that machine would fall behind."
+            ),
+            Some(load) => format!(
+                "The log keeps {offered:.1} nodes busy in the mean, {:.0} % of what that machine can do.",
+                100.0 * load
+            ),
+            None => format!("The log keeps {offered:.1} nodes busy in the mean."),
+        });
+    }
+    said
+}
+
+/// Writes the map as a table for programs.
+pub(super) fn write_csv(out: &mut dyn Write, map: &Map) -> io::Result<()> {
+    writeln!(
+        out,
+        "nodes,budget_w,work_nodes,undone,mean_power_w,load,cost_per_year,best_per_watt,best_per_cost"
+    )?;
+    for (at, place) in map.places.iter().enumerate() {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let MapPlace { nodes, budget_w, work_nodes, undone, mean_power_w, load, cost_per_year } =
+            *place;
+        let numbers =
+            [work_nodes, Some(undone), mean_power_w, load, cost_per_year].map(number).join(",");
+        let (watt, cost) = (map.best_per_watt == Some(at), map.best_per_cost == Some(at));
+        writeln!(out, "{nodes},{budget_w},{numbers},{watt},{cost}")?;
+    }
+    Ok(())
+}
+
+/// The map as a picture.
+pub(super) fn picture(map: &Map) -> String {
+    let (nodes, limits) = map.axes();
+    let value = |nodes: u32, limit: f64| map.places[map.find(nodes, limit)?].work_nodes;
+    let mark =
+        |nodes: u32, limit: f64| map.find(nodes, limit).map_or("", |at| marks(map, at).trim());
+    heat_map(&HeatMap {
+        title: "What the machine can do: work, in nodes at full speed",
+        across: "budget",
+        up: "nodes",
+        columns: &limits.iter().map(|limit| human_power(*limit)).collect::<Vec<_>>(),
+        rows: &nodes.iter().map(u32::to_string).collect::<Vec<_>>(),
+        values: nodes
+            .iter()
+            .map(|nodes| limits.iter().map(|limit| value(*nodes, *limit)).collect())
+            .collect(),
+        marks: nodes
+            .iter()
+            .map(|nodes| limits.iter().map(|limit| mark(*nodes, *limit)).collect())
+            .collect(),
+        key: "◆ most for each watt   ★ most for the money   ○ leaves jobs undone",
+    })
+}

@@ -1,0 +1,86 @@
+//! `busbar workload convert`: the usable jobs of a log as a log again.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{home, usual, write_log, write_records};
+use crate::cli::{load, tables, warn};
+use crate::report::write_whole;
+use crate::workload::Source;
+use crate::workload::power::{self, MeasuredPower, write_power};
+use crate::workload::swf::{self, BadRecords, SwfError};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  busbar workload convert --workload KTH-SP2-1996-2.1-cln.swf.gz --jobs ..1000 --out small.swf")]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    load: load::Arguments,
+    #[command(flatten)]
+    tables: tables::Arguments,
+    /// The file; .gz packs it [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let source = arguments.load.source("demo")?;
+    let Source::Log(path) = source else {
+        let usual = usual(&source, &arguments.tables)?;
+        let home = home(&source);
+        let loaded = arguments.load.load(&source, home.as_ref(), usual.as_ref(), false)?;
+        let workload = loaded.workload.on_computer(home.map(|machine| machine.name));
+        return write_log(&workload, arguments.out.as_deref());
+    };
+    // A log says more of its jobs than a workload keeps, and a copy of it says as much.
+    let (bytes, name) = (swf::load(&path)?, path.display().to_string());
+    let bad = arguments.load.bad_records();
+    let log = swf::clean(&bytes, &name, bad)?;
+    let range = arguments.load.places(log.records.len())?;
+    let powers = powers(&bytes, &path, bad, range.clone())?;
+    let out = arguments.out.as_deref();
+    let power_file = powers.as_ref().zip(out).and_then(|(_, out)| power::name_beside(out));
+    let replaced = ["MaxJobs", "MaxRecords", swf::POWER_KEY];
+    let is_replaced = |comment: &String| {
+        comment.split_once(':').is_some_and(|(key, _)| replaced.contains(&key.trim()))
+    };
+    let mut comments = log.comments;
+    comments.retain(|comment| !is_replaced(comment));
+    comments.push(format!("MaxJobs: {}", range.len()));
+    comments.push(format!("MaxRecords: {}", range.len()));
+    comments.extend(power_file.iter().map(|name| format!("{}: {name}", swf::POWER_KEY)));
+    match (&powers, out, &power_file) {
+        (Some(powers), Some(out), Some(name)) => {
+            let content = |out: &mut dyn Write| write_power(out, powers.iter().copied());
+            write_whole(&out.with_file_name(name), &content)?;
+        }
+        (Some(_), ..) => warn("the power of jobs is left out; name a file with --out to keep it"),
+        _ => {}
+    }
+    write_records(&comments, &|| log.records[range.clone()].iter().copied(), out)?;
+    // The log may be on standard output, so what was done to it is told beside it.
+    for line in log.intake.lines() {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+    Ok(())
+}
+
+/// The power of the jobs at these places by their numbers, if the log comes with it.
+fn powers(
+    bytes: &[u8],
+    path: &Path,
+    bad: BadRecords,
+    places: Range<usize>,
+) -> Result<Option<Vec<(u64, MeasuredPower)>>, SwfError> {
+    if swf::Header::of(bytes).power_file.is_none() {
+        return Ok(None);
+    }
+    let mut log = swf::read(bytes, &path.display().to_string(), bad)?;
+    swf::add_power(&mut log, path)?;
+    let mut workload = log.workload;
+    workload.slice(places);
+    Ok(Some(workload.powers().map(|(job, power)| (job.number, power)).collect()))
+}

@@ -1,0 +1,210 @@
+//! What machines of several sizes can do under several limits, and what that costs.
+//!
+//! The jobs of a log come when they come: a machine that is larger than they need is idle, and its turnaround says
+//! little of what it could do. So the map gives every machine all jobs at once, and asks how long it takes. What was
+//! done is counted as the jobs were asked for, in nodes at full speed: a job that ran slowly under a cap is worth no
+//! more for that.
+
+use serde::Serialize;
+
+use super::{Question, budget};
+use crate::experiment::run::Results;
+use crate::experiment::{CellOutcome, Experiment, Named, Place};
+use crate::prepared::Demand;
+use crate::units::{Share, Watts};
+
+/// Limits to try, in per cent of the one that was asked about.
+const LIMITS: [u32; 5] = [60, 80, 100, 125, 150];
+
+/// Seconds in a year.
+const YEAR: f64 = 365.25 * 86_400.0;
+
+/// What a node costs, and for how long it is used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodePrice {
+    /// What one node costs, with its share of all that comes with it.
+    pub price: f64,
+    /// Years until it is replaced.
+    pub years: f64,
+}
+
+/// A machine of so many nodes under such a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MapPlace {
+    /// How many nodes.
+    pub nodes: u32,
+    /// The limit.
+    pub budget_w: f64,
+    /// How many nodes at full speed would do as much, of the jobs that can run.
+    pub work_nodes: Option<f64>,
+    /// Jobs that cannot run there, the mean over seeds.
+    pub undone: f64,
+    /// What was drawn in the mean.
+    pub mean_power_w: Option<f64>,
+    /// The work of the log over that: above one, the machine cannot keep up with it.
+    pub load: Option<f64>,
+    /// Nodes and energy for a year, if both have a price.
+    pub cost_per_year: Option<f64>,
+}
+
+/// All of them, and the best of those that leave the fewest jobs undone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Map {
+    /// How many nodes at full speed the log keeps busy in the mean.
+    pub offered_nodes: Option<f64>,
+    /// The places, by limit and then by nodes.
+    pub places: Vec<MapPlace>,
+    /// The place with the most work for each watt of the limit.
+    pub best_per_watt: Option<usize>,
+    /// The place with the most work for each unit of money.
+    pub best_per_cost: Option<usize>,
+}
+
+impl Question {
+    /// The limits of the map.
+    pub fn map_limits(&self) -> Vec<Watts> {
+        LIMITS.into_iter().map(|percent| Share::percent(percent).of(self.limit)).collect()
+    }
+
+    /// The experiment that asks what machines can do under one of these limits; nothing if none can be fed at all.
+    pub fn at_once(&self, limit: Watts, jobs: &Experiment) -> Option<Experiment> {
+        let fed = |nodes: &u32| {
+            self.machine.with_nodes(*nodes).is_ok_and(|machine| machine.floor() < limit)
+        };
+        let named = |value| Named { value, place: Place::Default };
+        let nodes: Vec<Named<u32>> = self.sizes().into_iter().filter(fed).map(named).collect();
+        (!nodes.is_empty()).then(|| Experiment {
+            nodes,
+            budgets: vec![budget(limit)],
+            at_once: true,
+            ..jobs.clone()
+        })
+    }
+}
+
+/// What came of one of these experiments.
+pub fn places(
+    experiment: &Experiment,
+    limit: Watts,
+    results: &Results,
+    demand: &Demand,
+    node: Option<NodePrice>,
+) -> Vec<MapPlace> {
+    let place = |(size, nodes): (usize, &Named<u32>)| {
+        let of_size = results.tried.iter().filter(|tried| tried.cell.size == size);
+        let runs: Vec<_> = of_size
+            .filter_map(|tried| match &tried.outcome {
+                CellOutcome::Ran(finished) => Some(finished.summary()),
+                CellOutcome::CannotRun(_) => None,
+            })
+            .collect();
+        let mean = |values: Vec<f64>| {
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let undone =
+            mean(runs.iter().map(|run| (run.jobs - run.completed - run.killed) as f64).collect())?;
+        let rate = runs
+            .iter()
+            .filter(|run| run.makespan_s > 0.0)
+            .map(|run| run.work_node_s / run.makespan_s);
+        let work_nodes = mean(rate.collect()).filter(|work| *work > 0.0);
+        let energy = runs
+            .iter()
+            .map(|run| run.cost.filter(|_| run.makespan_s > 0.0).map(|cost| cost / run.makespan_s));
+        let energy: Option<f64> =
+            energy.collect::<Option<Vec<f64>>>().and_then(mean).map(|a_second| a_second * YEAR);
+        let bought = node.map(|node| f64::from(nodes.value) * node.price / node.years);
+        Some(MapPlace {
+            nodes: nodes.value,
+            budget_w: limit.as_f64(),
+            work_nodes,
+            undone,
+            mean_power_w: mean(runs.iter().filter_map(|run| run.mean_power_w).collect()),
+            load: work_nodes.and_then(|work| Some(demand.mean_nodes()? / work)),
+            cost_per_year: energy.zip(bought).map(|(energy, bought)| energy + bought),
+        })
+    };
+    experiment.nodes.iter().enumerate().filter_map(place).collect()
+}
+
+impl Map {
+    /// A map of these places.
+    pub fn of(places: Vec<MapPlace>, demand: &Demand) -> Self {
+        let fewest = places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
+        let best = |worth: &dyn Fn(&MapPlace) -> Option<f64>| {
+            let complete = places.iter().enumerate().filter(|(_, place)| place.undone <= fewest);
+            let known = complete.filter_map(|(at, place)| Some((at, worth(place)?)));
+            // The first of equals: the fewest nodes under the lowest limit.
+            known
+                .fold(None, |best: Option<(usize, f64)>, (at, value)| match best {
+                    Some((_, most)) if most >= value => best,
+                    _ => Some((at, value)),
+                })
+                .map(|(at, _)| at)
+        };
+        let best_per_watt = best(&|place| Some(place.work_nodes? / place.budget_w));
+        let best_per_cost = best(&|place| Some(place.work_nodes? / place.cost_per_year?));
+        Map { offered_nodes: demand.mean_nodes(), places, best_per_watt, best_per_cost }
+    }
+
+    /// Whether more jobs can run elsewhere.
+    pub fn lacks_jobs(&self, at: usize) -> bool {
+        let fewest = self.places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
+        self.places[at].undone > fewest
+    }
+
+    /// The numbers of nodes and the limits that there are, ascending.
+    pub fn axes(&self) -> (Vec<u32>, Vec<f64>) {
+        let mut nodes: Vec<u32> = self.places.iter().map(|place| place.nodes).collect();
+        let mut limits: Vec<f64> = self.places.iter().map(|place| place.budget_w).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        (nodes, limits)
+    }
+
+    /// The number of a place.
+    pub fn find(&self, nodes: u32, budget_w: f64) -> Option<usize> {
+        self.places.iter().position(|place| place.nodes == nodes && place.budget_w == budget_w)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+
+    fn place(nodes: u32, budget_w: f64, work: f64, undone: f64, cost: f64) -> MapPlace {
+        MapPlace {
+            nodes,
+            budget_w,
+            work_nodes: Some(work),
+            undone,
+            mean_power_w: None,
+            load: None,
+            cost_per_year: Some(cost),
+        }
+    }
+
+    /// 10 nodes' work for 1 kW, 15 for 1 kW on more nodes at twice the cost, and one place where not all jobs run.
+    #[test]
+    fn the_best_are_found() {
+        let demand =
+            Demand { processors: None, nodes: 9, work: 5000, span: Span::from_millis(1000) };
+        let map = Map::of(
+            vec![
+                place(10, 1000.0, 10.0, 0.0, 100.0),
+                place(20, 1000.0, 15.0, 0.0, 200.0),
+                place(40, 1000.0, 90.0, 3.0, 1.0),
+                place(20, 2000.0, 20.0, 0.0, 220.0),
+            ],
+            &demand,
+        );
+        assert_eq!((map.best_per_watt, map.best_per_cost), (Some(1), Some(0)));
+        assert_eq!(map.offered_nodes, Some(5.0));
+        assert_eq!(map.axes(), (vec![10, 20, 40], vec![1000.0, 2000.0]));
+        assert_eq!(map.find(20, 2000.0), Some(3));
+        assert!(map.lacks_jobs(2) && !map.lacks_jobs(0));
+    }
+}

@@ -1,0 +1,138 @@
+//! The accounting of a real Slurm, imported: each run has the times and the nodes that Slurm says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use busbar::slurm::lab::{Extras, packages};
+use busbar::slurm::model::JobState;
+use busbar::workload::records::{Ending, Importer, Options};
+
+use super::{NOBODY, PATIENCE, Running};
+
+/// What `sacct` says of one run, word for word.
+#[derive(Debug, Default)]
+struct Told {
+    state: String,
+    start: i64,
+    end: i64,
+    nodes: u32,
+    processors: u32,
+}
+
+/// Runs `sacct` in the lab, with Unix time instead of local time if `is_unix`.
+fn sacct(running: &Running, columns: &str, is_unix: bool) -> String {
+    let mut command = Command::new("sacct");
+    command.env("SLURM_CONF", running.lab.conf());
+    command.env("TZ", "Europe/Berlin");
+    if is_unix {
+        command.env("SLURM_TIME_FORMAT", "%s");
+    }
+    command.args(["-a", "-D", "-P", "-S", "now-1days", "-o", columns]);
+    let printed = command.output().unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    String::from_utf8(printed.stdout).unwrap()
+}
+
+/// The runs of jobs that have started and ended, by number and start, as `sacct` tells them in Unix time.
+fn told(dump: &str) -> BTreeMap<(u64, i64), Told> {
+    let mut runs = BTreeMap::new();
+    for line in dump.lines().skip(1) {
+        let fields: Vec<&str> = line.split('|').collect();
+        let [job, state, start, end, nodes, processors] = fields[..] else { panic!("{line}") };
+        // Steps are not runs, and whoever has no times has not run.
+        let (Ok(job), Ok(start), Ok(end)) = (job.parse(), start.parse(), end.parse()) else {
+            continue;
+        };
+        let state = state.to_owned();
+        let (nodes, processors) = (nodes.parse().unwrap(), processors.parse().unwrap());
+        if processors > 0 {
+            runs.insert((job, start), Told { state, start, end, nodes, processors });
+        }
+    }
+    runs
+}
+
+/// Waits until the database has as many runs that ended as there were.
+fn await_ends(running: &Running, count: usize) -> BTreeMap<(u64, i64), Told> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let told = told(&sacct(running, "JobIDRaw,State,Start,End,NNodes,AllocCPUS", true));
+        if told.len() >= count {
+            return told;
+        }
+        assert!(Instant::now() < deadline, "{told:?}");
+        sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn each_run_of_a_real_slurm_is_imported() {
+    let extras = Extras { rest: false, accounting: true };
+    let is_wanted = std::env::var_os("BUSBAR_LAB_ACCOUNTING").is_some();
+    if !is_wanted && !packages::missing(extras).is_empty() {
+        println!(
+            "skipped: the accounting of Slurm (BUSBAR_LAB_ACCOUNTING=1 installs MariaDB and slurmdbd for it)"
+        );
+        return;
+    }
+    let Some(running) = Running::start("4", "watch", &["--accounting"]) else { return };
+    let state = |job: u32, wanted: JobState| {
+        running.await_job(job, &format!("{wanted:?}"), |job| job.state == wanted);
+    };
+    running.submit(&["-N2", "-t5", "--job-name=good_1", "--wrap", "sleep 2"], Some(NOBODY));
+    running.submit(&["-N1", "-t5", "--array=1-3", "--job-name=part_7", "--wrap", "sleep 1"], None);
+    running.submit(&["-N1", "-t5", "--job-name=bad", "--wrap", "sleep 1; exit 3"], None);
+    let cancelled = running.submit(&["-N1", "-t5", "--wrap", "sleep 300"], None);
+    state(cancelled, JobState::Running);
+    let again = running.submit(&["-N1", "-t5", "--requeue", "--wrap", "sleep 4"], None);
+    state(again, JobState::Running);
+    let never = running.submit(&["-H", "-N4", "--wrap", "sleep 9"], None);
+    // What is cut short or queued again must have run for a moment to be a run.
+    sleep(Duration::from_secs(2));
+    let act = |program: &str, arguments: &[&str]| {
+        let printed = running.lab.programs().run_as(program, arguments, None).unwrap();
+        assert!(printed.status.success(), "{printed:?}");
+    };
+    act("scancel", &[&cancelled.to_string()]);
+    act("scancel", &[&never.to_string()]);
+    act("scontrol", &["requeue", &again.to_string()]);
+    // Two of two nodes' and three of an array's, the failed, the cancelled, and two of the one queued again.
+    let told = await_ends(&running, 8);
+
+    let dump = running.place().with_file_name("dump.txt");
+    let columns = "JobID,JobIDRaw,User,Account,Group,Partition,QOS,State,Submit,Eligible,Start,End,Elapsed,ElapsedRaw,\
+        CPUTimeRAW,Timelimit,TimelimitRaw,NNodes,AllocNodes,NodeList,ReqNodes,NCPUS,AllocCPUS,ReqCPUS,AllocTRES,ReqTRES,\
+        ConsumedEnergyRaw,ConsumedEnergy,AveCPUFreq,JobName,Comment,Reservation,ExitCode,Priority";
+    for is_unix in [true, false] {
+        fs::write(&dump, sacct(&running, columns, is_unix)).unwrap();
+        let zone = Some("Europe/Berlin".to_owned());
+        let mut importer = Importer::new(Options { zone, ..Options::default() }).unwrap();
+        importer.read_path(&dump).unwrap();
+        let import = importer.finish().unwrap();
+        let intake = import.intake();
+        assert_eq!(intake.records, intake.usable + intake.steps + intake.skipped(), "{intake:?}");
+        assert_eq!(intake.skipped_malformed, 0, "{intake:?}");
+        let found: BTreeMap<(i64, i64), _> =
+            import.runs().iter().map(|run| ((run.start(), run.end()), run)).collect();
+        assert_eq!(import.runs().len(), told.len(), "{told:?} {:?}", import.runs());
+        for (key, run) in &told {
+            let found = found.get(&(run.start, run.end));
+            let found = found.unwrap_or_else(|| panic!("{key:?} {run:?} is not among {found:?}"));
+            let same_size = import.runs().iter().any(|other| {
+                (other.start(), other.end()) == (run.start, run.end)
+                    && (other.nodes(), other.processors()) == (Some(run.nodes), run.processors)
+            });
+            assert!(same_size, "{run:?} {found:?}");
+        }
+        let count =
+            |ending: Ending| import.runs().iter().filter(|run| run.ending() == ending).count();
+        let completed = told.values().filter(|run| run.state == "COMPLETED").count();
+        assert_eq!(count(Ending::Completed), completed);
+        assert!(count(Ending::Cancelled) >= 1 && intake.skipped_never_started >= 1, "{intake:?}");
+        assert!(intake.further_runs >= 1, "{intake:?}");
+    }
+    running.down();
+}
