@@ -76,7 +76,16 @@ impl Workload {
             waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
         }
         let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
-        Workload { name, jobs, run_times, waits, powers, processors: None, computer: None, calendar }
+        Workload {
+            name,
+            jobs,
+            run_times,
+            waits,
+            powers,
+            processors: None,
+            computer: None,
+            calendar,
+        }
     }
 
     /// The same workload, knowing how many processors the machine it comes from has.
