@@ -45,6 +45,7 @@ mod tariff;
 mod token;
 mod tune;
 mod tune_policy;
+mod whatif;
 #[cfg(feature = "live")]
 mod work;
 mod workload;
@@ -76,6 +77,8 @@ enum Command {
     Config(config::Command),
     Plan(Box<plan::Arguments>),
     Simulate(Box<simulate::Arguments>),
+    #[command(name = "whatif")]
+    WhatIf(Box<whatif::Arguments>),
     #[cfg(feature = "live")]
     #[command(flatten)]
     Live(live::Command),
@@ -158,6 +161,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Config(command) => config::run(&command),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::WhatIf(arguments) => whatif::run(&arguments),
         Command::Machine(command) => machine::run(&command),
         Command::Profile(command) => profile::run(&command),
         Command::Reproduce(command) => reproduce::run(&command),

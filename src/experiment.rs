@@ -29,6 +29,7 @@ pub mod file;
 pub mod gains;
 pub mod plan;
 pub mod ranking;
+pub mod recorded;
 pub mod results;
 pub mod run;
 pub mod stream;

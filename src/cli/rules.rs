@@ -24,7 +24,8 @@ pub(super) struct Arguments {
     pub(super) allow: Option<Freedoms>,
 
     /// What policies believe of jobs: published (what each was published with, fitted to these jobs), exact
-    /// (what holds), or rated (every node draws what it is rated at) [default: published]
+    /// (what holds), rated (every node draws what it is rated at), or predicted (jobs draw what those of their
+    /// user and application drew before) [default: predicted if the workload has measured power, else published]
     #[arg(long, value_name = "BELIEF")]
     pub(super) believe: Option<Believe>,
 
@@ -59,7 +60,7 @@ impl Arguments {
         let usual = Rules::default();
         Ok(Rules {
             allow: self.allow.unwrap_or(usual.allow),
-            believe: self.believe.unwrap_or_default(),
+            believe: self.believe,
             guard: self.guard.unwrap_or(usual.guard),
             names: names.transpose()?,
             switch_off: self.switch_off,
@@ -70,7 +71,7 @@ impl Arguments {
     pub(super) fn apply_to(&self, experiment: &mut Experiment) {
         let rules = &mut experiment.rules;
         rules.allow = self.allow.unwrap_or(rules.allow);
-        rules.believe = self.believe.unwrap_or(rules.believe);
+        rules.believe = self.believe.or(rules.believe);
         rules.guard = self.guard.unwrap_or(rules.guard);
         rules.switch_off = self.switch_off.or(rules.switch_off);
         if let Some(path) = &self.applications {

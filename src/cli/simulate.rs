@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::budget::{Allowance, Budget, BudgetSpec};
+use crate::calendar::Calendar;
 use crate::cli::{energy, load, print, rules, tables, tariff, warn};
 use crate::experiment::file;
 use crate::heterogeneity::Site;
@@ -217,6 +218,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Behaviour::Common { described, repertoire, rules } = &behaviour {
         notes.extend(rules.names_nobody(prepared.workload.jobs()));
         assumed = prepared::assumed(described, repertoire, rules);
+        assumed.extend(prepared::measured_power(&prepared.workload, &prepared.machine));
     }
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
@@ -244,7 +246,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
     }
     let energy_is_assumed = energy.is_some_and(|chosen| chosen.is_assumed);
-    print(&describe(arguments, &answer, &run, energy_is_assumed))
+    print(&describe(arguments, &answer, &run, energy_is_assumed, calendar))
 }
 
 /// All that a simulation starts from.
@@ -467,13 +469,15 @@ fn describe(
     answer: &Answer<'_>,
     run: &Run,
     energy_is_assumed: bool,
+    calendar: Option<&Calendar>,
 ) -> String {
     // What is assumed of nodes is said below, all of it.
     let is_said = answer.assumed.is_empty() && answer.summary.power_is_assumed;
     let summary = Summary { power_is_assumed: is_said, ..answer.summary.clone() };
     let mut facts = summary_facts(&summary);
-    if let (Some(begin), Some(end)) = (&answer.begin, &answer.end) {
-        facts.add("dates", format_args!("{begin} to {end}"));
+    if let Some(calendar) = calendar {
+        let [begin, end] = [run.begin, run.end].map(|instant| calendar.shown(instant));
+        facts.add("dates", format_args!("{begin} to {end}, {}", calendar.zone_name()));
     }
     if energy_is_assumed {
         facts.add(

@@ -179,7 +179,7 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
         experiment.rules.allow = reader.one(allow, |text| text.0.parse())?.value;
     }
     if let Some(believe) = file.believe {
-        experiment.rules.believe = reader.one(believe, |text| text.0.parse())?.value;
+        experiment.rules.believe = Some(reader.one(believe, |text| text.0.parse())?.value);
     }
     if let Some(guard) = file.guard {
         experiment.rules.guard = reader.one(guard, |text| parse_guard(&text.0))?.value;
@@ -354,7 +354,7 @@ pub fn write(experiment: &Experiment) -> String {
     if *allow != usual.allow {
         line("allow", quoted(&allow.to_string()));
     }
-    if *believe != usual.believe {
+    if let Some(believe) = believe {
         line("believe", quoted(&believe.to_string()));
     }
     if *guard != usual.guard {
@@ -388,10 +388,7 @@ pub fn write(experiment: &Experiment) -> String {
 /// What energy costs, and what is emitted for it, line by line.
 fn write_tariff(experiment: &Experiment, line: &mut dyn FnMut(&str, String)) {
     let TariffSpec { price, carbon, demand } = &experiment.tariff;
-    let rate = |rate: &RateSpec| {
-        let folder = std::path::absolute("").unwrap_or_default();
-        rate.clone().beside(&folder).to_string()
-    };
+    let rate = |rate: &RateSpec| rate.clone().absolute().to_string();
     let parts = [
         ("price", price.as_ref().map(rate)),
         ("carbon", carbon.as_ref().map(rate)),

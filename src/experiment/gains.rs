@@ -111,7 +111,7 @@ fn on_workload<E>(
             budgets: vec![experiment.budgets[budget].clone()],
             seeds: experiment.seeds[..1].to_vec(),
             nodes: Vec::new(),
-            rules: Rules { allow, believe, ..experiment.rules.clone() },
+            rules: Rules { allow, believe: Some(believe), ..experiment.rules.clone() },
             ..experiment.clone()
         };
         let tried = run(&derived)?;

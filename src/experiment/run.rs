@@ -208,7 +208,7 @@ impl CheckedExperiment<'_> {
     }
 
     /// The jobs of a cell on its machine: as another cell has them, or read or drawn now.
-    fn loaded(&self, jobs: &Jobs, cell: &Cell) -> Result<Arc<Loaded>, String> {
+    pub(super) fn loaded(&self, jobs: &Jobs, cell: &Cell) -> Result<Arc<Loaded>, String> {
         let mut kept = locked(&jobs.loaded);
         if let Some(loaded) = &*kept {
             return Ok(Arc::clone(loaded));
@@ -222,6 +222,11 @@ impl CheckedExperiment<'_> {
         content.add(&[&prepared.machine, &prepared.plain_machine, &platform.repertoire]);
         let workload = &prepared.workload;
         content.add(&[&workload.name(), &workload.jobs(), &workload.run_times()]);
+        content.add(&[&workload.measured_powers()]);
+        // Who had ended by when matters to what was known, and to nothing else.
+        if workload.powers_known() > 0 {
+            content.add(&[&workload.recorded_waits()]);
+        }
         content.add(&[&workload.calendar().ok().map(Calendar::to_string)]);
         let loaded = Arc::new(Loaded { prepared, hash: content.hex() });
         *kept = Some(Arc::clone(&loaded));
@@ -235,37 +240,56 @@ impl CheckedExperiment<'_> {
         manner: &Manner<'_>,
         not_kept: &Mutex<Option<io::Error>>,
     ) -> Tried {
-        let policy = self.experiment.policies[cell.policy];
-        let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
-        let prepared = &loaded.prepared;
-        let Platform { repertoire, rules, budgets, .. } = &self.platforms[cell.workload];
-        let budget = budgets[cell.budget].clone();
-        let cannot = |why: String| done(CellOutcome::CannotRun(why), false);
-        let shared =
-            SharedWorld::new(&prepared.machine, &prepared.workload, repertoire, rules, cell.seed);
-        let shared = match shared {
-            Ok(shared) => shared,
-            Err(why) => return cannot(why.to_string()),
-        };
-        let belief = match shared.belief(&policy, &prepared.machine, prepared.workload.jobs()) {
-            Ok(belief) => belief,
-            Err(why) => return cannot(why.to_string()),
-        };
-        let scenario = prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
         let pictures = manner.pictures && self.experiment.seeds.first() == Some(&cell.seed);
-        let windows = match self.windows(cell, &prepared.workload.dates()) {
-            Ok(windows) => windows,
-            Err(why) => return cannot(why.to_string()),
-        };
-        let scenario = Scenario {
+        let tried = self.with_scenario(cell, loaded, pictures, |scenario| {
+            self.run_or_recall(cell, loaded, &scenario, manner, not_kept)
+        });
+        tried.unwrap_or_else(|why| {
+            let outcome = CellOutcome::CannotRun(why);
+            Tried { cell: *cell, outcome, reused: false }
+        })
+    }
+
+    /// Lets something be done with the scenario of a cell, or says why there is none.
+    pub(super) fn with_scenario<T>(
+        &self,
+        cell: &Cell,
+        loaded: &Loaded,
+        keep_power: bool,
+        act: impl FnOnce(Scenario<'_>) -> T,
+    ) -> Result<T, String> {
+        let policy = self.experiment.policies[cell.policy];
+        let PreparedWorkload { machine, workload, .. } = &loaded.prepared;
+        let Platform { repertoire, rules, budgets, .. } = &self.platforms[cell.workload];
+        let shared = SharedWorld::new(machine, workload, repertoire, rules, cell.seed);
+        let shared = shared.map_err(|why| why.to_string())?;
+        let belief = shared.belief(&policy, machine, workload.jobs());
+        let belief = belief.map_err(|why| why.to_string())?;
+        let windows = self.windows(cell, &workload.dates()).map_err(|why| why.to_string())?;
+        let budget = budgets[cell.budget].clone();
+        let scenario = loaded.prepared.in_shared_world(policy, budget, &shared, belief.as_ref());
+        Ok(act(Scenario {
             windows,
             tariff: self.platforms[cell.workload].tariff.clone(),
             bsld_threshold: self.experiment.bsld_threshold,
-            keep_power: pictures,
+            keep_power,
             outages: self.platforms[cell.workload].outages[cell.size].clone(),
             ..scenario
-        };
-        let key = |cache| (cache, key(cache, &scenario, &loaded.hash, rules, cell.seed));
+        }))
+    }
+
+    fn run_or_recall(
+        &self,
+        cell: &Cell,
+        loaded: &Loaded,
+        scenario: &Scenario<'_>,
+        manner: &Manner<'_>,
+        not_kept: &Mutex<Option<io::Error>>,
+    ) -> Tried {
+        let done = |outcome, reused| Tried { cell: *cell, outcome, reused };
+        let pictures = scenario.keep_power;
+        let rules = &self.platforms[cell.workload].rules;
+        let key = |cache| (cache, key(cache, scenario, &loaded.hash, rules, cell.seed));
         let entry = manner.cache.map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
@@ -309,6 +333,8 @@ fn key(cache: &Cache, scenario: &Scenario<'_>, prepared: &str, rules: &Rules, se
         outages,
         // It is one of the rules.
         switch_off: _,
+        // It follows from the workload.
+        power_accuracy: _,
         events,
         bsld_threshold,
         keep_power: _,

@@ -142,6 +142,12 @@ fn add_power(s: &Summary, facts: &mut Facts) {
         power += &format!(" ({} of it used)", share(used));
     }
     facts.add("power", power);
+    if let Some(bound) = s.peak_of_peaks_w {
+        facts.go_on(format_args!(
+            "at most {} if all jobs that run at once have their measured peaks together",
+            human_power(bound)
+        ));
+    }
     if s.power_is_assumed {
         let watts = Machine::ASSUMED_NODE_POWER.as_f64();
         facts.go_on(format_args!(

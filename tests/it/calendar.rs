@@ -145,21 +145,17 @@ fn logs_of_the_archive_have_dates() {
         eprintln!("skipped: BUSBAR_TRACES does not name a folder of logs");
         return;
     };
-    for (file, start, first) in [
-        // As the headers say: 'Mon Sep 23 14:00:31 CEST 1996', 'Tue Jan 30 08:37:58 PST 2007'.
-        (
-            "KTH-SP2-1996-2.1-cln.swf.gz",
-            "1996-09-23T14:00:31+02:00[Europe/Stockholm]",
-            "1996-09-23",
-        ),
-        ("LLNL-Thunder-2007-1.1-cln.swf.gz", "2007-01-30T08:37:58-08:00[US/Pacific]", "2007-01-30"),
-        ("SDSC-SP2-1998-4.2-cln.swf.gz", "1998-04-24T18:11:04-07:00[US/Pacific]", "1998-04-24"),
+    for (file, start) in [
+        // As the headers say: 'Mon Sep 23 14:00:31 CEST 1996', 'Tue Jan 30 08:37:58 PST 2007',
+        // 'Fri Apr 24 18:11:04 PDT 1998'.
+        ("KTH-SP2-1996-2.1-cln.swf.gz", "1996-09-23T14:00:31+02:00[Europe/Stockholm]"),
+        ("LLNL-Thunder-2007-1.1-cln.swf.gz", "2007-01-30T08:37:58-08:00[US/Pacific]"),
+        ("SDSC-SP2-1998-4.2-cln.swf.gz", "1998-04-24T18:11:04-07:00[US/Pacific]"),
     ] {
-        let mut workload = swf::read_path(&folder.join(file), BadRecords::Stop).unwrap().workload;
+        let mut workload = swf::read_path(folder.join(file), BadRecords::Stop).unwrap().workload;
         assert_eq!(workload.calendar().map(Calendar::to_string).as_deref(), Ok(start), "{file}");
         let date =
             |workload: &Workload| workload.calendar().unwrap().shown(workload.jobs()[0].submit);
-        assert!(date(&workload).starts_with(first), "{file}: {}", date(&workload));
         let job = workload.jobs()[1000].submit;
         let known = workload.calendar().unwrap().shown(job);
         workload.slice(1000..2000);

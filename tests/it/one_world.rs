@@ -17,7 +17,7 @@ use busbar::sim::{Record, Run, Simulation, State};
 use busbar::units::{Instant, JobId, Share, Span, Watts};
 use busbar::workload::demo::demo;
 use busbar::workload::rmap::{Kind, Trace, UsualTimes};
-use busbar::workload::{Source, SourceDefaults, Workload};
+use busbar::workload::{MeasuredPower, Source, SourceDefaults, Workload};
 use busbar::world::{Repertoire, Shape};
 
 const NODES: u32 = 256;
@@ -39,7 +39,7 @@ impl Demo {
     }
 
     fn shared(&self, allow: Freedoms, believe: Believe) -> SharedWorld {
-        let rules = Rules { allow, believe, ..Rules::default() };
+        let rules = Rules { allow, believe: Some(believe), ..Rules::default() };
         SharedWorld::new(&self.machine, &self.workload, &self.repertoire, &rules, 1).unwrap()
     }
 
@@ -362,4 +362,70 @@ fn each_freedom_is_taken_by_itself() {
         }
         assert!(have_run >= 9, "{allow}");
     }
+}
+
+/// What nodes of a job drew in a past that was made up: users differ, and jobs of one user differ a little.
+fn with_power(workload: Workload) -> Workload {
+    let powers = (0u32..).zip(workload.jobs()).map(|(place, job)| {
+        let user = job.number % 7;
+        let per_node = 40_000 + 8_000 * user + u64::from(place * 37 % 5000);
+        // One of nine was not measured.
+        let mean =
+            (place % 9 != 0).then(|| Watts::from_milliwatts(per_node * u64::from(job.nodes)));
+        MeasuredPower::new(mean, mean.map(|mean| mean + Watts::from_watts(5) * job.nodes))
+    });
+    let powers: Vec<_> = powers.collect();
+    workload.with_powers(powers)
+}
+
+/// Jobs that were measured draw that under every policy that runs them as asked: energy adds up to the last microjoule.
+#[test]
+fn measured_jobs_draw_what_they_drew() {
+    let mut demo = Demo::new(400);
+    demo.workload = with_power(demo.workload);
+    let easy: PolicySpec = "easy".parse().unwrap();
+    let run = demo.run(&easy, Believe::Predicted, demo.machine.max_power());
+    let idle = demo.machine.node().idle;
+    for (id, record) in (0..).map(JobId).zip(&run.records) {
+        let Some(mean) = demo.workload.power(id).and_then(MeasuredPower::mean) else { continue };
+        assert!(record.state.has_run());
+        assert_eq!(record.power, mean.saturating_sub(idle * record.nodes), "{id}");
+    }
+    let makespan = run.end.since(run.begin);
+    let jobs: u128 = run
+        .records
+        .iter()
+        .map(|record| {
+            u128::from(record.power.milliwatts())
+                * u128::from(record.end.since(record.start).millis())
+        })
+        .sum();
+    let floor = u128::from(demo.machine.floor().milliwatts()) * u128::from(makespan.millis());
+    assert_eq!((run.energy.as_f64() * 1e6).round() as u128, jobs + floor);
+}
+
+/// With exact beliefs nobody draws more than is believed, whatever was measured; predictions may be wrong, and say by
+/// how much.
+#[test]
+fn measured_jobs_within_a_limit() {
+    let mut demo = Demo::new(300);
+    demo.workload = with_power(demo.workload);
+    let limit = demo.limit(60);
+    for policy in ["fcfs", "easy", "easy-power", "share", "rmap-adaptive", "parm", "conservative"] {
+        let policy: PolicySpec = policy.parse().unwrap();
+        let run = demo.run(&policy, Believe::Exact, limit);
+        assert_eq!(run.excursions.count, 0, "{policy}");
+        assert!(peak(&run, demo.machine.floor()) <= limit, "{policy}");
+        demo.run(&policy, Believe::Predicted, limit);
+    }
+    let shared = demo.shared(Rules::default().allow, Believe::Predicted);
+    let accuracy = shared.power_accuracy().unwrap();
+    assert_eq!(accuracy.jobs as usize, demo.workload.powers_known());
+    assert!(accuracy.predicted.median < accuracy.baseline.median, "{accuracy:?}");
+    assert!((0.0..=1.0).contains(&accuracy.under.unwrap()));
+    // Without a past there is nothing to predict from.
+    let nothing = Demo::new(3);
+    let shared = nothing.shared(Rules::default().allow, Believe::Predicted);
+    let refused = nothing.belief(&shared, &"easy".parse().unwrap()).err().unwrap();
+    assert!(refused.to_string().contains("no measured power"), "{refused}");
 }

@@ -151,7 +151,7 @@ fn power_is_learned_where_it_is_measured() {
     let applications = Repertoire::BuiltIn;
     let machine = applications.filled_in(&machine).unwrap();
     let prepared = PreparedWorkload::new(machine, Workload::new("story", modest_jobs(20)), true);
-    let rules = Rules { believe: Believe::Rated, ..Rules::default() };
+    let rules = Rules { believe: Some(Believe::Rated), ..Rules::default() };
     let PreparedWorkload { machine, workload, .. } = &prepared;
     let shared = SharedWorld::new(machine, workload, &applications, &rules, 1).unwrap();
     let run = |policy: &str| {

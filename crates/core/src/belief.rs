@@ -64,6 +64,32 @@ pub struct Knowledge {
     pub margin: Share,
     /// Who is let in.
     pub admission: Admission,
+    /// What is known of what single jobs draw.
+    pub draws: Draws,
+}
+
+/// What is known of what single jobs draw, beyond the laws: by job, what each of its nodes draws as it is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Draws {
+    /// Nothing.
+    #[default]
+    ByLaw,
+    /// What is predicted. The laws say how it changes with caps and sizes.
+    Predicted(Arc<[Option<Watts>]>),
+    /// What it will be. Under a cap it is no more; in other sizes a job may draw all that its caps let it.
+    Measured(Arc<[Option<Watts>]>),
+}
+
+impl Draws {
+    /// What a node of a job draws as it is asked for, if more is known than the laws.
+    fn of(&self, job: JobId) -> Option<Watts> {
+        match self {
+            Draws::ByLaw => None,
+            Draws::Predicted(known) | Draws::Measured(known) => {
+                known.get(job.index()).copied().flatten()
+            }
+        }
+    }
 }
 
 /// What there is to choose from.
@@ -88,8 +114,8 @@ pub struct Choices {
 const UNKNOWN: u32 = u32::MAX;
 
 /// What jobs have in common that have the same sheet: application, nodes asked for, those they can
-/// run on, and what they put up with.
-type Key = (usize, u32, Option<NodeRange>, Shape);
+/// run on, what they put up with, and what their nodes are expected to draw.
+type Key = (usize, u32, Option<NodeRange>, Shape, Option<Watts>);
 
 /// What a policy expects of jobs.
 #[derive(Clone, Debug)]
@@ -138,7 +164,8 @@ impl Belief {
     /// Where the sheet of a job is; it is made if there is none like it.
     fn place_of(&mut self, id: JobId, job: &Job) -> u32 {
         let application = self.assigned.application(id);
-        let key = (application, job.nodes, job.terms.nodes, self.assigned.shape(id));
+        let expected = self.knowledge.draws.of(id);
+        let key = (application, job.nodes, job.terms.nodes, self.assigned.shape(id), expected);
         if let Some(place) = self.places.get(&key) {
             return *place;
         }
@@ -157,7 +184,13 @@ impl Belief {
             true => &self.choices.levels[..],
             false => &self.choices.levels[self.choices.levels.len() - 1..],
         };
-        Sheet::new(&**law, ask, &sizes, levels, &self.choices, self.knowledge.holds)
+        let sheet = Sheet::new(&**law, ask, &sizes, levels, &self.choices, self.knowledge.holds);
+        let Some(expected) = self.knowledge.draws.of(id) else { return sheet };
+        let added = expected.saturating_sub(self.choices.node.idle);
+        match self.knowledge.draws {
+            Draws::Measured(_) => sheet.drawing_at_most(added, job.nodes),
+            _ => sheet.drawing(added),
+        }
     }
 
     /// The sizes that a job may have: the nodes it asks for and all cores, if it may have no others.

@@ -221,6 +221,12 @@ impl Calendar {
         self.0.time_zone()
     }
 
+    /// What the time zone is called: by its name, or by its offset.
+    pub fn zone_name(&self) -> String {
+        let offset = || self.0.offset().to_string();
+        self.zone().iana_name().map_or_else(offset, str::to_owned)
+    }
+
     /// The time of an instant; the last there is for those that no calendar has.
     pub fn time(&self, instant: Instant) -> Timestamp {
         let passed =

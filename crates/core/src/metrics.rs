@@ -15,6 +15,7 @@ use crate::workload::Workload;
 use crate::world::World;
 
 mod jobs;
+mod peaks;
 mod speed;
 mod tasks;
 mod window;
@@ -134,6 +135,10 @@ pub struct Summary {
     pub budget_used: Option<f64>,
     /// The most power ever drawn.
     pub peak_power_w: f64,
+    /// An upper bound for what was drawn at once: all jobs that run together at their measured peaks. Nothing if no
+    /// peak was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_of_peaks_w: Option<f64>,
     /// Mean power over the makespan.
     pub mean_power_w: Option<f64>,
     /// Energy drawn over the makespan.
@@ -286,6 +291,7 @@ impl Summary {
             budget_used: budget_energy
                 .and_then(|energy| ratio(run.energy.as_f64(), energy.as_f64())),
             peak_power_w: run.peak.as_f64(),
+            peak_of_peaks_w: peaks::bound(context, run).map(Watts::as_f64),
             mean_power_w: ratio(run.energy.as_f64(), makespan.secs_f64()),
             energy_j: run.energy.as_f64(),
             energy_by_state: run.energy_by_state,

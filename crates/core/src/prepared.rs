@@ -12,9 +12,11 @@ use crate::policy::PolicySpec;
 use crate::scenario::Scenario;
 use crate::workload::Workload;
 
+mod known_power;
 mod sanity;
 mod shared_world;
 
+pub use known_power::measured_power;
 pub use sanity::Demand;
 pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing};
 
@@ -92,6 +94,7 @@ impl PreparedWorkload {
             plain_machine: &self.plain_machine,
             budget,
             guard: shared.guard(),
+            power_accuracy: shared.power_accuracy(),
             switch_off: shared.switch_off(),
             ..Scenario::new(&self.machine, &self.workload, policy, belief)
         }

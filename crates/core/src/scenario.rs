@@ -12,7 +12,7 @@ use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
-use crate::policy::{BuildContext, PolicySpec, plain};
+use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, Recorded, plain};
 use crate::sim::{Events, Outages, Run, Simulation};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
@@ -58,6 +58,8 @@ pub struct Scenario<'a> {
     pub bsld_threshold: Span,
     /// Whether the power drawn over time is kept.
     pub keep_power: bool,
+    /// How far off what the policy believes of the power of jobs is, where that was predicted from their past.
+    pub power_accuracy: Option<Accuracy>,
     /// What energy costs and what is emitted for it.
     pub tariff: Tariff,
     /// Parts of the time that have figures of their own.
@@ -110,6 +112,7 @@ impl<'a> Scenario<'a> {
             events: Events::default(),
             bsld_threshold: BSLD_THRESHOLD,
             keep_power: false,
+            power_accuracy: None,
             tariff: Tariff::default(),
             windows: None,
         }
@@ -142,17 +145,38 @@ impl<'a> Scenario<'a> {
         if guard != Share::percent(0) {
             simulation = simulation.bound(self.budget.clone());
         }
+        let simulation = simulation.switch_off(self.switch_off);
+        let mut run = self.run_under(simulation, policy.as_mut(), progress);
+        if let Some(accuracy) = self.power_accuracy {
+            run.predictions.get_or_insert_default().power = Some(accuracy);
+        }
+        Simulated { run, plain_bsld: measured.get() }
+    }
+
+    /// What really happened, whatever the policy and the budget: jobs start when their log says so. What they draw
+    /// is held against the budget. Nothing if the log does not say when jobs started.
+    pub fn recorded(&self) -> Option<Run> {
+        let mut recorded = Recorded::new(self.workload.recorded_starts()?);
+        let simulation = self.simulation_on(self.machine).bound(self.budget.clone());
+        Some(self.run_under(simulation, &mut recorded, &mut |_| {}))
+    }
+
+    /// Runs a simulation with what it has in common with all others of this scenario.
+    fn run_under(
+        &self,
+        simulation: Simulation<'_>,
+        policy: &mut dyn Policy,
+        progress: &mut dyn FnMut(usize),
+    ) -> Run {
         let simulation = match self.world {
             Some(world) => simulation.world(world),
             None => simulation.truth(self.truth.unwrap_or(self.model)),
         };
-        let run = simulation
+        simulation
             .model(self.model)
-            .switch_off(self.switch_off)
             .keep_power(self.keep_power)
             .tariff(&self.tariff, self.windows.as_ref())
-            .run_with_progress(policy.as_mut(), progress);
-        Simulated { run, plain_bsld: measured.get() }
+            .run_with_progress(policy, progress)
     }
 
     /// The figures of a run.

@@ -64,7 +64,7 @@ pub enum TariffError {
     Table(#[from] TableError),
     /// Dates are needed, and nobody knows them.
     #[error("dates are needed, and {0}")]
-    NoCalendar(#[from] NoCalendar),
+    NoCalendar(NoCalendar),
     /// Something is wrong with one part of it.
     #[error("{of}")]
     Of {
@@ -95,6 +95,13 @@ pub enum TariffError {
         /// What was written.
         text: String,
     },
+}
+
+// It is told in full, so it is no source, which would be told again.
+impl From<NoCalendar> for TariffError {
+    fn from(why: NoCalendar) -> Self {
+        TariffError::NoCalendar(why)
+    }
 }
 
 /// A rate over the time of a run.

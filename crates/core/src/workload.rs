@@ -26,7 +26,7 @@ mod unpacked;
 
 pub use places::{PlacesError, parse_places};
 pub use power::MeasuredPower;
-pub use source::{Loaded, Source, SourceDefaults, SourceError};
+pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -106,6 +106,13 @@ impl Workload {
         self
     }
 
+    /// The same workload, knowing what jobs drew when they really ran, by their index.
+    pub fn with_powers(mut self, powers: Vec<Option<MeasuredPower>>) -> Self {
+        assert_eq!(powers.len(), self.jobs.len(), "every job has a power, or none is known");
+        self.powers = powers;
+        self
+    }
+
     /// The same workload in whole seconds, as a log counts them: requested times rounded up, the others to
     /// the nearest. So it stays the same when it is written and read again.
     pub fn in_whole_seconds(mut self) -> Self {
@@ -144,9 +151,25 @@ impl Workload {
         wait.map(Span::from_secs)
     }
 
+    /// When each job really started; nothing if the log does not say it of all of them.
+    pub fn recorded_starts(&self) -> Option<Vec<(Instant, JobId)>> {
+        let jobs = (0..).map(JobId).zip(&self.jobs);
+        jobs.map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id))).collect()
+    }
+
     /// What `job` drew when it really ran, if that was measured.
     pub fn power(&self, job: JobId) -> Option<MeasuredPower> {
         self.powers.get(job.index()).copied().flatten()
+    }
+
+    /// What each job drew when it really ran, by its index; empty if nothing was measured.
+    pub fn measured_powers(&self) -> &[Option<MeasuredPower>] {
+        &self.powers
+    }
+
+    /// How long each job really waited in seconds, by its index, −1 for unknown; empty if no log says so.
+    pub fn recorded_waits(&self) -> &[i32] {
+        &self.waits
     }
 
     /// The jobs of which it is known what they drew, with that.

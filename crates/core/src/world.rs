@@ -70,6 +70,8 @@ pub struct World {
     measured: Vec<Curved>,
     /// By application: the configurations it was run in, where that is all that is known.
     tables: Arc<[Arc<Table>]>,
+    /// By job: what its nodes were measured to draw together as it was asked for, with what they draw anyway.
+    drawn: Vec<Option<Watts>>,
 }
 
 /// What the nodes of a job do if it has those it asks for, without a cap. Most jobs run like that, and
@@ -91,7 +93,9 @@ impl World {
         assigned: Assignment,
     ) -> Self {
         let (as_asked, measured, tables) = (Vec::new(), Vec::new(), Arc::new([]));
-        let mut world = World { node, parts, applications, assigned, as_asked, measured, tables };
+        let drawn = Vec::new();
+        let mut world =
+            World { node, parts, applications, assigned, as_asked, measured, tables, drawn };
         world.as_asked = world.applications.iter().map(|each| world.as_asked(each)).collect();
         world
     }
@@ -135,6 +139,12 @@ impl World {
     /// The same with other jobs.
     fn with_assigned(self, assigned: Assignment) -> Self {
         World { assigned, ..self }
+    }
+
+    /// The same, where it was measured what the nodes of some jobs drew together, by job: that is what they draw
+    /// as they are asked for. The laws say how it changes with caps and sizes.
+    pub fn with_drawn(self, drawn: Vec<Option<Watts>>) -> Self {
+        World { drawn, ..self }
     }
 
     /// The configurations that each application was run in, where that is all that is known.
@@ -191,6 +201,68 @@ impl World {
 
     /// What happens to a job, which runs for `run_time` as it was asked for, when it runs like this.
     pub fn outcome(
+        &self,
+        id: JobId,
+        job: &Job,
+        run_time: Span,
+        point: &OperatingPoint,
+        held: Held<'_>,
+    ) -> Outcome {
+        let outcome = self.by_law(id, job, run_time, point, held);
+        match self.drawn.get(id.index()).copied().flatten() {
+            None => outcome,
+            Some(drawn) => {
+                let power = self.as_measured(id, job, point, held, drawn, outcome.power);
+                Outcome { power, ..outcome }
+            }
+        }
+    }
+
+    /// What a job draws that was measured to draw so much as it was asked for, and would draw `by_law` like this.
+    /// It never draws more than its nodes can, or than their caps let it.
+    fn as_measured(
+        &self,
+        id: JobId,
+        job: &Job,
+        point: &OperatingPoint,
+        held: Held<'_>,
+        drawn: Watts,
+        by_law: Watts,
+    ) -> Watts {
+        let whole = self.node.added(self.node.highest);
+        let times = |power: Watts, nodes: u32| power.checked_mul(nodes).unwrap_or(Watts::LARGEST);
+        let added = drawn.saturating_sub(times(self.node.idle, job.nodes));
+        let added = added.min(times(whole, job.nodes)).max(Watts::from_milliwatts(1));
+        let cores = self.tables.get(self.assigned.application(id));
+        let cores = cores.map_or(point.cores, |table| table.full_cores(job.nodes));
+        let asked = OperatingPoint { nodes: job.nodes, cores, cap: whole, ..*point };
+        // On the nodes that it has, so that these do not matter.
+        let ids: Vec<NodeId>;
+        let (held_as_asked, count) = match held {
+            Held::Any => (Held::Any, job.nodes),
+            Held::These(nodes) => (held, nodes.len() as u32),
+            Held::Capped(caps) => {
+                ids = caps.iter().map(|capped| capped.node).collect();
+                (Held::These(&ids), ids.len() as u32)
+            }
+        };
+        let nominal = self.by_law(id, job, Span::ZERO, &asked, held_as_asked).power;
+        // What a node adds as it was asked for, times what the law makes of it.
+        let whole_job = u128::from(nominal.milliwatts().max(1)) * u128::from(job.nodes.max(1));
+        let scaled = u128::from(by_law.milliwatts()) * u128::from(added.milliwatts());
+        let scaled = (scaled * u128::from(count)).div_ceil(whole_job);
+        let scaled = Watts::from_milliwatts(u64::try_from(scaled).unwrap_or(u64::MAX));
+        let allowed = match held {
+            Held::Capped(caps) => caps
+                .iter()
+                .fold(Watts::ZERO, |sum, capped| sum.saturating_add(capped.cap.min(whole))),
+            _ => times(point.cap.min(whole), point.nodes),
+        };
+        scaled.min(allowed).min(Watts::LARGEST)
+    }
+
+    /// What the laws say happens to a job.
+    fn by_law(
         &self,
         id: JobId,
         job: &Job,

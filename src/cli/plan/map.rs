@@ -112,7 +112,7 @@ pub(super) fn text(map: &Map, currency: Option<Currency>) -> String {
             Some(work) => format!("{work:.1}{}", marks(map, at)),
             None => format!("-{}", marks(map, at)),
         },
-        None => "-".to_owned(),
+        None => "-   ".to_owned(),
     };
     let row = |nodes: &u32| {
         let cells = limits.iter().map(|limit| cell(*nodes, *limit));
@@ -135,6 +135,7 @@ fn marks(map: &Map, at: usize) -> &'static str {
         (true, true) => " ◆★",
         (true, false) => " ◆ ",
         (false, true) => " ★ ",
+        (false, false) if map.lacks_jobs(at) => " ○ ",
         (false, false) => "   ",
     }
 }
@@ -159,6 +160,9 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
             "★ most work for the money: {}, at {cost:.0} {currency} a year.",
             place(at)
         ));
+    }
+    if (0..map.places.len()).any(|at| map.lacks_jobs(at)) {
+        said.push("○ jobs are left undone that run elsewhere: they need more nodes, or more power.".to_owned());
     }
     if let Some(offered) = map.offered_nodes {
         said.push(match map.best_per_cost.or(map.best_per_watt).and_then(|at| map.places[at].load) {
@@ -213,6 +217,6 @@ pub(super) fn picture(map: &Map) -> String {
             .iter()
             .map(|nodes| limits.iter().map(|limit| mark(*nodes, *limit)).collect())
             .collect(),
-        key: "◆ most for each watt   ★ most for the money",
+        key: "◆ most for each watt   ★ most for the money   ○ leaves jobs undone",
     })
 }

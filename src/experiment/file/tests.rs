@@ -49,7 +49,7 @@ rank_by = \"energy\"
     assert_eq!(experiment.machine.as_ref().unwrap().value.machine, Machine::cab());
     assert_eq!(experiment.nodes[1].value, 128);
     assert_eq!(experiment.rules.allow.to_string(), "caps,sizes");
-    assert_eq!(experiment.rules.believe.to_string(), "exact");
+    assert_eq!(experiment.rules.believe.unwrap().to_string(), "exact");
     assert_eq!(experiment.rules.guard, Share::percent(5));
     assert!(experiment.applications.is_some());
     assert_eq!(experiment.jobs, Some(2..usize::MAX));

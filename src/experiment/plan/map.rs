@@ -35,7 +35,7 @@ pub struct MapPlace {
     pub nodes: u32,
     /// The limit.
     pub budget_w: f64,
-    /// How many nodes at full speed would do as much; nothing where not all jobs can run.
+    /// How many nodes at full speed would do as much, of the jobs that can run.
     pub work_nodes: Option<f64>,
     /// Jobs that cannot run there, the mean over seeds.
     pub undone: f64,
@@ -47,7 +47,7 @@ pub struct MapPlace {
     pub cost_per_year: Option<f64>,
 }
 
-/// All of them, and the best.
+/// All of them, and the best of those that leave the fewest jobs undone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Map {
     /// How many nodes at full speed the log keeps busy in the mean.
@@ -107,7 +107,7 @@ pub fn places(
             .iter()
             .filter(|run| run.makespan_s > 0.0)
             .map(|run| run.work_node_s / run.makespan_s);
-        let work_nodes = mean(rate.collect()).filter(|work| undone == 0.0 && *work > 0.0);
+        let work_nodes = mean(rate.collect()).filter(|work| *work > 0.0);
         let energy = runs
             .iter()
             .map(|run| run.cost.filter(|_| run.makespan_s > 0.0).map(|cost| cost / run.makespan_s));
@@ -130,9 +130,10 @@ pub fn places(
 impl Map {
     /// A map of these places.
     pub fn of(places: Vec<MapPlace>, demand: &Demand) -> Self {
+        let fewest = places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
         let best = |worth: &dyn Fn(&MapPlace) -> Option<f64>| {
-            let known =
-                places.iter().enumerate().filter_map(|(at, place)| Some((at, worth(place)?)));
+            let complete = places.iter().enumerate().filter(|(_, place)| place.undone <= fewest);
+            let known = complete.filter_map(|(at, place)| Some((at, worth(place)?)));
             // The first of equals: the fewest nodes under the lowest limit.
             known
                 .fold(None, |best: Option<(usize, f64)>, (at, value)| match best {
@@ -144,6 +145,12 @@ impl Map {
         let best_per_watt = best(&|place| Some(place.work_nodes? / place.budget_w));
         let best_per_cost = best(&|place| Some(place.work_nodes? / place.cost_per_year?));
         Map { offered_nodes: demand.mean_nodes(), places, best_per_watt, best_per_cost }
+    }
+
+    /// Whether more jobs can run elsewhere.
+    pub fn lacks_jobs(&self, at: usize) -> bool {
+        let fewest = self.places.iter().map(|place| place.undone).fold(f64::INFINITY, f64::min);
+        self.places[at].undone > fewest
     }
 
     /// The numbers of nodes and the limits that there are, ascending.
@@ -168,12 +175,12 @@ mod tests {
     use super::*;
     use crate::units::Span;
 
-    fn place(nodes: u32, budget_w: f64, work: Option<f64>, cost: f64) -> MapPlace {
+    fn place(nodes: u32, budget_w: f64, work: f64, undone: f64, cost: f64) -> MapPlace {
         MapPlace {
             nodes,
             budget_w,
-            work_nodes: work,
-            undone: 0.0,
+            work_nodes: Some(work),
+            undone,
             mean_power_w: None,
             load: None,
             cost_per_year: Some(cost),
@@ -187,10 +194,10 @@ mod tests {
             Demand { processors: None, nodes: 9, work: 5000, span: Span::from_millis(1000) };
         let map = Map::of(
             vec![
-                place(10, 1000.0, Some(10.0), 100.0),
-                place(20, 1000.0, Some(15.0), 200.0),
-                place(40, 1000.0, None, 1.0),
-                place(20, 2000.0, Some(20.0), 220.0),
+                place(10, 1000.0, 10.0, 0.0, 100.0),
+                place(20, 1000.0, 15.0, 0.0, 200.0),
+                place(40, 1000.0, 90.0, 3.0, 1.0),
+                place(20, 2000.0, 20.0, 0.0, 220.0),
             ],
             &demand,
         );
@@ -198,5 +205,6 @@ mod tests {
         assert_eq!(map.offered_nodes, Some(5.0));
         assert_eq!(map.axes(), (vec![10, 20, 40], vec![1000.0, 2000.0]));
         assert_eq!(map.find(20, 2000.0), Some(3));
+        assert!(map.lacks_jobs(2) && !map.lacks_jobs(0));
     }
 }

@@ -41,7 +41,7 @@ function within(curve, end, from, until) {
 function curveTraces(view, run, curve, scale, written) {
   const seen = within(curve, run.end, ...view.window), colour = tint(run.place);
   const x = seen.x.map((at) => at / view.clock[0]), by = (values) => values.map((value) => value * scale);
-  const date = calendar ? (at) => `${when(seen.x[at])}: ` : () => "";
+  const date = calendar ? (at) => `${dateOf(seen.x[at])}: ` : () => "";
   const edge = { x, mode: "lines", line: { width: 0, shape: "hv" }, hoverinfo: "skip" };
   return [
     { ...edge, y: by(seen.low) },

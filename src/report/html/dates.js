@@ -35,7 +35,7 @@ const twoDigits = (number) => String(number).padStart(2, "0");
 
 /** How far apart marks may be: of which unit how many, and how long that is at least. */
 const MARKS = [["minute", 1, 60e3], ["minute", 5, 300e3], ["minute", 15, 900e3], ["minute", 30, 1800e3], ["hour", 1, 3600e3], ["hour", 3, 3 * 3600e3],
-  ["hour", 6, 6 * 3600e3], ["hour", 12, 12 * 3600e3], ["day", 1, 86400e3], ["day", 2, 2 * 86400e3], ["day", 7, 7 * 86400e3], ["day", 14, 14 * 86400e3],
+  ["hour", 6, 6 * 3600e3], ["hour", 12, 12 * 3600e3], ["day", 1, 86400e3], ["day", 2, 2 * 86400e3], ["day", 3, 3 * 86400e3], ["day", 7, 7 * 86400e3], ["day", 14, 14 * 86400e3],
   ["month", 1, 28 * 86400e3], ["month", 3, 84 * 86400e3], ["month", 6, 168 * 86400e3], ["year", 1, 365 * 86400e3], ["year", 10, 3650 * 86400e3]];
 
 /** Round dates or times of day in a window of milliseconds since the start, at most so many, with how each is written. */
@@ -68,7 +68,7 @@ function dateWritten(shown, unit) {
 }
 
 /** A point in time: its date, if that is known, or what has passed since the start. */
-function when(milliseconds) {
+function dateOf(milliseconds) {
   if (!calendar) return moment(milliseconds);
   const shown = new Date(wall(calendar.start + milliseconds));
   const clock = [shown.getUTCHours(), shown.getUTCMinutes(), shown.getUTCSeconds()].map(twoDigits).join(":");

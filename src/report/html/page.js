@@ -21,7 +21,7 @@ function setWindow(from, until) {
   const start = Math.min(end - length, Math.max(begin, from));
   view.window = [start, start + length];
   const isWhole = length >= end - begin;
-  byId("window").textContent = isWhole ? `All ${time(length / 1000)}` : `${when(start)} – ${when(start + length)}`;
+  byId("window").textContent = isWhole ? `All ${time(length / 1000)}` : `${dateOf(start)} – ${dateOf(start + length)}`;
   return drawAll(OVER_TIME);
 }
 

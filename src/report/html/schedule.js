@@ -131,7 +131,7 @@ function watchSchedule(view) {
     if (found < 0) return hide();
     const job = run.bars.job[found], start = run.workload.submit[job] + run.wait[job];
     tip.textContent = `Job ${run.workload.number[job]}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
-      `starts ${when(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
+      `starts ${dateOf(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
     tip.hidden = false;
     const size = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - size.width - 4))}px`;

@@ -12,7 +12,7 @@ use crate::policy::Accuracy;
 use crate::report::cases::{Absent, Case, budget};
 use crate::report::markup::escaped;
 use crate::report::ranking::{comparable, undone};
-use crate::report::{human_energy, human_power, human_time};
+use crate::report::{human_energy, human_mass, human_power, human_time};
 
 /// What the runs of a case have in common, in one sentence.
 pub(super) fn heading(case: &Case<'_>) -> String {
@@ -80,6 +80,7 @@ fn cards_of_one(summary: &Summary) -> String {
     cards += &card("Peak power", &human_power(s.peak_power_w), &limit.unwrap_or_default());
     let used = s.budget_used.map(|share| format!("{:.1} % of the budget's", share * 100.0));
     cards += &card("Energy", &human_energy(s.energy_j), &used.unwrap_or_default());
+    cards += &cards_of_costs(s);
     let made = s.predictions.unwrap_or_default();
     for (name, accuracy) in [("Predicted run times", made.time), ("Predicted power", made.power)] {
         let Some(Accuracy { predicted, baseline, .. }) = accuracy else { continue };
@@ -92,21 +93,48 @@ fn cards_of_one(summary: &Summary) -> String {
     format!("<dl class=\"cards\">\n{cards}</dl>\n")
 }
 
+/// What a run cost and emitted, and what happened in parts of its time.
+fn cards_of_costs(s: &Summary) -> String {
+    let mut cards = String::new();
+    let currency = s.currency.as_deref().unwrap_or_default();
+    if let Some(cost) = s.cost {
+        let demand = s.demand_cost.zip(s.peak_quarter_w).map(|(demand, highest)| {
+            let highest = human_power(highest);
+            format!("{demand:.2} of it for highest quarters of an hour, at most {highest}")
+        });
+        cards += &card("Cost", &format!("{cost:.2} {currency}"), &demand.unwrap_or_default());
+    }
+    if let Some(carbon) = s.carbon_kg {
+        cards += &card("CO₂", &human_mass(carbon), "for the energy that was drawn");
+    }
+    if let Some(window) = &s.window {
+        let mean = window.mean_power_w.map_or_else(|| "–".to_owned(), human_power);
+        let more = format!(
+            "mean power; peak {}, {} in {}, {} jobs started",
+            human_power(window.peak_power_w),
+            human_energy(window.energy_j),
+            human_time(window.time_s),
+            window.started
+        );
+        cards += &card(&format!("Window: {}", window.when), &mean, &more);
+    }
+    cards
+}
+
 fn cards_of_many(summaries: &[&Summary]) -> String {
     let may = comparable(summaries);
     let runs: Vec<&Summary> =
         summaries.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| *run).collect();
     let mut cards = String::new();
-    for name in ["Mean turnaround", "Mean slowdown", "Makespan", "Energy"] {
+    for name in ["Mean turnaround", "Mean slowdown", "Makespan", "Energy", "Cost", "CO₂"] {
         let Some(figure) = FIGURES.iter().find(|figure| figure.name == name) else { continue };
         let Some(best) = figure.best(&runs) else { continue };
-        let winners: Vec<&str> = runs
-            .iter()
-            .filter(|run| (figure.value)(run) == Some(best))
-            .map(|run| run.policy.as_str())
-            .collect();
-        let value = (figure.written)(best);
-        cards += &card(&format!("Best {}", name.to_lowercase()), &winners.join(", "), &value);
+        let are_best = |run: &&&Summary| (figure.value)(run) == Some(best);
+        let winners: Vec<&Summary> = runs.iter().filter(are_best).copied().collect();
+        let names: Vec<&str> = winners.iter().map(|run| run.policy.as_str()).collect();
+        let value = winners.first().map(|run| figure.text(run)).unwrap_or_default();
+        let name = if name == "CO₂" { name.to_owned() } else { name.to_lowercase() };
+        cards += &card(&format!("Best {name}"), &names.join(", "), &value);
     }
     if cards.is_empty() {
         return String::new();

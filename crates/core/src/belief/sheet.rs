@@ -119,6 +119,33 @@ impl Sheet {
         Sheet { nominal, packed, fronts, entries }
     }
 
+    /// The same for jobs of which each node is expected to add so much as they are asked for. Under other caps and
+    /// in other sizes it adds as much more or less as the law says, and never more than its cap.
+    pub(super) fn drawing(mut self, expected: Watts) -> Self {
+        let nominal = self.entries[self.nominal].node_power.milliwatts().max(1);
+        let smallest = Watts::from_milliwatts(1);
+        for entry in &mut self.entries {
+            let by_law = u128::from(entry.node_power.milliwatts());
+            let scaled = (by_law * u128::from(expected.milliwatts())).div_ceil(u128::from(nominal));
+            let scaled = Watts::from_milliwatts(u64::try_from(scaled).unwrap_or(u64::MAX));
+            entry.node_power = scaled.min(entry.cap).max(smallest);
+        }
+        self.fronts = fronts(&self.entries);
+        self
+    }
+
+    /// The same for jobs of which each node adds so much on the nodes they ask for, and no more under any cap. On other
+    /// numbers of nodes they may add all that caps let them.
+    pub(super) fn drawing_at_most(mut self, known: Watts, asked: u32) -> Self {
+        let smallest = Watts::from_milliwatts(1);
+        for entry in &mut self.entries {
+            let most = if entry.nodes == asked { known } else { entry.cap };
+            entry.node_power = most.min(entry.cap).max(smallest);
+        }
+        self.fronts = fronts(&self.entries);
+        self
+    }
+
     /// All entries of the sheet, in their order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

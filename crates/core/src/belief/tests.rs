@@ -14,6 +14,7 @@ fn knowledge(laws: Vec<Arc<dyn Law>>) -> Arc<Knowledge> {
         holds: Holds::WholeCaps,
         margin: Share::percent(100),
         admission: Admission::AnyWay,
+        draws: Draws::ByLaw,
     })
 }
 
@@ -137,8 +138,13 @@ fn what_is_set_aside_is_the_caps_or_the_draw() {
     let jobs = [job(16, 3_600_000)];
     let made = |holds, margin| {
         let margin = Share::percent(margin);
-        let knowledge =
-            Knowledge { laws: laws.clone(), holds, margin, admission: Admission::AnyWay };
+        let knowledge = Knowledge {
+            laws: laws.clone(),
+            holds,
+            margin,
+            admission: Admission::AnyWay,
+            draws: Draws::ByLaw,
+        };
         Belief::new(Arc::new(knowledge), choices.clone(), Assignment::one(), &jobs)
     };
     let (caps, draw) = (made(Holds::WholeCaps, 100), made(Holds::Draw, 133));

@@ -42,7 +42,7 @@ pub enum BudgetError {
     },
     /// A rule is wrong.
     #[error("budget: {0}")]
-    Rules(#[from] RulesError),
+    Rules(RulesError),
     /// A rule of a file is wrong.
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     FileRules {
@@ -55,7 +55,7 @@ pub enum BudgetError {
     },
     /// Limits by the calendar, where nobody knows the date.
     #[error("a budget by the calendar needs dates, and {0}")]
-    NoCalendar(#[from] NoCalendar),
+    NoCalendar(NoCalendar),
     /// The budget leaves nothing for jobs.
     #[error(
         "a budget of {budget} leaves nothing for jobs: the machine draws {base} at all times; \
@@ -87,6 +87,19 @@ pub enum BudgetError {
         /// The file.
         path: PathBuf,
     },
+}
+
+// Both are told in full, so they are no sources, which would be told again.
+impl From<RulesError> for BudgetError {
+    fn from(why: RulesError) -> Self {
+        BudgetError::Rules(why)
+    }
+}
+
+impl From<NoCalendar> for BudgetError {
+    fn from(why: NoCalendar) -> Self {
+        BudgetError::NoCalendar(why)
+    }
 }
 
 /// Reads limits by the calendar: `weekdays 14:00-18:00: 80%, else 100%`.

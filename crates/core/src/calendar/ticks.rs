@@ -7,7 +7,7 @@ use super::Calendar;
 use crate::units::Instant;
 
 /// How far apart marks may be: of which unit how many.
-const STEPS: [(Unit, i64); 17] = [
+const STEPS: [(Unit, i64); 18] = [
     (Unit::Minute, 1),
     (Unit::Minute, 5),
     (Unit::Minute, 15),
@@ -18,6 +18,7 @@ const STEPS: [(Unit, i64); 17] = [
     (Unit::Hour, 12),
     (Unit::Day, 1),
     (Unit::Day, 2),
+    (Unit::Day, 3),
     (Unit::Day, 7),
     (Unit::Day, 14),
     (Unit::Month, 1),

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use crate::belief::Draws;
 use crate::belief::fit::{self, Clock};
 use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
 use crate::freedom::{Freedom, Freedoms};
@@ -42,11 +43,14 @@ pub enum Believe {
     Exact,
     /// That jobs run as they were asked for, and nodes draw what they are rated at.
     Rated,
+    /// What each was published with, and that jobs draw what those of their users and applications drew before.
+    Predicted,
 }
 
 impl Believe {
     /// All of them.
-    pub const ALL: [Believe; 3] = [Believe::Published, Believe::Exact, Believe::Rated];
+    pub const ALL: [Believe; 4] =
+        [Believe::Published, Believe::Exact, Believe::Rated, Believe::Predicted];
 }
 
 impl fmt::Display for Believe {
@@ -55,6 +59,7 @@ impl fmt::Display for Believe {
             Believe::Published => "published",
             Believe::Exact => "exact",
             Believe::Rated => "rated",
+            Believe::Predicted => "predicted",
         })
     }
 }
@@ -64,7 +69,7 @@ impl FromStr for Believe {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = Believe::ALL.into_iter().find(|believe| believe.to_string() == text);
-        named.ok_or("write published, exact or rated")
+        named.ok_or("write published, exact, rated or predicted")
     }
 }
 
@@ -140,6 +145,11 @@ pub enum Unfit {
         /// In gigahertz.
         slowest: f64,
     },
+    /// Nobody has measured what jobs draw.
+    #[error(
+        "nothing can be predicted from the past: the workload has no measured power; leave --believe out"
+    )]
+    NoPast,
     /// No curves can be made.
     #[error("the curves of nodes: {0}")]
     NoCurves(CurveError),
@@ -156,6 +166,8 @@ pub struct Field<'a> {
     pub gearbox: &'a Gearbox,
     /// Where random numbers about beliefs start.
     pub seed: u64,
+    /// What is known of what single jobs draw.
+    pub draws: Draws,
 }
 
 impl<'a> Field<'a> {
@@ -171,7 +183,7 @@ impl<'a> Field<'a> {
             freedoms: allow,
             tables: world.tables().clone(),
         };
-        Field { world, choices, gearbox: &machine.gearbox, seed }
+        Field { world, choices, gearbox: &machine.gearbox, seed, draws: Draws::ByLaw }
     }
 }
 
@@ -271,6 +283,9 @@ impl PolicySpec {
         if let PolicySpec::Utility(UtilitySpec { heuristic: Heuristic::Priced, .. }) = self {
             return Err(Unfit::NoPrice);
         }
+        if believe == Believe::Predicted && !matches!(field.draws, Draws::Predicted(_)) {
+            return Err(Unfit::NoPast);
+        }
         let lowest = field.choices.levels[0];
         if let PolicySpec::Uniform(UniformSpec { cap: UniformCap::Power(cap), .. }) = self
             && *cap < lowest
@@ -302,12 +317,18 @@ impl PolicySpec {
             Believe::Published => self.published(choices.freedoms).fitted(field, choices),
             Believe::Exact => (fit::exact(&field.world), Holds::Draw, whole),
             Believe::Rated => (fit::rated(&field.world), Holds::WholeCaps, whole),
+            Believe::Predicted => {
+                let (laws, _, margin) = self.published(choices.freedoms).fitted(field, choices);
+                (laws, Holds::Draw, margin)
+            }
         };
         let holds = match self {
             PolicySpec::Rmap(spec) => spec.node_power.map_or(holds, Holds::Node),
             _ => holds,
         };
-        Knowledge { laws, holds, margin, admission: self.admission() }
+        // What is set aside for whole nodes does not depend on what is expected.
+        let draws = if holds == Holds::Draw { field.draws.clone() } else { Draws::ByLaw };
+        Knowledge { laws, holds, margin, admission: self.admission(), draws }
     }
 
     /// What it was published with, if it may do so much.

@@ -21,7 +21,7 @@ pub struct Predictions {
 }
 
 /// The errors of one kind of predictions, and those of the baseline on the same jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Accuracy {
     /// How many jobs this is about.
@@ -30,7 +30,13 @@ pub struct Accuracy {
     pub predicted: Errors,
     /// The errors of what would be taken for true if nothing were learned.
     pub baseline: Errors,
+    /// The share of jobs for which too little was predicted, where that is what does harm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<f64>,
 }
+
+/// Shares are never NaN: they come from whole numbers.
+impl Eq for Accuracy {}
 
 impl Predictions {
     /// The errors in words, a sentence for each kind of predictions.
@@ -43,10 +49,12 @@ impl Predictions {
 
 impl Accuracy {
     fn sentence(&self, what: &str, instead: &str) -> String {
-        let Accuracy { jobs, predicted, baseline } = self;
+        let Accuracy { jobs, predicted, baseline, under } = self;
+        let under = under
+            .map_or(String::new(), |under| format!(", too low for {:.1} % of them", under * 100.0));
         format!(
-            "{what} off by a factor of {:.2} (median) and {:.2} (90th percentile) for {jobs} jobs; {instead}: {:.2} \
-             and {:.2}",
+            "{what} off by a factor of {:.2} (median) and {:.2} (90th percentile) for {jobs} jobs{under}; {instead}: \
+             {:.2} and {:.2}",
             predicted.median, predicted.p90, baseline.median, baseline.p90
         )
     }
@@ -71,11 +79,14 @@ pub(super) struct Collected {
     /// The binary logarithms of the factors, in steps of 2⁻¹⁶.
     predicted: Vec<u32>,
     baseline: Vec<u32>,
+    /// For how many jobs too little was predicted.
+    under: u64,
 }
 
 impl Collected {
     /// A job ended: what had been predicted, what would have been taken for true, and what came.
     pub(super) fn note(&mut self, predicted: u64, baseline: u64, actual: u64) {
+        self.under += u64::from(predicted < actual);
         let actual = log2(actual);
         let error = |expected: u64| log2(expected).abs_diff(actual) as u32;
         self.predicted.push(error(predicted));
@@ -88,7 +99,16 @@ impl Collected {
             jobs: self.predicted.len() as u64,
             predicted: errors(&self.predicted)?,
             baseline: errors(&self.baseline)?,
+            under: None,
         })
+    }
+
+    /// The same with the share of jobs for which too little was predicted.
+    pub(super) fn accuracy_with_shortfalls(&self) -> Option<Accuracy> {
+        let accuracy = self.accuracy()?;
+        // To four decimals, like factors.
+        let share = (self.under * 10_000 / accuracy.jobs) as f64 / 10_000.0;
+        Some(Accuracy { under: Some(share), ..accuracy })
     }
 }
 
@@ -118,7 +138,7 @@ mod tests {
         for job in 1..=10 {
             collected.note(100 + 10 * job, if job == 3 { 25 } else { 400 }, 100);
         }
-        let Accuracy { jobs, predicted, baseline } = collected.accuracy().unwrap();
+        let Accuracy { jobs, predicted, baseline, .. } = collected.accuracy().unwrap();
         assert_eq!(jobs, 10);
         let close = |found: f64, expected: f64| (found - expected).abs() < 2e-4;
         assert!(close(predicted.median, 1.5) && close(predicted.p90, 1.9), "{predicted:?}");

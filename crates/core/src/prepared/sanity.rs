@@ -109,7 +109,9 @@ mod tests {
     fn a_machine_is_too_large_or_just_large_enough() {
         let of = |nodes| Machine::of_processors(nodes).unwrap();
         let demand = Demand::of(&workload(), &of(6));
-        assert_eq!(demand, Demand { processors: Some(5), nodes: 6 });
+        let span = Span::from_secs(10);
+        assert_eq!(demand, Demand { processors: Some(5), nodes: 6, work: 90_000, span });
+        assert_eq!(demand.mean_nodes(), Some(9.0));
         assert_eq!(demand.larger_machine(&of(10)), None);
         let said = demand.larger_machine(&of(12_800)).unwrap();
         assert!(said.starts_with("the machine has 12800 processors, 2560 times the 5"), "{said}");

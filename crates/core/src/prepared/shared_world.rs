@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
+use super::known_power::KnownPower;
 use crate::budget::Budget;
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::Model;
-use crate::policy::{Believe, Field, PolicySpec, Unfit};
+use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
 use crate::switching::SwitchOff;
 use crate::units::{Instant, Length, Share, Span};
-use crate::workload::Workload;
+use crate::workload::{MeasuredPower, Workload};
 use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 
 /// What the site says about policies and jobs.
@@ -21,8 +22,9 @@ use crate::world::{Names, Parts, Repertoire, Unsuited, World};
 pub struct Rules {
     /// What policies may do to jobs.
     pub allow: Freedoms,
-    /// What policies believe.
-    pub believe: Believe,
+    /// What policies believe. If that is not said: what they were published with, and of jobs that were measured
+    /// what can be predicted from those before them.
+    pub believe: Option<Believe>,
     /// The share of every limit that is kept back from policies, because jobs may draw more than is believed.
     pub guard: Share,
     /// Which applications executables are.
@@ -35,7 +37,7 @@ impl Default for Rules {
     fn default() -> Self {
         Rules {
             allow: Freedoms::USUAL,
-            believe: Believe::default(),
+            believe: None,
             guard: Share::percent(0),
             names: None,
             switch_off: None,
@@ -67,6 +69,7 @@ pub struct SharedWorld {
     world: Arc<World>,
     rules: Rules,
     seed: u64,
+    power: Option<KnownPower>,
 }
 
 impl SharedWorld {
@@ -80,8 +83,26 @@ impl SharedWorld {
     ) -> Result<Self, Unsuited> {
         let names = rules.names.as_deref();
         let assigned = repertoire.assigned(machine, workload.jobs(), names, seed);
-        let world = Arc::new(repertoire.world(machine, assigned)?);
-        Ok(SharedWorld { world, rules: rules.clone(), seed })
+        let world = repertoire.world(machine, assigned)?;
+        let means =
+            workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
+        let world = Arc::new(world.with_drawn(means.collect()));
+        let power = KnownPower::of(workload, machine.node_power);
+        Ok(SharedWorld { world, rules: rules.clone(), seed, power })
+    }
+
+    /// What policies believe here.
+    fn believed(&self) -> Believe {
+        self.rules.believe.unwrap_or(match self.power {
+            Some(_) => Believe::Predicted,
+            None => Believe::Published,
+        })
+    }
+
+    /// How far off predictions of power are, if that is what policies believe.
+    pub fn power_accuracy(&self) -> Option<Accuracy> {
+        let power = self.power.as_ref().filter(|_| self.believed() == Believe::Predicted);
+        power.and_then(|power| power.accuracy)
     }
 
     /// How jobs really run.
@@ -111,8 +132,11 @@ impl SharedWorld {
         machine: &Machine,
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
+        let believe = self.believed();
+        let draws = self.power.as_ref().map(|power| power.draws(believe)).unwrap_or_default();
         let field = Field::new(machine, self.world.clone(), self.rules.allow, self.seed);
-        Ok(policy.enter(&field, self.rules.believe)?.belief(jobs))
+        let field = Field { draws, ..field };
+        Ok(policy.enter(&field, believe)?.belief(jobs))
     }
 }
 

@@ -172,7 +172,7 @@ impl fmt::Display for Rate {
         let sign = if self.nanos_per_kwh < 0 { "-" } else { "" };
         let nanos = self.nanos_per_kwh.unsigned_abs();
         write!(f, "{sign}{}", nanos / 1_000_000_000)?;
-        if nanos % 1_000_000_000 != 0 {
+        if !nanos.is_multiple_of(1_000_000_000) {
             let decimals = format!("{:09}", nanos % 1_000_000_000);
             write!(f, ".{}", decimals.trim_end_matches('0'))?;
         }

@@ -175,11 +175,11 @@ fn columns(
 ) -> Result<Columns, TariffError> {
     let names = quoting::split(heading, ',').map_err(|why| row_error(path, line, "time", why))?;
     let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
-    let is_time = |name: &&str| {
+    let is_time = |name: &&str| -> bool {
         let name = name.to_lowercase();
         name.starts_with("time") || name.starts_with("date")
     };
-    let Some(time) = names.iter().position(|name| is_time(name)) else {
+    let Some(time) = names.iter().position(is_time) else {
         let why = format!(
             "'{heading}' is no heading with a time; write the names of the columns into the first line, such as \
              time,price_eur_per_mwh"

@@ -124,11 +124,12 @@ impl fmt::Display for RateSpec {
 }
 
 impl RateSpec {
-    /// The same seen from a folder: a file's path is joined to it.
-    pub fn beside(self, folder: &Path) -> Self {
+    /// The same seen from anywhere: a file by its whole path.
+    pub fn absolute(self) -> Self {
         match self {
             RateSpec::File { path, column, repeats } => {
-                RateSpec::File { path: folder.join(path), column, repeats }
+                let path = std::path::absolute(&path).unwrap_or(path);
+                RateSpec::File { path, column, repeats }
             }
             other => other,
         }

@@ -18,7 +18,7 @@ const POWERS: Form = Form {
 };
 
 /// What a job drew, all its nodes together: at least one of the two is known, and neither is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MeasuredPower {
     mean: Option<Watts>,
     peak: Option<Watts>,
@@ -68,6 +68,12 @@ impl Workload {
         let powers = self.jobs.iter().map(|job| measured.get(&job.number).copied().flatten());
         self.powers = powers.collect();
         Ok(())
+    }
+
+    /// Gives jobs the power that was measured, by their numbers.
+    pub(super) fn set_powers(&mut self, measured: impl Iterator<Item = (u64, MeasuredPower)>) {
+        let measured: HashMap<u64, MeasuredPower> = measured.collect();
+        self.powers = self.jobs.iter().map(|job| measured.get(&job.number).copied()).collect();
     }
 }
 

@@ -10,6 +10,7 @@ use crate::spelling::hint;
 use crate::units::Instant;
 use crate::workload::essc::{Essc, EsscError, Tasks};
 use crate::workload::lublin::{Lublin, LublinError};
+use crate::workload::records::{ImportError, Importer, Options};
 use crate::workload::rmap::{Trace, TraceError, UsualTimes};
 use crate::workload::swf::{self, BadRecords, Intake, SwfError};
 use crate::workload::{Workload, demo};
@@ -21,6 +22,8 @@ pub enum Source {
     Demo,
     /// A log in a file, or on standard input if the path is `-`.
     Log(PathBuf),
+    /// Records of a site's own batch system.
+    Records(RecordsCall),
     /// The Lublin–Feitelson model.
     Lublin(LublinCall),
     /// A trace of moldable jobs.
@@ -36,6 +39,15 @@ pub enum Source {
 pub struct TraceCall {
     given: Trace,
     has_seed: bool,
+}
+
+/// A file of records, and the time zone of its local times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordsCall {
+    /// The file.
+    pub file: PathBuf,
+    /// The time zone by its name; UTC if it is not said.
+    pub zone: Option<String>,
 }
 
 /// Tasks as they were called for: the seed may be filled in by that of the run.
@@ -95,7 +107,7 @@ pub struct Loaded {
 pub enum SourceError {
     /// The text names no source.
     #[error(
-        "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
+        "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, records(file=sacct.txt), demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
     )]
     Unknown {
         /// What was written.
@@ -124,6 +136,9 @@ pub enum SourceError {
     /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] SwfError),
+    /// The records cannot be used.
+    #[error(transparent)]
+    Records(#[from] ImportError),
 }
 
 const LUBLIN_PARAMETERS: [&str; 6] = ["jobs", "load", "processors", "seed", "kind", "sizes"];
@@ -143,6 +158,7 @@ const ESSC_PARAMETERS: [&str; 14] = [
     "machine_power_cv",
     "pstate_cv",
 ];
+const RECORDS_PARAMETERS: [&str; 2] = ["file", "zone"];
 const TRACE_PARAMETERS: [&str; 4] = ["trace", "jobs", "gaps", "seed"];
 
 impl FromStr for Source {
@@ -166,6 +182,10 @@ impl FromStr for Source {
                 let call = text.parse().and_then(|call| LublinCall::from_call(&call));
                 call.map(Source::Lublin).map_err(SourceError::Call)
             }
+            Some("records") => {
+                let call = text.parse().and_then(|call| RecordsCall::from_call(&call));
+                call.map(Source::Records).map_err(SourceError::Call)
+            }
             Some("rmap") => {
                 let call = text.parse().and_then(|call| TraceCall::from_call(&call));
                 call.map(Source::Rmap).map_err(SourceError::Call)
@@ -175,10 +195,37 @@ impl FromStr for Source {
                 call.map(Source::Essc).map_err(SourceError::Call)
             }
             name => {
-                let hint = hint(name.unwrap_or_default(), ["demo", "lublin", "rmap", "essc"]);
+                let hint =
+                    hint(name.unwrap_or_default(), ["demo", "lublin", "records", "rmap", "essc"]);
                 Err(SourceError::Unknown { text: text.to_owned(), hint })
             }
         }
+    }
+}
+
+impl RecordsCall {
+    fn from_call(call: &Call) -> Result<Self, CallError> {
+        let (mut file, mut zone) = (None, None);
+        for (key, value) in call.parameters(&RECORDS_PARAMETERS)? {
+            match key.as_str() {
+                "file" => file = Some(PathBuf::from(value)),
+                _ => zone = Some(value.clone()),
+            }
+        }
+        let file = file.ok_or_else(|| CallError::Value {
+            name: call.name.clone(),
+            key: "file".to_owned(),
+            why: "it is missing; write records(file=sacct.txt)".to_owned(),
+        })?;
+        Ok(RecordsCall { file, zone })
+    }
+
+    fn read(&self) -> Result<Loaded, SourceError> {
+        let options = Options { zone: self.zone.clone(), ..Options::default() };
+        let mut importer = Importer::new(options)?;
+        importer.read_path(&self.file)?;
+        let log = importer.finish()?.workload(&self.file.to_string_lossy())?;
+        Ok(Loaded { workload: log.workload, intake: Some(log.intake), site: None, period: None })
     }
 }
 
@@ -280,7 +327,7 @@ impl Source {
             Source::Lublin(call) => !call.has_seed,
             Source::Rmap(call) => !call.has_seed,
             Source::Essc(call) => !call.has_seed,
-            Source::Demo | Source::Log(_) | Source::Tasks(_) => false,
+            Source::Demo | Source::Log(_) | Source::Records(_) | Source::Tasks(_) => false,
         }
     }
 
@@ -317,6 +364,7 @@ impl Source {
                 let log = swf::read_path(path, given.bad)?;
                 Ok(Loaded { intake: Some(log.intake), ..made(log.workload) })
             }
+            Source::Records(call) => call.read(),
             Source::Essc(call) => call.draw(given.seed).map(with_site),
             Source::Tasks(folder) => Ok(with_site(Tasks::read(folder)?)),
         }

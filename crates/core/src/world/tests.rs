@@ -258,3 +258,42 @@ fn processors_that_were_measured_one_by_one() {
     assert_eq!(worst.pace(ask, at), Some(Pace::Times(Factor::new(20.0 / 15.0))));
     assert_eq!(worst.draw(ask, at), 0.75);
 }
+
+/// By hand: nodes add up to 85 W to the 15 W that they draw anyway. A job on two of them that was measured at 120 W adds
+/// 90 W, whichever nodes it has; at 60 W a node the law says 60/85 of that, and on twice the nodes twice as much.
+#[test]
+fn measured_jobs_draw_what_was_measured() {
+    let node = Node { idle: Watts::from_watts(15), ..node() };
+    let spread = Share::percent(20);
+    for parts in [Parts::Alike, Parts::Unlike { spread, seed: 3 }] {
+        let application = Application::new("p", Proportional, Coupling::Lockstep);
+        let world = World::new(node, parts, vec![application], Assignment::one()).with_drawn(vec![
+            Some(Watts::from_watts(120)),
+            Some(Watts::from_watts(999)),
+            None,
+        ]);
+        let nodes = [NodeId(3), NodeId(8)];
+        let on = |id: u32, point: &OperatingPoint, held: Held<'_>| {
+            world.outcome(JobId(id), &job(2), SECOND, point, held).power.milliwatts()
+        };
+        for held in [Held::Any, Held::These(&nodes)] {
+            assert_eq!(on(0, &point(2, 85), held), 90_000);
+            // Nobody draws more than nodes can, or than caps let them.
+            assert_eq!(on(1, &point(2, 85), held), 170_000);
+            assert!(on(1, &point(2, 60), held) <= 120_000);
+        }
+        if matches!(world.parts, Parts::Alike) {
+            assert_eq!(on(0, &point(2, 60), Held::Any), (90_000u64 * 60).div_ceil(85));
+            assert_eq!(on(0, &point(4, 85), Held::Any), 180_000);
+        }
+        let caps =
+            Caps::new(nodes.map(|node| NodeCap { node, cap: Watts::from_watts(85) }).to_vec()).unwrap();
+        assert_eq!(on(0, &point(2, 85), Held::Capped(&caps)), 90_000);
+        // Below what nodes draw anyway there is nothing to add.
+        let little = world.clone().with_drawn(vec![Some(Watts::from_watts(20))]);
+        let power = little.outcome(JobId(0), &job(2), SECOND, &point(2, 85), Held::Any).power;
+        assert_eq!(power, Watts::from_milliwatts(1));
+        // Whoever was not measured does as the law says.
+        assert_eq!(on(2, &point(2, 85), Held::Any), 170_000);
+    }
+}

@@ -171,6 +171,22 @@ impl Import {
         self.runs.iter().filter_map(|run| Some((run.number(), run.power()?)))
     }
 
+    /// The workload that a log of these runs is read as.
+    pub fn workload(&self, name: &str) -> Result<swf::Log, swf::SwfError> {
+        let mut bytes = Vec::new();
+        let mut writer = swf::Writer::new(&mut bytes);
+        // Memory takes whatever is written to it.
+        let written: io::Result<()> = (self.comments(None).iter())
+            .try_for_each(|comment| writer.comment(comment))
+            .and_then(|()| self.records().try_for_each(|record| writer.record(&record)));
+        debug_assert!(written.is_ok(), "{written:?}");
+        let mut log = swf::read(&bytes, name, swf::BadRecords::Stop)?;
+        if self.intake.with_power > 0 {
+            log.workload.set_powers(self.powers());
+        }
+        Ok(log)
+    }
+
     /// Writes the power of the runs that have one.
     pub fn write_power(&self, out: &mut dyn Write) -> io::Result<()> {
         write_power(out, self.powers())

@@ -1,0 +1,77 @@
+//! What really happened.
+//!
+//! Rule: a job starts, as it was asked for, when its log says that it started. Where its nodes are not free then, it
+//! starts as soon as they are: a log may count nodes otherwise than the machine that it is replayed on. It is no
+//! policy to choose, but what others are held against.
+
+use crate::policy::{Decision, Policy, Room, View};
+use crate::units::{Instant, JobId};
+
+/// Jobs start when their log says so.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// When jobs started, soonest first.
+    starts: Vec<(Instant, JobId)>,
+    /// The first of them that is still to come.
+    next: usize,
+    /// Those that should run by now, and for which there were no nodes.
+    late: Vec<JobId>,
+}
+
+impl Recorded {
+    /// Jobs started then.
+    pub fn new(mut starts: Vec<(Instant, JobId)>) -> Self {
+        starts.sort_unstable();
+        Recorded { starts, next: 0, late: Vec::new() }
+    }
+}
+
+impl Policy for Recorded {
+    fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
+        let due = self.starts[self.next..].iter().take_while(|(at, _)| *at <= view.now).count();
+        let begun = &self.starts[self.next..self.next + due];
+        self.late.extend(begun.iter().map(|(_, job)| *job));
+        self.next += due;
+        let mut room = Room::of(view);
+        self.late.retain(|job| {
+            if !view.queue.contains(*job) {
+                return false;
+            }
+            let point = view.nominal(*job);
+            let fits = room.admits(&point);
+            if fits {
+                room.take(&point);
+                decisions.push(Decision::Start { job: *job, point });
+            }
+            !fits
+        });
+        if let Some((at, _)) = self.starts.get(self.next) {
+            decisions.push(Decision::WakeAt(*at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::sim::Simulation;
+    use crate::workload::swf::{BadRecords, read};
+
+    /// The second job could have started at once, and did not; the third found its nodes taken.
+    #[test]
+    fn jobs_start_when_they_did() {
+        let log = "; MaxProcs: 4\n\
+                   1 0 0 100 2 -1 -1 2 100 -1 1 1 1 1 1 -1 -1 -1\n\
+                   2 0 50 100 2 -1 -1 2 100 -1 1 1 1 1 1 -1 -1 -1\n\
+                   3 10 80 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n";
+        let log = read(log.as_bytes(), "log", BadRecords::Stop).unwrap();
+        let machine = Machine::of_processors(4).unwrap();
+        let mut recorded = Recorded::new(log.workload.recorded_starts().unwrap());
+        let run = Simulation::new(&machine, &log.workload).run(&mut recorded);
+        let starts: Vec<u64> =
+            run.records.iter().map(|record| record.start.millis() / 1000).collect();
+        assert_eq!(starts, [0, 50, 100]);
+        assert!(crate::workload::demo::demo().recorded_starts().is_none());
+    }
+}
