@@ -162,7 +162,10 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
         ));
     }
     if (0..map.places.len()).any(|at| map.lacks_jobs(at)) {
-        said.push("○ jobs are left undone that run elsewhere: they need more nodes, or more power.".to_owned());
+        said.push(
+            "○ jobs are left undone that run elsewhere: they need more nodes, or more power."
+                .to_owned(),
+        );
     }
     if let Some(offered) = map.offered_nodes {
         said.push(match map.best_per_cost.or(map.best_per_watt).and_then(|at| map.places[at].load) {

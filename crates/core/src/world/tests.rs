@@ -287,7 +287,8 @@ fn measured_jobs_draw_what_was_measured() {
             assert_eq!(on(0, &point(4, 85), Held::Any), 180_000);
         }
         let caps =
-            Caps::new(nodes.map(|node| NodeCap { node, cap: Watts::from_watts(85) }).to_vec()).unwrap();
+            Caps::new(nodes.map(|node| NodeCap { node, cap: Watts::from_watts(85) }).to_vec())
+                .unwrap();
         assert_eq!(on(0, &point(2, 85), Held::Capped(&caps)), 90_000);
         // Below what nodes draw anyway there is nothing to add.
         let little = world.clone().with_drawn(vec![Some(Watts::from_watts(20))]);
