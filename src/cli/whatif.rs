@@ -304,7 +304,7 @@ impl Answer {
         Aside {
             title: "What happened, and what would have".to_owned(),
             about: format!(
-                "{} under {}; jobs without a budget draw what they like.",
+                "{} under {}; jobs without a budget draw what they like",
                 self.workload, self.budget
             ),
             headings,
