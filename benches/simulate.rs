@@ -160,55 +160,55 @@ fn files(bench: &Bench) {
 
 /// Lines of `sacct` in a file, to a log in another; the peak of memory is that of the import alone.
 fn records(bench: &Bench) {
-    let mut table = Table::new("lines | run | s | lines/s | bytes/line | goal | met");
-    for lines in if bench.quick { &[100_000u32][..] } else { &[100_000, 1_000_000] } {
-        let (dump, log) =
-            (bench.folder.path().join("dump.txt"), bench.folder.path().join("dump.swf"));
-        write_whole(&dump, &|out| write_sacct(out, *lines)).unwrap();
+    let mut table = Table::new("lines | what | run | s | lines/s | bytes/line | goal | met");
+    let counts = if bench.quick { &[100_000u32][..] } else { &[100_000, 1_000_000] };
+    for (lines, steps) in counts.iter().flat_map(|lines| [(*lines, 0), (*lines, 2)]) {
+        let folder = bench.folder.path();
+        let (dump, log) = (folder.join("dump.txt"), folder.join("dump.swf"));
+        write_whole(&dump, &|out| write_sacct(out, lines, steps)).expect("a dump");
         let mut peak = 0;
         let runs = bench.repeat(|| {
             let before = Counting::restart_peak();
-            let (seconds, _) = timed(|| {
-                let mut importer = Importer::new(ImportOptions::default()).unwrap();
-                importer.read_path(&dump).unwrap();
-                let import = importer.finish().unwrap();
-                let comments = import.comments(None);
-                write_whole(&log, &|mut out| swf::write(&mut out, &comments, import.records()))
-                    .unwrap();
-            });
+            let (seconds, ()) = timed(|| import(&dump, &log));
             peak = Counting::peak() - before;
             [seconds]
         });
-        let times = Times::of(runs.iter().map(|[seconds]| *seconds).collect());
-        let bytes = peak as f64 / f64::from(*lines);
-        for (run, seconds) in [("best", times.best), ("median", times.median)] {
-            let (per_line, speed) = (seconds / f64::from(*lines), f64::from(*lines) / seconds);
-            let is_met = per_line <= 5e-6 && bytes <= 200.0;
-            let figures = [format!("{seconds:.2}"), grouped(speed as u64), format!("{bytes:.0}")];
-            let [seconds, speed, bytes] = figures;
-            let goal = "≤ 5 s and ≤ 200 bytes a line for a million".to_owned();
+        let bytes = peak as f64 / f64::from(lines);
+        for (run, [seconds]) in [("best", runs[0]), ("median", runs[runs.len() / 2])] {
+            let speed = f64::from(lines) / seconds;
             table.row(vec![
-                grouped((*lines).into()),
+                grouped(lines.into()),
+                if steps == 0 { "jobs" } else { "jobs and steps" }.to_owned(),
                 run.to_owned(),
-                seconds,
-                speed,
-                bytes,
-                goal,
-                met(is_met),
+                format!("{seconds:.2}"),
+                grouped(speed as u64),
+                format!("{bytes:.0}"),
+                "≥ 200 000 lines/s, ≤ 200 bytes".to_owned(),
+                met(speed >= 200_000.0 && bytes <= 200.0),
             ]);
         }
     }
     table.print();
 }
 
-/// A dump of jobs that have two steps each, with the columns that the documentation recommends.
-fn write_sacct(out: &mut dyn Write, lines: u32) -> io::Result<()> {
+fn import(dump: &Path, log: &Path) {
+    let mut importer = Importer::new(ImportOptions::default()).expect("UTC");
+    importer.read_path(dump).expect("a dump");
+    let import = importer.finish().expect("runs");
+    let comments = import.comments(None);
+    let write = |mut out: &mut dyn Write| swf::write(&mut out, &comments, import.records());
+    write_whole(log, &write).expect("a log");
+}
+
+/// A dump of jobs with so many steps each, and the columns that the documentation recommends.
+fn write_sacct(out: &mut dyn Write, lines: u32, steps: u32) -> io::Result<()> {
     writeln!(
         out,
-        "JobIDRaw|JobID|User|Account|Partition|QOS|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|ConsumedEnergyRaw|JobName"
+        "JobIDRaw|JobID|User|Account|Partition|QOS|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|ConsumedEnergyRaw|\
+         JobName"
     )?;
     for line in 0..lines {
-        let (job, step) = (line / 3, line % 3);
+        let (job, step) = (line / (1 + steps), line % (1 + steps));
         let (day, hour, minute) = (1 + job / 1440 % 28, job / 60 % 24, job % 60);
         let time = |second: u32| format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}");
         let id = format!("{}{}", 1000 + job, ["", ".batch", ".extern"][step as usize]);
@@ -218,7 +218,8 @@ fn write_sacct(out: &mut dyn Write, lines: u32) -> io::Result<()> {
         let (cpus, energy) = (48 * nodes, 20_000 + job % 9000);
         writeln!(
             out,
-            "{id}|{id}|user{user}|account{account}|main|normal|{state}|{submit}|{start}|{end}|1-00:00:00|{nodes}|{cpus}|{energy}|run_{job}"
+            "{id}|{id}|user{user}|account{account}|main|normal|{state}|{submit}|{start}|{end}|1-00:00:00|{nodes}|{cpus}|\
+             {energy}|run_{job}"
         )?;
     }
     Ok(())

@@ -318,11 +318,12 @@ fn beside(
     if let [first, _, ..] = seeds[..] {
         let count = seeds.len();
         notes.push(format!(
-            "Rankings are over {count} seeds; charts, waits by size, length and user, and all figures are of \
-             seed {first}. The figures of every seed are in results.csv."
+            "Rankings are over {count} seeds; charts, tables of waits and all figures are of seed {first}. The figures of every seed are in results.csv."
         ));
     }
     notes.extend(checked.notes().iter().map(|note| format!("Note: {note}.")));
+    let predicted = results.power_predictions();
+    notes.extend(predicted.iter().map(|sentence| format!("Predicted: {sentence}.")));
     let assumed = assumptions(checked);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = checked.experiment.rank_by.ranked_by();
@@ -408,6 +409,9 @@ fn describe(
     };
     for note in checked.notes() {
         text += &format!("note: {note}\n");
+    }
+    for sentence in results.power_predictions() {
+        text += &format!("predicted: {sentence}\n");
     }
     for assumption in assumptions(checked) {
         text += &format!("assumed: {assumption}\n");

@@ -69,8 +69,9 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
-    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), a .csv file of time,budget
-    /// rows, or none [default: 60%]
+    /// Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+    /// 14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
+    /// [default: 60%]
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Option<BudgetSpec>,
 

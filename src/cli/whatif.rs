@@ -304,7 +304,7 @@ impl Answer {
         Aside {
             title: "What happened, and what would have".to_owned(),
             about: format!(
-                "{} under {}; jobs without a budget draw what they like.",
+                "{} under {}; jobs without a budget draw what they like",
                 self.workload, self.budget
             ),
             headings,
@@ -360,6 +360,17 @@ impl Answer {
                     row.summary.policy
                 ),
             });
+        }
+        let over: Vec<&Row> = under().filter(|row| row.summary.over_budget_s > 0.0).collect();
+        let worst = over.iter().map(|row| row.summary.worst_excursion_w).reduce(f64::max);
+        if let Some(worst) = worst {
+            let names: Vec<&str> = over.iter().map(|row| row.summary.policy.as_str()).collect();
+            said.push(format!(
+                "{} would have drawn more than the budget at times, by {} at most: some jobs draw more than was expected \
+                 of them. --guard keeps a share of the budget in reserve for that.",
+                names.join(", "),
+                human_power(worst)
+            ));
         }
         said
     }

@@ -18,7 +18,7 @@ pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
             said.push(format!("the applications of {name} are those of {profiles}"));
         }
     }
-    let is_made_up = |source: &Source| !matches!(source, Source::Log(_));
+    let is_made_up = |source: &Source| !matches!(source, Source::Log(_) | Source::Records(_));
     let made_up = experiment.workloads.iter().filter(|load| is_made_up(&load.value.source));
     let names: Vec<&str> = made_up.map(|load| load.value.text.as_str()).collect();
     if !names.is_empty() {

@@ -138,6 +138,10 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let mut count = 0;
     let daemon = Daemon::nowhere();
+    // Commands are those of somebody in the root of the repository.
+    let examples = folder.path().join("examples");
+    fs::create_dir(&examples).unwrap();
+    fs::copy(root.join("examples/january.txt"), examples.join("january.txt")).unwrap();
     // Files may be shown after the commands that use them.
     for block in blocks(&text) {
         if let Some(file) = block.comment.strip_prefix("file: ") {

@@ -1,10 +1,16 @@
 //! Real measurements of power, where the environment variable `BUSBAR_POWER` names a folder of them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
+use busbar::profile::Origin;
+use busbar::profile::csv::{Layout, Sheet};
+use busbar::reproduce::{ptune, rmap};
 use busbar::solve::ptune::Tuner;
 use busbar::units::Watts;
+use busbar::variation::csv::{Table, write_relative};
+use busbar::variation::runs::Runs;
 use busbar::variation::{Curve, Ips, Knot};
 
 /// A file of that folder; says so if there is none.
@@ -52,4 +58,106 @@ fn gpus_that_tie_in_power_are_chosen_by_speed() {
     }
     let mut tuner = Tuner::new();
     assert_eq!(tuner.tune(&curves, limit * 50).unwrap().ips.ips(), fastest);
+}
+
+/// A layout as the options of `busbar profile import` make it.
+fn layout(columns: &[&str], constants: &[&str], sockets: u32) -> Layout {
+    let columns = columns.iter().map(|text| text.parse().unwrap()).collect();
+    let constants = constants.iter().map(|text| text.parse().unwrap()).collect();
+    let mut layout = Layout::new(columns, constants).unwrap();
+    layout.sockets = NonZeroU32::new(sockets);
+    layout
+}
+
+fn sheet(file: &str, layout: &Layout) -> Option<Sheet> {
+    Some(Sheet::parse(&measured(file)?, Path::new(file), layout).unwrap())
+}
+
+/// Rows as policies see them, applications, and runs.
+fn counts(sheet: &Sheet) -> (usize, usize, usize) {
+    let rows = sheet.profiles().iter().map(|profile| profile.rows.len()).sum();
+    let settings = sheet.measured.iter().flat_map(|measured| &measured.settings);
+    (rows, sheet.measured.len(), settings.map(|sampled| sampled.runs.len()).sum())
+}
+
+/// Every published table as it is. The numbers are those of lines and distinct keys in the files, counted apart.
+#[test]
+fn published_tables_are_read_as_they_are() {
+    if let Some(sheet) = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2)) {
+        // 112 settings, no two of which have the same sum of caps.
+        assert_eq!(counts(&sheet), (112, 6, 446));
+        assert!(sheet.notes.iter().any(|note| note.contains("209 rows without a cap")));
+    }
+    if let Some(sheet) = sheet("haswell_1_node_cores_and_caps.csv", &layout(&[], &[], 2)) {
+        assert_eq!(counts(&sheet), (80, 2, 80));
+    }
+    if let Some(sheet) = sheet("cluster_configurations_time_only.csv", &layout(&[], &[], 2)) {
+        assert_eq!(counts(&sheet), (153, 5, 3175));
+        let profiles = sheet.profiles();
+        let mut rows = profiles.iter().flat_map(|profile| &profile.rows);
+        assert!(rows.all(|row| row.origin == Origin::Bound));
+    }
+    let of_one_node = ["nodes=1", "cores=24"];
+    let power = ["power=mean_pkg_W+mean_dram_W"];
+    if let Some(sheet) = sheet("npb_ecp_cpu_cap_sweep.csv", &layout(&power, &of_one_node, 2)) {
+        assert_eq!(counts(&sheet), (220, 22, 220));
+    }
+    let columns = ["cap=cpu_cap_w", "size=suite", "energy=cpu_energy_j+gpu_energy_j"];
+    if let Some(sheet) = sheet("rtx6000_cpu_and_gpu_caps.csv", &layout(&columns, &of_one_node, 1)) {
+        // 38 codes with 81 pairs of caps, which have 42 different sums.
+        assert_eq!(counts(&sheet), (38 * 42, 38, 7772));
+        let settings: usize = sheet.measured.iter().map(|measured| measured.settings.len()).sum();
+        assert_eq!(settings, 38 * 81);
+    }
+}
+
+/// On eight real nodes RMAP's policy must not be slower than the traditional one in the mean, and all jobs count.
+#[test]
+fn rmap_runs_on_real_tables() {
+    let Some(sheet) = sheet("haswell_8_nodes_configurations.csv", &layout(&[], &[], 2)) else {
+        return;
+    };
+    let options = rmap::OnTables {
+        profiles: sheet.profiles(),
+        name: "haswell".to_owned(),
+        nodes: None,
+        seeds: 2,
+        first_seed: 1,
+    };
+    let done = rmap::reproduce_on(&options, &|_, _| ()).unwrap();
+    let gain = done.findings.iter().find(|finding| {
+        finding.metric == "random: adaptive(0 %) over traditional: mean of the bounds"
+    });
+    assert!(gain.unwrap().measured.unwrap() > 0.0);
+    assert!(
+        done.notes[0].starts_with("haswell: 112 measured rows; a machine of 8 nodes"),
+        "{}",
+        done.notes[0]
+    );
+}
+
+/// Of real GPUs only one cap was measured: quartiles differ, and nothing is claimed of tuning.
+#[test]
+fn ptune_says_what_real_gpus_support() {
+    let Some(text) = measured("v100_sgemm_runs.csv") else { return };
+    let cap = ["cap=300W".parse().unwrap()];
+    let runs = Runs::parse(&text, Path::new("v100.csv"), &[], &cap).unwrap();
+    let mut curves = Vec::new();
+    write_relative(&mut curves, runs.measurements()).unwrap();
+    let table = Table::parse(&String::from_utf8(curves).unwrap(), Path::new("v100.csv")).unwrap();
+    assert_eq!((table.processors.names().len(), table.repeated.unwrap().runs), (392, 8795));
+    let options = ptune::OnCurves {
+        processors: table.processors,
+        name: "v100".to_owned(),
+        seeds: 5,
+        first_seed: 1,
+    };
+    let done = ptune::reproduce_on(&options).unwrap();
+    let of = |metric: &str| {
+        let found = done.findings.iter().find(|finding| finding.metric == metric);
+        found.unwrap().measured.unwrap()
+    };
+    assert!(of("Q2, sum of speeds") < of("Q3, sum of speeds"));
+    assert!(of("Q3, sum of speeds") < of("Q4, sum of speeds"));
+    assert!(done.notes.iter().any(|note| note.contains("under one cap")));
 }

@@ -10,11 +10,13 @@ use busbar::model::{Beliefs, Profiled};
 use busbar::policy::rmap::Rule as Picks;
 use busbar::policy::share::Use;
 use busbar::policy::{BuildContext, OrderSpec, OrderedBy, PolicySpec, Rmap, RmapSpec, ShareSpec};
+use busbar::profile::cab::{self, Preset};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::scenario::Scenario;
 use busbar::sim::{Events, Excursions, Run, Simulation};
 use busbar::units::{Instant, Share, Span, Watts};
 use busbar::workload::Workload;
+use busbar::workload::rmap::USUAL;
 use proptest::prelude::*;
 
 use crate::agreement::{budget, budgets, cases};
@@ -567,5 +569,21 @@ fn under_predicted_power_is_what_the_guard_is_for() {
                 assert_eq!(run.excursions, Excursions::default(), "{spec:?}");
             }
         }
+    }
+}
+
+/// Gaps between arrivals are for jobs like those of the made-up machines, whatever their noise.
+#[test]
+fn the_usual_time_of_jobs_is_that_of_cab() {
+    for (preset, seed) in [(Preset::Cab, 1), (Preset::Cab, 2), (Preset::CabContended, 3)] {
+        let profiles = cab::generate(preset, seed);
+        let mut times: Vec<f64> = profiles
+            .iter()
+            .flat_map(|profile| profile.usual_times().into_values())
+            .map(|time| time.secs_f64())
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let ratio = times[times.len() / 2] / USUAL;
+        assert!((0.95..1.05).contains(&ratio), "{preset} {seed}: {ratio}");
     }
 }

@@ -104,3 +104,45 @@ pub(super) fn limits(text: &str, machine: &Machine, zone: &TimeZone) -> Result<S
     };
     spec.resolve(machine, zone).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use busbar_core::units::Watts;
+
+    /// An operator's rules hold by the clock on the wall, also after a restart, until they are taken back.
+    #[test]
+    fn an_operator_may_set_rules() {
+        let machine = Machine::of_processors(10).unwrap();
+        let (clock, hand) = Clock::by_hand();
+        // Tuesday, 3 November 2026, 12:00.
+        let noon: jiff::Timestamp = "2026-11-03T12:00:00Z".parse().unwrap();
+        hand.set_wall(noon.as_millisecond());
+        let mut budget = ActiveBudget::new(Schedule::unlimited());
+        let text = "weekdays 14:00-18:00: 60%, else 900W";
+        let limits = budget.set_override(Some(text), &machine, &clock).unwrap();
+        let now = clock.now();
+        let later = |hours: u32| now + Span::from_secs(3600 * hours);
+        let watts = [0, 2, 6, 26, 30].map(|hours| limits.at(later(hours)));
+        assert_eq!(watts, [900, 600, 900, 600, 900].map(Watts::from_watts));
+        let mut restarted = ActiveBudget::new(Schedule::unlimited());
+        restarted.restore_override(Some(text), &machine);
+        assert!(restarted.is_overridden());
+        assert_eq!(restarted.budget(&clock), limits);
+        // A day later, more is looked up.
+        assert!(restarted.renewed(&clock).is_none());
+        hand.advance(Span::from_secs(25 * 3600));
+        let renewed = restarted.renewed(&clock).unwrap();
+        assert_eq!(renewed.at(later(51)), Watts::from_watts(600));
+        let back = restarted.set_override(None, &machine, &clock).unwrap();
+        assert!(!back.is_limited());
+        for (text, what) in [
+            ("weekdays: 60%", "budget 'weekdays: 60%': no rule holds on"),
+            ("lots", "write watts (6500W)"),
+            ("feed.csv", "write watts (6500W)"),
+        ] {
+            let error = restarted.set_override(Some(text), &machine, &clock).unwrap_err();
+            assert!(error.contains(what), "{text}: {error}");
+        }
+    }
+}

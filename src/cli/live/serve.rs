@@ -62,7 +62,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "POLICY")]
     policy: Option<PolicySpec>,
 
-    /// Power budget: 6500W, 80%, or a .csv file
+    /// Power budget: 6500W, 80%, rules by the calendar ('weekdays 14:00-18:00: 80%, else 100%'), or a file
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
 

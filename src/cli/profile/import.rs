@@ -50,6 +50,10 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     cap_of: CapOf,
 
+    /// What power and energy in the file are of: the whole job, or each of its nodes
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    power_of: PowerOf,
+
     /// How many sockets a node has: draws are compared with caps, and caps stand for power that was not measured
     /// [default: 2 for --cap-of node]
     #[arg(long, value_name = "N")]
@@ -75,6 +79,13 @@ pub(in crate::cli) struct Arguments {
 enum CapOf {
     #[default]
     Socket,
+    Node,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum PowerOf {
+    #[default]
+    Job,
     Node,
 }
 
@@ -131,6 +142,7 @@ fn layout(arguments: &Arguments) -> anyhow::Result<Layout> {
         CapOf::Node => sockets.unwrap_or(TWO),
     };
     layout.sockets = sockets;
+    layout.power_is_of_node = arguments.power_of == PowerOf::Node;
     layout.highest_cap = arguments.highest_cap.filter(|cap| *cap > Watts::ZERO);
     if layout.highest_cap != arguments.highest_cap {
         bail!("--highest-cap 0W is no cap; write the highest that a socket has, such as 115W");

@@ -119,16 +119,20 @@ fn found<'a>(import: &'a Import, is_assumed: bool, power_file: Option<&'a str>) 
     }
 }
 
+fn jobs(count: u64) -> String {
+    if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") }
+}
+
 fn describe(import: &Import, is_assumed: bool, out: Option<&Path>, power: Option<&str>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, what: String| text += &format!("{name:>12}  {what}\n");
     let formats: Vec<&str> = import.formats().iter().map(|format| format.title()).collect();
     line("records", formats.join(", "));
     if let Some(out) = out {
-        line("log", format!("{}, {} jobs", out.display(), import.runs().len()));
+        line("log", format!("{}, {}", out.display(), jobs(import.runs().len() as u64)));
     }
     if let Some(power) = power {
-        line("power", format!("{power}, {} jobs", import.intake().with_power));
+        line("power", format!("{power}, {}", jobs(import.intake().with_power)));
     }
     let most = match import.most_nodes() {
         Some(nodes) => format!("{} processors on {nodes} nodes", import.most_processors()),

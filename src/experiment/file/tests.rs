@@ -25,6 +25,7 @@ policies = [\"easy\", \"pb-guided(lower=50%, beta=known)\"]
 budgets = [
     \"60%\",
     \"none\",
+    \"weekdays 14:00-18:00 nov..feb: 80%, else 100%\",
 ]
 workloads = [\"lublin(jobs=10)\"]
 seeds = [7, 9]
@@ -35,6 +36,11 @@ allow = \"caps,sizes\"
 believe = \"exact\"
 guard = \"5%\"
 applications = \"names.csv\"
+start = \"2026-11-02 00:00 Europe/Berlin\"
+price = \"prices.csv:DE repeat\"
+carbon = \"weekdays: 450g/kWh, else 380g/kWh\"
+demand_charge = \"12EUR/kW\"
+window = \"cuts\"
 jobs = \"2..\"
 enforce_limits = true
 bsld_threshold = \"60 s\"
@@ -52,6 +58,15 @@ rank_by = \"energy\"
     assert_eq!(experiment.rules.believe.unwrap().to_string(), "exact");
     assert_eq!(experiment.rules.guard, Share::percent(5));
     assert!(experiment.applications.is_some());
+    let rules = "weekdays 14:00-18:00 nov..feb: 80%, else 100%";
+    assert_eq!(experiment.budgets[2].value.to_string(), rules);
+    assert_eq!(experiment.budget_name(2), rules);
+    let start = experiment.start.as_ref().unwrap().to_string();
+    assert_eq!(start, "2026-11-02T00:00:00+01:00[Europe/Berlin]");
+    let tariff = &experiment.tariff;
+    assert_eq!(tariff.price.as_ref().unwrap().to_string(), "prices.csv:DE repeat");
+    assert!(tariff.carbon.is_some() && tariff.demand.is_some());
+    assert_eq!(experiment.window, Some(WindowSpec::Cuts));
     assert_eq!(experiment.jobs, Some(2..usize::MAX));
     assert!(experiment.enforce_limits);
     assert_eq!(experiment.bsld_threshold, Span::from_secs(60));
@@ -82,6 +97,11 @@ fn mistakes_are_named_with_their_line() {
         ("nodes = [-4]", "exp.toml, line 1: invalid value: integer `-4`"),
         ("jobs = \"5\"", "exp.toml, line 1: write a range"),
         ("bsld_threshold = \"0s\"", "exp.toml, line 1: the threshold must be above zero"),
+        ("budgets = [\"weekdays: 80%\"]", "line 1: budget: no rule holds on Saturday"),
+        ("\nstart = \"2026-01-01\"", "line 2: '2026-01-01' has no time zone"),
+        ("price = \"450g/kWh\"", "line 1: '450g/kWh' is no price"),
+        ("demand_charge = \"12\"", "line 1: '12' is no demand charge"),
+        ("window = \"sometimes\"", "line 1: 'sometimes' says no time"),
         ("rank_by = \"speed\"", "valid: turnaround, wait, p99_wait"),
         ("seeds = = 3", "exp.toml, line 1: "),
     ] {

@@ -70,8 +70,10 @@ fn first_cells(order: usize, seeds: &[&Summary], may: bool, palette: &Palette) -
     let completed = completed / seeds.len().max(1) as f64;
     let jobs = match mean_undone(seeds) {
         0.0 => "all".to_owned(),
-        // Rounded up: a job that is missing in one seed of five is not none.
-        missing => format!("{completed:.0} <small>{:.0} not</small>", missing.ceil()),
+        // What is missing is rounded up: a job that is missing in one seed of five is not none.
+        missing => {
+            format!("{:.0} <small>{:.0} not</small>", completed.floor(), missing.ceil())
+        }
     };
     let (class, rank) = match may {
         true => ("", order.to_string()),

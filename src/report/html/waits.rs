@@ -25,10 +25,16 @@ pub(super) fn waits(case: &Case<'_>, palette: &Palette) -> String {
         return String::new();
     };
     let tables: String = first.waits_by.iter().map(|by| table(by, &runs, palette)).collect();
+    let names = match first.waits_by.iter().any(|by| by.by == By::User) {
+        true => "size, length and user",
+        false => "size and length",
+    };
+    // Several policies need the whole width.
+    let class = if runs.len() > 1 { "breakdown" } else { "breakdown narrow" };
     format!(
-        "<h2>Waits by size, length and user</h2>\n<p>The mean wait, and the waits that at most five and one of a \
-         hundred jobs exceed. Sizes are the nodes that jobs ask for, lengths their run times in the workload.</p>\n\
-         <div class=\"breakdown\">\n{tables}</div>\n"
+        "<h2>Waits by {names}</h2>\n<p>The mean wait, and the 95th and 99th percentile: the waits that at most five \
+         and one of a hundred jobs exceed. Sizes are the nodes that jobs ask for, lengths their run times in the \
+         workload.</p>\n<div class=\"{class}\">\n{tables}</div>\n"
     )
 }
 
@@ -46,7 +52,8 @@ fn table(by: &WaitsBy, runs: &[&Digest], palette: &Palette) -> String {
         }
         rows += "</tr>\n";
     }
-    let figures = "<th scope=\"col\">Mean</th><th scope=\"col\">95th percentile</th><th scope=\"col\">99th percentile</th>";
+    let figures = "<th scope=\"col\">Mean</th><th scope=\"col\" title=\"95th percentile\">95th</th>\
+                   <th scope=\"col\" title=\"99th percentile\">99th</th>";
     let head = match runs {
         [_] => {
             format!("<tr><th scope=\"col\">{name}</th><th scope=\"col\">Jobs</th>{figures}</tr>")

@@ -89,7 +89,7 @@ fn each_run_of_a_real_slurm_is_imported() {
     state(cancelled, JobState::Running);
     let again = running.submit(&["-N1", "-t5", "--requeue", "--wrap", "sleep 4"], None);
     state(again, JobState::Running);
-    let never = running.submit(&["-H", "-N4", "--wrap", "sleep 9"], None);
+    let never = running.submit(&["-N4", "-t5", "--wrap", "sleep 9"], None);
     // What is cut short or queued again must have run for a moment to be a run.
     sleep(Duration::from_secs(2));
     let act = |program: &str, arguments: &[&str]| {

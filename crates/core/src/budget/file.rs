@@ -74,7 +74,11 @@ fn rules(text: &str, path: &Path, machine: &Machine) -> Result<Limits, BudgetErr
     let rules = parse_rules(&joined.join("\n")).map_err(|why| {
         let rule = why.rule();
         let line = rule.and_then(|rule| lines.iter().find(|(_, line)| line.contains(rule)));
-        BudgetError::FileRules { path: path.to_owned(), line: line.map(|(line, _)| *line), why }
+        BudgetError::FileRules {
+            path: path.to_owned(),
+            line: line.map(|(line, _)| *line),
+            why: Box::new(why),
+        }
     })?;
     Ok(Limits::Timed(Timetable::Rules(rules.try_map(|limit| limit.on(machine))?)))
 }

@@ -42,7 +42,7 @@ pub enum BudgetError {
     },
     /// A rule is wrong.
     #[error("budget: {0}")]
-    Rules(RulesError),
+    Rules(Box<RulesError>),
     /// A rule of a file is wrong.
     #[error("{}{}: {why}", path.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     FileRules {
@@ -51,7 +51,7 @@ pub enum BudgetError {
         /// The line, from 1, where it is one that is wrong.
         line: Option<usize>,
         /// What is wrong with it.
-        why: RulesError,
+        why: Box<RulesError>,
     },
     /// Limits by the calendar, where nobody knows the date.
     #[error("a budget by the calendar needs dates, and {0}")]
@@ -92,7 +92,7 @@ pub enum BudgetError {
 // Both are told in full, so they are no sources, which would be told again.
 impl From<RulesError> for BudgetError {
     fn from(why: RulesError) -> Self {
-        BudgetError::Rules(why)
+        BudgetError::Rules(Box::new(why))
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Problem {
 /// More mistakes than anybody reads, and more than there are keys.
 const MOST: usize = 100;
 
+/// What is said of a file without the one key that every file has.
+const NO_NODES: &str = "missing field `nodes`";
+
 /// The machine of a file, or everything that is wrong with it. What cannot be read at all is an error.
 pub fn check(path: &Path) -> Result<Result<Machine, Vec<Problem>>, MachineError> {
     let unreadable = |source| MachineError::Unreadable { path: path.to_owned(), source };
@@ -52,6 +55,8 @@ pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Machine, Vec<
         let is_toml = DeTable::parse(&left).is_ok();
         // What is not TOML has a place, but nothing can be taken out of it.
         let begin = place.as_ref().filter(|_| !is_toml).map(|place| place.start);
+        // What the whole file lacks is on no line.
+        let place = place.filter(|_| why != NO_NODES);
         let place = place.and_then(|place| whole_entry(&left, place));
         let begin = begin.or(place.as_ref().map(|place| place.start));
         let line = begin.map(|begin| line_of(&left, begin));
@@ -103,9 +108,6 @@ fn named_key(text: &str, why: &str) -> Option<Range<usize>> {
 /// The entry that a place belongs to: the innermost key with its value, or a table with its heading. `None` if the
 /// place is the whole text.
 fn whole_entry(text: &str, place: Range<usize>) -> Option<Range<usize>> {
-    if place.start == 0 && place.end >= text.trim_end().len() {
-        return None;
-    }
     let heading = text[..place.start.min(text.len())].rfind('\n').map_or(0, |end| end + 1);
     if text[heading..].trim_start().starts_with('[') && place.start >= heading {
         let rest = &text[heading..];
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said_once() {
-        assert_eq!(problems("[power]\nnode = '300W'\n").len(), 1);
+        assert_eq!(problems("[power]\nnode = '300W'\n"), [(None, NO_NODES.to_owned())]);
         let found = problems("nodes = 'many'\n");
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(check_text("nodes = 4\n", "x", Path::new("")).is_ok());

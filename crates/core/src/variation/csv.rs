@@ -183,8 +183,9 @@ impl Table {
             )
         });
         let repeated = self.repeated.map(|Repeated { points, runs, percent }| {
+            let of = if points == 1 { "1 point".to_owned() } else { format!("{points} points") };
             format!(
-                "{name}: {runs} runs of {points} points are summed up by the median speed and the largest power; \
+                "{name}: {runs} runs of {of} are summed up by the median speed and the largest power; \
                  speeds of one differ by up to {percent:.1} %"
             )
         });

@@ -144,10 +144,14 @@ fn gains(traces: &Traces, draws: &[&Draw], bounds: &[u32], place: &str) -> Vec<F
             is_fair.then(|| draw.gains(of, over)[bound])
         };
         let mean = |draw: &Draw| {
-            let fair: Sample = (0..bounds.len()).filter_map(|bound| gain(draw, bound)).collect();
-            fair.mean()
+            let fair: Vec<f64> = (0..bounds.len()).filter_map(|bound| gain(draw, bound)).collect();
+            (!fair.is_empty()).then(|| fair.into_iter().collect::<Sample>().mean())
         };
-        let average: Sample = draws.iter().map(|draw| mean(draw)).collect();
+        let means: Vec<f64> = draws.iter().filter_map(|draw| mean(draw)).collect();
+        if means.is_empty() {
+            continue;
+        }
+        let average: Sample = means.into_iter().collect();
         rows.add(format!("{title}: mean of the bounds"), published, &average, "%");
         for (bound, watts) in bounds.iter().enumerate() {
             let sample: Vec<f64> = draws.iter().filter_map(|draw| gain(draw, bound)).collect();

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::num::NonZeroU32;
 
 use super::Answers;
+use super::gear::GearEntry;
 use crate::machine::Machine;
 use crate::units::{Share, Watts};
 
@@ -22,6 +23,10 @@ pub(super) fn text(answers: &Answers) -> String {
     power(&mut file, answers);
     caps(&mut file, answers);
     file += "\n# [parts]\n# spread = \"8%\"  # how much more or less power nodes need for the same work\n";
+    file += "\n# [off]  # for --switch-off\n# power = \"10W\"  # a node that is off\n\
+             # stop = { time = \"1m\", power = \"60W\" }\n# start = { time = \"5m\", power = \"350W\" }\n";
+    file += "\n# [cooling]  # not counted without it\n# pue = 1.3  # the site's power over the machine's\n\
+             # in_budget = false  # true: budgets are limits at the site's meter\n";
     gears(&mut file, answers);
     file
 }
@@ -46,33 +51,38 @@ fn watts(power: Watts) -> String {
     quoted(&power.to_string())
 }
 
+/// What a busy node draws without its GPUs: what was said, or else what its fastest gear draws.
+fn bare_node(answers: &Answers) -> Option<Watts> {
+    let fastest = answers.gears.last().and_then(GearEntry::watts);
+    answers.node_power.or(fastest.map(|watts| watts.saturating_sub(gpus(answers))))
+}
+
+/// What all GPUs of a node draw.
+fn gpus(answers: &Answers) -> Watts {
+    let each = answers.gpu_power.unwrap_or_default();
+    each.checked_mul(answers.gpus.map_or(0, NonZeroU32::get)).unwrap_or(Watts::LARGEST)
+}
+
 /// What a busy node draws with its GPUs.
 fn whole_node(answers: &Answers) -> Watts {
-    let node = answers.node_power.unwrap_or(Machine::ASSUMED_NODE_POWER);
-    let gpus = answers.gpu_power.unwrap_or_default();
-    let all = gpus.checked_mul(answers.gpus.map_or(0, NonZeroU32::get)).unwrap_or(Watts::LARGEST);
-    node.saturating_add(all)
+    bare_node(answers).unwrap_or(Machine::ASSUMED_NODE_POWER).saturating_add(gpus(answers))
 }
 
 fn power(file: &mut String, answers: &Answers) {
     // The highest cap is as good as none: what it leaves is what no cap limits.
     let highest = answers.caps.last().map(|cap| whole_node(answers).saturating_sub(*cap));
     let rest = answers.rest.or(highest.filter(|rest| *rest > Watts::ZERO));
-    let details = [answers.node_power, answers.idle, rest, answers.base, answers.gpu_power];
+    let node = bare_node(answers);
+    let is_said =
+        [node, answers.idle, rest, answers.base, answers.gpu_power].iter().any(Option::is_some);
     let whole = whole_node(answers);
-    *file += "\n";
     // A table whose 'node' is missing is a mistake; without the table all of it is assumed.
-    if details.iter().all(Option::is_none) {
-        *file += "# [power]\n";
-    } else {
-        *file += "[power]\n";
-    }
-    let node = answers
-        .node_power
-        .or(details.iter().any(Option::is_some).then_some(Machine::ASSUMED_NODE_POWER));
-    let about = match answers.node_power {
-        Some(_) => "a busy node at most, without its GPUs",
-        None => "a busy node at most, without its GPUs; assumed",
+    *file += if is_said { "\n[power]\n" } else { "\n# [power]\n" };
+    let (node, about) = match node {
+        None if is_said => {
+            (Some(Machine::ASSUMED_NODE_POWER), "a busy node at most, without its GPUs; assumed")
+        }
+        node => (node, "a busy node at most, without its GPUs"),
     };
     line(file, "node", node.map(watts), "\"100W\"", about);
     line(file, "gpus", answers.gpus, "4", "GPUs in a node");

@@ -45,6 +45,11 @@ fn wrong(part: &str, why: &dyn Display) -> String {
 }
 
 impl GearEntry {
+    /// What a busy node draws in it, if that is said.
+    pub(super) fn watts(&self) -> Option<Watts> {
+        self.watts
+    }
+
     /// An entry of the list in a machine file.
     pub(super) fn text(&self) -> String {
         let number =

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::print;
-use crate::machine::{Gear, Machine, Parts};
+use crate::machine::{Gear, Machine, Off, Parts, Transition};
 use crate::profile::counted;
 use crate::report::{Facts, Side, columns, human_power};
 use crate::units::Watts;
@@ -23,6 +23,8 @@ struct Answer<'a> {
     base_w: f64,
     caps_w: Vec<f64>,
     spread: String,
+    off_w: f64,
+    site_max_w: Option<f64>,
     gears: Vec<AnswerGear>,
     assumed: Vec<&'static str>,
 }
@@ -52,6 +54,7 @@ fn assumed(said: &Machine) -> Vec<&'static str> {
         ("power.rest", details.rest.is_none()),
         ("caps.levels", details.levels.is_none()),
         ("parts.spread", details.parts.is_none()),
+        ("off", details.off.is_none()),
         ("dvfs.gears", said.gearbox.is_assumed()),
     ];
     keys.into_iter().filter(|(_, is_assumed)| *is_assumed).map(|(key, _)| key).collect()
@@ -91,6 +94,11 @@ fn answer<'a>(said: &'a Machine, machine: &Machine) -> Answer<'a> {
         base_w: machine.base_power.as_f64(),
         caps_w: machine.details.levels.iter().flatten().map(|cap| cap.as_f64()).collect(),
         spread: spread(machine),
+        off_w: machine.off().power.as_f64(),
+        site_max_w: machine.cooling.as_ref().map(|cooling| {
+            let most = machine.max_power();
+            cooling.of_site(most, most).as_f64()
+        }),
         gears: gears(machine),
         assumed: assumed(said),
     }
@@ -122,6 +130,22 @@ fn describe(said: &Machine, machine: &Machine) -> String {
     facts.add("caps", marked("caps.levels", levels.join(", ")));
     let differ = format!("up to {} more or less power for the same work", spread(machine));
     facts.add("nodes differ", marked("parts.spread", differ));
+    let Off { power: off, stop, start } = machine.off();
+    let takes = |each: Transition| format!("{} at {}", each.time, each.power);
+    let [stop, start] = [stop, start].map(takes);
+    facts.add("off node", marked("off", format!("{off}; stopping takes {stop}, starting {start}")));
+    let most = machine.max_power();
+    facts.add(
+        "cooling",
+        match &machine.cooling {
+            None => "not counted".to_owned(),
+            Some(cooling) => {
+                let site = watts(cooling.of_site(most, most));
+                let which = if cooling.in_budget { ", which budgets limit" } else { "" };
+                format!("the site draws {site} at most{which}")
+            }
+        },
+    );
     facts.add("gears", marked("dvfs.gears", "how fast a node is, and what it draws".to_owned()));
     let headings =
         [("GHz", Side::Right), ("node (W)", Side::Right), ("slowdown of β = 1", Side::Right)];

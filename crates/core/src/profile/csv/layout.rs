@@ -18,6 +18,8 @@ pub struct Layout {
     /// How many sockets a node has, if that is known. Draws are compared with their caps, and where no power
     /// was measured, caps stand for it.
     pub sockets: Option<NonZeroU32>,
+    /// Whether power and energy are of each node, and not of all nodes together.
+    pub power_is_of_node: bool,
     /// The caps that are accepted, after that division; all if there is no range.
     pub cap_range: Option<CapRange>,
     /// The cap of a socket that counts for rows without one [default: the highest of the others].
@@ -33,6 +35,7 @@ impl Default for Layout {
             constants: Vec::new(),
             sockets_per_cap: NonZeroU32::MIN,
             sockets: None,
+            power_is_of_node: false,
             cap_range: None,
             highest_cap: None,
             ignore_other_columns: false,

@@ -54,6 +54,9 @@ impl Record<'_> {
             true => self.value(Field::Time, value::time_in_millis)?,
             false => self.value(Field::Time, value::time)?,
         };
+        let nodes = self.value(Field::Nodes, value::count)?;
+        // How often the power counts that the line says.
+        let times = if layout.power_is_of_node { nodes } else { 1 };
         let caps = [Field::Cap, Field::MemoryCap, Field::GpuCap];
         let [cap, memory, gpu] = caps.map(|field| self.cap(field, layout));
         let reading = Reading {
@@ -62,11 +65,13 @@ impl Record<'_> {
             size: self
                 .given(Field::Size, |text| Ok(text.to_owned()))?
                 .filter(|size| !size.is_empty()),
-            nodes: self.value(Field::Nodes, value::count)?,
+            nodes,
             cores: self.value(Field::Cores, value::count)?,
             caps: [cap?, memory?, gpu?],
             time,
-            power: self.power(time)?,
+            power: self.power(time)?.map(|power| {
+                power.checked_mul(times).unwrap_or(Watts::LARGEST).min(Watts::LARGEST)
+            }),
             origin: self.given(Field::Origin, value::origin)?,
         };
         Ok(reading)

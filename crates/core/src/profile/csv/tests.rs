@@ -251,6 +251,9 @@ fn energy_stands_for_power() {
     let sheet = read("application,nodes,cores,cap_w,time_s,energy_j\nA,1,1,50,2.5,100.001\n");
     let power = sheet.unwrap().profiles()[0].rows[0].power;
     assert_eq!(power, Watts::from_milliwatts(40_001), "40.0004 W, rounded up");
+    let layout = Layout { power_is_of_node: true, ..Layout::default() };
+    let sheet = read_as(&layout, &format!("{HEADING}\nA,4,1,50,1,40.5\n")).unwrap();
+    assert_eq!(sheet.profiles()[0].rows[0].power, Watts::from_watts(162), "of four nodes");
 }
 
 #[test]

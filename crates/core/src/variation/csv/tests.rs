@@ -107,7 +107,7 @@ fn repeated_runs_are_summed_up() {
     let Repeated { points, runs, percent } = table.repeated.unwrap();
     assert_eq!((points, runs, percent.round()), (1, 3, 10.0));
     let said = table.remarks(Path::new("c.csv")).join("\n");
-    assert!(said.contains("c.csv: 3 runs of 1 points are summed up by the median speed"), "{said}");
+    assert!(said.contains("c.csv: 3 runs of 1 point are summed up by the median speed"), "{said}");
 }
 
 #[test]

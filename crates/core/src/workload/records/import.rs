@@ -41,6 +41,8 @@ impl Import {
         if u32::try_from(collector.runs.len()).is_err() {
             return Err(ImportError::TooManyRuns);
         }
+        // From here on no more of them come, and what is worked out about them needs room.
+        collector.runs.shrink_to_fit();
         drop_duplicates(&mut collector);
         let count = collector.intake.skipped_duplicate;
         if options.is_strict && count > 0 {
@@ -58,7 +60,8 @@ impl Import {
                 if counts.is_empty() { "there are none".to_owned() } else { counts.join("; ") };
             return Err(ImportError::NothingUsable { counts });
         }
-        runs.sort_by_key(|run| run.submit);
+        // Without a copy of all of them, which sorting that keeps the order of equals would need.
+        runs.sort_unstable_by_key(|run| (run.submit, run.wait, run.key));
         number(&mut runs, &mut intake, options.is_anonymous);
         let most_processors = most_at_once(&runs, |run| run.processors);
         // On shared nodes, jobs count the same node twice.
@@ -142,10 +145,10 @@ impl Import {
             format!("MaxProcs: {}", self.most_processors),
         ]);
         comments.extend(self.most_nodes.map(|nodes| format!("MaxNodes: {nodes}")));
-        comments.push(
-            "Note: MaxProcs and MaxNodes are the most that were busy at once; the machine may have more"
-                .to_owned(),
-        );
+        let most = if self.most_nodes.is_some() { "MaxProcs and MaxNodes" } else { "MaxProcs" };
+        comments.push(format!(
+            "Note: {most}: the most that were busy at once; the machine may have more"
+        ));
         let unit = if self.intake.size_from_nodes > 0 {
             "nodes, for want of processors"
         } else {

@@ -24,12 +24,12 @@ pub(super) struct Sacct {
 impl Reader for Sacct {
     fn take(&mut self, line: &[u8], into: &mut Collector) -> Result<Read, Trouble> {
         // Dumps are put together, and each has its heading. A record begins with a digit most of the time.
-        if self.heading.is_none() || line.first().is_some_and(u8::is_ascii_alphabetic) {
-            if let Some(heading) = Heading::read(line) {
-                heading.check().map_err(Trouble::Heading)?;
-                self.heading = Some(heading);
-                return Ok(Read::Heading);
-            }
+        if (self.heading.is_none() || line.first().is_some_and(u8::is_ascii_alphabetic))
+            && let Some(heading) = Heading::read(line)
+        {
+            heading.check().map_err(Trouble::Heading)?;
+            self.heading = Some(heading);
+            return Ok(Read::Heading);
         }
         let Some(heading) = &self.heading else {
             let why = "there is no heading; dump with 'sacct --parsable2' and without --noheader";
