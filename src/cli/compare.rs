@@ -318,7 +318,8 @@ fn beside(
     if let [first, _, ..] = seeds[..] {
         let count = seeds.len();
         notes.push(format!(
-            "Rankings are over {count} seeds; charts, tables of waits and all figures are of seed {first}. The figures of every seed are in results.csv."
+            "Rankings are over {count} seeds; charts, tables of waits and all figures are of seed \
+             {first}. The figures of every seed are in results.csv."
         ));
     }
     notes.extend(checked.notes().iter().map(|note| format!("Note: {note}.")));
