@@ -41,14 +41,17 @@ fn told(dump: &str) -> BTreeMap<(u64, i64), Told> {
     let mut runs = BTreeMap::new();
     for line in dump.lines().skip(1) {
         let fields: Vec<&str> = line.split('|').collect();
-        let [job, state, start, end, nodes, processors] = fields[..] else { panic!("{line}") };
+        let [job, state, start, end, nodes, processors, list] = fields[..] else {
+            panic!("{line}")
+        };
         // Steps are not runs, and whoever has no times has not run.
         let (Ok(job), Ok(start), Ok(end)) = (job.parse(), start.parse(), end.parse()) else {
             continue;
         };
         let state = state.to_owned();
         let (nodes, processors) = (nodes.parse().unwrap(), processors.parse().unwrap());
-        if processors > 0 {
+        // Whoever is cancelled while it waits has a start in Unix time, but never had a node.
+        if list != "None assigned" {
             runs.insert((job, start), Told { state, start, end, nodes, processors });
         }
     }
@@ -59,7 +62,8 @@ fn told(dump: &str) -> BTreeMap<(u64, i64), Told> {
 fn await_ends(running: &Running, count: usize) -> BTreeMap<(u64, i64), Told> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let told = told(&sacct(running, "JobIDRaw,State,Start,End,NNodes,AllocCPUS", true));
+        let told =
+            told(&sacct(running, "JobIDRaw,State,Start,End,NNodes,AllocCPUS,NodeList", true));
         if told.len() >= count {
             return told;
         }
