@@ -91,7 +91,7 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 
     /// Write the map as a picture into this folder, map.svg
-    #[arg(long, value_name = "DIR", conflicts_with = "no_map")]
+    #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
 }
 
@@ -162,9 +162,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let results = arguments.keeping.run(&checked, false, &|_| ())?;
     let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
 
-    let map = match arguments.map.no_map {
-        true => None,
-        false => {
+    let map = match arguments.map.is_wanted() || arguments.plots.is_some() {
+        false => None,
+        true => {
             Some(arguments.map.draw(&question, &jobs, &known, &profiles, &arguments.keeping)?)
         }
     };

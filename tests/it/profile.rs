@@ -123,7 +123,7 @@ fn answers_have_their_keys() {
     };
     assert_eq!(
         keys(&["list", "--json"]),
-        "application cap_w cores emulated measured nodes number predicted"
+        "application bound cap_w cores emulated measured nodes number predicted"
     );
     assert_eq!(keys(&["show", "SP-MZ", "--json"]), "application number rows");
     assert_eq!(

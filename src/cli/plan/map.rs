@@ -28,9 +28,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = parse_years)]
     lifetime: f64,
 
-    /// Leave out the map of nodes and budgets, which takes the most runs
+    /// Also show a map of nodes and budgets: the work that each machine can do if jobs wait at all times. It takes
+    /// the most runs; --node-price and --plots show it, too
     #[arg(long)]
-    pub(super) no_map: bool,
+    map: bool,
 }
 
 /// Money: a number and a currency.
@@ -68,7 +69,12 @@ fn parse_years(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Whether anything was said about money.
+    /// Whether the map is wanted.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.map || self.node_price.is_some()
+    }
+
+    /// What a node costs, if that was said.
     fn node(&self) -> Option<NodePrice> {
         self.node_price.map(|amount| NodePrice { price: amount.number, years: self.lifetime })
     }
