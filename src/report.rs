@@ -39,6 +39,7 @@ pub use parquet::{
 pub use pictures::{Course, HeatMap, Picture, course, heat_map};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
+pub(crate) use ranking::undone;
 pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use summary::summary_facts;

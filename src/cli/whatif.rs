@@ -14,14 +14,16 @@ use crate::cli::compare::equipment;
 use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, rules, tables, tariff, warn};
 use crate::experiment::assumptions::assumptions;
-use crate::experiment::recorded::RecordedRun;
+use crate::experiment::recorded::{self, RecordedRun};
 use crate::experiment::run::Results;
 use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
 use crate::metrics::Summary;
 use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
 use crate::report::html::{Aside, Beside, page_with};
-use crate::report::{human_energy, human_mass, human_power, human_time, make_folder, write_whole};
+use crate::report::{
+    human_energy, human_mass, human_power, human_time, make_folder, undone, write_whole,
+};
 use crate::workload::{RecordsCall, Source};
 
 /// What a budget would have done to your own past
@@ -192,8 +194,22 @@ impl Arguments {
 struct Row {
     /// What it is about.
     what: String,
+    #[serde(skip)]
+    way: Way,
     #[serde(flatten)]
     summary: Summary,
+}
+
+/// What is different from what happened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Recorded,
+    /// The site's own policy without a budget.
+    Free,
+    /// The site's own policy under the budget.
+    Site,
+    /// Another policy under the budget.
+    Other,
 }
 
 /// All of it, for people and for programs.
@@ -216,13 +232,22 @@ impl Answer {
         tried: &Results,
     ) -> Self {
         let site = arguments.site_policy;
-        let row = |what: String, summary: &Summary| Row { what, summary: summary.clone() };
+        let row = |way, what, summary: &Summary| Row { what, way, summary: summary.clone() };
         let mut rows = Vec::new();
-        rows.extend(recorded.iter().map(|run| row("as recorded".to_owned(), &run.digest.summary)));
+        let as_recorded =
+            |run: &RecordedRun| row(Way::Recorded, recorded::NAME.to_owned(), &run.digest.summary);
+        rows.extend(recorded.iter().map(as_recorded));
         let without = free.tried.iter().filter_map(|tried| tried.outcome.summary());
-        rows.extend(without.map(|summary| row(format!("{site}, no budget"), summary)));
-        let under = tried.tried.iter().filter_map(|tried| tried.outcome.summary());
-        rows.extend(under.map(|summary| row(format!("{}, budget", summary.policy), summary)));
+        rows.extend(without.map(|summary| row(Way::Free, format!("{site}, no budget"), summary)));
+        let under = tried
+            .tried
+            .iter()
+            .filter_map(|tried| Some((tried.cell.policy, tried.outcome.summary()?)));
+        rows.extend(under.map(|(policy, summary)| {
+            // The site's own comes first.
+            let way = if policy == 0 { Way::Site } else { Way::Other };
+            row(way, format!("{}, budget", summary.policy), summary)
+        }));
         let mut notes = checked.notes();
         match &recorded {
             None => notes.push(
@@ -291,7 +316,7 @@ impl Answer {
                     true => human_time(s.over_budget_s),
                     false => "-".to_owned(),
                 },
-                (s.jobs - s.completed - s.killed).to_string(),
+                undone(s).to_string(),
             ];
             if has_cost {
                 cells.push(or_dash(s.cost.map(|cost| format!("{cost:.0}"))));
@@ -315,9 +340,7 @@ impl Answer {
 
     /// What the table says, in sentences.
     fn sentences(&self) -> Vec<String> {
-        let named = |end: &str| {
-            self.rows.iter().find(|row| row.what.ends_with(end)).map(|row| &row.summary)
-        };
+        let of = |way: Way| self.rows.iter().find(|row| row.way == way).map(|row| &row.summary);
         let mut said = Vec::new();
         if let Some(RecordedRun { digest, .. }) = &self.recorded {
             let s = &digest.summary;
@@ -331,7 +354,7 @@ impl Answer {
                 false => "As it was, the machine stayed within the budget at all times.".to_owned(),
             });
         }
-        if let (Some(recorded), Some(free)) = (&self.recorded, named("no budget"))
+        if let (Some(recorded), Some(free)) = (&self.recorded, of(Way::Free))
             && let Some((was, is)) = recorded.digest.summary.mean_wait_s.zip(free.mean_wait_s)
         {
             said.push(format!(
@@ -341,18 +364,15 @@ impl Answer {
                 human_time(was)
             ));
         }
-        let under = || self.rows.iter().filter(|row| row.what.ends_with(", budget"));
-        let fewest =
-            under().map(|row| row.summary.jobs - row.summary.completed - row.summary.killed).min();
-        let complete = under().filter(|row| {
-            Some(row.summary.jobs - row.summary.completed - row.summary.killed) == fewest
-        });
+        let under = || self.rows.iter().filter(|row| matches!(row.way, Way::Site | Way::Other));
+        let fewest = under().map(|row| undone(&row.summary)).min();
+        let complete = under().filter(|row| Some(undone(&row.summary)) == fewest);
         let best = complete
             .filter_map(|row| Some((row, row.summary.mean_wait_s?)))
             .min_by(|one, other| one.1.total_cmp(&other.1));
-        if let (Some((row, wait)), Some(site)) = (best, under().next()) {
-            let own = site.summary.mean_wait_s.map_or("-".to_owned(), human_time);
-            said.push(match row.what == site.what {
+        if let (Some((row, wait)), Some(site)) = (best, of(Way::Site)) {
+            let own = site.mean_wait_s.map_or("-".to_owned(), human_time);
+            said.push(match row.way == Way::Site {
                 true => format!("Under the budget, the site's own policy waits least: {own} in the mean."),
                 false => format!(
                     "Under the budget, jobs wait {own} in the mean under the site's own policy, and {} under {}.",

@@ -55,7 +55,7 @@ pub(super) fn mean_undone(seeds: &[&Summary]) -> f64 {
 }
 
 /// How many jobs did not complete: turned away, killed, given up or left waiting.
-pub(super) fn undone(summary: &Summary) -> u64 {
+pub(crate) fn undone(summary: &Summary) -> u64 {
     summary.jobs.saturating_sub(summary.completed)
 }
 

@@ -245,6 +245,8 @@ struct Engine<'a> {
     bound: Option<Budget>,
     meter: Meter,
     states: NodeStates,
+    /// The same when the last job ended, and what jobs had added by then.
+    at_end: (NodeStates, Joules),
     /// What the site draws, if it is said what cooling takes.
     site: Option<SiteMeter>,
     /// Who switches nodes off, if anybody does.
@@ -292,6 +294,7 @@ impl<'a> Engine<'a> {
             truth,
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
             states: NodeStates::new(simulation.machine),
+            at_end: (NodeStates::new(simulation.machine), Joules::ZERO),
             site: SiteMeter::of(simulation.machine),
             switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
             tally: simulation
@@ -513,7 +516,7 @@ impl<'a> Engine<'a> {
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
         self.run.energy = self.meter.energy();
-        self.run.energy_by_state = self.states.energy(self.meter.by_jobs());
+        self.at_end = (self.states, self.meter.by_jobs());
         self.run.site = self.site.as_ref().map(SiteMeter::figures);
         if let Some(tally) = &mut self.tally {
             tally.note_end();
@@ -656,6 +659,7 @@ impl<'a> Engine<'a> {
         let ledger = self.dispatch.ledger();
         let consumed = ledger.energy().map(|account| account.consumed());
         Run {
+            energy_by_state: self.at_end.0.energy(self.at_end.1),
             peak: self.meter.peak(),
             peak_held: ledger.peak(),
             excursions: self.meter.excursions(),

@@ -11,6 +11,7 @@ use super::{Question, budget};
 use crate::experiment::run::Results;
 use crate::experiment::{CellOutcome, Experiment, Named, Place};
 use crate::prepared::Demand;
+use crate::report::undone;
 use crate::units::{Share, Watts};
 
 /// Limits to try, in per cent of the one that was asked about.
@@ -103,8 +104,7 @@ pub fn places(
         let mean = |values: Vec<f64>| {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
-        let undone =
-            mean(runs.iter().map(|run| (run.jobs - run.completed - run.killed) as f64).collect())?;
+        let left = mean(runs.iter().map(|run| undone(run) as f64).collect())?;
         let rate = runs
             .iter()
             .filter(|run| run.makespan_s > 0.0)
@@ -120,7 +120,7 @@ pub fn places(
             nodes: nodes.value,
             budget_w: limit.as_f64(),
             work_nodes,
-            undone,
+            undone: left,
             mean_power_w: mean(runs.iter().filter_map(|run| run.mean_power_w).collect()),
             load: work_nodes.and_then(|work| Some(demand.mean_nodes()? / work)),
             cost_per_year: energy.zip(bought).map(|(energy, bought)| energy + bought),

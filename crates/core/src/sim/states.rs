@@ -40,7 +40,7 @@ struct Counts {
 }
 
 /// The time that nodes spend in each state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct NodeStates {
     machine: Draws,
     counts: Counts,

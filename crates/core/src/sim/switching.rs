@@ -61,8 +61,8 @@ impl Switching {
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         let first = |list: &VecDeque<(Instant, u32)>| list.front().map(|entry| entry.0);
         // Those that have been idle for longer are kept on for a reason.
-        let due =
-            self.idle.iter().map(|(since, _)| *since + self.rule.after).find(|due| *due > now);
+        let kept = self.idle.partition_point(|(since, _)| *since + self.rule.after <= now);
+        let due = self.idle.get(kept).map(|(since, _)| *since + self.rule.after);
         [first(&self.stopping), first(&self.starting), due].into_iter().flatten().min()
     }
 
