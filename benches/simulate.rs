@@ -676,7 +676,7 @@ impl Bench {
     fn time_turns(&self, scenario: &Scenario<'_>) -> (Times, u64) {
         let mut turns = 0;
         let runs = self.repeat(|| {
-            let (seconds, simulated) = timed(|| scenario.simulate(&mut |_| {}));
+            let (seconds, simulated) = timed(|| scenario.simulate());
             turns = simulated.run.turns;
             [seconds]
         });

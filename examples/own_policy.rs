@@ -32,7 +32,8 @@ static SHORTEST_FIRST: Own = Own {
     wants: Freedoms::NONE,
     needs: Freedoms::NONE,
     believes: Published::Rated,
-    build: |_| Box::new(ShortestFirst),
+    is_fixed: true,
+    build: &|_| Box::new(ShortestFirst),
 };
 
 fn main() -> ExitCode {

@@ -1,6 +1,7 @@
 //! `busbar simulate`: one workload, one machine, one policy.
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::slice;
 use std::time::Instant as Clock;
@@ -223,6 +224,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let started = Clock::now();
     let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
     let simulate_s = started.elapsed().as_secs_f64();
+    if let Some(stopped) = run.stopped {
+        bail!("{}: {stopped}", arguments.policy);
+    }
     let summary = scenario.summary(&run);
     arguments.write_files(&prepared, &scenario, &run, &summary, format)?;
     let calendar = prepared.workload.calendar().ok();
@@ -452,14 +456,17 @@ fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
 /// Runs the scenario with a progress bar, if a person is watching.
 fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
     if !std::io::stderr().is_terminal() {
-        return scenario.simulate(&mut |_| {});
+        return scenario.simulate();
     }
     let bar = ProgressBar::new(scenario.workload.jobs().len() as u64);
     // The template is a constant; if it were wrong, the plain bar would do.
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} jobs, {eta} left") {
         bar.set_style(style);
     }
-    let simulated = scenario.simulate(&mut |over| bar.set_position(over as u64));
+    let simulated = scenario.simulate_with(&mut |over| {
+        bar.set_position(over as u64);
+        ControlFlow::Continue(())
+    });
     bar.finish_and_clear();
     simulated
 }

@@ -9,6 +9,7 @@
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -100,6 +101,11 @@ pub trait Watch: Sync {
 
     /// A run is done, or cannot be done.
     fn done(&self, _tried: &Tried) {}
+
+    /// Whether runs shall go on; asked now and then.
+    fn goes_on(&self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Nobody who listens.
@@ -322,18 +328,22 @@ impl CheckedExperiment<'_> {
         let pictures = scenario.keep_power;
         let rules = &self.platforms[cell.workload].rules;
         let key = |cache| (cache, key(cache, scenario, &loaded.hash, rules, cell.seed));
-        let entry = manner.cache.map(key);
+        let entry = manner.cache.filter(|_| scenario.policy.is_fixed()).map(key);
         let known: Option<Finished> = entry.as_ref().and_then(|(cache, key)| cache.find(key));
         if let Some(known) = known.filter(|known| known.serves(pictures)) {
             return done(CellOutcome::Ran(known), true);
         }
-        let trial = scenario.run();
+        let run = scenario.simulate_with(&mut |_| manner.watch.goes_on()).run;
+        if let Some(stopped) = run.stopped {
+            return done(CellOutcome::CannotRun(stopped.to_string()), false);
+        }
+        let summary = scenario.summary(&run);
         let finished = match pictures {
             true => {
-                let subject = scenario.context(&trial.summary.policy);
-                Finished::Pictures(Box::new(Digest::of(&subject, &trial.run, &trial.summary)))
+                let subject = scenario.context(&summary.policy);
+                Finished::Pictures(Box::new(Digest::of(&subject, &run, &summary)))
             }
-            false => Finished::Figures(Box::new(trial.summary)),
+            false => Finished::Figures(Box::new(summary)),
         };
         if let Some((cache, key)) = &entry
             && let Err(error) = cache.keep(key, &finished)

@@ -58,7 +58,7 @@ mod tests {
         let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
         let new = Scenario::new(&machine, &workload, policy, model.as_ref());
         let scenario = Scenario { budget, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate().run;
         let mut csv = Vec::new();
         write_changes(&mut csv, &scenario.context("parm"), &run).unwrap();
         let text = String::from_utf8(csv).unwrap();

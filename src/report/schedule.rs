@@ -54,7 +54,7 @@ mod tests {
         let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
         let new = Scenario::new(&machine, &workload, policy, model.as_ref());
         let scenario = Scenario { budget, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate().run;
         let mut log = Vec::new();
         write_schedule(&mut log, &scenario.context("pb-guided"), &run).unwrap();
         let rows = swf::records(&log, "schedule.swf", BadRecords::Stop).map(Result::unwrap);

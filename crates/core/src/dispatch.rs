@@ -72,6 +72,11 @@ pub enum Applied {
     },
     /// The policy wants to be asked again.
     Wake(Instant),
+    /// The policy cannot decide any more.
+    GaveUp {
+        /// Why it cannot.
+        why: String,
+    },
 }
 
 /// Why a job is turned away at the door.
@@ -301,7 +306,7 @@ fn allowed(
 ) -> Result<(), Violation> {
     let (job, needed) = match decision {
         // What is on the menu is allowed.
-        Decision::Start { .. } | Decision::WakeAt(_) => return Ok(()),
+        Decision::Start { .. } | Decision::WakeAt(_) | Decision::GiveUp { .. } => return Ok(()),
         Decision::StartOn { job, .. } | Decision::Promise { job, .. } => (*job, Freedom::Nodes),
         Decision::Recap { job, .. } => (*job, Freedom::Recaps),
         Decision::Change { job, point, .. } => {
@@ -376,6 +381,7 @@ fn apply(
             let now = ledger.now();
             if at > now { Ok(Applied::Wake(at)) } else { Err(Violation::WakeInThePast { at, now }) }
         }
+        Decision::GiveUp { why } => Ok(Applied::GaveUp { why }),
     }
 }
 

@@ -167,6 +167,12 @@ pub enum Decision {
     },
     /// Ask again at this time, even if nothing happens before.
     WakeAt(Instant),
+    /// The policy cannot decide any more, which happens to those that are programs of their own: a simulation ends
+    /// here.
+    GiveUp {
+        /// Why it cannot.
+        why: String,
+    },
 }
 
 /// Why a policy gives a job up.

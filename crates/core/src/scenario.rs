@@ -4,6 +4,7 @@
 //! whatever that needs to know beforehand is worked out first.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
@@ -13,7 +14,7 @@ use crate::machine::Machine;
 use crate::metrics::{BSLD_THRESHOLD, RunContext, Summary, TaskFigures};
 use crate::model::Model;
 use crate::policy::{Accuracy, BuildContext, Policy, PolicySpec, Recorded, plain};
-use crate::sim::{Events, Outages, Run, Simulation};
+use crate::sim::{Events, Outages, Progress, Run, Simulation};
 use crate::switching::SwitchOff;
 use crate::tariff::Tariff;
 use crate::units::{Share, Span};
@@ -120,12 +121,18 @@ impl<'a> Scenario<'a> {
 
     /// Runs it and works out its figures.
     pub fn run(&self) -> Trial {
-        let Simulated { run, plain_bsld } = self.simulate(&mut |_| {});
+        let Simulated { run, plain_bsld } = self.simulate();
         Trial { summary: self.summary(&run), run, plain_bsld }
     }
 
-    /// Runs it, reporting now and then how many jobs have ended or were turned away.
-    pub fn simulate(&self, progress: &mut dyn FnMut(usize)) -> Simulated {
+    /// Runs it.
+    pub fn simulate(&self) -> Simulated {
+        self.simulate_with(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Runs it, reporting now and then how many jobs have ended or were turned away. Whoever hears that may break it
+    /// off.
+    pub fn simulate_with(&self, progress: &mut Progress<'_>) -> Simulated {
         let measured = Cell::new(None);
         let plain_bsld = || {
             let bsld = self.plain_bsld();
@@ -158,7 +165,7 @@ impl<'a> Scenario<'a> {
     pub fn recorded(&self) -> Option<Run> {
         let mut recorded = Recorded::new(self.workload.recorded_starts()?);
         let simulation = self.simulation_on(self.machine).bound(self.budget.clone());
-        Some(self.run_under(simulation, &mut recorded, &mut |_| {}))
+        Some(self.run_under(simulation, &mut recorded, &mut |_| ControlFlow::Continue(())))
     }
 
     /// Runs a simulation with what it has in common with all others of this scenario.
@@ -166,7 +173,7 @@ impl<'a> Scenario<'a> {
         &self,
         simulation: Simulation<'_>,
         policy: &mut dyn Policy,
-        progress: &mut dyn FnMut(usize),
+        progress: &mut Progress<'_>,
     ) -> Run {
         let simulation = match self.world {
             Some(world) => simulation.world(world),

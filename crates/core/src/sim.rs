@@ -11,6 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::ControlFlow;
 
 use crate::budget::{Budget, EnergyBudget};
 use crate::calendar::Windows;
@@ -40,7 +41,7 @@ pub use course::{Change, Total};
 pub use meter::Excursions;
 pub use outage::{Outage, Outages};
 pub use record::{Record, State};
-pub use run::{Capping, PowerSample, Run};
+pub use run::{Capping, PowerSample, Run, Stopped};
 pub use site::SiteFigures;
 pub use states::EnergyByState;
 pub use tally::{Charges, WindowCharges};
@@ -83,6 +84,9 @@ pub struct Simulation<'a> {
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
 /// sleeps until something happens by itself.
 const IDLE_WAKES: u32 = 10_000;
+
+/// Hears how many jobs are over, and says whether the run goes on.
+pub type Progress<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
 /// How many instants pass between two reports of progress.
 const PROGRESS_EVERY: u32 = 1 << 10;
@@ -179,15 +183,12 @@ impl<'a> Simulation<'a> {
 
     /// Simulates the workload under a policy.
     pub fn run(&self, policy: &mut dyn Policy) -> Run {
-        self.run_with_progress(policy, &mut |_| {})
+        self.run_with_progress(policy, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Runs it, reporting now and then how many jobs have ended or were turned away.
-    pub fn run_with_progress(
-        &self,
-        policy: &mut dyn Policy,
-        progress: &mut dyn FnMut(usize),
-    ) -> Run {
+    /// Runs it, reporting now and then how many jobs have ended or were turned away. Whoever hears that may break it
+    /// off.
+    pub fn run_with_progress(&self, policy: &mut dyn Policy, progress: &mut Progress<'_>) -> Run {
         let rigid = Rigid::on(self.machine);
         let model = self.model.unwrap_or(&rigid);
         let truth = self.truth.unwrap_or(Truth::Model(model));
@@ -336,11 +337,12 @@ impl<'a> Engine<'a> {
                 cappings: Vec::new(),
                 predictions: None,
                 charges: None,
+                stopped: None,
             },
         }
     }
 
-    fn run(&mut self, policy: &mut dyn Policy, progress: &mut dyn FnMut(usize)) {
+    fn run(&mut self, policy: &mut dyn Policy, progress: &mut Progress<'_>) {
         let mut idle_wakes = 0;
         let mut instants = 0u32;
         while let Some(now) = self.next_instant() {
@@ -360,11 +362,15 @@ impl<'a> Engine<'a> {
             self.switch_nodes();
             self.states.set(self.dispatch.ledger());
             instants += 1;
-            if instants.is_multiple_of(PROGRESS_EVERY) {
-                progress(self.over);
+            if instants.is_multiple_of(PROGRESS_EVERY) && progress(self.over).is_break() {
+                self.run.stopped = Some(Stopped::Interrupted);
+            }
+            if self.run.stopped.is_some() {
+                return;
             }
         }
-        progress(self.over);
+        // All has happened: there is nothing left to break off.
+        let _ = progress(self.over);
     }
 
     /// Moves the clock: what was drawn until now is charged.
@@ -625,6 +631,9 @@ impl<'a> Engine<'a> {
                     let before = Record { restarts, changes, ..Record::WAITING };
                     records[job.index()] = Record { start: now, end: now, state, ..before };
                     *over += 1;
+                }
+                Ok(Applied::GaveUp { why }) => {
+                    run.stopped = Some(Stopped::GaveUp { at: now, why });
                 }
                 Ok(Applied::Wake(at)) => *wake = Some(wake.map_or(at, |other| other.min(at))),
                 Err(violation) => run.note(now, violation),

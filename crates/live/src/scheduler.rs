@@ -375,7 +375,8 @@ fn effect_of(applied: Applied, model: &dyn Model, jobs: &[Job], ledger: &Ledger)
         Applied::Dropped { job, reason } => {
             Some(Effect::Dropped { number: jobs[job.index()].number, reason })
         }
-        Applied::Promised { .. } | Applied::Wake(_) => None,
+        // No policy that a daemon takes gives up.
+        Applied::Promised { .. } | Applied::Wake(_) | Applied::GaveUp { .. } => None,
     }
 }
 

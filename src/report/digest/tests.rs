@@ -77,7 +77,7 @@ fn simulated(policy: &str, budget: &str, jobs: usize) -> (Digest, Run) {
     let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
     let new = Scenario::new(&machine, &workload, policy, model.as_ref());
     let scenario = Scenario { budget, keep_power: true, ..new };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate().run;
     let name = policy.to_string();
     (Digest::of(&scenario.context(&name), &run, &scenario.summary(&run)), run)
 }

@@ -17,7 +17,7 @@ fn digests(workload: &Workload, policies: &[&str], budget: &str) -> Vec<Digest> 
         let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
         let new = Scenario::new(&machine, workload, spec, model.as_ref());
         let scenario = Scenario { budget: limit.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate().run;
         let digest = Digest::of(&scenario.context(policy), &run, &scenario.summary(&run));
         Digest { budget: budget.to_owned(), ..digest }
     };

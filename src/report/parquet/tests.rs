@@ -58,7 +58,7 @@ fn caps_are_the_same_too() {
     let model = papers::model(&policy, &machine, workload.jobs(), 1).unwrap();
     let new = Scenario::new(&machine, &workload, policy, model.as_ref());
     let scenario = Scenario { budget, keep_power: true, ..new };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate().run;
     assert!(!run.cappings.is_empty());
     let subject = scenario.context("ppartition");
     let mut csv = Vec::new();
@@ -78,7 +78,7 @@ fn parquet_has_what_csv_has() {
         let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
         let new = Scenario::new(&machine, &workload, spec, model.as_ref());
         let scenario = Scenario { budget: budget.clone(), keep_power: true, ..new };
-        let run = scenario.simulate(&mut |_| {}).run;
+        let run = scenario.simulate().run;
         let subject = scenario.context(policy);
         let mut csv = [const { Vec::new() }; 3];
         write_jobs(&mut csv[0], &subject, &run).unwrap();

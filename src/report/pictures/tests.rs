@@ -15,7 +15,7 @@ fn digest(workload: &Workload, policy: &str, keep_power: bool) -> Digest {
     let model = papers::model(&spec, &machine, workload.jobs(), 1).unwrap();
     let new = Scenario::new(&machine, workload, spec, model.as_ref());
     let scenario = Scenario { budget, keep_power, ..new };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate().run;
     Digest::of(&scenario.context(policy), &run, &scenario.summary(&run))
 }
 

@@ -21,7 +21,8 @@ static BROKEN: Own = Own {
     wants: Freedoms::NONE,
     needs: Freedoms::NONE,
     believes: Published::Rated,
-    build: |_| Box::new(Broken),
+    is_fixed: true,
+    build: &|_| Box::new(Broken),
 };
 
 struct Broken;

@@ -351,7 +351,7 @@ pub(super) fn ask_run(setup: &Setup) -> Ran {
         keep_power: true,
         ..Scenario::new(&setup.machine, &setup.workload, policy, model.as_ref())
     };
-    let run = scenario.simulate(&mut |_| {}).run;
+    let run = scenario.simulate().run;
     assert_eq!(run.violations, 0, "{}: {:?}", setup.name, run.first_violations);
     let at = |instant: Instant| (instant != Instant::NEVER).then_some(instant.millis());
     let fates = run.records.iter().map(|record| Fate {

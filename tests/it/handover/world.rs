@@ -369,6 +369,7 @@ impl<'a> World<'a> {
                 }
                 Applied::Dropped { job, .. } => over[jobs[job.index()].number as usize] = true,
                 Applied::Promised { .. } => {}
+                Applied::GaveUp { why } => panic!("{why}"),
                 Applied::Wake(at) => *wake = Some(wake.map_or(at, |other| other.min(at))),
             }
         });

@@ -79,6 +79,7 @@ pub(crate) fn simulated(
             Decision::Recap { job, caps, .. } => (job, false, Has::caps(&caps)),
             Decision::WakeAt(_) | Decision::Promise { .. } => continue,
             Decision::Drop { job, reason } => panic!("job {} is dropped: {reason:?}", number(job)),
+            Decision::GiveUp { why } => panic!("{why}"),
         };
         told.steps.push(Step { at, job: number(job), starts, has });
     }

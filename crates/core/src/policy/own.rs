@@ -3,7 +3,7 @@
 //! A policy of one's own is a value that lives as long as the program: a name, what it wants to do to jobs,
 //! what it believes of them, and how one is made. [`PolicySpec::Own`] takes it wherever a built-in policy may
 //! stand. Where policies are named in text, on the command line or in an experiment, the name has to be known
-//! beforehand: [`register`] says which there are, once, when a program begins.
+//! beforehand: [`register`] says which there are.
 //!
 //! ```
 //! use busbar_core::freedom::Freedoms;
@@ -14,7 +14,8 @@
 //!     wants: Freedoms::NONE,
 //!     needs: Freedoms::NONE,
 //!     believes: Published::Rated,
-//!     build: |_| Box::new(Easy::default()),
+//!     is_fixed: true,
+//!     build: &|_| Box::new(Easy::default()),
 //! };
 //! static TAKEN: Own = Own { name: "easy", ..MINE };
 //!
@@ -22,7 +23,6 @@
 //! assert_eq!(register(&[&MINE, &TAKEN]), Err(RegisterError::Name("easy")));
 //! assert_eq!(register(&[&MINE, &MINE]), Err(RegisterError::Name("mine")));
 //! register(&[&MINE])?;
-//! assert_eq!(register(&[&MINE]), Err(RegisterError::Again));
 //!
 //! let spec: PolicySpec = "mine".parse()?;
 //! assert_eq!((spec, spec.to_string().as_str()), (PolicySpec::Own(&MINE), "mine"));
@@ -33,7 +33,7 @@
 //! ```
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
 use crate::freedom::Freedoms;
 use crate::policy::{BuildContext, Policy, PolicySpec, Published};
@@ -48,8 +48,10 @@ pub struct Own {
     pub needs: Freedoms,
     /// What it believes of jobs where nobody says.
     pub believes: Published,
+    /// Whether it always does the same under its name, so that results may be kept for the next time.
+    pub is_fixed: bool,
     /// Makes one that is ready to decide.
-    pub build: fn(&BuildContext<'_>) -> Box<dyn Policy>,
+    pub build: &'static (dyn Fn(&BuildContext<'_>) -> Box<dyn Policy> + Send + Sync),
 }
 
 /// By its name: where a function lies in memory is nobody's business.
@@ -74,18 +76,16 @@ pub enum RegisterError {
         "the name '{0}' is that of another policy, or has other signs than small letters, digits and hyphens"
     )]
     Name(&'static str),
-    /// Policies were registered before.
-    #[error("policies were registered already; register all of them at once")]
-    Again,
 }
 
-static REGISTERED: OnceLock<Vec<&'static Own>> = OnceLock::new();
+static REGISTERED: RwLock<Vec<&'static Own>> = RwLock::new(Vec::new());
 
-/// Policies that can be named in text from now on. To be called once.
+/// Policies that can be named in text from now on. One that was registered before under the same name is not meant
+/// by it any more.
 ///
 /// # Errors
 ///
-/// If a name is taken, or policies were registered before.
+/// If a name is that of a built-in policy, or comes twice.
 pub fn register(own: &[&'static Own]) -> Result<(), RegisterError> {
     let is_sign = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
     for (place, each) in own.iter().enumerate() {
@@ -95,10 +95,13 @@ pub fn register(own: &[&'static Own]) -> Result<(), RegisterError> {
             return Err(RegisterError::Name(each.name));
         }
     }
-    REGISTERED.set(own.to_vec()).map_err(|_| RegisterError::Again)
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    registered.retain(|known| !own.contains(known));
+    registered.extend(own);
+    Ok(())
 }
 
 /// All that were registered.
-pub(super) fn registered() -> &'static [&'static Own] {
-    REGISTERED.get().map_or(&[], Vec::as_slice)
+pub(super) fn registered() -> Vec<&'static Own> {
+    REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }

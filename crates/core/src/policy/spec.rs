@@ -132,7 +132,7 @@ impl PolicySpec {
 
     /// The same, and those that were [registered](crate::policy::register).
     pub fn known() -> Vec<PolicySpec> {
-        let registered = own::registered().iter().map(|own| PolicySpec::Own(own));
+        let registered = own::registered().into_iter().map(PolicySpec::Own);
         PolicySpec::all().into_iter().chain(registered).collect()
     }
 
@@ -213,6 +213,14 @@ impl PolicySpec {
             PolicySpec::Rmap(spec) => Some(&mut spec.order),
             PolicySpec::Share(spec) => Some(&mut spec.order),
             _ => None,
+        }
+    }
+
+    /// Whether it always does the same under its name, so that results may be kept for the next time.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            PolicySpec::Own(own) => own.is_fixed,
+            _ => true,
         }
     }
 

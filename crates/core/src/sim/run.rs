@@ -62,6 +62,24 @@ pub struct Run {
     pub predictions: Option<Predictions>,
     /// What it cost and emitted, if that was asked for.
     pub charges: Option<Charges>,
+    /// Why it ended before all jobs did, if it did: then no figure says anything about the policy.
+    pub stopped: Option<Stopped>,
+}
+
+/// Why a run ended before all jobs did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The policy could not go on.
+    #[error("the policy gave up at {at} of the simulated time: {why}")]
+    GaveUp {
+        /// The simulated time.
+        at: Instant,
+        /// What the policy says.
+        why: String,
+    },
+    /// Whoever watched the run did not want any more of it.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Run {

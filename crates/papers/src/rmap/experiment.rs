@@ -264,7 +264,7 @@ impl Trial<'_> {
             budget: Budget::constant(Watts::from_watts(bound)),
             ..Scenario::new(self.machine, &self.workload, policy, believed)
         };
-        scenario.simulate(&mut |_| {}).run
+        scenario.simulate().run
     }
 
     /// How long each job took from its submission to its end.
