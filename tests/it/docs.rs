@@ -1,8 +1,8 @@
 //! The commands in the README and in `docs/`, each run as a reader would.
 //!
 //! A fenced block without a language, or in `sh` or `console`, may hold commands: lines that begin with
-//! `busbar` or `$ busbar`. All commands of a page run one after another in one empty folder, and each
-//! must end well. What stands below a `$ busbar` must be printed, line for line; `...` stands for any
+//! `busbar` or `$ busbar`. All commands of a page run one after another in one empty folder, with one cache of results
+//! for all pages, and each must end well. What stands below a `$ busbar` must be printed, line for line; `...` stands for any
 //! lines, what comes after the last line need not be shown, and timings may differ. What stands below
 //! `$ cat NAME` is the content of a file that later commands use. Comments on the line above a block
 //! change that:
@@ -13,6 +13,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// A fenced block, with the line it begins on.
 struct Block {
@@ -129,7 +131,8 @@ impl Drop for Daemon {
 }
 
 /// Runs the commands of a page, and returns how many there were and what is wrong.
-fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
+fn run_page(page: &Path, cache: &Path) -> (usize, Vec<String>) {
+    let mut wrong = Vec::new();
     let text = fs::read_to_string(page).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let name = page.strip_prefix(root).unwrap().display().to_string();
@@ -172,7 +175,7 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
                 .args(["-c", &session.command])
                 .current_dir(folder.path())
                 .env("PATH", &path)
-                .env("XDG_CACHE_HOME", folder.path().join("cache"))
+                .env("XDG_CACHE_HOME", cache)
                 .env("BUSBAR_CONFIG", daemon.configuration())
                 .env_remove("BUSBAR_SOCKET")
                 .output()
@@ -188,7 +191,7 @@ fn run_page(page: &Path, wrong: &mut Vec<String>) -> usize {
             }
         }
     }
-    count
+    (count, wrong)
 }
 
 /// The README and all pages below `docs/`.
@@ -279,8 +282,26 @@ fn every_link_in_the_documentation_leads_somewhere() {
 
 #[test]
 fn every_command_in_the_documentation_runs() {
-    let mut wrong = Vec::new();
-    let count: usize = pages().iter().map(|page| run_page(page, &mut wrong)).sum();
+    let cache = tempfile::tempdir().unwrap();
+    let (pages, next) = (pages(), AtomicUsize::new(0));
+    let work = || {
+        let (mut count, mut wrong) = (0, Vec::new());
+        while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (found, mistakes) = run_page(page, cache.path());
+            count += found;
+            wrong.extend(mistakes);
+        }
+        (count, wrong)
+    };
+    // Most commands use one core.
+    let (mut count, mut wrong) = (0, Vec::new());
+    thread::scope(|scope| {
+        for worker in [scope.spawn(work), scope.spawn(work)] {
+            let (found, mistakes) = worker.join().unwrap();
+            count += found;
+            wrong.extend(mistakes);
+        }
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 30, "only {count} commands were found");
 }
