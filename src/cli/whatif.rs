@@ -22,7 +22,7 @@ use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    human_energy, human_mass, human_power, human_time, make_folder, undone, write_whole,
+    Absent, human_energy, human_mass, human_power, human_time, make_folder, undone, write_whole,
 };
 use crate::workload::{RecordsCall, Source};
 
@@ -218,7 +218,7 @@ struct Answer {
     workload: String,
     recorded: Option<RecordedRun>,
     rows: Vec<Row>,
-    cannot: Vec<String>,
+    cannot: Vec<Absent>,
     notes: Vec<String>,
     assumptions: Vec<String>,
 }
@@ -267,11 +267,7 @@ impl Answer {
             workload: checked.experiment.workload_name(0),
             recorded,
             rows,
-            cannot: checked
-                .absent(tried)
-                .iter()
-                .map(|absent| format!("{}: {}", absent.policy, absent.reason))
-                .collect(),
+            cannot: checked.absent(tried),
             notes,
             assumptions: assumptions(checked),
         }
@@ -397,16 +393,19 @@ impl Answer {
 
     fn beside(&self) -> Beside {
         let mut notes = self.sentences();
-        notes.extend(self.cannot.iter().map(|reason| format!("Cannot run: {reason}.")));
         notes.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
         notes.extend(self.assumptions.iter().map(|assumed| format!("Assumed: {assumed}.")));
-        Beside { notes, tables: vec![self.table()], ..Beside::default() }
+        let absent = self.cannot.clone();
+        Beside { notes, absent, tables: vec![self.table()], ..Beside::default() }
     }
 
     fn text(&self, arguments: &Arguments, began: Clock) -> String {
         let mut text = self.table().text();
         let lines = self.sentences().into_iter();
-        let lines = lines.chain(self.cannot.iter().map(|reason| format!("cannot run: {reason}")));
+        let cannot = self.cannot.iter();
+        let lines = lines.chain(
+            cannot.map(|absent| format!("cannot run: {}: {}", absent.policy, absent.reason)),
+        );
         let lines = lines.chain(self.notes.iter().map(|note| format!("note: {note}")));
         let lines =
             lines.chain(self.assumptions.iter().map(|assumed| format!("assumed: {assumed}")));

@@ -10,7 +10,11 @@ pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for platform in &checked.platforms {
         let assumed = prepared::assumed(&platform.said, &platform.repertoire, &platform.rules);
-        said.extend(assumed.into_iter().filter(|text| !said.contains(text)).collect::<Vec<_>>());
+        for text in assumed.into_iter().chain(platform.measured_power.clone()) {
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
     }
     for (place, load) in experiment.workloads.iter().enumerate() {
         if load.value.source.needs_applications() {

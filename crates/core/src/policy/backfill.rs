@@ -417,6 +417,10 @@ where
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         self.order.begin(view);
         self.chooser.begin(view, &self.order);
+        if view.queue.is_empty() {
+            self.promised = None;
+            return;
+        }
         let mut room = Room::of(view).with(self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);
