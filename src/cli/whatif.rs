@@ -122,6 +122,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "workload": experiment.workload_name(0),
         "budget": experiment.budget_name(0),
         "rows": answer.rows,
+        "cannot_run": answer.cannot.iter().map(|absent| {
+            json!({"policy": absent.policy, "reason": absent.reason})
+        }).collect::<Vec<_>>(),
         "assumptions": answer.assumptions,
         "notes": answer.notes,
         "wall_s": began.elapsed().as_secs_f64(),
