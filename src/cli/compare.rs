@@ -50,8 +50,8 @@ pub(super) struct Arguments {
     #[arg(value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
 
-    /// A policy to compare, or several with commas between them; may be repeated [default: all of
-    /// them]
+    /// A policy to compare, or several with commas between them; may be repeated. 'external(./mine)' is a
+    /// program in any language [default: all that are built in]
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 

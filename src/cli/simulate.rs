@@ -70,9 +70,9 @@ pub(super) struct Arguments {
 
     /// fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown),
     /// rmap-traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%),
-    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), uniform(cap=min), or
-    /// utility(heuristic=max-upe, environment=polled, filter=on); docs/reference/policies.md lists their
-    /// parameters
+    /// parm(flex=malleable, alpha=0), ppartition(queues=4/64), uniform(cap=min),
+    /// utility(heuristic=max-upe, environment=polled, filter=on), share, or 'external(./mine)' for a program
+    /// in any language; docs/reference/policies.md lists their parameters
     #[arg(short, long, value_name = "P", default_value = "easy")]
     policy: PolicySpec,
 

@@ -14,6 +14,7 @@ mod dashboard;
 mod devtools;
 mod docs;
 mod experiment;
+mod external;
 #[cfg(feature = "live")]
 mod fairness;
 #[cfg(feature = "live")]

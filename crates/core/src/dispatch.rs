@@ -273,6 +273,9 @@ impl Dispatch {
                 Ok(()) => apply(decision, model, queue, ledger, jobs),
                 Err(violation) => Err(violation),
             };
+            if let Err(violation) = &applied {
+                policy.refused(violation);
+            }
             done(applied, ledger);
         }
     }

@@ -2,14 +2,15 @@
 //!
 //! A [`Policy`] looks at a [`View`] of the cluster and writes down [`Decision`]s. It does no I/O
 //! and cannot fail; what it decides wrongly the ledger refuses. The same policy runs in the
-//! simulator and live.
+//! simulator and live. The one exception is [`External`], which asks a program, may give up, and is for
+//! simulations alone.
 //!
 //! To add one: write a file under `policy/` that opens with its paper and its rule, implement
 //! [`Policy`] (or plug a [`Chooser`] into [`Backfill`]), and add a line to [`PolicySpec`]. Outside the crate,
 //! an [`Own`] is as good.
 
 use crate::job::{Job, UserId};
-use crate::ledger::{Holding, Ledger};
+use crate::ledger::{Holding, Ledger, Violation};
 use crate::model::{Caps, Menu, Model, OperatingPoint, Work};
 use crate::queue::Queue;
 use crate::units::{Instant, JobId, Span, Watts};
@@ -19,6 +20,7 @@ mod conservative;
 pub mod contender;
 mod easy;
 mod easy_power;
+pub mod external;
 mod fcfs;
 pub mod order;
 mod own;
@@ -41,6 +43,7 @@ pub use conservative::Conservative;
 pub use contender::{Believe, Contender, Draws, Field, Published, Unfit};
 pub use easy::{Easy, Nominal};
 pub use easy_power::{EasyPower, EasyPowerSpec, Fastest};
+pub use external::{External, ExternalSpec};
 pub use fcfs::Fcfs;
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 pub use own::{Own, RegisterError, register};
@@ -61,6 +64,9 @@ pub trait Policy {
     /// Looks at what is and writes down what shall be done about it. Decisions are carried out
     /// in the order in which they are written.
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>);
+
+    /// A decision of the last turn was refused, and why.
+    fn refused(&mut self, _violation: &Violation) {}
 
     /// Whether it changes jobs that run. If so, how far each has got is kept track of.
     fn adjusts(&self) -> bool {

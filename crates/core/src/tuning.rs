@@ -272,7 +272,11 @@ impl Past {
         let budget = self.budget.clone();
         let scenario = part.in_shared_world(policy, budget, world, belief.as_ref());
         let scenario = Scenario { bsld_threshold: self.bsld_threshold, ..scenario };
-        let figures = Figures::of(&scenario.run().summary);
+        let trial = scenario.run();
+        if let Some(stopped) = trial.run.stopped {
+            return Err(stopped.to_string());
+        }
+        let figures = Figures::of(&trial.summary);
         figures.ok_or_else(|| "no job could run".to_owned())
     }
 }

@@ -27,6 +27,15 @@ pub enum DeciderError {
     /// The applications do not run on the machine.
     #[error(transparent)]
     Unsuited(#[from] Unsuited),
+    /// The policy is for simulations alone.
+    #[error(
+        "'{policy}' decides in simulations alone (busbar simulate, compare, plan, whatif): a daemon cannot wait for a \
+         program, or do without it; choose a built-in policy"
+    )]
+    Simulated {
+        /// The policy.
+        policy: PolicySpec,
+    },
     /// The policy cannot decide on this machine.
     #[error("'{policy}' cannot decide here: {why}")]
     Unfit {
@@ -45,6 +54,9 @@ impl Decider {
         repertoire: Repertoire,
         spec: PolicySpec,
     ) -> Result<Self, DeciderError> {
+        if spec.is_for_simulations() {
+            return Err(DeciderError::Simulated { policy: spec });
+        }
         let world = Arc::new(repertoire.open_world(machine)?);
         let field = Field::new(machine, world, Freedoms::USUAL, 1);
         let entered = spec.enter(&field, Believe::Published);

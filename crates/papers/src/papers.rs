@@ -42,11 +42,12 @@ pub fn model(
             Box::new(Varied::on(machine, jobs, seed))
         }
         PolicySpec::Own(own) if own.wants.is_empty() => Box::new(Rigid::on(machine)),
+        PolicySpec::External(spec) if spec.wants.is_empty() => Box::new(Rigid::on(machine)),
         PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
             let feed = NodeCaps::of(machine, ParmSpec::default().levels);
             Box::new(Elastic::new(machine, feed, &Application::ALL, jobs, seed))
         }
-        PolicySpec::Share(_) | PolicySpec::Own(_) => {
+        PolicySpec::Share(_) | PolicySpec::Own(_) | PolicySpec::External(_) => {
             Box::new(Dvfs::new(machine, jobs, Knowledge::Unknown, Oversized::Slow, seed))
         }
     })

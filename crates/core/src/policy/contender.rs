@@ -91,6 +91,16 @@ pub enum Published {
 }
 
 impl Published {
+    /// All of them.
+    pub const ALL: [Published; 6] = [
+        Published::Rated,
+        Published::Clock,
+        Published::FittedClock,
+        Published::Measured,
+        Published::Regression,
+        Published::Pass,
+    ];
+
     /// What that comes to in a world: laws, what is set aside by them, and how far they may be wrong.
     fn fitted(self, field: &Field<'_>, choices: &Choices) -> (Vec<Arc<dyn Law>>, Holds, Share) {
         let (world, clock) = (&field.world, Clock::of(field.gearbox, field.world.node().highest));
@@ -107,6 +117,28 @@ impl Published {
             }
             Published::Pass => (fit::pass(world, choices), caps, MARGIN_OF_FITS),
         }
+    }
+}
+
+impl fmt::Display for Published {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Published::Rated => "rated",
+            Published::Clock => "clock",
+            Published::FittedClock => "fitted-clock",
+            Published::Measured => "measured",
+            Published::Regression => "regression",
+            Published::Pass => "pass",
+        })
+    }
+}
+
+impl FromStr for Published {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Published::ALL.into_iter().find(|published| published.to_string() == text);
+        named.ok_or("write rated, clock, fitted-clock, measured, regression or pass")
     }
 }
 
@@ -238,6 +270,7 @@ impl PolicySpec {
         use Freedom::{Caps, Drops, Nodes, Recaps, Resizes, Sizes};
         Freedoms::of(match self {
             PolicySpec::Own(own) => return own.wants,
+            PolicySpec::External(spec) => return spec.wants,
             PolicySpec::Fcfs | PolicySpec::Easy(_) | PolicySpec::Conservative => &[],
             PolicySpec::EasyPower(_) | PolicySpec::PbGuided(_) => &[Caps],
             PolicySpec::Share(spec) => return spec.wants(),
@@ -347,6 +380,7 @@ impl PolicySpec {
             // Those that choose nodes have a curve for each, which was measured.
             PolicySpec::Ppartition(_) | PolicySpec::Uniform(_) => Published::Measured,
             PolicySpec::Own(own) => own.believes,
+            PolicySpec::External(spec) => spec.believes,
         }
     }
 

@@ -36,7 +36,7 @@ use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use crate::freedom::Freedoms;
-use crate::policy::{BuildContext, Policy, PolicySpec, Published};
+use crate::policy::{BuildContext, Policy, PolicySpec, Published, external};
 
 /// A policy from outside the crate.
 pub struct Own {
@@ -89,7 +89,8 @@ static REGISTERED: RwLock<Vec<&'static Own>> = RwLock::new(Vec::new());
 pub fn register(own: &[&'static Own]) -> Result<(), RegisterError> {
     let is_sign = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '-';
     for (place, each) in own.iter().enumerate() {
-        let is_built_in = PolicySpec::all().iter().any(|policy| policy.name() == each.name);
+        let is_built_in = each.name == external::NAME
+            || PolicySpec::all().iter().any(|policy| policy.name() == each.name);
         let has_come = own[..place].contains(each);
         if is_built_in || has_come || each.name.is_empty() || !each.name.chars().all(is_sign) {
             return Err(RegisterError::Name(each.name));

@@ -8,13 +8,13 @@ use crate::freedom::Freedoms;
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::model::{Heterogeneous, Model};
-use crate::policy::own;
 use crate::policy::pb_guided::BsldLower;
 use crate::policy::{
-    Conservative, Easy, EasyPowerSpec, Fcfs, Gangs, Guide, Nominal, OrderSpec, Own, Parm, ParmSpec,
-    PbGuidedSpec, Policy, Ppartition, PpartitionSpec, RmapSpec, ShareSpec, Uniform, UniformSpec,
-    UtilityMapper, UtilitySpec,
+    Conservative, Easy, EasyPowerSpec, External, ExternalSpec, Fcfs, Gangs, Guide, Nominal,
+    OrderSpec, Own, Parm, ParmSpec, PbGuidedSpec, Policy, Ppartition, PpartitionSpec, RmapSpec,
+    ShareSpec, Uniform, UniformSpec, UtilityMapper, UtilitySpec,
 };
+use crate::policy::{external, own};
 use crate::spelling::hint;
 use crate::units::{Share, Span};
 
@@ -45,6 +45,8 @@ pub enum PolicySpec {
     Share(ShareSpec),
     /// A policy from outside the crate.
     Own(&'static Own),
+    /// A program in any language.
+    External(ExternalSpec),
 }
 
 /// Who decides where nobody says.
@@ -104,13 +106,24 @@ pub enum PolicyError {
     /// The text or its parameters are wrong.
     #[error("policy {0}")]
     Call(CallError),
+    /// The program of an external policy is missing, or cannot be written like this.
+    #[error(
+        "policy 'external({text})': {why}; write external(./mine) or external(python3 mine.py, limit=10s)"
+    )]
+    Program {
+        /// What was written between the parentheses.
+        text: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
 }
 
 impl PolicySpec {
     /// Plain EASY backfilling.
     pub const EASY: PolicySpec = PolicySpec::Easy(OrderSpec::FCFS);
 
-    /// Every policy there is, with its usual parameters.
+    /// Every policy there is, with its usual parameters. An [external](PolicySpec::External) policy has none: it
+    /// is nothing without its program.
     pub fn all() -> [PolicySpec; 13] {
         let [traditional, naive, adaptive] = RmapSpec::ALL.map(PolicySpec::Rmap);
         [
@@ -151,6 +164,7 @@ impl PolicySpec {
             PolicySpec::Utility(_) => "utility",
             PolicySpec::Share(_) => "share",
             PolicySpec::Own(own) => own.name,
+            PolicySpec::External(_) => external::NAME,
         }
     }
 
@@ -159,6 +173,7 @@ impl PolicySpec {
         match self {
             PolicySpec::Fcfs => Box::new(Fcfs),
             PolicySpec::Own(own) => (own.build)(setting),
+            PolicySpec::External(spec) => Box::new(External::new(*spec, setting)),
             PolicySpec::Easy(order) => order.backfill(Nominal),
             PolicySpec::Conservative => Box::new(Conservative::default()),
             PolicySpec::EasyPower(spec) => spec.build(setting),
@@ -220,8 +235,15 @@ impl PolicySpec {
     pub fn is_fixed(&self) -> bool {
         match self {
             PolicySpec::Own(own) => own.is_fixed,
+            // The text names a file, and who knows what is in it the next time.
+            PolicySpec::External(_) => false,
             _ => true,
         }
+    }
+
+    /// Whether it can decide in simulations alone: it may give up, and take as long as it likes.
+    pub fn is_for_simulations(&self) -> bool {
+        matches!(self, PolicySpec::External(_))
     }
 
     /// The share of every limit that is kept back from the policy, because jobs may draw more than
@@ -247,6 +269,7 @@ impl fmt::Display for PolicySpec {
             PolicySpec::Uniform(spec) => spec.unusual(),
             PolicySpec::Utility(spec) => spec.unusual(),
             PolicySpec::Share(spec) => spec.unusual(),
+            PolicySpec::External(spec) => spec.arguments(),
         };
         f.write_str(self.name())?;
         if !parameters.is_empty() {
@@ -260,22 +283,46 @@ impl FromStr for PolicySpec {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let call: Call = text.parse().map_err(PolicyError::Call)?;
+        if let Some(inside) = inside_of_external(text)? {
+            return ExternalSpec::from_inside(inside).map(PolicySpec::External);
+        }
         let known = PolicySpec::known();
-        let found = known.iter().copied().find(|policy| policy.name() == call.name);
-        let Some(policy) = found else {
-            let names: Vec<&str> = known.iter().map(PolicySpec::name).collect();
-            let (hint, valid) = (hint(&call.name, names.iter().copied()), names.join(", "));
-            return Err(PolicyError::Unknown { name: call.name, hint, valid });
-        };
+        let name = text.split('(').next().unwrap_or_default().trim();
+        let found = known.iter().copied().find(|policy| policy.name() == name);
+        // Whatever follows a misspelt name, it is the name that is to be mended.
+        if found.is_none() && !name.is_empty() {
+            let mut names: Vec<&str> = known.iter().map(PolicySpec::name).collect();
+            names.push(external::NAME);
+            let hint = hint(name, names.iter().copied());
+            let valid = names.join(", ") + "(PROGRAM)";
+            return Err(PolicyError::Unknown { name: name.to_owned(), hint, valid });
+        }
+        let call: Call = text.parse().map_err(PolicyError::Call)?;
+        let policy = found.unwrap_or_default();
         policy.with_parameters(&call).map_err(PolicyError::Call)
     }
+}
+
+/// What stands between the parentheses of an external policy; nothing for other policies. It is not of the form
+/// `key=value` throughout, as parameters are.
+fn inside_of_external(text: &str) -> Result<Option<&str>, PolicyError> {
+    let text = text.trim();
+    let (name, rest) = text.split_once('(').unwrap_or((text, ")"));
+    if name.trim_end() != external::NAME {
+        return Ok(None);
+    }
+    let missing = CallError::Form { text: text.to_owned(), why: "the closing ')' is missing" };
+    rest.strip_suffix(')').map(Some).ok_or(PolicyError::Call(missing))
 }
 
 impl PolicySpec {
     fn with_parameters(self, call: &Call) -> Result<Self, CallError> {
         match self {
-            PolicySpec::Fcfs | PolicySpec::Conservative | PolicySpec::Own(_) => {
+            // External ones were read before.
+            PolicySpec::Fcfs
+            | PolicySpec::Conservative
+            | PolicySpec::Own(_)
+            | PolicySpec::External(_) => {
                 call.parameters(&[])?;
                 Ok(self)
             }
@@ -347,7 +394,7 @@ mod tests {
             error("eazy"),
             "unknown policy 'eazy'; did you mean 'easy'? valid policies: fcfs, easy, conservative, easy-power, \
              pb-guided, rmap-traditional, rmap-naive, rmap-adaptive, parm, ppartition, uniform, \
-             utility, share"
+             utility, share, external(PROGRAM)"
         );
         assert!(error("backfill").starts_with("unknown policy 'backfill'; valid policies: fcfs"));
         assert!(
@@ -358,6 +405,10 @@ mod tests {
         assert!(error("easy(predict=no)").contains("'no': write all, time or off"));
         assert!(error("easy-power(gear=2)").contains("such as 1.7GHz"));
         assert!(error("easy(").contains("closing"), "{}", error("easy("));
+        assert!(error("externl(./mine)").contains("did you mean 'external'?"));
+        assert!(
+            error("(a=1)").contains("name is missing") && error("").contains("name is missing")
+        );
         for (wrong, why) in [
             ("heuristic=best", "valid: random, fcfs-p0, fcfs-all, prioritized-fcfs-p0"),
             ("environment=cloud", "write queued or polled"),

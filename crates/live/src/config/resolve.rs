@@ -51,7 +51,7 @@ impl Config {
         let setup = Setup::new(&said, Repertoire::of(&profiles), self.policy);
         let setup = setup.map_err(|why| {
             let field = match why {
-                DeciderError::Unfit { .. } => "policy",
+                DeciderError::Unfit { .. } | DeciderError::Simulated { .. } => "policy",
                 DeciderError::Unsuited(_) if self.profiles.is_some() => "profiles",
                 DeciderError::Unsuited(_) => "machine",
             };
@@ -70,6 +70,7 @@ impl Config {
             }
         })?;
         self.check_socket()?;
+        self.check_tune()?;
         self.check_agents(machine)?;
         let cpus = self.cpus(machine)?;
         let mut remarks = self.remarks(&said, machine);
@@ -91,6 +92,17 @@ impl Config {
                 self.socket.display()
             );
             return Err(self.source.error("socket", why));
+        }
+        Ok(())
+    }
+
+    /// What the daemon tries at night, it may be told to use by day.
+    fn check_tune(&self) -> Result<(), ConfigError> {
+        for (place, policy) in self.tune.policies.iter().enumerate() {
+            if policy.is_for_simulations() {
+                let why = DeciderError::Simulated { policy: *policy };
+                return Err(self.source.error(&format!("tune.policies[{place}]"), why));
+            }
         }
         Ok(())
     }

@@ -198,6 +198,22 @@ policies = ['easy', 'share(order=aged)']
     }
 }
 
+/// A program cannot decide live, and is never started.
+#[test]
+fn external_policies_are_refused() {
+    for (text, place) in [
+        ("machine = 4\npolicy = 'external(./mine)'", "line 2, field 'policy': 'external(./mine)'"),
+        (
+            "machine = 4\n[tune]\npolicies = ['easy', 'external(./mine)']",
+            "field 'tune.policies[1]': 'external(./mine)'",
+        ),
+    ] {
+        let error = read(text).unwrap().resolve().unwrap_err().to_string();
+        assert!(error.contains(place), "{error}");
+        assert!(error.contains("decides in simulations alone"), "{error}");
+    }
+}
+
 #[test]
 fn mistakes_are_named_with_file_line_and_field() {
     for (text, what) in [
