@@ -31,6 +31,7 @@ mod live_order;
 mod local;
 mod measured;
 mod one_world;
+mod packages;
 mod parm;
 mod plain;
 mod ppartition;
