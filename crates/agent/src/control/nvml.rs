@@ -18,6 +18,13 @@ pub struct Library {
 
 /// Looks for the library. An error says in words why it cannot be used.
 pub fn load() -> Result<Library, String> {
+    // A program without a dynamic linker cannot load anything, whatever is installed.
+    if cfg!(target_feature = "crt-static") {
+        return Err(
+            "a static program cannot load the driver's library; install Busbar as a package, or build it with cargo"
+                .to_owned(),
+        );
+    }
     let mut reason = String::new();
     for name in NAMES {
         match Nvml::builder().lib_path(name.as_ref()).init() {
