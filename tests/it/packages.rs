@@ -148,6 +148,11 @@ fn the_version_is_in_one_place() {
         let member: toml::Table = read(&path).parse().unwrap();
         let inherits = member["package"]["version"].get("workspace");
         assert!(inherits.is_some(), "{path}: write 'version.workspace = true'");
+        for (name, crate_) in member["dependencies"].as_table().unwrap() {
+            if crate_.get("path").is_some() {
+                assert_eq!(crate_["version"].as_str(), Some(&*version), "{path}, {name}");
+            }
+        }
     }
 
     // The changelog begins with what is not released yet, or with this version.
