@@ -14,12 +14,14 @@ use crate::policy::{Own, register};
 #[cfg(feature = "agent")]
 mod agent;
 mod bar;
+pub mod commands;
 mod compare;
 #[cfg(feature = "live")]
 mod config;
 mod curves;
 mod energy;
 mod failure;
+mod host;
 mod keeping;
 #[cfg(feature = "slurm")]
 mod lab;
@@ -49,6 +51,9 @@ mod whatif;
 #[cfg(feature = "live")]
 mod work;
 mod workload;
+
+pub use host::GoesOn;
+use host::hosted;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
 #[derive(Debug, Parser)]
@@ -197,12 +202,18 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 
 /// Says something on standard error that a person may want to know. The run goes on.
 fn warn(text: &str) {
+    if host::hears(|said| said.warnings.push(text.to_owned())) {
+        return;
+    }
     // That it cannot be said changes nothing.
     let _ = writeln!(io::stderr(), "warning: {text}");
 }
 
 /// Prints to standard output.
 fn print(text: &str) -> anyhow::Result<()> {
+    if host::hears(|said| said.printed.push_str(text)) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.context("cannot write to standard output")

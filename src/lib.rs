@@ -5,7 +5,7 @@
 //! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
 //!
 //! The program, and the library behind it: [`experiment`] compares policies, [`report`] shows what came of it, [`cli`]
-//! is the command line. What they work with is in crates of their own, which are here by their names, too:
+//! is the command line, and [`commands`] is the same for other programs. What they work with is in crates of their own, which are here by their names, too:
 //!
 //! | crate | here | what it holds |
 //! |---|---|---|
@@ -38,6 +38,7 @@ pub use busbar_papers as reproduce;
 pub use busbar_slurm as slurm;
 #[cfg(feature = "web")]
 pub use busbar_web as web;
+pub use cli::commands;
 
 /// What applications were measured to take and draw, predictions, and the database of both.
 pub mod profile {

@@ -20,6 +20,7 @@ mod power;
 mod ranking;
 mod schedule;
 mod summary;
+mod tables;
 mod tasks;
 mod units;
 
@@ -33,9 +34,7 @@ pub use jobs::write_jobs;
 pub use over_seeds::OverSeeds;
 pub use palette::Palette;
 #[cfg(feature = "parquet")]
-pub use parquet::{
-    Cells, Table, caps_table, changes_table, jobs_table, power_table, write_parquet,
-};
+pub use parquet::write_parquet;
 pub use pictures::{Course, HeatMap, Picture, course, heat_map};
 pub use plot::{Point, Spread, boxes, plot};
 pub use power::write_power;
@@ -43,5 +42,8 @@ pub(crate) use ranking::undone;
 pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
 pub use summary::summary_facts;
+pub use tables::{
+    Cells, Table, caps_table, changes_table, jobs_table, power_table, workload_table,
+};
 pub use tasks::write_tasks;
 pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};

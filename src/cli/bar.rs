@@ -1,10 +1,11 @@
 //! A bar that shows how far a long answer is, if a person is watching.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use crate::cli::host;
 
 /// A bar over so many things, with what `left` says of the time that is left.
 pub(super) fn with_estimate(
@@ -12,7 +13,7 @@ pub(super) fn with_estimate(
     count: u64,
     left: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
 ) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !host::is_watched() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(count);

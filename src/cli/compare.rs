@@ -8,13 +8,14 @@ use std::time::Instant as Clock;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use serde_json::Value as Json;
 
 use crate::calendar::Calendar;
 use crate::cli::listed::{Budgets, Listed};
-use crate::cli::{keeping, print, rules, sweep, tables, tariff, warn};
+use crate::cli::{host, keeping, print, rules, sweep, tables, tariff, warn};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains, Value};
-use crate::experiment::run::{Part, Results};
+use crate::experiment::run::Results;
 use crate::experiment::stream::Stream;
 use crate::experiment::{
     CheckedExperiment, Equipment, Experiment, Figure, Load, Named, Place, file, results, table,
@@ -24,7 +25,7 @@ use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    Course, Palette, Picture, course, human_time, make_folder, write_pictures, write_whole,
+    Course, Palette, Picture, Table, course, human_time, make_folder, write_pictures, write_whole,
 };
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -140,90 +141,130 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let began = Clock::now();
-    let mut experiment = arguments.experiment()?;
-    let profiles = tables::of_experiment(&mut experiment)?;
-    if let Some(named) = &experiment.machine {
-        named.value.machine.remarks.iter().for_each(|remark| warn(remark));
+    if arguments.sweep.part().is_some() {
+        return make_part(arguments);
     }
-    let checked = CheckedExperiment::new(&experiment, &profiles)?;
-    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
-        // Now rather than after a long run.
-        make_folder(folder)?;
-    }
-    let draws = arguments.out.is_some() || arguments.plots.is_some();
-    if let Some(part) = arguments.sweep.part() {
-        return make_part(&checked, &profiles, arguments, draws, part);
-    }
-    if arguments.sweep.is_on_slurm() {
-        let folder = arguments.keeping.folder();
-        let folder = folder.context("--slurm needs a folder for results; name one with --cache")?;
-        arguments.sweep.run(&folder)?;
-    }
-    let results = match arguments.json {
-        true => arguments.keeping.run(&checked, draws, &|_| ())?,
-        false => shown_table_by_table(&checked, arguments, draws)?,
-    };
-    let gains = match arguments.brief {
-        true => Vec::new(),
-        false => gains::gains(&checked, |derived| {
-            let checked = CheckedExperiment::new(derived, &profiles)?;
-            anyhow::Ok(arguments.keeping.run(&checked, false, &|_| ())?.tried)
-        })?,
-    };
-    if let Some(folder) = &arguments.out {
-        write_folder(folder, &checked, &results, &gains)?;
-    }
-    if let Some(folder) = &arguments.plots {
-        let digests = checked.digests(&results);
-        let palette = Palette::of(&digests);
-        let more: Vec<Picture> =
-            gains.iter().map(|each| picture(&checked, each, &palette)).collect();
-        write_pictures(folder, &digests, &more)?;
-    }
+    let compared = Compared::new(arguments)?;
     if arguments.json {
+        print(&(serde_json::to_string_pretty(&compared.answer)? + "\n"))?;
+    }
+    compared.checked()
+}
+
+/// A comparison that is over: its text has been printed, unless `--json` was asked for.
+pub(super) struct Compared {
+    /// The answer for programs.
+    pub(super) answer: Json,
+    /// A row for each run.
+    pub(super) results: Table<'static>,
+    some_ran: bool,
+}
+
+impl Compared {
+    /// Does what was asked for, files included.
+    pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        let began = Clock::now();
+        let mut experiment = arguments.experiment()?;
+        let profiles = tables::of_experiment(&mut experiment)?;
+        let checked = arguments.check(&experiment, &profiles)?;
+        let draws = arguments.draws();
+        if arguments.sweep.is_on_slurm() {
+            let folder = arguments.keeping.folder();
+            let folder =
+                folder.context("--slurm needs a folder for results; name one with --cache")?;
+            arguments.sweep.run(&folder)?;
+        }
+        let results = match arguments.json {
+            true => arguments.keeping.run(&checked, draws, &|_| ())?,
+            false => shown_table_by_table(&checked, arguments, draws)?,
+        };
+        let gains = match arguments.brief {
+            true => Vec::new(),
+            false => gains::gains(&checked, |derived| {
+                let checked = CheckedExperiment::new(derived, &profiles)?;
+                anyhow::Ok(arguments.keeping.run(&checked, false, &|_| ())?.tried)
+            })?,
+        };
+        if let Some(folder) = &arguments.out {
+            write_folder(folder, &checked, &results, &gains)?;
+        }
+        if let Some(folder) = &arguments.plots {
+            let digests = checked.digests(&results);
+            let palette = Palette::of(&digests);
+            let more: Vec<Picture> =
+                gains.iter().map(|each| picture(&checked, each, &palette)).collect();
+            write_pictures(folder, &digests, &more)?;
+        }
+        if !arguments.json {
+            for each in &gains {
+                print(&each.freedoms(&checked).text())?;
+                print(&each.beliefs(&checked).text())?;
+            }
+            print(&describe(&checked, &results, arguments, began))?;
+        }
         let rankings = checked.rankings(&results.tried);
         let mut answer = results::answer(&checked, &rankings, &results.tried);
         answer["gains"] = gains.iter().map(|each| results::gains(&checked, each)).collect();
         answer["reused"] = results.reused().into();
         answer["wall_s"] = began.elapsed().as_secs_f64().into();
-        print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
-    } else {
-        for each in &gains {
-            print(&each.freedoms(&checked).text())?;
-            print(&each.beliefs(&checked).text())?;
-        }
-        print(&describe(&checked, &results, arguments, began))?;
+        Ok(Compared {
+            answer,
+            results: results::table(&checked, &results.tried),
+            some_ran: results.tried.iter().any(|tried| tried.outcome.summary().is_some()),
+        })
     }
-    match results.tried.iter().any(|tried| tried.outcome.summary().is_some()) {
-        true => Ok(()),
-        false => bail!("no policy could run; the reasons are above"),
+
+    /// Whether anything can be compared.
+    pub(super) fn checked(&self) -> anyhow::Result<()> {
+        match self.some_ran {
+            true => Ok(()),
+            false => bail!("no policy could run; the reasons are above"),
+        }
     }
 }
 
 /// Makes a part of the runs, for the cache alone.
-fn make_part(
-    checked: &CheckedExperiment<'_>,
-    profiles: &[Profile],
-    arguments: &Arguments,
-    draws: bool,
-    part: Part,
-) -> anyhow::Result<()> {
-    let keeping = &arguments.keeping;
-    let made = keeping.run_part(checked, draws, Some(part), &|_| ())?;
+fn make_part(arguments: &Arguments) -> anyhow::Result<()> {
+    let mut experiment = arguments.experiment()?;
+    let profiles = tables::of_experiment(&mut experiment)?;
+    let checked = arguments.check(&experiment, &profiles)?;
+    let (keeping, part) = (&arguments.keeping, arguments.sweep.part());
+    let made = keeping.run_part(&checked, arguments.draws(), part, &|_| ())?;
     if let Some(error) = made.not_kept {
         bail!("the results of this part are not kept: {error}");
     }
     if !arguments.brief {
-        gains::gains(checked, |derived| {
-            let checked = CheckedExperiment::new(derived, profiles)?;
-            anyhow::Ok(keeping.run_part(&checked, false, Some(part), &|_| ())?.tried)
+        gains::gains(&checked, |derived| {
+            let checked = CheckedExperiment::new(derived, &profiles)?;
+            anyhow::Ok(keeping.run_part(&checked, false, part, &|_| ())?.tried)
         })?;
     }
     Ok(())
 }
 
 impl Arguments {
+    /// Whether pictures are drawn.
+    fn draws(&self) -> bool {
+        self.out.is_some() || self.plots.is_some()
+    }
+
+    /// The experiment with everything looked up that it names, and with folders for what comes of it.
+    fn check<'a>(
+        &self,
+        experiment: &'a Experiment,
+        profiles: &'a [Profile],
+    ) -> anyhow::Result<CheckedExperiment<'a>> {
+        if let Some(named) = &experiment.machine {
+            named.value.machine.remarks.iter().for_each(|remark| warn(remark));
+        }
+        let checked = CheckedExperiment::new(experiment, profiles)?;
+        for folder in [&self.out, &self.plots].into_iter().flatten() {
+            // Now rather than after a long run.
+            make_folder(folder)?;
+        }
+        Ok(checked)
+    }
+
     /// What is to be compared: what the file says, and instead of it what the options say.
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let mut experiment = match &self.experiment {
@@ -378,16 +419,22 @@ fn shown_table_by_table(
         true => |line| format!("\x1b[1m{line}\x1b[0m"),
         false => str::to_owned,
     };
-    let shown = Mutex::new((Stream::of(checked, emphasis), Ok(())));
+    let is_hosted = host::is_there();
+    let shown = Mutex::new((Stream::of(checked, emphasis), Ok(()), String::new()));
     let results = arguments.keeping.run(checked, draws, &|tried| {
         let mut shown = shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (stream, printed) = &mut *shown;
+        let (stream, printed, kept) = &mut *shown;
         let text = stream.hear(tried);
-        if !text.is_empty() && printed.is_ok() {
+        if is_hosted {
+            // A host listens on its own thread alone.
+            kept.push_str(&text);
+        } else if !text.is_empty() && printed.is_ok() {
             *printed = print(&text);
         }
     })?;
-    shown.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).1?;
+    let (_, printed, kept) = shown.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    printed?;
+    print(&kept)?;
     Ok(results)
 }
 
@@ -431,5 +478,5 @@ fn describe(
 fn is_coloured() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+    std::io::stdout().is_terminal() && !host::is_there() && !is_set("NO_COLOR") && !is_dumb
 }

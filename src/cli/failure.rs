@@ -59,10 +59,21 @@ struct Details {
     exit_code: u8,
 }
 
+/// Whether something could not be read or written, rather than not be used.
+pub(super) fn is_of_the_system(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<SqliteError>())
+}
+
+/// What is wrong with a command line, without the usage, which is for people at a terminal only.
+pub(super) fn usage_text(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let what = text.split("\n\nUsage:").next().unwrap_or(&text);
+    what.strip_prefix("error: ").unwrap_or(what).trim().to_owned()
+}
+
 /// Reports why a command failed on standard error, and returns its exit code.
 pub(super) fn report(error: &anyhow::Error, audience: Audience) -> ExitCode {
-    let cannot = error.chain().any(|cause| cause.is::<io::Error>() || cause.is::<SqliteError>());
-    let exit_code = if cannot { 1 } else { 2 };
+    let exit_code = if is_of_the_system(error) { 1 } else { 2 };
     say(
         audience,
         exit_code,
@@ -93,10 +104,7 @@ pub(super) fn report_usage(error: &clap::Error, audience: Audience) -> ExitCode 
         let _ = error.print();
         return ExitCode::from(error.exit_code() as u8);
     }
-    let text = error.render().to_string();
-    // The usage is for users only.
-    let what = text.split("\n\nUsage:").next().unwrap_or(&text);
-    let message = what.strip_prefix("error: ").unwrap_or(what).trim().to_owned();
+    let message = usage_text(error);
     let exit_code = error.exit_code() as u8;
     say(audience, exit_code, String::new, || Details {
         message,

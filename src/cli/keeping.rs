@@ -3,16 +3,17 @@
 use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant as Clock};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::cli::bar;
-use crate::cli::warn;
+use crate::cli::host::{self, GoesOn};
+use crate::cli::{bar, warn};
 use crate::experiment::cache::{Cache, Content};
 use crate::experiment::estimate::Estimate;
 use crate::experiment::run::{Manner, Part, Results, Watch};
@@ -62,10 +63,14 @@ impl Arguments {
         let watched = Watched { estimate: Arc::new(estimate), began: Clock::now() };
         let left = watched.clone();
         let bar = bar::with_estimate("runs", checked.cells().len() as u64, move || left.left());
-        let watch = &Watcher { watched, bar: bar.clone(), done };
+        let goes_on = host::goes_on();
+        let watch = &Watcher { watched, bar: bar.clone(), done, goes_on: Arc::clone(&goes_on) };
         let results =
             checked.run(&Manner { threads, cache: cache.as_ref(), pictures, part, watch });
         bar.finish_and_clear();
+        if goes_on().is_break() {
+            bail!("broken off before all runs were done");
+        }
         if let Some(error) = &results.not_kept {
             warn(&format!("results could not be kept for the next time: {error}"));
         }
@@ -110,6 +115,7 @@ struct Watcher<'a> {
     watched: Watched,
     bar: ProgressBar,
     done: &'a (dyn Fn(&Tried) + Sync),
+    goes_on: GoesOn,
 }
 
 impl Watch for Watcher<'_> {
@@ -123,6 +129,10 @@ impl Watch for Watcher<'_> {
         // The bar is out of the way of whatever is written.
         self.bar.suspend(|| (self.done)(tried));
     }
+
+    fn goes_on(&self) -> ControlFlow<()> {
+        (self.goes_on)()
+    }
 }
 
 /// The folder that the XDG Base Directory Specification names, in which a relative path counts as
@@ -133,12 +143,22 @@ fn usual_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> 
     caches.map(|folder| folder.join("busbar"))
 }
 
+/// The file of this program, where it is not the one that runs.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says which file this program is. The first word counts.
+pub(super) fn program_is(path: PathBuf) {
+    let _ = PROGRAM.set(path);
+}
+
 /// What tells this program from any other that may have written into the cache: its version, and
 /// its own bytes, as a version may be built from changed sources.
 fn program() -> anyhow::Result<String> {
-    let path = std::env::current_exe().context("cannot find the program's own file")?;
-    let bytes =
-        fs::read(Path::new(&path)).with_context(|| format!("cannot read {}", path.display()))?;
+    let path = match PROGRAM.get() {
+        Some(path) => path.clone(),
+        None => std::env::current_exe().context("cannot find the program's own file")?,
+    };
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut content = Content::default();
     content.add(&[&bytes]);
     Ok(format!("busbar {} {}", env!("CARGO_PKG_VERSION"), content.hex()))

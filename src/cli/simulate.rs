@@ -1,7 +1,6 @@
 //! `busbar simulate`: one workload, one machine, one policy.
 
-use std::io::{IsTerminal, Write};
-use std::ops::ControlFlow;
+use std::io::Write;
 use std::path::PathBuf;
 use std::slice;
 use std::time::Instant as Clock;
@@ -13,12 +12,12 @@ use serde::Serialize;
 
 use crate::budget::{Allowance, Budget, BudgetSpec};
 use crate::calendar::Calendar;
-use crate::cli::{energy, load, print, rules, tables, tariff, warn};
+use crate::cli::{energy, host, load, print, rules, tables, tariff, warn};
 use crate::experiment::file;
 use crate::heterogeneity::Site;
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::metrics::Summary;
+use crate::metrics::{RunContext, Summary};
 use crate::model::{Heterogeneous, Model};
 use crate::policy::PolicySpec;
 use crate::prepared::{self, Demand, PreparedWorkload, Rules, SharedWorld, machine_of};
@@ -174,83 +173,139 @@ struct Answer<'a> {
     plain_bsld: Option<f64>,
     /// The profiles of the applications that jobs run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    profiles: Option<String>,
+    profiles: Option<&'a str>,
     estimates_raised: usize,
     /// The dates at which it begins and ends, if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     begin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<String>,
+    /// The first decisions that were refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<String>,
     /// What is more likely a mistake than a plan.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     /// What nobody says of the machine and its jobs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    assumed: Vec<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    assumed: &'a [String],
     simulate_s: f64,
     wall_s: f64,
     jobs_per_s: f64,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let began = Clock::now();
-    let format = arguments.format.known()?;
-    let Input { prepared, behaviour, budget, energy, intake, profiles } = arguments.read()?;
-    let (shared, belief);
-    let scenario = match &behaviour {
-        Behaviour::Mapped(model) => prepared.on_site(arguments.policy, budget, model.as_ref()),
-        Behaviour::Common { repertoire, rules, .. } => {
-            let (policy, seed) = (arguments.policy, arguments.load.seed.unwrap_or(1));
-            let PreparedWorkload { machine, workload, .. } = &prepared;
-            shared = SharedWorld::new(machine, workload, repertoire, rules, seed)?;
-            belief = shared
-                .belief(&policy, machine, workload.jobs())
-                .with_context(|| format!("{policy} cannot run"))?;
-            prepared.in_shared_world(policy, budget, &shared, belief.as_ref())
+    let done = Done::new(arguments, false)?;
+    match arguments.json {
+        true => print(&done.json()?),
+        false => print(&done.describe(arguments)),
+    }
+}
+
+/// A simulation that is over, with all that tables and texts about it are made of.
+pub(super) struct Done {
+    input: Input,
+    policy: PolicySpec,
+    bsld_threshold: Span,
+    profiles: Option<String>,
+    run: Run,
+    summary: Summary,
+    plain_bsld: Option<f64>,
+    notes: Vec<String>,
+    assumed: Vec<String>,
+    simulate_s: f64,
+    wall_s: f64,
+}
+
+impl Done {
+    /// Does what was asked for, files included. The power drawn over time is kept if files need it, or if `keep_power`
+    /// says so.
+    pub(super) fn new(arguments: &Arguments, keep_power: bool) -> anyhow::Result<Self> {
+        let began = Clock::now();
+        let format = arguments.format.known()?;
+        let input = arguments.read()?;
+        let scenario =
+            arguments.completed(input.scenario(arguments.policy), input.energy.as_ref())?;
+        let scenario = Scenario { keep_power: scenario.keep_power || keep_power, ..scenario };
+        for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
+            // Now rather than after a long run.
+            make_folder(folder)?;
         }
-    };
-    let scenario = arguments.completed(scenario, energy.as_ref())?;
-    for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
-        // Now rather than after a long run.
-        make_folder(folder)?;
+        let prepared = &input.prepared;
+        let mut notes = notes(prepared, &scenario);
+        let mut assumed = Vec::new();
+        if let Behaviour::Common { described, repertoire, rules, .. } = &input.behaviour {
+            notes.extend(rules.names_nobody(prepared.workload.jobs()));
+            assumed = prepared::assumed(described, repertoire, rules);
+            assumed.extend(prepared::measured_power(&prepared.workload, &prepared.machine));
+        }
+        let started = Clock::now();
+        let Simulated { mut run, plain_bsld } = with_progress_bar(&scenario);
+        let simulate_s = started.elapsed().as_secs_f64();
+        if let Some(stopped) = run.stopped.take() {
+            bail!("{}: {stopped}", arguments.policy);
+        }
+        let summary = scenario.summary(&run);
+        arguments.write_files(prepared, &scenario, &run, &summary, format)?;
+        notes.extend(summary.unknown_tariff());
+        let has_profiles = !input.profiles.is_empty();
+        Ok(Done {
+            policy: arguments.policy,
+            bsld_threshold: arguments.bsld_threshold,
+            profiles: has_profiles.then(|| arguments.tables.name().to_owned()),
+            run,
+            summary,
+            plain_bsld,
+            notes,
+            assumed,
+            simulate_s,
+            wall_s: began.elapsed().as_secs_f64(),
+            input,
+        })
     }
-    let mut notes = notes(&prepared, &scenario);
-    let mut assumed = Vec::new();
-    if let Behaviour::Common { described, repertoire, rules } = &behaviour {
-        notes.extend(rules.names_nobody(prepared.workload.jobs()));
-        assumed = prepared::assumed(described, repertoire, rules);
-        assumed.extend(prepared::measured_power(&prepared.workload, &prepared.machine));
+
+    fn calendar(&self) -> Option<&Calendar> {
+        self.input.prepared.workload.calendar().ok()
     }
-    let started = Clock::now();
-    let Simulated { run, plain_bsld } = with_progress_bar(&scenario);
-    let simulate_s = started.elapsed().as_secs_f64();
-    if let Some(stopped) = run.stopped {
-        bail!("{}: {stopped}", arguments.policy);
+
+    fn answer(&self) -> Answer<'_> {
+        let date = |instant| self.calendar().map(|calendar| calendar.zoned(instant));
+        let workload = &self.input.prepared.workload;
+        let refused = self.run.first_violations.iter();
+        Answer {
+            begin: date(self.run.begin),
+            end: date(self.run.end),
+            summary: &self.summary,
+            intake: self.input.intake.as_ref(),
+            plain_bsld: self.plain_bsld,
+            profiles: self.profiles.as_deref(),
+            estimates_raised: self.input.prepared.estimates_raised,
+            refused: refused.map(|(at, violation)| format!("at {at}: {violation}")).collect(),
+            notes: &self.notes,
+            assumed: &self.assumed,
+            simulate_s: self.simulate_s,
+            wall_s: self.wall_s,
+            jobs_per_s: workload.jobs().len() as f64 / self.simulate_s.max(1e-9),
+        }
     }
-    let summary = scenario.summary(&run);
-    arguments.write_files(&prepared, &scenario, &run, &summary, format)?;
-    let calendar = prepared.workload.calendar().ok();
-    let date = |instant| calendar.map(|calendar| calendar.zoned(instant));
-    notes.extend(summary.unknown_tariff());
-    let answer = Answer {
-        begin: date(run.begin),
-        end: date(run.end),
-        summary: &summary,
-        intake: intake.as_ref(),
-        plain_bsld,
-        profiles: (!profiles.is_empty()).then(|| arguments.tables.name().to_owned()),
-        estimates_raised: prepared.estimates_raised,
-        notes,
-        assumed,
-        simulate_s,
-        wall_s: began.elapsed().as_secs_f64(),
-        jobs_per_s: prepared.workload.jobs().len() as f64 / simulate_s.max(1e-9),
-    };
-    if arguments.json {
-        return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
+
+    /// The answer for programs.
+    pub(super) fn json(&self) -> anyhow::Result<String> {
+        Ok(serde_json::to_string_pretty(&self.answer())? + "\n")
     }
-    let energy_is_assumed = energy.is_some_and(|chosen| chosen.is_assumed);
-    print(&describe(arguments, &answer, &run, energy_is_assumed, calendar))
+
+    /// The answer for people.
+    pub(super) fn describe(&self, arguments: &Arguments) -> String {
+        let energy_is_assumed = self.input.energy.as_ref().is_some_and(|chosen| chosen.is_assumed);
+        describe(arguments, &self.answer(), &self.run, energy_is_assumed, self.calendar())
+    }
+
+    /// The run, and what tables of it are about.
+    pub(super) fn with_run<T>(&self, act: impl FnOnce(&RunContext<'_>, &Run) -> T) -> T {
+        let scenario = self.input.scenario(self.policy);
+        let scenario = Scenario { bsld_threshold: self.bsld_threshold, ..scenario };
+        act(&scenario.context(&self.policy.to_string()), &self.run)
+    }
 }
 
 /// All that a simulation starts from.
@@ -273,7 +328,29 @@ enum Behaviour {
         described: Box<Machine>,
         repertoire: Repertoire,
         rules: Rules,
+        shared: Box<SharedWorld>,
+        /// What the policy believes of it.
+        belief: Box<dyn Model>,
     },
+}
+
+/// What is said of how jobs run, before their machine has its final size.
+enum How {
+    Mapped(Box<dyn Model>),
+    Common { described: Box<Machine>, repertoire: Repertoire, rules: Rules },
+}
+
+impl Input {
+    /// The policy on the workload, before anything else that was asked for.
+    fn scenario(&self, policy: PolicySpec) -> Scenario<'_> {
+        let (prepared, budget) = (&self.prepared, self.budget.clone());
+        match &self.behaviour {
+            Behaviour::Mapped(model) => prepared.on_site(policy, budget, model.as_ref()),
+            Behaviour::Common { shared, belief, .. } => {
+                prepared.in_shared_world(policy, budget, shared, belief.as_ref())
+            }
+        }
+    }
 }
 
 impl Arguments {
@@ -298,10 +375,8 @@ impl Arguments {
         }
         // Tasks that are mapped to machines come with the machines, and with how they run there.
         let mapped = site.and_then(|site| self.policy.on_site(&site).map(|model| (site, model)));
-        let (mut prepared, behaviour) = match mapped {
-            Some((site, model)) => {
-                (self.on_site(site, workload, &source)?, Behaviour::Mapped(model))
-            }
+        let (mut prepared, how) = match mapped {
+            Some((site, model)) => (self.on_site(site, workload, &source)?, How::Mapped(model)),
             None => self.in_common_world(named, workload, &profiles)?,
         };
         let dates = prepared.workload.dates();
@@ -313,6 +388,19 @@ impl Arguments {
         if !self.policy.wants().is_empty() && !budget.is_limited() && energy.is_none() {
             warn(&format!("without --budget there is no power for {} to share out", self.policy));
         }
+        let behaviour = match how {
+            How::Mapped(model) => Behaviour::Mapped(model),
+            How::Common { described, repertoire, rules } => {
+                let (policy, seed) = (self.policy, self.load.seed.unwrap_or(1));
+                let PreparedWorkload { machine, workload, .. } = &prepared;
+                let shared = SharedWorld::new(machine, workload, &repertoire, &rules, seed)?;
+                let shared = Box::new(shared);
+                let belief = shared
+                    .belief(&policy, machine, workload.jobs())
+                    .with_context(|| format!("{policy} cannot run"))?;
+                Behaviour::Common { described, repertoire, rules, shared, belief }
+            }
+        };
         Ok(Input { prepared, behaviour, budget, energy, intake, profiles })
     }
 
@@ -342,7 +430,7 @@ impl Arguments {
         named: Option<Machine>,
         workload: Workload,
         profiles: &[Profile],
-    ) -> anyhow::Result<(PreparedWorkload, Behaviour)> {
+    ) -> anyhow::Result<(PreparedWorkload, How)> {
         let described = match named {
             Some(machine) => machine,
             None => machine_of(&workload)?,
@@ -352,7 +440,7 @@ impl Arguments {
         let rules = self.rules.rules(&repertoire.names(&described))?;
         let machine = repertoire.filled_in(&described)?;
         let prepared = PreparedWorkload::new(machine, workload, !self.enforce_limits);
-        Ok((prepared, Behaviour::Common { described: Box::new(described), repertoire, rules }))
+        Ok((prepared, How::Common { described: Box::new(described), repertoire, rules }))
     }
 
     /// A scenario with what else was asked for.
@@ -455,8 +543,9 @@ fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
 
 /// Runs the scenario with a progress bar, if a person is watching.
 fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
-    if !std::io::stderr().is_terminal() {
-        return scenario.simulate();
+    let goes_on = host::goes_on();
+    if !host::is_watched() {
+        return scenario.simulate_with(&mut |_| goes_on());
     }
     let bar = ProgressBar::new(scenario.workload.jobs().len() as u64);
     // The template is a constant; if it were wrong, the plain bar would do.
@@ -465,7 +554,7 @@ fn with_progress_bar(scenario: &Scenario<'_>) -> Simulated {
     }
     let simulated = scenario.simulate_with(&mut |over| {
         bar.set_position(over as u64);
-        ControlFlow::Continue(())
+        goes_on()
     });
     bar.finish_and_clear();
     simulated
@@ -499,7 +588,7 @@ fn describe(
         );
     }
     answer.assumed.iter().for_each(|assumed| facts.add("assumed", assumed));
-    if let Some(profiles) = &answer.profiles {
+    if let Some(profiles) = answer.profiles {
         facts.add("profiles", profiles);
     }
     if let Some(intake) = answer.intake {
@@ -518,9 +607,7 @@ fn describe(
         seconds => human_time(seconds),
     };
     facts.add("speed", format_args!("simulated in {long}, {:.0} jobs/s", answer.jobs_per_s));
-    for (at, violation) in &run.first_violations {
-        facts.add("refused", format_args!("at {at}: {violation}"));
-    }
+    answer.refused.iter().for_each(|refused| facts.add("refused", refused));
     for folder in [&arguments.out, &arguments.plots].into_iter().flatten() {
         facts.add("written to", folder.display());
     }

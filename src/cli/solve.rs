@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::print;
+use crate::cli::{host, print};
 use crate::report::{Side, columns, human_power, write_whole};
 use crate::solve::file::{Program, lp};
 use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
@@ -98,7 +98,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 
     let start = Clock::now();
-    let mut stop = || start.elapsed() >= arguments.time_limit;
+    let goes_on = host::goes_on();
+    let mut stop = || start.elapsed() >= arguments.time_limit || goes_on().is_break();
     let limits = Limits {
         gap: arguments.gap.millionths() as f64 / 1e6,
         effort: u64::MAX,

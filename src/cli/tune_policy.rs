@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
 use crate::cli::listed::Listed;
-use crate::cli::{bar, load, print, rules, tables, warn};
+use crate::cli::{bar, host, load, print, rules, tables, warn};
 use crate::experiment::{all_cores, file};
 #[cfg(feature = "live")]
 use crate::live::{
@@ -154,9 +154,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         false => Listed::joined(&arguments.policy).collect(),
     };
     let bar = bar::with_estimate("replays", 0, || None);
+    let goes_on = host::goes_on();
     let progress = |done, all| {
         bar.set_length(all);
         bar.set_position(done);
+        goes_on()
     };
     let threads = arguments.threads.unwrap_or_else(all_cores);
     let tuning = past.tune(present, &candidates, threads, &progress)?;

@@ -21,6 +21,8 @@ mod generate;
 mod import;
 mod info;
 
+pub(super) use info::look;
+
 /// Generate, look at, convert and import workloads
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -1,5 +1,6 @@
 //! The results of an experiment for other programs: one JSON object, or one row for each run.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -10,6 +11,7 @@ use crate::experiment::gains::{self, Gain, Gains};
 use crate::experiment::ranking::Ranking;
 use crate::experiment::{CellOutcome, CheckedExperiment, Figure, Tried};
 use crate::freedom::{Freedom, Freedoms};
+use crate::report::{Cells, Table};
 
 /// All results as one object: the rankings, each run, and what they rest on.
 pub fn answer(checked: &CheckedExperiment<'_>, rankings: &[Ranking], tried: &[Tried]) -> Value {
@@ -136,25 +138,69 @@ fn run(checked: &CheckedExperiment<'_>, tried: &Tried) -> Map<String, Value> {
     run
 }
 
-/// Writes a row for each run: what it was, why it could not run if it could not, and all figures of
-/// the summary in the order of the alphabet.
-pub fn write_csv(
-    out: &mut dyn Write,
+/// All runs, and the names of their columns: what every run has, and then all figures of the summary in the order of
+/// the alphabet.
+fn rows(
     checked: &CheckedExperiment<'_>,
     tried: &[Tried],
-) -> io::Result<()> {
+) -> (Vec<String>, Vec<Map<String, Value>>) {
     let runs: Vec<Map<String, Value>> = tried.iter().map(|tried| run(checked, tried)).collect();
     let mut others: Vec<&String> = runs.iter().flat_map(Map::keys).collect();
     others.retain(|key| !FIRST.contains(&key.as_str()));
     others.sort();
     others.dedup();
-    let keys: Vec<&str> = FIRST.into_iter().chain(others.into_iter().map(String::as_str)).collect();
+    let first = FIRST.into_iter().map(str::to_owned);
+    (first.chain(others.into_iter().cloned()).collect(), runs)
+}
+
+/// Writes a row for each run: what it was, why it could not run if it could not, and its figures.
+pub fn write_csv(
+    out: &mut dyn Write,
+    checked: &CheckedExperiment<'_>,
+    tried: &[Tried],
+) -> io::Result<()> {
+    let (keys, runs) = rows(checked, tried);
     writeln!(out, "{}", keys.join(","))?;
     for run in &runs {
-        let fields: Vec<String> = keys.iter().map(|key| field(run.get(*key))).collect();
+        let fields: Vec<String> = keys.iter().map(|key| field(run.get(key))).collect();
         writeln!(out, "{}", fields.join(","))?;
     }
     Ok(())
+}
+
+/// The same rows, column by column.
+pub fn table(checked: &CheckedExperiment<'_>, tried: &[Tried]) -> Table<'static> {
+    let (keys, runs) = rows(checked, tried);
+    let column = |key: String| {
+        let cells: Vec<Option<&Value>> =
+            runs.iter().map(|run| run.get(&key).filter(|value| !value.is_null())).collect();
+        let cells = cells_of(&cells);
+        (key.into(), cells)
+    };
+    Table { columns: keys.into_iter().map(column).collect() }
+}
+
+/// Cells of the narrowest kind that takes all of them; what is a list or an object is written as JSON.
+fn cells_of(cells: &[Option<&Value>]) -> Cells<'static> {
+    let all = |is: fn(&Value) -> bool| cells.iter().flatten().all(|value| is(value));
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let none = cells.iter().flatten().next().is_none();
+    if none || all(|value| value.is_string()) {
+        return Cells::Word(cells.iter().map(|cell| cell.map(text).map(Cow::from)).collect());
+    }
+    if all(Value::is_u64) {
+        return Cells::Whole(cells.iter().map(|cell| cell.and_then(Value::as_u64)).collect());
+    }
+    if all(Value::is_number) {
+        return Cells::Number(cells.iter().map(|cell| cell.and_then(Value::as_f64)).collect());
+    }
+    if all(Value::is_boolean) {
+        return Cells::Truth(cells.iter().map(|cell| cell.and_then(Value::as_bool)).collect());
+    }
+    Cells::Word(cells.iter().map(|cell| cell.map(text).map(Cow::from)).collect())
 }
 
 /// A field of a CSV file; in quotes if it needs them, and empty if there is nothing to say.
@@ -172,6 +218,22 @@ fn field(value: Option<&Value>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A column is of the kind of all its cells, and what is not there stays empty.
+    #[test]
+    fn columns_are_of_one_kind() {
+        let kind = |values: &[Value]| {
+            let cells: Vec<_> = values.iter().map(|v| Some(v).filter(|v| !v.is_null())).collect();
+            cells_of(&cells)
+        };
+        let json = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap();
+        assert_eq!(kind(&json("[1, null, 2]")), Cells::Whole(vec![Some(1), None, Some(2)]));
+        assert_eq!(kind(&json("[1, 2.5]")), Cells::Number(vec![Some(1.0), Some(2.5)]));
+        assert_eq!(kind(&json("[true, null]")), Cells::Truth(vec![Some(true), None]));
+        assert_eq!(kind(&json("[null]")), Cells::Word(vec![None]));
+        let words = vec![Some("a".into()), Some("[1]".into())];
+        assert_eq!(kind(&json("[\"a\", [1]]")), Cells::Word(words));
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {

@@ -26,6 +26,7 @@ use crate::prepared::{PreparedWorkload, Rules, SharedWorld};
 use crate::report::Absent;
 use crate::report::digest::Digest;
 use crate::scenario::Scenario;
+use crate::sim::Stopped;
 
 /// What came of one cell.
 #[derive(Clone, Debug)]
@@ -218,6 +219,10 @@ impl CheckedExperiment<'_> {
             let is_elsewhere = |part: Part| *place % part.of != part.place;
             if manner.part.is_some_and(is_elsewhere) {
                 let outcome = CellOutcome::CannotRun("it is in another part".to_owned());
+                return (*place, Tried { cell: *cell, outcome, reused: false });
+            }
+            if manner.watch.goes_on().is_break() {
+                let outcome = CellOutcome::CannotRun(Stopped::Interrupted.to_string());
                 return (*place, Tried { cell: *cell, outcome, reused: false });
             }
             manner.watch.begun(cell);

@@ -1,10 +1,9 @@
 //! Tables in Parquet, with the columns of the CSV files.
 //!
 //! pandas, polars and DuckDB read such a file without being told what is in it: numbers are numbers,
-//! and what is empty in a CSV file is null. [`tables`] says what the columns are, this file how they are
+//! and what is empty in a CSV file is null. `report/tables` says what the columns are, this file how they are
 //! written: one row group, dictionaries for words, compressed with Snappy.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -15,22 +14,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-mod tables;
-
-pub use tables::{Table, caps_table, changes_table, jobs_table, power_table};
-
-/// The cells of a column, from the first row to the last.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cells<'a> {
-    /// Counts and identities.
-    Whole(Vec<Option<u64>>),
-    /// Seconds, watts, and other quantities.
-    Number(Vec<Option<f64>>),
-    /// Yes or no.
-    Truth(Vec<Option<bool>>),
-    /// Words of which there are few.
-    Word(Vec<Option<Cow<'a, str>>>),
-}
+use crate::report::tables::{Cells, Table};
 
 impl Cells<'_> {
     fn schema(&self, name: &str) -> Result<Arc<Type>, ParquetError> {

@@ -7,6 +7,9 @@
 
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use serde::{Deserialize, Serialize};
 
@@ -190,6 +193,9 @@ pub enum TuningError {
     /// The budget leaves nothing for jobs.
     #[error("{0}")]
     NoPower(String),
+    /// Whoever watched did not want any more of it.
+    #[error("interrupted")]
+    BrokenOff,
 }
 
 /// The least number of jobs of which something can be said: two halves of ten.
@@ -217,13 +223,13 @@ impl Past {
     }
 
     /// Replays the jobs under the present policy and all candidates. The answer does not depend on the number
-    /// of threads. `progress` hears how many replays of how many are done.
+    /// of threads. `progress` hears how many replays of how many are done, and may break it off.
     pub fn tune(
         &self,
         present: PolicySpec,
         candidates: &[PolicySpec],
         threads: NonZeroUsize,
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: &(dyn Fn(u64, u64) -> ControlFlow<()> + Sync),
     ) -> Result<Tuning, TuningError> {
         let count = self.prepared.workload.jobs().len();
         if count < FEWEST_JOBS {
@@ -249,10 +255,19 @@ impl Past {
         }
         let runs: Vec<(PolicySpec, usize)> =
             policies.iter().flat_map(|policy| [0, 1, 2].map(|part| (*policy, part))).collect();
-        let replay = |&(policy, part): &(PolicySpec, usize)| {
-            self.replay(policy, &parts[part], &worlds[part])
+        let is_over = AtomicBool::new(false);
+        let replay = |&(policy, part): &(PolicySpec, usize)| match is_over.load(Relaxed) {
+            true => Err(TuningError::BrokenOff.to_string()),
+            false => self.replay(policy, &parts[part], &worlds[part]),
         };
-        let results = on_threads(threads, &runs, replay, progress);
+        let results = on_threads(threads, &runs, replay, &|done, all| {
+            if progress(done, all).is_break() {
+                is_over.store(true, Relaxed);
+            }
+        });
+        if is_over.load(Relaxed) {
+            return Err(TuningError::BrokenOff);
+        }
         Tuning::of(&policies, results)
     }
 

@@ -5,6 +5,7 @@
 //! that fails, or even panics, the daemon is told so and goes on.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -143,7 +144,8 @@ fn propose(
     };
     let past = replayed_past(setup, budget, finished);
     // One thread: jobs of users may run on the others.
-    let tuning = past.tune(present, &candidates, NonZeroUsize::MIN, &|_, _| ());
+    let tuning =
+        past.tune(present, &candidates, NonZeroUsize::MIN, &|_, _| ControlFlow::Continue(()));
     let tuning = tuning.map_err(|error| error.to_string())?;
     Ok(Proposal::of(&tuning, at))
 }

@@ -84,6 +84,11 @@ impl Spread {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    look(arguments).map(|_| ())
+}
+
+/// Prints what a workload is like, and returns it.
+pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
     let machine = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
     let source = arguments.load.source("demo")?;
     let usual = usual(&source, &arguments.tables)?;
@@ -120,11 +125,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         power_w_per_node: (!powers.is_empty()).then(|| Spread::of(powers)),
         intake: loaded.intake.as_ref(),
     };
-    if arguments.json {
-        print(&(serde_json::to_string_pretty(&portrait)? + "\n"))
-    } else {
-        print(&describe(&portrait))
+    match arguments.json {
+        true => print(&(serde_json::to_string_pretty(&portrait)? + "\n"))?,
+        false => print(&describe(&portrait))?,
     }
+    Ok(loaded.workload)
 }
 
 /// The measured mean power of jobs, in watts for each of their nodes.

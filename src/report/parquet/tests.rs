@@ -7,7 +7,10 @@ use parquet::record::Field;
 use super::*;
 use crate::budget::BudgetSpec;
 use crate::machine::Machine;
-use crate::report::{write_caps, write_changes, write_jobs, write_power};
+use crate::report::{
+    caps_table, changes_table, jobs_table, power_table, write_caps, write_changes, write_jobs,
+    write_power,
+};
 use crate::reproduce::papers;
 use crate::scenario::Scenario;
 use crate::workload::demo::demo;

@@ -1,4 +1,5 @@
-//! `jobs`, `power`, `changes` and `caps` column by column, with the same names and values as the CSV files.
+//! `jobs`, `power`, `changes` and `caps` column by column, with the same names and values as the CSV files: for
+//! Parquet files and for other programs.
 
 use std::borrow::Cow;
 
@@ -6,15 +7,34 @@ use crate::job::Job;
 use crate::metrics::{RunContext, bounded_slowdown, wait};
 use crate::report::changes::event;
 use crate::report::jobs::{reason, thousandths_of_joules};
-use crate::report::parquet::Cells;
 use crate::sim::{Capping, Record, Run};
 use crate::units::{Instant, JobId, Span, Watts};
+use crate::workload::Workload;
+
+/// The cells of a column, from the first row to the last.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells<'a> {
+    /// Counts and identities.
+    Whole(Vec<Option<u64>>),
+    /// Seconds, watts, and other quantities.
+    Number(Vec<Option<f64>>),
+    /// Yes or no.
+    Truth(Vec<Option<bool>>),
+    /// Words of which there are few.
+    Word(Vec<Option<Cow<'a, str>>>),
+}
 
 /// Columns with their names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table<'a> {
     /// The columns, from left to right; all have as many cells.
-    pub columns: Vec<(&'static str, Cells<'a>)>,
+    pub columns: Vec<(Cow<'static, str>, Cells<'a>)>,
+}
+
+impl<'a> Table<'a> {
+    fn of(columns: Vec<(&'static str, Cells<'a>)>) -> Self {
+        Table { columns: columns.into_iter().map(|(name, cells)| (name.into(), cells)).collect() }
+    }
 }
 
 // The nearest number to a count of thousandths is what the decimals of a CSV file are read as.
@@ -33,6 +53,23 @@ fn seconds(span: Span) -> f64 {
 
 fn watts(power: Watts) -> f64 {
     thousandths(power.milliwatts())
+}
+
+impl Table<'_> {
+    /// The same table, with words of its own.
+    pub fn into_owned(self) -> Table<'static> {
+        let owned = |cells: Cells<'_>| match cells {
+            Cells::Whole(cells) => Cells::Whole(cells),
+            Cells::Number(cells) => Cells::Number(cells),
+            Cells::Truth(cells) => Cells::Truth(cells),
+            Cells::Word(cells) => {
+                let word = |word: Cow<'_, str>| Cow::Owned(word.into_owned());
+                Cells::Word(cells.into_iter().map(|cell| cell.map(word)).collect())
+            }
+        };
+        let columns = self.columns.into_iter().map(|(name, cells)| (name, owned(cells)));
+        Table { columns: columns.collect() }
+    }
 }
 
 /// The columns of `jobs.csv`.
@@ -97,7 +134,7 @@ pub fn jobs_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
         ("runs", Cells::Word(rows.iter().map(|row| runs(row).map(Cow::from)).collect())),
         ("shape", Cells::Word(rows.iter().map(|row| shape(row).map(Cow::from)).collect())),
     ];
-    Table { columns }
+    Table::of(columns)
 }
 
 /// The columns of `power.csv`.
@@ -108,9 +145,7 @@ pub fn power_table(run: &Run) -> Table<'static> {
         ("watts", run.power.iter().map(|sample| Some(watts(sample.power))).collect()),
         ("budget", run.power.iter().map(|sample| limit(sample.limit)).collect()),
     ];
-    Table {
-        columns: columns.into_iter().map(|(name, cells)| (name, Cells::Number(cells))).collect(),
-    }
+    Table::of(columns.into_iter().map(|(name, cells)| (name, Cells::Number(cells))).collect())
 }
 
 /// The columns of `changes.csv`.
@@ -127,7 +162,7 @@ pub fn changes_table(subject: &RunContext<'_>, run: &Run) -> Table<'static> {
         ("pause", Cells::Number(changes().map(|change| Some(seconds(change.pause))).collect())),
         ("event", Cells::Word(run.steps().map(|(is_start, _)| word(is_start)).collect())),
     ];
-    Table { columns }
+    Table::of(columns)
 }
 
 /// The columns of `caps.csv`.
@@ -155,5 +190,28 @@ pub fn caps_table<'a>(subject: &RunContext<'a>, run: &Run) -> Table<'a> {
         ("processor", Cells::Word(rows().map(|(_, _, node, _)| Some(name(node))).collect())),
         ("cap", Cells::Number(rows().map(|(.., cap)| Some(watts(cap))).collect())),
     ];
-    Table { columns }
+    Table::of(columns)
+}
+
+/// The jobs of a workload before anything becomes of them: a row for each, in submit order.
+pub fn workload_table(workload: &Workload) -> Table<'static> {
+    let jobs = workload.jobs();
+    let whole =
+        |figure: &dyn Fn(&Job) -> Option<u64>| Cells::Whole(jobs.iter().map(figure).collect());
+    let number = |figure: &dyn Fn(&Job) -> f64| {
+        Cells::Number(jobs.iter().map(|job| Some(figure(job))).collect())
+    };
+    let run_times = workload.run_times().iter().map(|time| Some(seconds(*time)));
+    let measured = workload.measured_powers();
+    let power = |place: usize| measured.get(place).copied().flatten()?.mean().map(watts);
+    Table::of(vec![
+        ("id", whole(&|job| Some(job.number))),
+        ("submit", number(&|job| seconds_at(job.submit))),
+        ("processors", whole(&|job| Some(job.processors.into()))),
+        ("requested", number(&|job| seconds(job.requested))),
+        ("run_time", Cells::Number(run_times.collect())),
+        ("user", whole(&|job| job.user.map(|user| user.0.get().into()))),
+        ("application", whole(&|job| job.application.map(|known| known.0.get().into()))),
+        ("power", Cells::Number((0..jobs.len()).map(power).collect())),
+    ])
 }

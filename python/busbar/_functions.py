@@ -1,0 +1,597 @@
+"""The commands of Busbar as functions.
+
+Keyword arguments are the options of the commands, with underscores for hyphens. A test keeps both in step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any, Union
+
+from . import _busbar
+from ._policies import AnyPolicy, registered
+from ._results import Comparison, Simulation, Workload, warn
+from ._words import words
+
+#: One value of an option, as it is typed: ``"60%"``, ``1024``, ``Path("log.swf")``.
+Value = Union[str, int, float, "os.PathLike[str]"]
+#: One value, or several of them.
+Values = Union[Value, Sequence[Value]]
+
+
+def _asked(command: list[str], line: list[str]) -> dict[str, Any]:
+    answer, _, _, warnings = _busbar.ask(command + line)
+    warn(warnings, between=1)
+    return json.loads(answer)
+
+
+def simulate(
+    *,
+    workload: Value | None = None,
+    jobs: Value | None = None,
+    seed: Value | None = None,
+    start: Value | None = None,
+    skip_bad_records: bool = False,
+    profiles: Value | None = None,
+    allow: Value | None = None,
+    believe: Value | None = None,
+    guard: Value | None = None,
+    applications: Value | None = None,
+    switch_off: Value | None = None,
+    terms: Value | None = None,
+    machine: Value | None = None,
+    policy: AnyPolicy | None = None,
+    budget: Value | None = None,
+    enlarge: Value | None = None,
+    energy: Value | None = None,
+    period: Value | None = None,
+    price: Value | None = None,
+    carbon: Value | None = None,
+    demand_charge: Value | None = None,
+    window: Value | None = None,
+    outages: Value | None = None,
+    events: Value | None = None,
+    enforce_limits: bool = False,
+    bsld_threshold: Value | None = None,
+    out: Value | None = None,
+    format: Value | None = None,
+    plots: Value | None = None,
+) -> Simulation:
+    """Simulates a workload on a machine under a policy.
+
+    Without arguments: the built-in workload under EASY backfilling. ``policy`` may also be a class or an
+    object with ``decide(view)``; see :class:`busbar.Policy`.
+
+    Args:
+        workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
+            'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
+            --energy].
+        jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        seed: Where random numbers start, a generator's and those about jobs [default: 1].
+        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
+            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
+        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
+        profiles: The profile database (see busbar profile), for policies that choose configurations and for
+            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
+            there is none].
+        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
+        believe: What policies believe of jobs: published (what each was published with, fitted to these
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
+            what those of their user and application drew before) [default: predicted if the workload has
+            measured power, else published].
+        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
+            5%.
+        applications: Which application each executable of a log is: a .csv file of executable,application
+            rows.
+        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
+            never].
+        terms: Priority weights and tolerated slowdowns of single jobs: a .csv file of job,weight,slowdown
+            rows.
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+            alike), a .toml machine file, or a .csv file of curves [default: what the log's header says].
+        policy: fcfs, easy, conservative, easy-power, pb-guided(lower=60%, upper=90%, beta=unknown), rmap-
+            traditional, rmap-naive, rmap-adaptive(slowdown=10%, guard=15%), parm(flex=malleable, alpha=0),
+            ppartition(queues=4/64), uniform(cap=min), or utility(heuristic=max-upe, environment=polled,
+            filter=on); docs/reference/policies.md lists their parameters.
+        budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+            14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none.
+        enlarge: So many more nodes of the same kind under the same watts: 20%. A budget given as a share is a
+            share of the machine without them.
+        energy: Energy that tasks may consume in the period, with its unit: 1.11GJ. For the policy utility
+            [default: 1.11 GJ a day for each hundred machines with essc, otherwise no limit].
+        period: The period in which energy and utility are counted, in hours: 2..26. The run ends with it. For
+            the policy utility [default: that of essc; otherwise to the hour after the last arrival].
+        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+            0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
+            again and again).
+        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
+            is whenever the limit is below its highest.
+        outages: Nodes that fail: a .csv file of node,down,up rows.
+        events: When the policy is asked: once per instant, or after each event.
+        enforce_limits: End jobs at the time they asked for; without this an estimate below the run time
+            counts as equal to it.
+        bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min).
+        out: Write report.html, jobs.csv, power.csv, schedule.swf and summary.json into this folder,
+            changes.csv if jobs changed while they ran, caps.csv if processors have caps of their own, and
+            tasks.csv if tasks have utilities.
+        format: In which form --out writes tables.
+        plots: Write the pictures of the report into this folder, as SVG files.
+    """
+    names, policies = registered(policy)
+    options = {
+        "workload": workload,
+        "jobs": jobs,
+        "seed": seed,
+        "start": start,
+        "skip_bad_records": skip_bad_records,
+        "profiles": profiles,
+        "allow": allow,
+        "believe": believe,
+        "guard": guard,
+        "applications": applications,
+        "switch_off": switch_off,
+        "terms": terms,
+        "machine": machine,
+        "policy": names,
+        "budget": budget,
+        "enlarge": enlarge,
+        "energy": energy,
+        "period": period,
+        "price": price,
+        "carbon": carbon,
+        "demand_charge": demand_charge,
+        "window": window,
+        "outages": outages,
+        "events": events,
+        "enforce_limits": enforce_limits,
+        "bsld_threshold": bsld_threshold,
+        "out": out,
+        "format": format,
+        "plots": plots,
+    }
+    done = _busbar.simulate(words(options), policies)
+    warn(done.warnings)
+    return Simulation(done)
+
+
+def compare(
+    experiment: Value | None = None,
+    *,
+    policy: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    budget: Values | None = None,
+    workload: Values | None = None,
+    seeds: Value | None = None,
+    machine: Value | None = None,
+    nodes: Values | None = None,
+    allow: Value | None = None,
+    believe: Value | None = None,
+    guard: Value | None = None,
+    applications: Value | None = None,
+    switch_off: Value | None = None,
+    profiles: Value | None = None,
+    price: Value | None = None,
+    carbon: Value | None = None,
+    demand_charge: Value | None = None,
+    window: Value | None = None,
+    outages: Value | None = None,
+    start: Value | None = None,
+    jobs: Value | None = None,
+    enforce_limits: bool = False,
+    bsld_threshold: Value | None = None,
+    rank_by: Value | None = None,
+    brief: bool = False,
+    cache: Value | None = None,
+    no_cache: bool = False,
+    threads: Value | None = None,
+    out: Value | None = None,
+    plots: Value | None = None,
+) -> Comparison:
+    """Compares policies under several budgets, and ranks them.
+
+    Without arguments: the built-in workload under all policies and three budgets. ``policy`` may also be a
+    class or an object with ``decide(view)``, or a list of names and such classes; see :class:`busbar.Policy`.
+
+    Args:
+        experiment: A .toml file that says what is to be compared.
+        policy: A policy to compare, or several with commas between them; may be repeated [default: all of
+            them].
+        budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+            14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none; or
+            several with commas between them; may be repeated [default: 60%, 80%, 100%].
+        workload: A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
+            several with commas between them; may be repeated [default: demo].
+        seeds: Repeat with seeds 1 to N; report means and standard deviations [default: 3].
+        machine: A number of processors, cab (64 nodes of two sockets), catalyst (600 processors that are not
+            alike), a .toml machine file, or a .csv file of curves [default: the machine named in the
+            workload's header].
+        nodes: The machine with this number of nodes, under the same watts; or several with commas between
+            them; may be repeated.
+        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
+        believe: What policies believe of jobs: published (what each was published with, fitted to these
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
+            what those of their user and application drew before) [default: predicted if the workload has
+            measured power, else published].
+        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
+            5%.
+        applications: Which application each executable of a log is: a .csv file of executable,application
+            rows.
+        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
+            never].
+        profiles: The profile database (see busbar profile), for policies that choose configurations and for
+            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
+            there is none].
+        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+            0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
+            again and again).
+        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
+            is whenever the limit is below its highest.
+        outages: Nodes that fail: a .csv file of node,down,up rows.
+        start: The date, time and time zone at which the workloads start, for budgets and prices by the
+            calendar: '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says].
+        jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        enforce_limits: End jobs at the time they asked for; without this an estimate below the run time
+            counts as equal to it.
+        bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min) [default: 600].
+        rank_by: The figure that decides among policies that complete as many jobs: turnaround, wait,
+            p99_wait, max_wait, slowdown, makespan, energy, utilisation, cost, carbon [default: turnaround].
+        brief: Leave out what freedoms and knowledge buy, which takes some more runs.
+        cache: Keep results in this folder, and take from it those that are there [default: busbar in
+            $XDG_CACHE_HOME or ~/.cache].
+        no_cache: Work everything out, and keep nothing.
+        threads: On so many cores [default: all of them].
+        out: Write report.html, results.csv and experiment.toml into this folder.
+        plots: Write the pictures of the report into this folder, as SVG files.
+    """
+    names, policies = registered(policy)
+    options = {
+        "policy": names,
+        "budget": budget,
+        "workload": workload,
+        "seeds": seeds,
+        "machine": machine,
+        "nodes": nodes,
+        "allow": allow,
+        "believe": believe,
+        "guard": guard,
+        "applications": applications,
+        "switch_off": switch_off,
+        "profiles": profiles,
+        "price": price,
+        "carbon": carbon,
+        "demand_charge": demand_charge,
+        "window": window,
+        "outages": outages,
+        "start": start,
+        "jobs": jobs,
+        "enforce_limits": enforce_limits,
+        "bsld_threshold": bsld_threshold,
+        "rank_by": rank_by,
+        "brief": brief,
+        "cache": cache,
+        "no_cache": no_cache,
+        "threads": threads,
+        "out": out,
+        "plots": plots,
+    }
+    answer, text, results, warnings = _busbar.compare(words(options, [experiment]), policies)
+    warn(warnings)
+    return Comparison(answer, text, results)
+
+
+def plan(
+    *,
+    budget: Value | None = None,
+    workload: Value | None = None,
+    policy: Value | None = None,
+    machine: Value | None = None,
+    seeds: Value | None = None,
+    allow: Value | None = None,
+    believe: Value | None = None,
+    guard: Value | None = None,
+    applications: Value | None = None,
+    switch_off: Value | None = None,
+    profiles: Value | None = None,
+    jobs: Value | None = None,
+    price: Value | None = None,
+    carbon: Value | None = None,
+    demand_charge: Value | None = None,
+    window: Value | None = None,
+    node_price: Value | None = None,
+    lifetime: Value | None = None,
+    map: bool = False,
+    cache: Value | None = None,
+    no_cache: bool = False,
+    threads: Value | None = None,
+    out: Value | None = None,
+    plots: Value | None = None,
+) -> dict[str, Any]:
+    """Plans a machine: how many nodes for these watts, and how many watts for these nodes.
+
+    Returns what ``busbar plan --json`` answers.
+
+    Args:
+        budget: What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum.
+        workload: A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo.
+        policy: The policy; one that lets nodes run at less than full power, or more of them gain nothing.
+        machine: A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
+            the workload comes from].
+        seeds: Repeat with seeds 1 to N, and report means.
+        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
+        believe: What policies believe of jobs: published (what each was published with, fitted to these
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
+            what those of their user and application drew before) [default: predicted if the workload has
+            measured power, else published].
+        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
+            5%.
+        applications: Which application each executable of a log is: a .csv file of executable,application
+            rows.
+        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
+            never].
+        profiles: The profile database (see busbar profile), for policies that choose configurations and for
+            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
+            there is none].
+        jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
+            0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
+            again and again).
+        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
+            is whenever the limit is below its highest.
+        node_price: What a node costs, with its share of racks, network and storage: 9000EUR. With --price,
+            the map shows the most work for the money.
+        lifetime: Years until a node is replaced.
+        map: Also show a map of nodes and budgets: the work that each machine can do if jobs wait at all
+            times. It takes the most runs; --node-price and --plots show it, too.
+        cache: Keep results in this folder, and take from it those that are there [default: busbar in
+            $XDG_CACHE_HOME or ~/.cache].
+        no_cache: Work everything out, and keep nothing.
+        threads: On so many cores [default: all of them].
+        out: Write plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer, both curves and
+            the map.
+        plots: Write the map as a picture into this folder, map.svg.
+    """
+    options = {
+        "budget": budget,
+        "workload": workload,
+        "policy": policy,
+        "machine": machine,
+        "seeds": seeds,
+        "allow": allow,
+        "believe": believe,
+        "guard": guard,
+        "applications": applications,
+        "switch_off": switch_off,
+        "profiles": profiles,
+        "jobs": jobs,
+        "price": price,
+        "carbon": carbon,
+        "demand_charge": demand_charge,
+        "window": window,
+        "node_price": node_price,
+        "lifetime": lifetime,
+        "map": map,
+        "cache": cache,
+        "no_cache": no_cache,
+        "threads": threads,
+        "out": out,
+        "plots": plots,
+    }
+    return _asked(["plan"], words(options))
+
+
+def solve(
+    instance: Value | None = None,
+    *,
+    random: Value | None = None,
+    gap: Value | None = None,
+    time_limit: Value | None = None,
+    write_lp: Value | None = None,
+    write_instance: Value | None = None,
+) -> dict[str, Any]:
+    """Chooses nodes and a cap for each of many jobs, so that the total value is largest.
+
+    Returns what ``busbar solve --json`` answers.
+
+    Args:
+        instance: A .json file; docs/reference/solve.md describes it.
+        random: Random jobs: jobs=50,configs=60,family=tight|free|pow2|twins,alpha=0,running=0,seed=1.
+        gap: Be content with a choice this near to the best: 0.01%.
+        time_limit: Stop after about so long with the best found: 50ms, 1.5s.
+        write_lp: Write the program in CPLEX LP format, for other solvers.
+        write_instance: Write the program as it can be read again.
+    """
+    options = {
+        "random": random,
+        "gap": gap,
+        "time_limit": time_limit,
+        "write_lp": write_lp,
+        "write_instance": write_instance,
+    }
+    return _asked(["solve"], words(options, [instance]))
+
+
+def tune(
+    *,
+    machine: Value | None = None,
+    app: Value | None = None,
+    processors: Value | None = None,
+    power: Value,
+    greedy: Value | None = None,
+    delta: Value | None = None,
+) -> dict[str, Any]:
+    """Chooses processors for a job, and a cap for each, so that it is fastest within its power.
+
+    Returns what ``busbar tune --json`` answers.
+
+    Args:
+        machine: Curves in a .csv file; docs/reference/variation.md describes it [default: catalyst, made up
+            with seed 1].
+        app: The application [default: the first].
+        processors: How many processors the job may have [default: all].
+        power: The job's power: 3300W, 3.3kW.
+        greedy: How power is divided.
+        delta: The portion that the plain greedy moves [default: 1W].
+    """
+    options = {
+        "machine": machine,
+        "app": app,
+        "processors": processors,
+        "power": power,
+        "greedy": greedy,
+        "delta": delta,
+    }
+    return _asked(["tune"], words(options))
+
+
+def tune_policy(
+    *,
+    workload: Value | None = None,
+    jobs: Value | None = None,
+    seed: Value | None = None,
+    start: Value | None = None,
+    skip_bad_records: bool = False,
+    last: Value | None = None,
+    present: Value | None = None,
+    policy: Values | None = None,
+    machine: Value | None = None,
+    budget: Value | None = None,
+    allow: Value | None = None,
+    believe: Value | None = None,
+    guard: Value | None = None,
+    applications: Value | None = None,
+    switch_off: Value | None = None,
+    profiles: Value | None = None,
+    bsld_threshold: Value | None = None,
+    threads: Value | None = None,
+) -> dict[str, Any]:
+    """Chooses a policy's parameters by replaying the recent past of a site.
+
+    Returns what ``busbar tune-policy --json`` answers.
+
+    Args:
+        workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
+            'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
+            --energy].
+        jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        seed: Where random numbers start, a generator's and those about jobs [default: 1].
+        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
+            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
+        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
+        last: How many of the last finished jobs are replayed.
+        present: The policy that decides at present [default: share; the daemon's with --daemon].
+        policy: A candidate, or several with commas between them; may be repeated [default: share and the
+            present policy with the orders fcfs, aged and history, and halving times from 2h to 64h].
+        machine: A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
+            the log's header says].
+        budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+            14:00-18:00 nov..feb: 80%, else 100%'), a file of rules or of time,budget rows (.csv), or none
+            [default: 60%].
+        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
+        believe: What policies believe of jobs: published (what each was published with, fitted to these
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
+            what those of their user and application drew before) [default: predicted if the workload has
+            measured power, else published].
+        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
+            5%.
+        applications: Which application each executable of a log is: a .csv file of executable,application
+            rows.
+        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
+            never].
+        profiles: The profile database (see busbar profile), for policies that choose configurations and for
+            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
+            there is none].
+        bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min).
+        threads: On so many cores [default: all of them].
+    """
+    options = {
+        "workload": workload,
+        "jobs": jobs,
+        "seed": seed,
+        "start": start,
+        "skip_bad_records": skip_bad_records,
+        "last": last,
+        "present": present,
+        "policy": policy,
+        "machine": machine,
+        "budget": budget,
+        "allow": allow,
+        "believe": believe,
+        "guard": guard,
+        "applications": applications,
+        "switch_off": switch_off,
+        "profiles": profiles,
+        "bsld_threshold": bsld_threshold,
+        "threads": threads,
+    }
+    return _asked(["tune-policy"], words(options))
+
+
+def workload(
+    workload: Value | None = None,
+    *,
+    jobs: Value | None = None,
+    seed: Value | None = None,
+    start: Value | None = None,
+    skip_bad_records: bool = False,
+    profiles: Value | None = None,
+    machine: Value | None = None,
+) -> Workload:
+    """Reads or generates a workload: its jobs, and what they are like.
+
+    Args:
+        workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
+            'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
+            --energy].
+        jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        seed: Where random numbers start, a generator's and those about jobs [default: 1].
+        start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
+            '2026-01-01 00:00 Europe/Berlin' [default: what the log's header says].
+        skip_bad_records: Leave out and count lines that are not records, instead of stopping at the first.
+        profiles: The profile database (see busbar profile), for policies that choose configurations and for
+            workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
+            there is none].
+        machine: A number of processors, or a .toml machine file [default: what the log's header says].
+    """
+    options = {
+        "workload": workload,
+        "jobs": jobs,
+        "seed": seed,
+        "start": start,
+        "skip_bad_records": skip_bad_records,
+        "profiles": profiles,
+        "machine": machine,
+    }
+    answer, _, jobs, warnings = _busbar.workload(words(options))
+    warn(warnings)
+    return Workload(answer, jobs)
+
+
+def machine(
+    machine: Value | None = None,
+    *,
+    app: Value | None = None,
+) -> dict[str, Any]:
+    """Describes a machine: what is known of it, and what is assumed.
+
+    Returns what ``busbar machine show --json`` answers.
+
+    Args:
+        machine: A .toml machine file, a .csv file of curves, cab, catalyst or a number of processors
+            [default: catalyst, made up].
+        app: The application to plot, where processors were measured one by one [default: the first].
+    """
+    options = {
+        "app": app,
+    }
+    return _asked(["machine", "show"], words(options, [machine]))

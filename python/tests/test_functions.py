@@ -1,0 +1,201 @@
+"""The functions: their answers are those of the program, and so are their parameters and errors."""
+
+import inspect
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+from pathlib import Path
+
+import busbar
+from busbar import _busbar
+
+SMALL = {"workload": "demo", "jobs": "..300", "budget": "60%"}
+
+#: Each function with its command, and with the options that it leaves out: what it answers is read by a program in any
+#: case, comparisons are spread over a cluster from a shell, and a daemon's past is read where the daemon runs.
+COMMANDS = {
+    "simulate": (["simulate"], {"json"}),
+    "compare": (["compare"], {"json", "slurm", "tasks", "part"}),
+    "plan": (["plan"], {"json"}),
+    "solve": (["solve"], {"json"}),
+    "tune": (["tune"], {"json"}),
+    "tune_policy": (["tune-policy"], {"json", "daemon"}),
+    "workload": (["workload", "info"], {"json"}),
+    "machine": (["machine", "show"], {"json"}),
+}
+
+
+class Parameters(unittest.TestCase):
+    def test_keyword_arguments_are_the_options(self):
+        for name, (command, left_out) in COMMANDS.items():
+            with self.subTest(name):
+                options = _busbar.parameters(command)
+                there = {each[0].replace("-", "_") for each in options if each[0] not in left_out}
+                signature = inspect.signature(getattr(busbar, name))
+                self.assertEqual(set(signature.parameters), there)
+                flags = {each[0].replace("-", "_") for each in options if not each[2]}
+                for parameter in signature.parameters.values():
+                    self.assertEqual(parameter.default is False, parameter.name in flags, parameter)
+
+    def test_each_is_described(self):
+        for name in COMMANDS:
+            function = getattr(busbar, name)
+            for parameter in inspect.signature(function).parameters:
+                self.assertIn(f"{parameter}: ", function.__doc__)
+
+
+class Simulations(unittest.TestCase):
+    def test_figures_and_tables_are_about_the_same_run(self):
+        run = busbar.simulate(**SMALL, policy="share")
+        self.assertEqual(run["jobs"], 300)
+        jobs = run.jobs.to_pandas()
+        done = jobs[jobs.state == "completed"]
+        self.assertEqual(len(done), run["completed"])
+        # The mean of the column is the figure of the summary, to the milliseconds of the table.
+        self.assertAlmostEqual(done.wait.mean(), run["mean_wait_s"], places=2)
+        power = run.power.to_pandas()
+        self.assertAlmostEqual(power.watts.max(), run["peak_power_w"], places=2)
+        self.assertLessEqual(power.watts.max(), run["budget_w"])
+        self.assertIn("share", str(run))
+
+    def test_polars_and_pyarrow_take_tables_without_a_copy(self):
+        import polars
+        import pyarrow
+
+        jobs = busbar.simulate(**SMALL).jobs
+        first, second = pyarrow.table(jobs), pyarrow.table(jobs)
+        self.assertEqual(first.column_names, jobs.columns)
+        address = lambda table: table["submit"].chunk(0).buffers()[1].address
+        self.assertEqual(address(first), address(second))
+        # Who reads the table later still finds the memory there.
+        del jobs
+        self.assertEqual(polars.DataFrame(first).shape, (300, len(first.column_names)))
+        self.assertIn("wait", busbar.simulate(**SMALL).jobs.to_polars().columns)
+
+    def test_files_are_written_as_by_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = busbar.simulate(**SMALL, out=Path(folder), format="both")
+            lines = (Path(folder) / "jobs.csv").read_text().splitlines()
+            self.assertEqual(lines[0].split(","), run.jobs.columns)
+            self.assertTrue((Path(folder) / "jobs.parquet").exists())
+
+    def test_warnings_are_warnings_of_python(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            busbar.simulate(jobs="..50", policy="pb-guided")
+        self.assertEqual([each.category for each in caught], [busbar.BusbarWarning])
+        self.assertIn("without --budget", str(caught[0].message))
+        self.assertEqual(caught[0].filename, __file__)
+
+
+class Others(unittest.TestCase):
+    def test_a_comparison_has_rankings_and_a_table(self):
+        done = busbar.compare(
+            policy=["easy", "share"], budget=["60%"], jobs="..300", seeds=1, brief=True, no_cache=True
+        )
+        self.assertEqual(len(done.results), 2)
+        self.assertEqual({row["policy"] for row in done.rankings[0]["rows"]}, {"easy", "share"})
+        self.assertIn(done.best, str(done))
+        self.assertEqual(set(done.results.to_pandas().policy), {"easy", "share"})
+
+    def test_the_others_answer_as_with_json(self):
+        log = busbar.workload(workload="demo")
+        self.assertEqual(log.info["jobs"], len(log))
+        self.assertGreater(busbar.machine("cab")["nodes"], 0)
+        self.assertTrue(busbar.solve(random="jobs=20")["optimal"])
+        self.assertLessEqual(busbar.tune(power="3300W", processors=64)["used_w"], 3300)
+        plan = busbar.plan(jobs="..200", seeds=1, no_cache=True)
+        self.assertTrue(plan["recommendation"])
+
+    def test_a_workload_is_a_table(self):
+        log = busbar.workload(workload="lublin(jobs=200, load=0.8)", machine=64, seed=3)
+        jobs = log.jobs.to_pandas()
+        self.assertEqual(len(jobs), 200)
+        self.assertTrue((jobs.processors <= 64).all())
+        self.assertTrue(jobs.submit.is_monotonic_increasing)
+        self.assertAlmostEqual(jobs.run_time.mean(), log.info["run_time_s"]["mean"], places=2)
+
+
+class Errors(unittest.TestCase):
+    def test_what_cannot_be_used_is_a_value_error(self):
+        with self.assertRaises(busbar.InputError) as caught:
+            busbar.simulate(policy="esay")
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertIsInstance(caught.exception, busbar.Error)
+        self.assertIn("'esay'", str(caught.exception))
+        self.assertIn("easy", str(caught.exception))
+        self.assertNotIn("Usage", str(caught.exception))
+        with self.assertRaisesRegex(busbar.InputError, "--jobs 9999999"):
+            busbar.simulate(jobs="9999999..")
+        with self.assertRaisesRegex(TypeError, "decide"):
+            busbar.simulate(policy=3)
+
+    def test_what_cannot_be_read_is_an_os_error(self):
+        with self.assertRaises(OSError) as caught:
+            busbar.simulate(outages="no-such-file.csv")
+        self.assertIsInstance(caught.exception, busbar.Error)
+        self.assertIn("no-such-file.csv", str(caught.exception))
+
+
+LONG = """
+import busbar, sys
+print("begins", flush=True)
+try:
+    {call}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+class Interruptions(unittest.TestCase):
+    def interrupted(self, call):
+        """How long a call goes on after Ctrl-C."""
+        child = subprocess.Popen(
+            [sys.executable, "-c", LONG.format(call=call)], stdout=subprocess.PIPE, text=True
+        )
+        with child:
+            self.assertEqual(child.stdout.readline(), "begins\n")
+            time.sleep(1)
+            self.assertIsNone(child.poll(), "the call is over too soon to be interrupted")
+            began = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.stdout.read(), "interrupted\n")
+            return time.monotonic() - began
+
+    def test_ctrl_c_ends_a_run(self):
+        # More work than the machine can do: the queue grows, and looking at all of it takes longer and longer.
+        call = 'busbar.simulate(workload="lublin(jobs=100000, load=2)", policy="conservative")'
+        self.assertLess(self.interrupted(call), 5)
+
+    def test_ctrl_c_ends_a_comparison(self):
+        call = 'busbar.compare(workload="lublin(jobs=20000)", seeds=50, no_cache=True)'
+        self.assertLess(self.interrupted(call), 5)
+
+    def test_other_threads_of_python_go_on_meanwhile(self):
+        counted = 0
+        done = threading.Event()
+
+        def count():
+            nonlocal counted
+            while not done.is_set():
+                counted += 1
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before = time.monotonic()
+        busbar.simulate(workload="lublin(jobs=20000)")
+        took = time.monotonic() - before
+        done.set()
+        thread.join()
+        # With the interpreter held, it would have counted to one or two.
+        self.assertGreater(counted, 20 * took)
+
+
+if __name__ == "__main__":
+    unittest.main()
