@@ -198,22 +198,6 @@ policies = ['easy', 'share(order=aged)']
     }
 }
 
-/// A program cannot decide live, and is never started.
-#[test]
-fn external_policies_are_refused() {
-    for (text, place) in [
-        ("machine = 4\npolicy = 'external(./mine)'", "line 2, field 'policy': 'external(./mine)'"),
-        (
-            "machine = 4\n[tune]\npolicies = ['easy', 'external(./mine)']",
-            "field 'tune.policies[1]': 'external(./mine)'",
-        ),
-    ] {
-        let error = read(text).unwrap().resolve().unwrap_err().to_string();
-        assert!(error.contains(place), "{error}");
-        assert!(error.contains("decides in simulations alone"), "{error}");
-    }
-}
-
 #[test]
 fn mistakes_are_named_with_file_line_and_field() {
     for (text, what) in [
@@ -340,6 +324,15 @@ fn what_this_machine_does_not_have_is_named() {
         (
             "\npolicy = 'utility(environment=queued)'",
             "line 2, field 'policy': 'utility(environment=queued)' cannot decide here: jobs of several nodes",
+        ),
+        // A program cannot decide live, and is never started.
+        (
+            "\npolicy = 'external(./mine)'",
+            "line 2, field 'policy': 'external(./mine)' decides in simulations alone",
+        ),
+        (
+            "[tune]\npolicies = ['easy', 'external(./mine)']",
+            "field 'tune.policies[1]': 'external(./mine)' decides in simulations alone",
         ),
         (
             "machine = 'catalyst'\npolicy = 'uniform(cap=1W)'",
