@@ -23,6 +23,7 @@ mod summary;
 mod tables;
 mod tasks;
 mod units;
+mod versioned;
 
 pub use caps::write_caps;
 pub use cases::Absent;
@@ -47,3 +48,4 @@ pub use tables::{
 };
 pub use tasks::write_tasks;
 pub use units::{human_energy, human_mass, human_power, human_time, prefix, time_unit};
+pub use versioned::{FORMAT, Versioned};

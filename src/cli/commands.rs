@@ -171,7 +171,7 @@ pub fn compare(words: &[String], goes_on: GoesOn) -> Result<Answer<Comparison>, 
         Ok(compared)
     });
     let compared = done?;
-    let json = serde_json::to_string(&compared.answer).map_err(anyhow::Error::from)?;
+    let json = compared.json()?;
     let more = Comparison { text: said.printed, results: compared.results };
     Ok(Answer { json, warnings: said.warnings, more })
 }

@@ -25,7 +25,8 @@ use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    Course, Palette, Picture, Table, course, human_time, make_folder, write_pictures, write_whole,
+    Course, Palette, Picture, Table, Versioned, course, human_time, make_folder, write_pictures,
+    write_whole,
 };
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -146,7 +147,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let compared = Compared::new(arguments)?;
     if arguments.json {
-        print(&(serde_json::to_string_pretty(&compared.answer)? + "\n"))?;
+        print(&compared.json()?)?;
     }
     compared.checked()
 }
@@ -212,6 +213,11 @@ impl Compared {
             results: results::table(&checked, &results.tried),
             some_ran: results.tried.iter().any(|tried| tried.outcome.summary().is_some()),
         })
+    }
+
+    /// The answer for programs, as text.
+    pub(super) fn json(&self) -> anyhow::Result<String> {
+        Ok(serde_json::to_string_pretty(&Versioned::new(&self.answer))? + "\n")
     }
 
     /// Whether anything can be compared.

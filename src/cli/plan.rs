@@ -20,7 +20,8 @@ use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
 use crate::machine::MachineError;
 use crate::policy::PolicySpec;
 use crate::report::{
-    Facts, Point, Side, columns, human_power, human_time, make_folder, plot, time_unit, write_whole,
+    Facts, Point, Side, Versioned, columns, human_power, human_time, make_folder, plot, time_unit,
+    write_whole,
 };
 use crate::tariff::Currency;
 use crate::workload::parse_places;
@@ -191,7 +192,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         assumptions: &assumed,
         notes: &notes,
     };
-    let json = serde_json::to_string_pretty(&answer)? + "\n";
+    let json = serde_json::to_string_pretty(&Versioned::new(&answer))? + "\n";
     if let Some(folder) = &arguments.out {
         write_whole(&folder.join("plan.json"), &|out| out.write_all(json.as_bytes()))?;
         write_whole(&folder.join("nodes.csv"), &|out| write_curve(out, "nodes", &nodes))?;

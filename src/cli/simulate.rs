@@ -24,8 +24,8 @@ use crate::prepared::{self, Demand, PreparedWorkload, Rules, SharedWorld, machin
 use crate::profile::Profile;
 use crate::report::digest::Digest;
 use crate::report::{
-    Format, human_time, make_folder, summary_facts, write_folder, write_pictures, write_tasks,
-    write_whole,
+    Format, Versioned, human_time, make_folder, summary_facts, write_folder, write_pictures,
+    write_tasks, write_whole,
 };
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
@@ -291,7 +291,7 @@ impl Done {
 
     /// The answer for programs.
     pub(super) fn json(&self) -> anyhow::Result<String> {
-        Ok(serde_json::to_string_pretty(&self.answer())? + "\n")
+        Ok(serde_json::to_string_pretty(&Versioned::new(self.answer()))? + "\n")
     }
 
     /// The answer for people.

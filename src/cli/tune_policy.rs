@@ -22,7 +22,7 @@ use crate::live::{
 use crate::machine::Machine;
 use crate::policy::{PolicySpec, ShareSpec};
 use crate::prepared::{self, machine_of};
-use crate::report::{Facts, Side, columns, human_power, human_time};
+use crate::report::{Facts, Side, Versioned, columns, human_power, human_time};
 use crate::tuning::{Advice, Candidate, Figures, Past, Tuning, USUAL_JOBS, usual_candidates};
 use crate::units::{Span, Watts};
 use crate::world::Repertoire;
@@ -166,7 +166,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.json {
         true => {
             let answer = answer(&past, &tuning, &assumed);
-            print(&(serde_json::to_string_pretty(&answer)? + "\n"))
+            print(&(serde_json::to_string_pretty(&Versioned::new(&answer))? + "\n"))
         }
         false => print(&describe(&past, &tuning, &assumed)),
     }

@@ -22,7 +22,8 @@ use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    Absent, human_energy, human_mass, human_power, human_time, make_folder, undone, write_whole,
+    Absent, FORMAT, human_energy, human_mass, human_power, human_time, make_folder, undone,
+    write_whole,
 };
 use crate::workload::{RecordsCall, Source};
 
@@ -119,6 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let recorded = checked.recorded(0, 0).map_err(anyhow::Error::msg)?;
     let answer = Answer::of(arguments, &checked, recorded, &free, &tried);
     let json = serde_json::to_string_pretty(&json!({
+        "format": FORMAT,
         "workload": experiment.workload_name(0),
         "budget": experiment.budget_name(0),
         "rows": answer.rows,

@@ -12,7 +12,9 @@ use crate::report::html::page;
 use crate::report::pictures::{Picture, pictures};
 #[cfg(feature = "parquet")]
 use crate::report::{Table, caps_table, changes_table, jobs_table, power_table, write_parquet};
-use crate::report::{write_caps, write_changes, write_jobs, write_power, write_schedule};
+use crate::report::{
+    Versioned, write_caps, write_changes, write_jobs, write_power, write_schedule,
+};
 use crate::sim::Run;
 
 /// Why results could not be written.
@@ -75,7 +77,7 @@ pub fn write_folder(
     let mut files = vec![
         write("schedule.swf", &|out| write_schedule(out, subject, run))?,
         write("summary.json", &|out| {
-            serde_json::to_writer_pretty(&mut *out, &digest.summary)?;
+            serde_json::to_writer_pretty(&mut *out, &Versioned::new(&digest.summary))?;
             out.write_all(b"\n")
         })?,
         write("report.html", &|out| {

@@ -9,6 +9,7 @@ mod calendar;
 mod cli;
 #[cfg(feature = "live")]
 mod commands;
+mod compatible;
 #[cfg(feature = "web")]
 mod dashboard;
 mod devtools;
@@ -36,6 +37,7 @@ mod parm;
 mod plain;
 mod ppartition;
 mod profile;
+mod public;
 mod recaps;
 mod rmap;
 mod share;

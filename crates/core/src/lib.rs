@@ -30,6 +30,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Stability
+//!
+//! Items that the documentation shows are kept, or their removal is announced: `public-api.txt` beside this crate lists
+//! them, and a test compares. Hidden modules are for Busbar's own crates and promise nothing.
+//!
 //! # Where things are
 //!
 //! | module | what it holds |
@@ -40,11 +45,11 @@
 //! | [`calendar`] | dates and times of day: conditions, rules, timetables, and which date a run's instants have |
 //! | [`job`], [`machine`], [`budget`] | what users ask for, what there is, what it may draw |
 //! | [`model`] | operating points, menus, how jobs respond |
-//! | [`world`], [`belief`] | how long jobs really take and what they really draw; what a policy expects of them |
+//! | [`world`] | how long jobs really take and what they really draw |
 //! | [`freedom`] | what may be done to a job |
 //! | [`switching`] | when nodes that nobody needs are switched off |
 //! | [`queue`] | the waiting jobs, indexed |
-//! | [`ledger`], [`availability`] | what is held, and what will be free when |
+//! | [`ledger`] | what is held, and what is free |
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |
 //! | [`dispatch`] | carries decisions out, or refuses them |
 //! | [`sim`] | the event loop |
@@ -56,7 +61,9 @@
 //! | [`tuning`] | which parameters suit a site, by its past |
 //! | [`solve`] | nodes and watts shared so that the value is largest; power shared within a job |
 
+#[doc(hidden)]
 pub mod availability;
+#[doc(hidden)]
 pub mod belief;
 pub mod budget;
 pub mod calendar;
