@@ -68,6 +68,7 @@ pub(super) fn is_of_the_system(error: &anyhow::Error) -> bool {
 pub(super) fn usage_text(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let what = text.split("\n\nUsage:").next().unwrap_or(&text);
+    let what = what.split("\n\nFor more information").next().unwrap_or(what);
     what.strip_prefix("error: ").unwrap_or(what).trim().to_owned()
 }
 
