@@ -174,9 +174,13 @@ impl View {
         py: Python<'py>,
         figure: impl Fn(&Entry) -> i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let book = self.book();
-        let cells = self.waiting.iter().map(|id| book.entry(*id).map_or(-1, &figure));
-        array(py, Kind::Whole, cells.flat_map(i64::to_ne_bytes).collect())
+        // The book is closed again before numpy runs, which may let other threads run.
+        let cells: Vec<u8> = {
+            let book = self.book();
+            let cells = self.waiting.iter().map(|id| book.entry(*id).map_or(-1, &figure));
+            cells.flat_map(i64::to_ne_bytes).collect()
+        };
+        array(py, Kind::Whole, cells)
     }
 
     /// The same with numbers that are not whole.
@@ -185,9 +189,13 @@ impl View {
         py: Python<'py>,
         figure: impl Fn(&Entry) -> f64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let book = self.book();
-        let cells = self.waiting.iter().map(|id| book.entry(*id).map_or(f64::NAN, &figure));
-        array(py, Kind::Number, cells.flat_map(f64::to_ne_bytes).collect())
+        // The book is closed again before numpy runs, which may let other threads run.
+        let cells: Vec<u8> = {
+            let book = self.book();
+            let cells = self.waiting.iter().map(|id| book.entry(*id).map_or(f64::NAN, &figure));
+            cells.flat_map(f64::to_ne_bytes).collect()
+        };
+        array(py, Kind::Number, cells)
     }
 }
 
