@@ -31,7 +31,8 @@ class Policy:
     needs: str = ""
     #: What it believes of times and power under caps: rated, clock, fitted-clock, measured, regression or pass.
     believes: str = ""
-    #: Whether it is asked when no job waits, too.
+    #: Whether it is asked when no waiting job could start with what is free, too. Policies that change running jobs or
+    #: give jobs up always are.
     asks_always: bool = False
 
     def decide(self, view: View) -> Iterable[Decision] | None:
@@ -81,8 +82,8 @@ def described(policy: Any) -> tuple[str, Callable[[], Any], str, str, str, bool]
             return copy.deepcopy(policy)
 
     wants, needs = (listed(getattr(policy, each, "")) for each in ("wants", "needs"))
-    adjusts = any(each in wants.split(",") for each in ("recaps", "resizes"))
-    always = bool(getattr(policy, "asks_always", False)) or adjusts
+    does_more = any(each in wants.split(",") for each in ("recaps", "resizes", "drops"))
+    always = bool(getattr(policy, "asks_always", False)) or does_more
     return name_of(policy), make, wants, needs, str(getattr(policy, "believes", "") or ""), always
 
 

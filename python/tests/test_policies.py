@@ -108,6 +108,24 @@ class Decisions(unittest.TestCase):
         self.assertEqual((jobs.state == "dropped").sum(), (jobs.processors == 1).sum())
         self.assertGreaterEqual(jobs.wait.min(), 3600)
 
+    def test_it_is_asked_when_a_job_could_start(self):
+        asked = {}
+
+        class Counts:
+            def decide(self, view):
+                name = type(self).__name__
+                asked[name] = asked.get(name, 0) + 1
+                if name == "Counts":
+                    assert (view.nodes <= view.free_nodes).any() and (view.watts <= view.free_watts).any()
+                return view.first_fit()
+
+        class Always(Counts):
+            asks_always = True
+
+        runs = [busbar.simulate(**SMALL, policy=policy) for policy in (Counts, Always)]
+        self.assertEqual(str(starts(runs[0])), str(starts(runs[1])))
+        self.assertLess(asked["Counts"], asked["Always"])
+
     def test_an_object_starts_each_run_as_it_was_given(self):
         class Limited:
             def __init__(self, most):

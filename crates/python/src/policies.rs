@@ -23,7 +23,7 @@ use crate::failure::raised;
 use crate::view::{Book, View};
 
 /// A policy as the Python side describes it: its name, what makes an object of it, the freedoms that it wants and
-/// needs, what it believes, and whether it is asked when no job waits, too.
+/// needs, what it believes, and whether it is asked when no job could start, too.
 pub(crate) type Described = (String, Py<PyAny>, String, String, String, bool);
 
 /// What the runs of one call of `simulate` or `compare` have in common.
@@ -250,12 +250,17 @@ impl InPython {
 
 impl Policy for InPython {
     fn decide(&mut self, present: &Present<'_>, decisions: &mut Vec<Decision>) {
-        locked(&self.book).note(present);
+        let has_candidate = {
+            let mut book = locked(&self.book);
+            book.note(present);
+            book.has_candidate(present)
+        };
         let Some(maker) = self.maker.clone() else {
             // The call that registered it is over.
             return decisions.push(Decision::GiveUp { why: "it is not registered".to_owned() });
         };
-        if self.has_failed || present.queue.is_empty() && !maker.asks_always {
+        // What cannot start anything need not be asked, which is most of the time on a busy machine.
+        if self.has_failed || !has_candidate && !maker.asks_always {
             return;
         }
         DECIDES.set(true);

@@ -22,6 +22,8 @@ struct Entry {
     user: i64,
     application: i64,
     nominal: OperatingPoint,
+    /// The least that any of its points takes.
+    least: (u32, Watts),
     /// All points of its menu, if the policy chooses among them.
     points: Vec<OperatingPoint>,
 }
@@ -45,12 +47,18 @@ impl Book {
                 true => present.menu(*id).to_vec(),
                 false => Vec::new(),
             };
+            let nominal = present.nominal(*id);
+            let all = || points.iter().chain([&nominal]);
+            let nodes = all().map(|point| point.nodes).min().unwrap_or(0);
+            let power = all().map(|point| point.power).min().unwrap_or(Watts::ZERO);
+            let least = (nodes, power);
             let entry = Entry {
                 submit: job.submit,
                 requested: job.requested,
                 user: job.user.map_or(-1, |user| user.0.get().into()),
                 application: job.application.map_or(-1, |known| known.0.get().into()),
-                nominal: present.nominal(*id),
+                nominal,
+                least,
                 points,
             };
             if self.entries.len() <= id.index() {
@@ -58,6 +66,13 @@ impl Book {
             }
             self.entries[id.index()] = Some(entry);
         }
+    }
+
+    /// Whether any waiting job could start with what is free.
+    pub(crate) fn has_candidate(&self, present: &Present<'_>) -> bool {
+        let (nodes, power) = (present.ledger.free_nodes(), present.ledger.free_power());
+        let fits = |entry: &Entry| entry.least.0 <= nodes && entry.least.1 <= power;
+        present.queue.iter().any(|id| self.entry(id).is_none_or(fits))
     }
 
     fn entry(&self, id: JobId) -> Option<&Entry> {
