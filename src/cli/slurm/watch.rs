@@ -151,7 +151,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => ["easy-power", "pb-guided", "share"].iter().flat_map(|name| name.parse()).collect(),
         false => Listed::joined(&arguments.policy).collect(),
     };
-    let tuned = past.tune(policies[0], &policies[1..], all_cores(), &|_, _| ());
+    let tuned = past.tune(policies[0], &policies[1..], all_cores(), &|_, _| ControlFlow::Continue(()));
     let policies = match tuned {
         Ok(tuning) => {
             for (policy, why) in &tuning.unfit {
