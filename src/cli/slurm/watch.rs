@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -151,7 +152,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         true => ["easy-power", "pb-guided", "share"].iter().flat_map(|name| name.parse()).collect(),
         false => Listed::joined(&arguments.policy).collect(),
     };
-    let tuned = past.tune(policies[0], &policies[1..], all_cores(), &|_, _| ControlFlow::Continue(()));
+    let tuned =
+        past.tune(policies[0], &policies[1..], all_cores(), &|_, _| ControlFlow::Continue(()));
     let policies = match tuned {
         Ok(tuning) => {
             for (policy, why) in &tuning.unfit {
