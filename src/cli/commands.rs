@@ -277,8 +277,8 @@ mod tests {
         let usage = failed("--policy nobody");
         assert!(usage.text.starts_with("invalid value 'nobody' for '--policy"), "{}", usage.text);
         assert!(!usage.is_of_the_system);
-        let missing = failed("--workload=none-such.swf");
-        assert!(missing.text.contains("none-such.swf"), "{}", missing.text);
+        let missing = failed("--outages=none-such.csv");
+        assert!(missing.text.contains("none-such.csv"), "{}", missing.text);
         assert!(missing.is_of_the_system);
         assert!(ask(&words("serve"), always()).is_err());
     }
