@@ -202,9 +202,9 @@ proptest! {
     }
 }
 
-/// Thousands of workloads by default; `PROPTEST_CASES` asks for more.
+/// Hundreds of workloads for each test by default; `PROPTEST_CASES` asks for more.
 pub(crate) fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1500)
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
 }
 
 /// A limit that is enforced ends the job on time; one that was raised does not.

@@ -8,6 +8,7 @@
 //! change that:
 //!
 //! - `<!-- not run: why -->`: for what needs a file of the reader's own, or minutes;
+//! - `<!-- takes long -->`: for what runs only if `BUSBAR_LONG` is set;
 //! - `<!-- file: NAME -->`: the block is the content of a file; with `added to file`, more of it.
 
 use std::fs;
@@ -160,7 +161,9 @@ fn run_page(page: &Path, cache: &Path) -> (usize, Vec<String>) {
             write(name, &fs::read_to_string(folder.path().join(name)).unwrap(), &block.lines);
         }
         let may_run = ["", "sh", "console"].contains(&block.language.as_str());
-        if !may_run || block.comment.starts_with("not run: ") {
+        let is_left_out =
+            block.comment == "takes long" && std::env::var_os("BUSBAR_LONG").is_none();
+        if !may_run || is_left_out || block.comment.starts_with("not run: ") {
             continue;
         }
         for session in sessions(&block) {

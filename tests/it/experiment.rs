@@ -32,7 +32,7 @@ fn compared(arguments: &[&str], folder: &Path) -> (Value, u64) {
 const ALL: [&str; 11] = [
     "compare",
     "-w",
-    "lublin(jobs=150, processors=64)",
+    "lublin(jobs=60, processors=64)",
     "-w",
     "rmap(jobs=20)",
     "--allow",
