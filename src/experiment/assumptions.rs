@@ -10,7 +10,7 @@ pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for platform in &checked.platforms {
         let assumed = prepared::assumed(&platform.said, &platform.repertoire, &platform.rules);
-        for text in assumed.into_iter().chain(platform.measured_power.clone()) {
+        for text in assumed {
             if !said.contains(&text) {
                 said.push(text);
             }

@@ -14,9 +14,7 @@ use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place, Tried};
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::prepared::{
-    Demand, PreparedWorkload, Rules, leaves_nothing, machine_of, measured_power,
-};
+use crate::prepared::{Demand, PreparedWorkload, Rules, leaves_nothing, machine_of};
 use crate::profile::Profile;
 use crate::sim::Outages;
 use crate::tariff::{Currency, Tariff};
@@ -54,8 +52,6 @@ pub(super) struct Platform {
     pub(super) tariff: Tariff,
     /// What its jobs ask of the machine, with the first seed.
     demand: Demand,
-    /// What was measured of the power of its jobs, in words, if anything was.
-    pub(super) measured_power: Option<String>,
     /// That the file of applications names none of its jobs, if it is so.
     names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
@@ -268,7 +264,6 @@ impl<'a> CheckedExperiment<'a> {
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
         let names_nobody = rules.names_nobody(jobs.jobs());
         Ok(Platform {
-            measured_power: measured_power(&jobs, &machine),
             repertoire,
             rules,
             said,
