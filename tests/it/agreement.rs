@@ -204,7 +204,7 @@ proptest! {
 
 /// Hundreds of workloads for each test by default; `PROPTEST_CASES` asks for more.
 pub(crate) fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(500)
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
 /// A limit that is enforced ends the job on time; one that was raised does not.
