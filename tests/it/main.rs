@@ -1,5 +1,8 @@
 //! The integration tests, one binary.
 
+// What tests expect is near enough with any mathematical library.
+#![allow(clippy::disallowed_methods)]
+
 mod adversarial;
 #[cfg(all(feature = "agent", feature = "live"))]
 mod agent;

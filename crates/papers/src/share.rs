@@ -170,7 +170,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn geometric(values: impl Iterator<Item = f64>) -> f64 {
-    mean(values.map(f64::ln)).exp()
+    libm::exp(mean(values.map(libm::log)))
 }
 
 /// Runs the experiments; `progress` hears how many runs are done, of how many.

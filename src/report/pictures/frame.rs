@@ -51,7 +51,7 @@ impl Scale {
     /// How far along a number is, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         let share = match self.is_logarithmic {
-            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+            true => libm::log(value.max(self.low) / self.low) / libm::log(self.high / self.low),
             false => (value - self.low) / (self.high - self.low),
         };
         share.clamp(0.0, 1.0)

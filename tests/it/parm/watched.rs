@@ -128,7 +128,7 @@ impl<'a> Watched<'a> {
         let least = options.iter().min_by_key(|point| (point.nodes, point.cap)).unwrap();
         let slowest = least.time.secs_f64();
         let here = view.now.since(view.job(job).submit).secs_f64();
-        (left * slowest + here).powf(self.spec.alpha) * slowest / point.time.secs_f64()
+        libm::pow(left * slowest + here, self.spec.alpha) * slowest / point.time.secs_f64()
     }
 
     /// The point on the fewest nodes under the lowest cap.
@@ -191,7 +191,7 @@ impl<'a> Watched<'a> {
         let rank = |job: JobId| {
             let least = self.least(view, job);
             let here = view.now.since(view.job(job).submit).secs_f64();
-            let weight = (least.time.secs_f64() + here).powf(self.spec.alpha);
+            let weight = libm::pow(least.time.secs_f64() + here, self.spec.alpha);
             weight * per_watt(job) / least.power.as_f64()
         };
         let mut weightiest = waiting;

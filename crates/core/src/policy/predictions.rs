@@ -127,7 +127,7 @@ fn errors(logs: &[u32]) -> Option<Errors> {
 fn factor(logs: &mut [u32], percent: usize) -> Option<f64> {
     let place = (logs.len() * percent).div_ceil(100).checked_sub(1)?;
     let (_, log, _) = logs.select_nth_unstable(place);
-    Some(((f64::from(*log) / 65536.0).exp2() * 1e4).round() / 1e4)
+    Some((libm::exp2(f64::from(*log) / 65536.0) * 1e4).round() / 1e4)
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ pub fn fit(application: &str, rows: &[Row]) -> Result<Fit, FitError> {
     let terms = trained_on.iter().flat_map(|configuration| basis.terms(configuration));
     let terms = DMatrix::from_row_iterator(rows.len(), basis.len(), terms);
     let logarithms =
-        rows.iter().flat_map(|row| [row.time.secs_f64().ln(), row.power.as_f64().ln()]);
+        rows.iter().flat_map(|row| [row.time.secs_f64(), row.power.as_f64()].map(libm::log));
     let logarithms = DMatrix::from_row_iterator(rows.len(), 2, logarithms);
     let entangled =
         || FitError::Entangled { application: application.to_owned(), rows: rows.len() };
@@ -216,7 +216,7 @@ impl Fit {
         let terms = self.basis.terms(configuration);
         let value = |coefficients: &[f64]| {
             let sum: f64 = terms.iter().zip(coefficients).map(|(term, factor)| term * factor).sum();
-            sum.exp()
+            libm::exp(sum)
         };
         let millis = (value(&self.time) * 1000.0).round();
         let time = (0.0..=LONGEST.millis() as f64).contains(&millis).then_some(millis as u64)?;

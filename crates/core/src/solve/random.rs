@@ -211,7 +211,7 @@ impl Random {
                 Family::Twins => kind.waited,
                 _ => log_uniform(&mut random, 60.0, 86_400.0),
             };
-            let weight = (kind.slowest_s * left + waited).powf(self.alpha);
+            let weight = libm::pow(kind.slowest_s * left + waited, self.alpha);
             Job {
                 name: Some(format!("{}-{}", kind.application.name.to_lowercase(), place + 1)),
                 running,

@@ -143,7 +143,7 @@ impl Essc {
         let phase = rng.random_range(0.0..1.0);
         let wave = |millis: f64| {
             let turns = cycles * millis / DAY + phase;
-            1.0 + AMPLITUDE * (turns * std::f64::consts::TAU).sin()
+            1.0 + AMPLITUDE * libm::sin(turns * std::f64::consts::TAU)
         };
         self.thinned(a_day / DAY, 1.0 + AMPLITUDE, wave, rng)
     }

@@ -149,7 +149,7 @@ impl Values {
 /// The published curve of values in minutes, ascending up to the longest.
 fn curve() -> Vec<u32> {
     let distinct = DISTINCT as f64;
-    let bend = 1.0 + 12.1039 * distinct.powf(-0.6026);
+    let bend = 1.0 + 12.1039 * libm::pow(distinct, -0.6026);
     (1..=DISTINCT)
         .map(|rank| {
             let x = rank as f64 / distinct;
@@ -174,7 +174,7 @@ fn scattered(values: &[u32]) -> impl Iterator<Item = u32> {
 /// The share of each popular value, the most popular first.
 fn popular_shares() -> Vec<f64> {
     let mut shares: Vec<f64> = (1..=POPULAR_MINUTES.len())
-        .map(|rank| (14.0491 * (-0.177531 * rank as f64).exp() + 0.462513) / 100.0)
+        .map(|rank| (14.0491 * libm::exp(-0.177531 * rank as f64) + 0.462513) / 100.0)
         .collect();
     let others: f64 = shares[1..].iter().sum();
     shares[0] = POPULAR_SHARE - others;
@@ -183,7 +183,7 @@ fn popular_shares() -> Vec<f64> {
 
 /// How often each odd value is chosen, compared with the others; the most popular first.
 fn odd_shares() -> impl Iterator<Item = f64> {
-    (POPULAR_MINUTES.len() + 1..=DISTINCT).map(|rank| 795.6 * (rank as f64).powf(-2.267))
+    (POPULAR_MINUTES.len() + 1..=DISTINCT).map(|rank| 795.6 * libm::pow(rank as f64, -2.267))
 }
 
 #[cfg(test)]

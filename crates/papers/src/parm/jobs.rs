@@ -75,7 +75,7 @@ pub(super) fn like_intrepid(options: &Options, set: u64) -> Workload {
             }
             let deviation: f64 = StandardNormal.sample(&mut numbers);
             // A log-normal time: half an hour in the middle, 64 minutes on average, a day at most.
-            (nodes, (1863.0 * (1.2 * deviation).exp()).clamp(60.0, 86_400.0))
+            (nodes, (1863.0 * libm::exp(1.2 * deviation)).clamp(60.0, 86_400.0))
         })
         .collect();
     let name = format!("set {}", set + 1);

@@ -164,7 +164,7 @@ fn pass(parameters: &Parameters, lowest_watts: f64) -> Result<Pass, OutOfRange> 
     let (cubic, linear) = ((1.0 - LINEAR_SHARE) * left, LINEAR_SHARE * left);
     let law = PowerLaw::new(cubic, linear, parameters.constant_watts)?;
     Ok(Pass {
-        scaling: Scaling::new(ln_seconds.exp(), average_parallelism, variation)?,
+        scaling: Scaling::new(libm::exp(ln_seconds), average_parallelism, variation)?,
         throttling: Throttling::new(law, lowest_watts, highest_watts, parameters.sensitivity)?,
     })
 }

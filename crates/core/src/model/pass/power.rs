@@ -77,7 +77,7 @@ pub(super) fn root(a: f64, b: f64, q: f64) -> f64 {
     if q <= 0.0 {
         return 0.0;
     }
-    let most = (q / b).min((q / a).cbrt());
+    let most = (q / b).min(libm::cbrt(q / a));
     // With f as a share of that: a·f³ + b·f = 1, where a and b are at most 1 and one of them is.
     let (a, b) = (a * most / q * most * most, b * most / q);
     if a.is_nan() || a < f64::EPSILON {
@@ -85,7 +85,7 @@ pub(super) fn root(a: f64, b: f64, q: f64) -> f64 {
         return most;
     }
     let (u, v) = (0.5 / a, b / (3.0 * a));
-    let square = ((u * u + v.powi(3)).sqrt() + u).cbrt().powi(2);
+    let square = libm::cbrt((u * u + v.powi(3)).sqrt() + u).powi(2);
     most * 2.0 * u / (square + v + v * v / square)
 }
 

@@ -84,7 +84,7 @@ impl Resizing {
     fn transfer_seconds(&self, megabytes: f64, from: u32, to: u32) -> f64 {
         let (fewer, more) = (f64::from(from.min(to)), f64::from(from.max(to)));
         let moved_megabytes = megabytes * (more - fewer) / more;
-        let links = 2.0 * fewer.cbrt().powi(2);
+        let links = 2.0 * libm::cbrt(fewer).powi(2);
         moved_megabytes / (self.link_megabytes_per_second * links)
     }
 

@@ -81,7 +81,7 @@ fn ranked(
     job: JobId,
     options: &Options,
 ) -> Option<(Reverse<i64>, JobId, u32)> {
-    let log = worth.standing(view, job, options)? + rank(1.0, options).log2();
+    let log = worth.standing(view, job, options)? + libm::log2(rank(1.0, options));
     Some((Reverse((log * 2f64.powi(32)).round() as i64), job, options.least().nodes))
 }
 

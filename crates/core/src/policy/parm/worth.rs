@@ -92,7 +92,7 @@ impl Worth {
         }
         let asked = view.job(job);
         let weight = rest.weight(asked, options.slowest, Span::ZERO, Span::ZERO);
-        Some(weight.log2() - rest.halvings(asked.submit.since(Instant::ZERO)))
+        Some(libm::log2(weight) - rest.halvings(asked.submit.since(Instant::ZERO)))
     }
 
     /// Whether somebody has waited for so long that his weight grows no more.
@@ -144,7 +144,7 @@ impl Rest {
         };
         let share = left.secs_f64() / job.requested.max(OperatingPoint::SHORTEST).secs_f64();
         let left = slowest.secs_f64() * share.min(1.0);
-        self.halvings(waited).min(MOST_HALVINGS).exp2() / left.max(SHORTEST).sqrt()
+        libm::exp2(self.halvings(waited).min(MOST_HALVINGS)) / left.max(SHORTEST).sqrt()
     }
 
     /// How many halving times these are.
@@ -155,7 +155,7 @@ impl Rest {
 
 /// What a job counts for that has so many seconds left at the slowest, and arrived so long ago.
 fn aged(left: f64, since_arrival: Span, alpha: f64) -> f64 {
-    if alpha == 0.0 { 1.0 } else { (left + since_arrival.secs_f64()).powf(alpha) }
+    if alpha == 0.0 { 1.0 } else { libm::pow(left + since_arrival.secs_f64(), alpha) }
 }
 
 #[cfg(test)]

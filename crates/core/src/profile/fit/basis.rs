@@ -48,7 +48,7 @@ impl Variable {
         if least == most {
             return Variable::Fixed { value: least };
         }
-        let (low, high) = ((least as f64).ln(), (most as f64).ln());
+        let (low, high) = (libm::log(least as f64), libm::log(most as f64));
         let (middle, reach) = ((low + high) / 2.0, (high - low) / 2.0);
         Variable::Varying { middle, reach, bends: values.len() > 2 }
     }
@@ -57,7 +57,7 @@ impl Variable {
     fn place(self, value: u64) -> Option<f64> {
         match self {
             Variable::Fixed { .. } => None,
-            Variable::Varying { middle, reach, .. } => Some(((value as f64).ln() - middle) / reach),
+            Variable::Varying { middle, reach, .. } => Some((libm::log(value as f64) - middle) / reach),
         }
     }
 

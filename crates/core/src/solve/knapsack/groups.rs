@@ -78,7 +78,7 @@ impl Groups {
                 if lost > most {
                     break;
                 }
-                further += (-STEEPNESS * lost / most.max(f64::MIN_POSITIVE)).exp();
+                further += libm::exp(-STEEPNESS * lost / most.max(f64::MIN_POSITIVE));
             }
         }
         let first = kinds(classes.start);
@@ -109,7 +109,7 @@ impl Groups {
             }
         }
         rest.sort_by_key(|place| self.groups[*place].coarseness);
-        let weight = |place: &usize| self.groups[*place].breadth.ln();
+        let weight = |place: &usize| libm::log(self.groups[*place].breadth);
         let half = rest.iter().map(weight).sum::<f64>() / 2.0;
         let mut sum = 0.0;
         let fine = rest.iter().take_while(|place| {

@@ -61,7 +61,7 @@ impl Kind {
                 self.fewest_nodes << step.min(20)
             } else {
                 let share = f64::from(step) / f64::from(steps.max(2) - 1);
-                let spread = (f64::from(self.fewest_nodes) * 8f64.powf(share)).round() as u32;
+                let spread = (f64::from(self.fewest_nodes) * libm::pow(8.0, share)).round() as u32;
                 spread.max(nodes + 1)
             };
             let scaled = scaled(nodes);
@@ -90,5 +90,5 @@ pub(super) fn application_of(mut ticket: u32, shares: [u32; 5]) -> Application {
 
 /// A number whose logarithm is anywhere between those of two others alike.
 pub(super) fn log_uniform(random: &mut Pcg64Dxsm, low: f64, high: f64) -> f64 {
-    (random.random_range(low.ln()..high.ln())).exp()
+    libm::exp(random.random_range(libm::log(low)..libm::log(high)))
 }

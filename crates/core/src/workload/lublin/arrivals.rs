@@ -90,7 +90,7 @@ impl Iterator for Gaps {
         loop {
             let logarithm = self.logarithm.sample(&mut self.numbers);
             if logarithm <= Self::LONGEST {
-                return Some(logarithm.exp() / DailyCycle::HALF_HOUR);
+                return Some(libm::exp(logarithm) / DailyCycle::HALF_HOUR);
             }
         }
     }

@@ -70,7 +70,7 @@ impl RunTimeModel {
 
     /// How long the next job runs, which has this size.
     pub(super) fn draw(&mut self, nodes: u32) -> Span {
-        Span::from_secs((self.draw_logarithm(nodes).exp().round() as u32).max(1))
+        Span::from_secs((libm::exp(self.draw_logarithm(nodes)).round() as u32).max(1))
     }
 
     fn draw_logarithm(&mut self, nodes: u32) -> f64 {

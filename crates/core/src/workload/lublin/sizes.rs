@@ -66,7 +66,7 @@ impl SizeModel {
             (_, Sizes::PowersOfTwo) => (figures.serial, parallel),
             (_, Sizes::Any) => (figures.serial, 0.0),
         };
-        let largest = f64::from(parameters.processors).log2();
+        let largest = libm::log2(f64::from(parameters.processors));
         let smallest = figures.smallest.min(largest);
         let border = largest - UPPER_RANGE;
         let (border, lower_sizes) =
@@ -101,7 +101,7 @@ impl SizeModel {
         if class < self.serial_or_power_of_two {
             1 << (logarithm.round() as u32).min(self.processors.ilog2())
         } else {
-            (logarithm.exp2().round() as u32).min(self.processors)
+            (libm::exp2(logarithm).round() as u32).min(self.processors)
         }
     }
 }

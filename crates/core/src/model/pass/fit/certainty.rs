@@ -66,7 +66,7 @@ pub(super) fn estimates(problem: &Problem, parameters: &Parameters) -> Estimates
     };
     // An error of a logarithm is a share.
     let ln_seconds = estimate(0);
-    let seconds = ln_seconds.value.exp();
+    let seconds = libm::exp(ln_seconds.value);
     let certainty = match ln_seconds.certainty {
         Certainty::Error(share) => Certainty::Error(share * seconds),
         other => other,

@@ -80,7 +80,7 @@ impl Problem {
         let row = |sample: &Sample| Measured {
             nodes: place(&node_counts, f64::from(sample.nodes)),
             cap: place(&caps, sample.cap_watts),
-            ln_seconds: sample.seconds.ln(),
+            ln_seconds: libm::log(sample.seconds),
         };
         let rows = samples.iter().map(row).collect();
         Problem { node_counts, caps, rows }
@@ -164,9 +164,9 @@ impl Problem {
     pub(super) fn residuals(&self, parameters: &Parameters) -> DVector<f64> {
         let Parameters { ln_seconds, average_parallelism, variation, .. } = *parameters;
         let fixed = variation / (2.0 * average_parallelism);
-        let of_nodes = |&nodes: &f64| share_of_one_node(nodes, average_parallelism, fixed).ln();
+        let of_nodes = |&nodes: &f64| libm::log(share_of_one_node(nodes, average_parallelism, fixed));
         let of_nodes: Vec<f64> = self.node_counts.iter().map(of_nodes).collect();
-        let of_caps: Vec<f64> = self.slowdowns(parameters).into_iter().map(f64::ln).collect();
+        let of_caps: Vec<f64> = self.slowdowns(parameters).into_iter().map(libm::log).collect();
         let rows = self.rows.iter();
         let residuals =
             rows.map(|row| ln_seconds + of_nodes[row.nodes] + of_caps[row.cap] - row.ln_seconds);
@@ -198,7 +198,7 @@ impl Problem {
             let part = (parallelism as f64 + 0.5) / PARALLELISMS as f64;
             // In equal ratios.
             let (low, high) = (a_range.start(), a_range.end());
-            let parallelism = low * (high / low).powf(part);
+            let parallelism = low * libm::pow(high / low, part);
             for place in 0..count {
                 // Between two caps that follow each other.
                 let place = 1 + place * steps / count;
@@ -223,7 +223,7 @@ impl Problem {
 /// The value in a range that an unknown without bounds stands for.
 fn bounded(unknown: f64, range: &RangeInclusive<f64>) -> f64 {
     let (low, high) = (*range.start(), *range.end());
-    (low + (high - low) * (1.0 + unknown.sin()) / 2.0).clamp(low, high)
+    (low + (high - low) * (1.0 + libm::sin(unknown)) / 2.0).clamp(low, high)
 }
 
 /// The unknown that stands for a value in a range.
