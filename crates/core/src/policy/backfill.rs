@@ -113,9 +113,11 @@ impl Room {
     }
 
     /// The same, with watts that running jobs would give up.
-    fn with(self, reclaimable: Watts) -> Self {
+    fn with(self, view: &View<'_>, reclaimable: Watts) -> Self {
+        // Where jobs hold more than the limit, what they give up goes to that first.
+        let over = view.ledger.power().saturating_sub(view.ledger.limit());
         Room {
-            power: self.power.saturating_add(reclaimable),
+            power: self.power.saturating_add(reclaimable.saturating_sub(over)),
             held: self.held.saturating_sub(reclaimable),
             ..self
         }
@@ -421,7 +423,7 @@ where
             self.promised = None;
             return;
         }
-        let mut room = Room::of(view).with(self.chooser.reclaimable(view));
+        let mut room = Room::of(view).with(view, self.chooser.reclaimable(view));
         let held = room.held;
         let promised = self.turn(view, &mut room, decisions);
         // Not earlier: those that follow in the order are found by their places.

@@ -843,6 +843,17 @@ fn who_stands_still_goes_on_although_a_limit_will_fall() {
     assert!(world.controller.shortage().is_some(), "and that is said as long as it lasts");
 }
 
+/// What running jobs give up when the limit falls is not there for others.
+#[test]
+fn nobody_starts_with_watts_that_are_missing() {
+    let submit = |nodes| Step::Submit { nodes, seconds: 1, held: false, after: None };
+    tell(
+        "share(use=recaps)",
+        LastResort::Hold,
+        &[submit(1), submit(4), submit(1), Step::Budget(20)],
+    );
+}
+
 fn last_resort() -> impl Strategy<Value = LastResort> {
     prop_oneof![Just(LastResort::Hold), Just(LastResort::Suspend), Just(LastResort::Cancel)]
 }

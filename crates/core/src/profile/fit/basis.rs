@@ -57,7 +57,9 @@ impl Variable {
     fn place(self, value: u64) -> Option<f64> {
         match self {
             Variable::Fixed { .. } => None,
-            Variable::Varying { middle, reach, .. } => Some((libm::log(value as f64) - middle) / reach),
+            Variable::Varying { middle, reach, .. } => {
+                Some((libm::log(value as f64) - middle) / reach)
+            }
         }
     }
 

@@ -164,7 +164,8 @@ impl Problem {
     pub(super) fn residuals(&self, parameters: &Parameters) -> DVector<f64> {
         let Parameters { ln_seconds, average_parallelism, variation, .. } = *parameters;
         let fixed = variation / (2.0 * average_parallelism);
-        let of_nodes = |&nodes: &f64| libm::log(share_of_one_node(nodes, average_parallelism, fixed));
+        let of_nodes =
+            |&nodes: &f64| libm::log(share_of_one_node(nodes, average_parallelism, fixed));
         let of_nodes: Vec<f64> = self.node_counts.iter().map(of_nodes).collect();
         let of_caps: Vec<f64> = self.slowdowns(parameters).into_iter().map(libm::log).collect();
         let rows = self.rows.iter();
