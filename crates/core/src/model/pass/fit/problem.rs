@@ -230,7 +230,8 @@ fn bounded(unknown: f64, range: &RangeInclusive<f64>) -> f64 {
 /// The unknown that stands for a value in a range.
 fn unbounded(value: f64, range: &RangeInclusive<f64>) -> f64 {
     let (low, high) = (*range.start(), *range.end());
-    (2.0 * (value - low) / (high - low) - 1.0).clamp(-1.0, 1.0).asin().clamp(-FRAC_PI_2, FRAC_PI_2)
+    libm::asin((2.0 * (value - low) / (high - low) - 1.0).clamp(-1.0, 1.0))
+        .clamp(-FRAC_PI_2, FRAC_PI_2)
 }
 
 #[cfg(test)]
