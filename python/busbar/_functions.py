@@ -79,9 +79,10 @@ def simulate(
         allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
             recaps, resizes, nodes, drops, with commas between them [default: all but drops].
         believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
-            what those of their user and application drew before) [default: predicted if the workload has
-            measured power, else published].
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
+            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
+            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
+            power, else published].
         guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
             5%.
         applications: Which application each executable of a log is: a .csv file of executable,application
@@ -214,9 +215,10 @@ def compare(
         allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
             recaps, resizes, nodes, drops, with commas between them [default: all but drops].
         believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
-            what those of their user and application drew before) [default: predicted if the workload has
-            measured power, else published].
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
+            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
+            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
+            power, else published].
         guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
             5%.
         applications: Which application each executable of a log is: a .csv file of executable,application
@@ -327,9 +329,10 @@ def plan(
         allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
             recaps, resizes, nodes, drops, with commas between them [default: all but drops].
         believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
-            what those of their user and application drew before) [default: predicted if the workload has
-            measured power, else published].
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
+            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
+            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
+            power, else published].
         guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
             5%.
         applications: Which application each executable of a log is: a .csv file of executable,application
@@ -499,9 +502,10 @@ def tune_policy(
         allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
             recaps, resizes, nodes, drops, with commas between them [default: all but drops].
         believe: What policies believe of jobs: published (what each was published with, fitted to these
-            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw
-            what those of their user and application drew before) [default: predicted if the workload has
-            measured power, else published].
+            jobs), exact (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no
+            more than those of their user and application let expect; 'predicted(level=95%)' is exceeded by 5 %
+            of jobs, 'predicted(level=mean)' is the mean) [default: predicted if the workload has measured
+            power, else published].
         guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
             5%.
         applications: Which application each executable of a log is: a .csv file of executable,application

@@ -24,8 +24,9 @@ pub(super) struct Arguments {
     pub(super) allow: Option<Freedoms>,
 
     /// What policies believe of jobs: published (what each was published with, fitted to these jobs), exact
-    /// (what holds), rated (every node draws what it is rated at), or predicted (jobs draw what those of their
-    /// user and application drew before) [default: predicted if the workload has measured power, else published]
+    /// (what holds), rated (every node draws what it is rated at), or predicted (jobs draw no more than those of
+    /// their user and application let expect; 'predicted(level=95%)' is exceeded by 5 % of jobs, 'predicted(level=mean)'
+    /// is the mean) [default: predicted if the workload has measured power, else published]
     #[arg(long, value_name = "BELIEF")]
     pub(super) believe: Option<Believe>,
 

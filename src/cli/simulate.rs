@@ -237,7 +237,7 @@ impl Done {
         if let Behaviour::Common { described, repertoire, rules, .. } = &input.behaviour {
             notes.extend(rules.names_nobody(prepared.workload.jobs()));
             assumed = prepared::assumed(described, repertoire, rules);
-            assumed.extend(prepared::measured_power(&prepared.workload, &prepared.machine));
+            assumed.extend(prepared::measured_power(prepared));
         }
         let started = Clock::now();
         let Simulated { mut run, plain_bsld } = with_progress_bar(&scenario);

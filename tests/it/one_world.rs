@@ -8,7 +8,9 @@ use busbar::freedom::{Freedom, Freedoms};
 use busbar::job::Job;
 use busbar::machine::{Details, Machine};
 use busbar::model::Model;
-use busbar::policy::{Believe, BuildContext, Decision, Easy, Policy, PolicySpec, Unfit, View};
+use busbar::policy::{
+    Believe, BuildContext, Decision, Easy, Level, Policy, PolicySpec, Unfit, View,
+};
 use busbar::prepared::{Rules, SharedWorld};
 use busbar::profile::cab::{self, Preset};
 use busbar::profile::{Configuration, Profile};
@@ -384,7 +386,7 @@ fn measured_jobs_draw_what_they_drew() {
     let mut demo = Demo::new(400);
     demo.workload = with_power(demo.workload);
     let easy: PolicySpec = "easy".parse().unwrap();
-    let run = demo.run(&easy, Believe::Predicted, demo.machine.max_power());
+    let run = demo.run(&easy, PREDICTED, demo.machine.max_power());
     let idle = demo.machine.node().idle;
     for (id, record) in (0..).map(JobId).zip(&run.records) {
         let Some(mean) = demo.workload.power(id).and_then(MeasuredPower::mean) else { continue };
@@ -404,6 +406,8 @@ fn measured_jobs_draw_what_they_drew() {
     assert_eq!((run.energy.as_f64() * 1e6).round() as u128, jobs + floor);
 }
 
+const PREDICTED: Believe = Believe::Predicted(Level::Mean);
+
 /// With exact beliefs nobody draws more than is believed, whatever was measured; predictions may be wrong, and say by
 /// how much.
 #[test]
@@ -416,16 +420,16 @@ fn measured_jobs_within_a_limit() {
         let run = demo.run(&policy, Believe::Exact, limit);
         assert_eq!(run.excursions.count, 0, "{policy}");
         assert!(peak(&run, demo.machine.floor()) <= limit, "{policy}");
-        demo.run(&policy, Believe::Predicted, limit);
+        demo.run(&policy, PREDICTED, limit);
     }
-    let shared = demo.shared(Rules::default().allow, Believe::Predicted);
+    let shared = demo.shared(Rules::default().allow, PREDICTED);
     let accuracy = shared.power_accuracy().unwrap();
     assert_eq!(accuracy.jobs as usize, demo.workload.powers_known());
     assert!(accuracy.predicted.median < accuracy.baseline.median, "{accuracy:?}");
     assert!((0.0..=1.0).contains(&accuracy.under.unwrap()));
     // Without a past there is nothing to predict from.
     let nothing = Demo::new(3);
-    let shared = nothing.shared(Rules::default().allow, Believe::Predicted);
+    let shared = nothing.shared(Rules::default().allow, PREDICTED);
     let refused = nothing.belief(&shared, &"easy".parse().unwrap()).err().unwrap();
     assert!(refused.to_string().contains("no measured power"), "{refused}");
 }

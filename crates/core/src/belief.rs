@@ -76,8 +76,9 @@ pub enum Draws {
     ByLaw,
     /// What is predicted. The laws say how it changes with caps and sizes.
     Predicted(Arc<[Option<Watts>]>),
-    /// What it will be. Under a cap it is no more; in other sizes a job may draw all that its caps let it.
-    Measured(Arc<[Option<Watts>]>),
+    /// What it will not exceed, or hardly ever. Under a cap it is no more; in other sizes a job may draw all that its
+    /// caps let it.
+    AtMost(Arc<[Option<Watts>]>),
 }
 
 impl Draws {
@@ -85,7 +86,7 @@ impl Draws {
     fn of(&self, job: JobId) -> Option<Watts> {
         match self {
             Draws::ByLaw => None,
-            Draws::Predicted(known) | Draws::Measured(known) => {
+            Draws::Predicted(known) | Draws::AtMost(known) => {
                 known.get(job.index()).copied().flatten()
             }
         }
@@ -188,7 +189,7 @@ impl Belief {
         let Some(expected) = self.knowledge.draws.of(id) else { return sheet };
         let added = expected.saturating_sub(self.choices.node.idle);
         match self.knowledge.draws {
-            Draws::Measured(_) => sheet.drawing_at_most(added, job.nodes),
+            Draws::AtMost(_) => sheet.drawing_at_most(added, job.nodes),
             _ => sheet.drawing(added),
         }
     }

@@ -48,7 +48,7 @@ pub use fcfs::Fcfs;
 pub use order::{Order, OrderSpec, OrderedBy, Predict, Submission};
 pub use own::{Own, RegisterError, register};
 pub use parm::{Parm, ParmSpec};
-pub use past_power::{PastDraw, PowerForecast};
+pub use past_power::{Level, PastDraw, PowerForecast};
 pub use pb_guided::{Guide, PbGuided, PbGuidedSpec};
 pub use ppartition::{Ppartition, PpartitionSpec};
 pub use predictions::{Accuracy, Errors, Predictions};

@@ -16,7 +16,7 @@ mod known_power;
 mod sanity;
 mod shared_world;
 
-pub use known_power::measured_power;
+pub use known_power::{measured_power, predicted_power};
 pub use sanity::Demand;
 pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing};
 

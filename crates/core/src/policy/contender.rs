@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub use crate::belief::Draws;
 use crate::belief::fit::{self, Clock};
 use crate::belief::{Admission, Belief, Choices, Holds, Knowledge, OnNamed};
+use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
 use crate::job::Job;
 use crate::machine::{Gearbox, Machine};
@@ -19,7 +20,7 @@ use crate::policy::parm::Flexibility;
 use crate::policy::rmap::Rule;
 use crate::policy::uniform::UniformCap;
 use crate::policy::utility::{Environment, Heuristic, UtilitySpec};
-use crate::policy::{EasyPowerSpec, PolicySpec, UniformSpec};
+use crate::policy::{EasyPowerSpec, Level, PolicySpec, UniformSpec};
 use crate::units::{JobId, Share, Watts};
 use crate::variation::{CurveError, Processors};
 use crate::world::{Law, World};
@@ -43,14 +44,9 @@ pub enum Believe {
     Exact,
     /// That jobs run as they were asked for, and nodes draw what they are rated at.
     Rated,
-    /// What each was published with, and that jobs draw what those of their users and applications drew before.
-    Predicted,
-}
-
-impl Believe {
-    /// All of them.
-    pub const ALL: [Believe; 4] =
-        [Believe::Published, Believe::Exact, Believe::Rated, Believe::Predicted];
+    /// What each was published with, and that jobs draw what can be predicted from those of their users and
+    /// applications before them, at this level.
+    Predicted(Level),
 }
 
 impl fmt::Display for Believe {
@@ -59,17 +55,29 @@ impl fmt::Display for Believe {
             Believe::Published => "published",
             Believe::Exact => "exact",
             Believe::Rated => "rated",
-            Believe::Predicted => "predicted",
+            Believe::Predicted(level) if *level == Level::default() => "predicted",
+            Believe::Predicted(level) => return write!(f, "predicted(level={level})"),
         })
     }
 }
 
 impl FromStr for Believe {
-    type Err = &'static str;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Believe::ALL.into_iter().find(|believe| believe.to_string() == text);
-        named.ok_or("write published, exact, rated or predicted")
+    fn from_str(text: &str) -> Result<Self, String> {
+        let call: Call = text.parse().map_err(|why: CallError| why.to_string())?;
+        let (plain, takes) = match call.name.as_str() {
+            "published" => (Believe::Published, &[][..]),
+            "exact" => (Believe::Exact, &[][..]),
+            "rated" => (Believe::Rated, &[][..]),
+            "predicted" => (Believe::Predicted(Level::default()), &["level"][..]),
+            _ => return Err("write published, exact, rated or predicted".to_owned()),
+        };
+        let level = match call.parameters(takes).map_err(|why| why.to_string())? {
+            [(key, level)] => call.value(key, level).map_err(|why| why.to_string())?,
+            _ => return Ok(plain),
+        };
+        Ok(Believe::Predicted(level))
     }
 }
 
@@ -316,7 +324,7 @@ impl PolicySpec {
         if let PolicySpec::Utility(UtilitySpec { heuristic: Heuristic::Priced, .. }) = self {
             return Err(Unfit::NoPrice);
         }
-        if believe == Believe::Predicted && !matches!(field.draws, Draws::Predicted(_)) {
+        if matches!(believe, Believe::Predicted(_)) && field.draws == Draws::ByLaw {
             return Err(Unfit::NoPast);
         }
         let lowest = field.choices.levels[0];
@@ -350,7 +358,7 @@ impl PolicySpec {
             Believe::Published => self.published(choices.freedoms).fitted(field, choices),
             Believe::Exact => (fit::exact(&field.world), Holds::Draw, whole),
             Believe::Rated => (fit::rated(&field.world), Holds::WholeCaps, whole),
-            Believe::Predicted => {
+            Believe::Predicted(_) => {
                 let (laws, _, margin) = self.published(choices.freedoms).fitted(field, choices);
                 (laws, Holds::Draw, margin)
             }

@@ -1,51 +1,53 @@
 //! What the log of a workload tells about the power of its jobs: what they drew, and what could be expected of them.
 
-use std::sync::Arc;
-
-use crate::machine::Machine;
-use crate::policy::{Accuracy, Believe, Draws, PastDraw, PowerForecast};
+use super::{PreparedWorkload, Rules};
+use crate::policy::{Accuracy, Believe, Draws, Level, PastDraw, PowerForecast, Predictions};
 use crate::units::{JobId, Watts};
 use crate::workload::{MeasuredPower, Workload};
 
-/// What is known of the power of jobs that were measured.
+/// What a policy knows of the power of jobs that were measured.
 #[derive(Clone, Debug)]
 pub(super) struct KnownPower {
-    /// By job: what each of its nodes drew.
-    drawn: Arc<[Option<Watts>]>,
-    /// By job: what each of its nodes was expected to draw when it was submitted.
-    expected: Arc<[Option<Watts>]>,
-    /// How far off that was.
+    /// What it knows of each job.
+    pub(super) draws: Draws,
+    /// How far off that is, if it is a prediction.
     pub(super) accuracy: Option<Accuracy>,
 }
 
 impl KnownPower {
-    /// What the log of a workload tells about its jobs on such nodes; nothing if none of them was measured.
-    pub(super) fn of(workload: &Workload, rated: Watts) -> Option<Self> {
+    /// What a policy that believes this knows of jobs on such nodes; nothing if none of them was measured.
+    pub(super) fn of(workload: &Workload, rated: Watts, believe: Believe) -> Option<Self> {
         if workload.powers_known() == 0 {
             return None;
         }
-        let past: Vec<PastDraw> = past_draws(workload).collect();
-        let forecast = PowerForecast::of(&past, rated);
-        Some(KnownPower {
-            drawn: past.iter().map(|job| job.node_power).collect(),
-            expected: forecast.node_powers.into_iter().map(Some).collect(),
-            accuracy: forecast.accuracy,
+        let past = || past_draws(workload);
+        Some(match believe {
+            Believe::Published | Believe::Rated => {
+                KnownPower { draws: Draws::ByLaw, accuracy: None }
+            }
+            Believe::Exact => {
+                let drawn = past().map(|job| job.node_power).collect();
+                KnownPower { draws: Draws::AtMost(drawn), accuracy: None }
+            }
+            Believe::Predicted(level) => {
+                let past: Vec<PastDraw> = past().collect();
+                let PowerForecast { node_powers, accuracy } =
+                    PowerForecast::of(&past, rated, level);
+                let expected = node_powers.into_iter().map(Some).collect();
+                let draws = match level {
+                    Level::Mean => Draws::Predicted(expected),
+                    Level::Share(_) => Draws::AtMost(expected),
+                };
+                KnownPower { draws, accuracy }
+            }
         })
-    }
-
-    /// What a policy that believes this knows of what single jobs draw.
-    pub(super) fn draws(&self, believe: Believe) -> Draws {
-        match believe {
-            Believe::Exact => Draws::Measured(self.drawn.clone()),
-            Believe::Predicted => Draws::Predicted(self.expected.clone()),
-            Believe::Published | Believe::Rated => Draws::ByLaw,
-        }
     }
 }
 
 /// What was measured of the power of jobs and what of it is assumed all the same, in words. Nothing if nothing was
 /// measured.
-pub fn measured_power(workload: &Workload, machine: &Machine) -> Option<String> {
+pub fn measured_power(prepared: &PreparedWorkload) -> Option<String> {
+    let PreparedWorkload { workload, machine, .. } = prepared;
     let (known, jobs) = (workload.powers_known(), workload.jobs().len());
     if known == 0 {
         return None;
@@ -72,6 +74,15 @@ pub fn measured_power(workload: &Workload, machine: &Machine) -> Option<String> 
         );
     }
     Some(text)
+}
+
+/// How far off what policies expect of the power of measured jobs is, in words. Nothing if nothing was measured, or
+/// if policies expect something else.
+pub fn predicted_power(prepared: &PreparedWorkload, rules: &Rules) -> Option<String> {
+    let PreparedWorkload { workload, machine, .. } = prepared;
+    let power = KnownPower::of(workload, machine.node_power, rules.believed(workload))?.accuracy;
+    let error = Predictions { time: None, power }.sentences().pop()?;
+    Some(format!("policies expect what can be predicted from jobs before: {error}"))
 }
 
 /// The jobs of a log with what their nodes drew. A job whose wait is not recorded is taken to have started at once.

@@ -11,7 +11,7 @@ use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::Model;
-use crate::policy::{Accuracy, Believe, Field, PolicySpec, Unfit};
+use crate::policy::{Accuracy, Believe, Field, Level, PolicySpec, Unfit};
 use crate::switching::SwitchOff;
 use crate::units::{Instant, Length, Share, Span};
 use crate::workload::{MeasuredPower, Workload};
@@ -46,6 +46,14 @@ impl Default for Rules {
 }
 
 impl Rules {
+    /// What policies believe of these jobs.
+    pub(super) fn believed(&self, workload: &Workload) -> Believe {
+        self.believe.unwrap_or(match workload.powers_known() {
+            0 => Believe::Published,
+            _ => Believe::Predicted(Level::default()),
+        })
+    }
+
     /// That the file of applications names none of these jobs, if it is so.
     pub fn names_nobody(&self, jobs: &[Job]) -> Option<String> {
         let names = self.names.as_ref()?;
@@ -68,7 +76,10 @@ pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
 pub struct SharedWorld {
     world: Arc<World>,
     rules: Rules,
+    /// What policies believe here.
+    believe: Believe,
     seed: u64,
+    /// What is known of the power of single jobs.
     power: Option<KnownPower>,
 }
 
@@ -87,22 +98,14 @@ impl SharedWorld {
         let means =
             workload.measured_powers().iter().map(|power| power.and_then(MeasuredPower::mean));
         let world = Arc::new(world.with_drawn(means.collect()));
-        let power = KnownPower::of(workload, machine.node_power);
-        Ok(SharedWorld { world, rules: rules.clone(), seed, power })
-    }
-
-    /// What policies believe here.
-    fn believed(&self) -> Believe {
-        self.rules.believe.unwrap_or(match self.power {
-            Some(_) => Believe::Predicted,
-            None => Believe::Published,
-        })
+        let believe = rules.believed(workload);
+        let power = KnownPower::of(workload, machine.node_power, believe);
+        Ok(SharedWorld { world, rules: rules.clone(), believe, seed, power })
     }
 
     /// How far off predictions of power are, if that is what policies believe.
     pub fn power_accuracy(&self) -> Option<Accuracy> {
-        let power = self.power.as_ref().filter(|_| self.believed() == Believe::Predicted);
-        power.and_then(|power| power.accuracy)
+        self.power.as_ref().and_then(|power| power.accuracy)
     }
 
     /// How jobs really run.
@@ -132,11 +135,10 @@ impl SharedWorld {
         machine: &Machine,
         jobs: &[Job],
     ) -> Result<Box<dyn Model>, Unfit> {
-        let believe = self.believed();
-        let draws = self.power.as_ref().map(|power| power.draws(believe)).unwrap_or_default();
+        let draws = self.power.as_ref().map(|power| power.draws.clone()).unwrap_or_default();
         let field = Field::new(machine, self.world.clone(), self.rules.allow, self.seed);
         let field = Field { draws, ..field };
-        Ok(policy.enter(&field, believe)?.belief(jobs))
+        Ok(policy.enter(&field, self.believe)?.belief(jobs))
     }
 }
 
