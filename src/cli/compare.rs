@@ -370,8 +370,6 @@ fn beside(
         ));
     }
     notes.extend(checked.notes().iter().map(|note| format!("Note: {note}.")));
-    let predicted = results.power_predictions();
-    notes.extend(predicted.iter().map(|sentence| format!("Predicted: {sentence}.")));
     let assumed = assumptions(checked);
     notes.extend(assumed.iter().map(|assumption| format!("Assumed: {assumption}.")));
     let ranked_by = checked.experiment.rank_by.ranked_by();
@@ -463,9 +461,6 @@ fn describe(
     };
     for note in checked.notes() {
         text += &format!("note: {note}\n");
-    }
-    for sentence in results.power_predictions() {
-        text += &format!("predicted: {sentence}\n");
     }
     for assumption in assumptions(checked) {
         text += &format!("assumed: {assumption}\n");

@@ -8,9 +8,14 @@ use crate::workload::Source;
 pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
     let experiment = checked.experiment;
     let mut said: Vec<String> = Vec::new();
-    for platform in &checked.platforms {
+    let has_one = experiment.workloads.len() == 1;
+    for (place, platform) in checked.platforms.iter().enumerate() {
         let assumed = prepared::assumed(&platform.said, &platform.repertoire, &platform.rules);
-        for text in assumed {
+        let of_workload = |text: &String| match has_one {
+            true => text.clone(),
+            false => format!("{}: {text}", experiment.workload_name(place)),
+        };
+        for text in assumed.into_iter().chain(platform.power.iter().map(of_workload)) {
             if !said.contains(&text) {
                 said.push(text);
             }

@@ -14,7 +14,9 @@ use crate::experiment::{Cell, Experiment, ExperimentError, Named, Place, Tried};
 use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
-use crate::prepared::{Demand, PreparedWorkload, Rules, leaves_nothing, machine_of};
+use crate::prepared::{
+    Demand, PreparedWorkload, Rules, leaves_nothing, machine_of, measured_power, predicted_power,
+};
 use crate::profile::Profile;
 use crate::sim::Outages;
 use crate::tariff::{Currency, Tariff};
@@ -52,6 +54,8 @@ pub(super) struct Platform {
     pub(super) tariff: Tariff,
     /// What its jobs ask of the machine, with the first seed.
     demand: Demand,
+    /// What was measured of the power of its jobs and how far off predictions of it are, a sentence for each.
+    pub(super) power: Vec<String>,
     /// That the file of applications names none of its jobs, if it is so.
     names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
@@ -263,6 +267,10 @@ impl<'a> CheckedExperiment<'a> {
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
         let names_nobody = rules.names_nobody(jobs.jobs());
+        // Before jobs are on their machine, it is not known on how many nodes they were measured.
+        let prepared = PreparedWorkload::new(machine.clone(), jobs, !experiment.enforce_limits);
+        let measured = measured_power(&prepared).into_iter();
+        let power = measured.chain(predicted_power(&prepared, &rules)).collect();
         Ok(Platform {
             repertoire,
             rules,
@@ -272,6 +280,7 @@ impl<'a> CheckedExperiment<'a> {
             budgets,
             tariff,
             demand,
+            power,
             names_nobody,
             outages,
         })

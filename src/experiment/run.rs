@@ -21,7 +21,6 @@ use crate::experiment::checked::{Jobs, Loaded, Platform};
 use crate::experiment::{Cell, CheckedExperiment};
 use crate::metrics::Summary;
 use crate::parallel::on_threads;
-use crate::policy::Predictions;
 use crate::prepared::{PreparedWorkload, Rules, SharedWorld};
 use crate::report::Absent;
 use crate::report::digest::Digest;
@@ -135,23 +134,6 @@ impl Results {
     /// How many results were there before.
     pub fn reused(&self) -> usize {
         self.tried.iter().filter(|tried| tried.reused).count()
-    }
-
-    /// How far off the power of jobs was that policies expected from the past, a sentence for each workload. It does not
-    /// depend on the policy.
-    pub fn power_predictions(&self) -> Vec<String> {
-        let mut said: Vec<String> = Vec::new();
-        for summary in self.tried.iter().filter_map(|tried| tried.outcome.summary()) {
-            let power = summary.predictions.and_then(|made| made.power);
-            let Some(power) = power.filter(|power| power.under.is_some()) else { continue };
-            let made = Predictions { time: None, power: Some(power) };
-            let sentences = made.sentences();
-            let of = |sentence: &String| format!("{}: {sentence}", summary.workload);
-            said.extend(sentences.iter().map(of));
-        }
-        said.sort_unstable();
-        said.dedup();
-        said
     }
 }
 

@@ -349,3 +349,44 @@ fn a_line_without_end_is_named() {
         assert!(message.contains("line 2 has more than 65536 bytes"), "{arguments:?}: {message}");
     }
 }
+
+/// Three jobs on nodes of 48 processors, of which two were measured: 300 W and 350 W a node. Whoever takes processors for
+/// nodes finds a few watts each, less than an idle node draws. All commands say the same of them.
+#[test]
+fn what_was_measured_is_said_by_all_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let heading =
+        "JobIDRaw|User|State|Submit|Start|End|Timelimit|NNodes|AllocCPUS|ConsumedEnergyRaw|JobName";
+    let job = |number: u32, hour: u32, nodes: u32, joules: &str| {
+        let (from, until) =
+            (format!("2024-03-15T{hour:02}:00:00"), format!("2024-03-15T{:02}:00:00", hour + 1));
+        let processors = 48 * nodes;
+        format!(
+            "{number}|ada|COMPLETED|{from}|{from}|{until}|02:00:00|{nodes}|{processors}|{joules}|cp2k"
+        )
+    };
+    let records =
+        [heading.to_owned(), job(1, 8, 2, "2160000"), job(2, 10, 1, "1260000"), job(3, 12, 4, "")];
+    fs::write(folder.path().join("march.txt"), records.join("\n")).unwrap();
+    let machine = "nodes = 8\nprocessors_per_node = 48\n[power]\nnode = \"400W\"\nidle = \"90W\"\n";
+    fs::write(folder.path().join("site.toml"), machine).unwrap();
+    let source = "records(file=march.txt, zone=UTC)";
+    let workload =
+        ["--workload", source, "--machine", "site.toml", "--budget", "80%", "--policy", "easy"];
+    let unmeasured = "what 1 of 3 jobs draw was not measured, and is that of their applications\n";
+    // Nothing is known of the first two but the rated power: 400 W where 300 W and 350 W were drawn.
+    let predicted = "power off by a factor of 1.14 (median) and 1.33 (90th percentile) for 2 jobs, too low for 0.0 % of them";
+    for command in [
+        &["simulate"][..],
+        &["compare", "--brief", "--seeds", "1"],
+        &["plan", "--seeds", "1"],
+        &["whatif"],
+    ] {
+        let cache: &[&str] = if command[0] == "simulate" { &[] } else { &["--no-cache"] };
+        let output = busbar(&[command, &workload, cache].concat(), folder.path());
+        let text = String::from_utf8_lossy(&output.stdout);
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(unmeasured), "{command:?}: {text}{why}");
+        assert_eq!(text.matches(predicted).count(), 1, "{command:?}: {text}");
+    }
+}
