@@ -50,6 +50,7 @@ def simulate(
     price: Value | None = None,
     carbon: Value | None = None,
     demand_charge: Value | None = None,
+    outdoor: Value | None = None,
     window: Value | None = None,
     outages: Value | None = None,
     events: Value | None = None,
@@ -110,6 +111,8 @@ def simulate(
             again and again).
         carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
         demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            calendar, or a series in a .csv file.
         window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
             is whenever the limit is below its highest.
         outages: Nodes that fail: a .csv file of node,down,up rows.
@@ -146,6 +149,7 @@ def simulate(
         "price": price,
         "carbon": carbon,
         "demand_charge": demand_charge,
+        "outdoor": outdoor,
         "window": window,
         "outages": outages,
         "events": events,
@@ -178,6 +182,7 @@ def compare(
     price: Value | None = None,
     carbon: Value | None = None,
     demand_charge: Value | None = None,
+    outdoor: Value | None = None,
     window: Value | None = None,
     outages: Value | None = None,
     start: Value | None = None,
@@ -233,6 +238,8 @@ def compare(
             again and again).
         carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
         demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            calendar, or a series in a .csv file.
         window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
             is whenever the limit is below its highest.
         outages: Nodes that fail: a .csv file of node,down,up rows.
@@ -269,6 +276,7 @@ def compare(
         "price": price,
         "carbon": carbon,
         "demand_charge": demand_charge,
+        "outdoor": outdoor,
         "window": window,
         "outages": outages,
         "start": start,
@@ -305,6 +313,7 @@ def plan(
     price: Value | None = None,
     carbon: Value | None = None,
     demand_charge: Value | None = None,
+    outdoor: Value | None = None,
     window: Value | None = None,
     node_price: Value | None = None,
     lifetime: Value | None = None,
@@ -348,6 +357,8 @@ def plan(
             again and again).
         carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
         demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            calendar, or a series in a .csv file.
         window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
             is whenever the limit is below its highest.
         node_price: What a node costs, with its share of racks, network and storage: 9000EUR. With --price,
@@ -379,6 +390,7 @@ def plan(
         "price": price,
         "carbon": carbon,
         "demand_charge": demand_charge,
+        "outdoor": outdoor,
         "window": window,
         "node_price": node_price,
         "lifetime": lifetime,

@@ -248,6 +248,7 @@ impl Done {
         let summary = scenario.summary(&run);
         arguments.write_files(prepared, &scenario, &run, &summary, format)?;
         notes.extend(summary.unknown_tariff());
+        notes.extend(summary.unknown_outdoor());
         let has_profiles = !input.profiles.is_empty();
         Ok(Done {
             policy: arguments.policy,
@@ -458,6 +459,9 @@ impl Arguments {
         let submitted = |job: Option<&Job>| job.map_or(Instant::ZERO, |job| job.submit);
         let [first, last] = [workload.jobs().first(), workload.jobs().last()].map(submitted);
         let tariff = self.tariff.tariff(&TariffSpec::default()).resolve(&dates, first, last)?;
+        if let Some(why) = prepared::outdoor_mistake(scenario.machine, &tariff) {
+            bail!("{why}");
+        }
         let window = self.tariff.window.as_ref();
         let windows = window.map(|window| window.resolve(&scenario.budget, &dates));
         let windows = windows.transpose().context("--window")?;

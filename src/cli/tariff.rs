@@ -3,7 +3,10 @@
 use clap::Args;
 
 use crate::budget::WindowSpec;
-use crate::tariff::{DemandCharge, RateSpec, TariffSpec, parse_carbon, parse_price};
+use crate::tariff::{
+    DemandCharge, RateSpec, SeriesSpec, TariffSpec, parse_carbon, parse_outdoor, parse_price,
+};
+use crate::units::Celsius;
 
 /// A tariff, and parts of the time.
 #[derive(Debug, Args)]
@@ -23,6 +26,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "D")]
     demand_charge: Option<DemandCharge>,
 
+    /// The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the calendar, or a
+    /// series in a .csv file
+    #[arg(long, value_name = "T", value_parser = parse_outdoor, allow_hyphen_values = true)]
+    outdoor: Option<SeriesSpec<Celsius>>,
+
     /// Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which is
     /// whenever the limit is below its highest
     #[arg(long, value_name = "WHEN")]
@@ -36,6 +44,7 @@ impl Arguments {
             price: self.price.clone().or_else(|| usual.price.clone()),
             carbon: self.carbon.clone().or_else(|| usual.carbon.clone()),
             demand: self.demand_charge.or(usual.demand),
+            outdoor: self.outdoor.clone().or_else(|| usual.outdoor.clone()),
         }
     }
 }

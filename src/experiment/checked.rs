@@ -15,7 +15,8 @@ use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::prepared::{
-    Demand, PreparedWorkload, Rules, leaves_nothing, machine_of, measured_power, predicted_power,
+    Demand, PreparedWorkload, Rules, leaves_nothing, machine_of, measured_power, outdoor_mistake,
+    predicted_power,
 };
 use crate::profile::Profile;
 use crate::sim::Outages;
@@ -255,6 +256,10 @@ impl<'a> CheckedExperiment<'a> {
         let [first, last] = [jobs.jobs().first(), jobs.jobs().last()].map(submitted);
         let tariff = experiment.tariff.resolve(&dates, first, last);
         let tariff = tariff.map_err(|why| load.place.error(why))?;
+        if let Some(why) = outdoor_mistake(&machine, &tariff) {
+            let place = experiment.machine.as_ref().map_or(&load.place, |named| &named.place);
+            return Err(place.error(why));
+        }
         if let Some(WindowSpec::When(_)) = &experiment.window {
             dates.calendar.as_ref().map_err(|why| load.place.error(why.clone()))?;
         }

@@ -9,7 +9,7 @@
 //!
 //! All keys may be left out. Paths are those seen from the folder of the file.
 
-use std::fmt::{self, Write as _};
+use std::fmt::{self, Display, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::de::{self, Deserialize, Deserializer};
@@ -22,7 +22,9 @@ use crate::experiment::{Equipment, Experiment, ExperimentError, Load, Named, Pla
 use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::prepared::Rules;
-use crate::tariff::{DemandCharge, RateSpec, TariffError, TariffSpec, parse_carbon, parse_price};
+use crate::tariff::{
+    DemandCharge, SeriesSpec, TariffError, TariffSpec, parse_carbon, parse_outdoor, parse_price,
+};
 use crate::text;
 use crate::units::{Share, Span, parse_decimal, parse_length};
 use crate::workload::{Source, parse_places};
@@ -48,6 +50,7 @@ struct File {
     start: Option<Spanned<Text>>,
     price: Option<Spanned<Text>>,
     carbon: Option<Spanned<Text>>,
+    outdoor: Option<Spanned<Text>>,
     demand_charge: Option<Spanned<Text>>,
     window: Option<Spanned<Text>>,
     jobs: Option<Spanned<Text>>,
@@ -200,10 +203,15 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     }
     let tariff = &mut experiment.tariff;
     if let Some(price) = file.price {
-        tariff.price = Some(reader.one(price, |text| reader.rate(&text.0, parse_price))?.value);
+        tariff.price = Some(reader.one(price, |text| reader.series(&text.0, parse_price))?.value);
     }
     if let Some(carbon) = file.carbon {
-        tariff.carbon = Some(reader.one(carbon, |text| reader.rate(&text.0, parse_carbon))?.value);
+        tariff.carbon =
+            Some(reader.one(carbon, |text| reader.series(&text.0, parse_carbon))?.value);
+    }
+    if let Some(outdoor) = file.outdoor {
+        tariff.outdoor =
+            Some(reader.one(outdoor, |text| reader.series(&text.0, parse_outdoor))?.value);
     }
     if let Some(charge) = file.demand_charge {
         tariff.demand = Some(reader.one(charge, |text| text.0.parse::<DemandCharge>())?.value);
@@ -259,15 +267,15 @@ impl Reader<'_> {
     }
 
     /// A rate; the file of a series is seen from the folder of the experiment.
-    fn rate(
+    fn series<V>(
         &self,
         text: &str,
-        read: fn(&str) -> Result<RateSpec, TariffError>,
-    ) -> Result<RateSpec, TariffError> {
+        read: fn(&str) -> Result<SeriesSpec<V>, TariffError>,
+    ) -> Result<SeriesSpec<V>, TariffError> {
         // A file beside the experiment is known as one only by its whole name.
         let beside = self.folder.join(text).to_string_lossy().into_owned();
         match read(&beside) {
-            Ok(file @ RateSpec::File { .. }) => Ok(file),
+            Ok(file @ SeriesSpec::File { .. }) => Ok(file),
             _ => read(text),
         }
     }
@@ -387,11 +395,14 @@ pub fn write(experiment: &Experiment) -> String {
 
 /// What energy costs, and what is emitted for it, line by line.
 fn write_tariff(experiment: &Experiment, line: &mut dyn FnMut(&str, String)) {
-    let TariffSpec { price, carbon, demand } = &experiment.tariff;
-    let rate = |rate: &RateSpec| rate.clone().absolute().to_string();
+    fn series<V: Clone + Display>(series: &SeriesSpec<V>) -> String {
+        series.clone().absolute().to_string()
+    }
+    let TariffSpec { price, carbon, demand, outdoor } = &experiment.tariff;
     let parts = [
-        ("price", price.as_ref().map(rate)),
-        ("carbon", carbon.as_ref().map(rate)),
+        ("price", price.as_ref().map(series)),
+        ("carbon", carbon.as_ref().map(series)),
+        ("outdoor", outdoor.as_ref().map(series)),
         ("demand_charge", demand.as_ref().map(DemandCharge::to_string)),
         ("window", experiment.window.as_ref().map(WindowSpec::to_string)),
     ];

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use busbar::budget::BudgetSpec;
 use busbar::calendar::{Calendar, Condition, RunDates, Windows};
 use busbar::job::Job;
-use busbar::machine::Machine;
+use busbar::machine::{Cooling, Machine};
 use busbar::policy::{Fcfs, plain};
 use busbar::sim::{PowerSample, Run, Simulation};
-use busbar::tariff::{TariffSpec, parse_carbon, parse_price};
+use busbar::tariff::{TariffSpec, parse_carbon, parse_outdoor, parse_price};
 use busbar::units::{Instant, Span, Watts};
 use busbar::workload::Workload;
 use busbar::workload::demo::demo;
@@ -26,6 +26,64 @@ fn parts(run: &Run) -> Vec<(Instant, Instant, Watts)> {
         (sample.at.min(run.end), end.min(run.end), sample.power)
     };
     run.power.iter().zip(ends).map(part).collect()
+}
+
+/// What the site draws is what somebody finds who looks at each minute: the power of the machine times the PUE of the
+/// hour. The temperatures of six hours come again and again; at each of them the PUE can be read off the points.
+#[test]
+fn cooling_follows_the_temperature_outdoors() {
+    let points = [(0.0, 1.1), (10.0, 1.3), (30.0, 1.5)];
+    let cooling = Cooling::by_temperature(&points, false).unwrap();
+    let machine = Machine { cooling: Some(cooling), ..Machine::of_processors(256).unwrap() };
+    let hours = [("-5", 11), ("0", 11), ("5", 12), ("10", 13), ("20", 14), ("33", 15)];
+    let rows =
+        hours.iter().enumerate().map(|(hour, (degrees, _))| format!("{},{degrees}\n", 3600 * hour));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weather.csv");
+    std::fs::write(&file, format!("time,outdoor_c\n{}", rows.collect::<String>())).unwrap();
+    let demo = demo();
+    let jobs = demo.jobs().iter().zip(demo.run_times()).take(300);
+    let workload = Workload::new("some", jobs.map(|(job, time)| (*job, *time)));
+    let spec = TariffSpec {
+        price: Some(parse_price("0.30EUR/kWh").unwrap()),
+        outdoor: Some(parse_outdoor(&format!("{} repeat", file.display())).unwrap()),
+        ..TariffSpec::default()
+    };
+    let tariff = spec.resolve(&workload.dates(), Instant::ZERO, Instant::ZERO).unwrap();
+    let run = Simulation::new(&machine, &workload)
+        .keep_power(true)
+        .tariff(&tariff, None)
+        .run(plain().as_mut());
+    let (mut energy, mut peak) = (0u128, 0u64);
+    for (from, until, power) in parts(&run) {
+        let mut at = from.millis();
+        while at < until.millis() {
+            let next = (at / 3_600_000 + 1) * 3_600_000;
+            let (_, tenths) = hours[(at / 3_600_000 % 6) as usize];
+            let site = (power.milliwatts() * tenths).div_ceil(10);
+            let end = next.min(until.millis());
+            energy += u128::from(site) * u128::from(end - at);
+            (peak, at) = (peak.max(site), end);
+        }
+    }
+    let site = run.site.unwrap();
+    assert_eq!((site.energy.microjoules(), site.peak.milliwatts()), (energy, peak));
+    assert_eq!(site.unknown, Span::ZERO);
+    // 0.30 EUR for each kilowatt hour, in millionths, rounded up.
+    let cost = (energy as i128 * 300_000 + 3_599_999_999_999) / 3_600_000_000_000;
+    assert_eq!(run.charges.unwrap().energy, Some(cost));
+    assert!(run.end.since(run.begin) > Span::from_secs(12 * 3600));
+
+    // Without 'repeat', the highest PUE counts after six hours.
+    let once = TariffSpec {
+        outdoor: Some(parse_outdoor(&file.display().to_string()).unwrap()),
+        ..TariffSpec::default()
+    };
+    let tariff = once.resolve(&workload.dates(), Instant::ZERO, Instant::ZERO).unwrap();
+    let again = Simulation::new(&machine, &workload).tariff(&tariff, None).run(plain().as_mut());
+    let site = again.site.unwrap();
+    assert!(site.energy.microjoules() > energy && again.energy == run.energy);
+    assert_eq!(site.unknown, run.end.since(Instant::from_secs(6 * 3600)));
 }
 
 /// What is added up as the run goes on is what somebody finds who looks at each minute of it. The clocks of
@@ -51,6 +109,7 @@ fn sums_are_those_of_a_walk_along_the_power() {
         price: Some(parse_price("sat+sun 02:00-03:00: -0.07EUR/kWh, weekdays 07:00-20:00: 0.3213EUR/kWh, else 0.24EUR/kWh").unwrap()),
         carbon: Some(parse_carbon("10:15-16:45: 123.4g/kWh, else 456.7g/kWh").unwrap()),
         demand: Some("11.5EUR/kW".parse().unwrap()),
+        outdoor: None,
     };
     let tariff = spec.resolve(&dates, Instant::ZERO, Instant::ZERO).unwrap();
     let condition: Condition = "weekdays 14:00-18:00".parse().unwrap();

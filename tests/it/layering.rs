@@ -167,6 +167,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "workload",
             "scenario",
             "switching",
+            "tariff",
         ],
     ),
     (

@@ -341,7 +341,7 @@ impl Machine {
     /// The most that is drawn where the budget is measured: by the site, if the budget is its, or by the machine.
     pub fn most_at_meter(&self) -> Watts {
         let (most, cooling) = (self.max_power(), self.cooling_in_budget());
-        cooling.map_or(most, |cooling| cooling.of_site(most, most))
+        cooling.map_or(most, |cooling| cooling.of_site(most, most, None))
     }
 
     /// What the machine may draw under a limit at the meter of the budget.

@@ -154,6 +154,9 @@ pub struct Summary {
     /// The most power that the site drew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site_peak_w: Option<f64>,
+    /// For how long cooling counts with its highest PUE, because the temperature outdoors is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outdoor_unknown_s: Option<f64>,
     /// How often a node was switched off, if there is a rule for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_stops: Option<u64>,
@@ -299,6 +302,10 @@ impl Summary {
             energy_by_state: run.energy_by_state,
             site_energy_j: run.site.map(|site| site.energy.as_f64()),
             site_peak_w: run.site.map(|site| site.peak.as_f64()),
+            outdoor_unknown_s: run
+                .site
+                .filter(|site| site.unknown > Span::ZERO)
+                .map(|site| site.unknown.secs_f64()),
             node_stops: run.node_stops,
             over_budget_s: run.excursions.time.secs_f64(),
             excursions: run.excursions.count,
@@ -332,6 +339,15 @@ impl Summary {
         Some(format!(
             "the price or the carbon intensity of {seconds:.0} s of the run is not known, so what all of it costs or \
              emits is not said; give a longer series, or add 'repeat' to it"
+        ))
+    }
+
+    /// That cooling counts with its highest PUE for a while, if it is so.
+    pub fn unknown_outdoor(&self) -> Option<String> {
+        let seconds = self.outdoor_unknown_s?;
+        Some(format!(
+            "the temperature outdoors is not known for {seconds:.0} s of the run, for which the highest PUE counts; give \
+             a longer series, or add 'repeat' to it"
         ))
     }
 

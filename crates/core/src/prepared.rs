@@ -18,7 +18,7 @@ mod shared_world;
 
 pub use known_power::{measured_power, predicted_power};
 pub use sanity::Demand;
-pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing};
+pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing, outdoor_mistake};
 
 /// A workload and its machine.
 #[derive(Clone, Debug)]

@@ -21,8 +21,8 @@ use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint, Rigid};
 use crate::policy::Policy;
 use crate::switching::SwitchOff;
-use crate::tariff::Tariff;
-use crate::units::{Instant, JobId, Joules, Span, Watts};
+use crate::tariff::{Curve, Tariff};
+use crate::units::{Celsius, Instant, JobId, Joules, Span, Watts};
 use crate::workload::Workload;
 use crate::world::World;
 
@@ -79,6 +79,7 @@ pub struct Simulation<'a> {
     truth: Option<Truth<'a>>,
     keeps_power: bool,
     tariff: Option<(&'a Tariff, Option<&'a Windows>)>,
+    outdoor: Option<&'a Curve<Celsius>>,
 }
 
 /// A policy may ask to be woken this many times in a row without anything coming of it; then it
@@ -108,6 +109,7 @@ impl<'a> Simulation<'a> {
             truth: None,
             keeps_power: false,
             tariff: None,
+            outdoor: None,
         }
     }
 
@@ -178,6 +180,7 @@ impl<'a> Simulation<'a> {
     /// Counting what energy costs and what is emitted for it, and what is drawn in parts of the time.
     pub fn tariff(mut self, tariff: &'a Tariff, windows: Option<&'a Windows>) -> Self {
         self.tariff = (!tariff.is_empty() || windows.is_some()).then_some((tariff, windows));
+        self.outdoor = tariff.outdoor.as_ref();
         self
     }
 
@@ -249,7 +252,7 @@ struct Engine<'a> {
     /// The same when the last job ended, and what jobs had added by then.
     at_end: (NodeStates, Joules),
     /// What the site draws, if it is said what cooling takes.
-    site: Option<SiteMeter>,
+    site: Option<SiteMeter<'a>>,
     /// Who switches nodes off, if anybody does.
     switching: Option<Switching>,
     /// What it costs, if anybody asks.
@@ -296,7 +299,7 @@ impl<'a> Engine<'a> {
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
             states: NodeStates::new(simulation.machine),
             at_end: (NodeStates::new(simulation.machine), Joules::ZERO),
-            site: SiteMeter::of(simulation.machine),
+            site: SiteMeter::of(simulation.machine, simulation.outdoor, begin),
             switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
             tally: simulation
                 .tariff
@@ -378,12 +381,16 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, now: Instant) {
         let elapsed = now.since(self.dispatch.ledger().now());
         self.states.advance(elapsed);
-        let drawn = match &mut self.site {
-            Some(site) => site.advance(self.meter.power(), elapsed),
-            None => self.meter.power(),
+        let (tally, power) = (&mut self.tally, self.meter.power());
+        let mut charge = |until: Instant, drawn: Watts| {
+            if let Some(tally) = tally {
+                tally.advance(until, drawn);
+            }
         };
-        if let Some(tally) = &mut self.tally {
-            tally.advance(now, drawn);
+        match &mut self.site {
+            Some(site) if elapsed > Span::ZERO => site.advance(power, now, charge),
+            Some(_) => {}
+            None => charge(now, power),
         }
         self.dispatch.advance(now);
         self.meter.advance(now, self.limit());

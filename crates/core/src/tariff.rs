@@ -1,4 +1,4 @@
-//! What energy costs and what is emitted for it, over time.
+//! What energy costs and what is emitted for it, over time, and how warm it is outdoors.
 //!
 //! Prices and carbon intensities are [rates](Rate): so much for each kilowatt hour. They are constant, by rules of the
 //! [calendar](crate::calendar), or a series in a file ([`RateSpec`]). For a run they become a [`Curve`], which says for
@@ -7,7 +7,7 @@
 
 use crate::calendar::{NoCalendar, RulesError, RunDates};
 use crate::rows::TableError;
-use crate::units::Instant;
+use crate::units::{Celsius, Instant};
 
 mod demand;
 mod rate;
@@ -18,7 +18,8 @@ mod tests;
 
 pub use demand::{DemandCharge, Months, Peaks};
 pub use rate::{Amount, Currency, Measure, Rate, RateError};
-pub use spec::{RateSpec, parse_carbon, parse_price};
+pub use series::SeriesValue;
+pub use spec::{RateSpec, SeriesSpec, parse_carbon, parse_outdoor, parse_price};
 
 /// Why a tariff cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -104,24 +105,26 @@ impl From<NoCalendar> for TariffError {
     }
 }
 
-/// A rate over the time of a run.
+/// A value over the time of a run, mostly a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Curve {
+pub struct Curve<V = Rate> {
     /// From these instants on; the first holds from its instant on, and times increase.
-    steps: Vec<(Instant, Rate)>,
+    steps: Vec<(Instant, V)>,
     /// From this instant on nothing is known.
     until: Instant,
 }
 
 impl Curve {
-    /// One rate for all time.
-    pub fn constant(rate: Rate) -> Self {
-        Curve { steps: vec![(Instant::ZERO, rate)], until: Instant::NEVER }
-    }
-
     /// What it counts.
     pub fn of(&self) -> Measure {
         self.steps[0].1.of
+    }
+}
+
+impl<V: Copy> Curve<V> {
+    /// One value for all time.
+    pub fn constant(value: V) -> Self {
+        Curve { steps: vec![(Instant::ZERO, value)], until: Instant::NEVER }
     }
 
     /// From when on nothing is known.
@@ -141,15 +144,15 @@ pub struct Reading {
     place: usize,
 }
 
-impl Curve {
-    /// The stretches of one rate from an instant to another, which are not before those of the last time: how long in
-    /// milliseconds, and which rate, if it is known.
+impl<V: Copy> Curve<V> {
+    /// The stretches of one value from an instant to another, which are not before those of the last time: how long in
+    /// milliseconds, and which value, if it is known.
     pub fn stretches(
         &self,
         reading: &mut Reading,
         from: Instant,
         until: Instant,
-        mut each: impl FnMut(u64, Option<Rate>),
+        mut each: impl FnMut(u64, Option<V>),
     ) {
         let mut now = from;
         if reading.place == 0 && self.steps[0].0 > now {
@@ -172,8 +175,8 @@ impl Curve {
         }
     }
 
-    /// The rate at an instant, if it is known.
-    pub fn at(&self, at: Instant) -> Option<Rate> {
+    /// The value at an instant, if it is known.
+    pub fn at(&self, at: Instant) -> Option<V> {
         self.place(at).filter(|_| at < self.until).map(|place| self.steps[place].1)
     }
 }
@@ -187,6 +190,8 @@ pub struct Tariff {
     pub carbon: Option<Curve>,
     /// What the highest quarter of an hour of each month costs.
     pub demand: Option<(DemandCharge, Months)>,
+    /// The temperature outdoors, on which cooling may depend.
+    pub outdoor: Option<Curve<Celsius>>,
 }
 
 impl Tariff {
@@ -214,6 +219,8 @@ pub struct TariffSpec {
     pub carbon: Option<RateSpec>,
     /// What the highest quarter of an hour of each month costs.
     pub demand: Option<DemandCharge>,
+    /// The temperature outdoors.
+    pub outdoor: Option<SeriesSpec<Celsius>>,
 }
 
 impl TariffSpec {
@@ -224,18 +231,20 @@ impl TariffSpec {
         begin: Instant,
         end: Instant,
     ) -> Result<Tariff, TariffError> {
+        let part = |of| move |why| TariffError::Of { of, why: Box::new(why) };
         let curve = |spec: &Option<RateSpec>, of| {
             let curve = spec.as_ref().map(|spec| spec.resolve(dates, begin, end)).transpose();
-            curve.map_err(|why| TariffError::Of { of, why: Box::new(why) })
+            curve.map_err(part(of))
         };
+        let outdoor = self.outdoor.as_ref().map(|spec| spec.resolve(dates, begin, end));
         let months = |charge: DemandCharge| Ok((charge, Months::of(dates)?));
         let demand = self.demand.map(months).transpose();
-        let of_demand =
-            |why: NoCalendar| TariffError::Of { of: "demand charge", why: Box::new(why.into()) };
+        let of_demand = |why: NoCalendar| part("demand charge")(why.into());
         let tariff = Tariff {
             price: curve(&self.price, "price")?,
             carbon: curve(&self.carbon, "carbon")?,
             demand: demand.map_err(of_demand)?,
+            outdoor: outdoor.transpose().map_err(part("outdoor temperature"))?,
         };
         tariff.checked()
     }

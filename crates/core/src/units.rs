@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 mod energy;
 mod length;
 mod share;
+mod temperature;
 
 pub use energy::Joules;
 #[doc(hidden)]
 pub use length::{Length, LengthError, parse_length, parse_micros};
 pub use share::Share;
+pub use temperature::Celsius;
 
 /// A job's index in its workload, in submit order. It is also the job's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -9,10 +9,11 @@ use super::known_power::KnownPower;
 use crate::budget::Budget;
 use crate::freedom::Freedoms;
 use crate::job::Job;
-use crate::machine::Machine;
+use crate::machine::{Cooling, Machine};
 use crate::model::Model;
 use crate::policy::{Accuracy, Believe, Field, Level, PolicySpec, Unfit};
 use crate::switching::SwitchOff;
+use crate::tariff::Tariff;
 use crate::units::{Instant, Length, Share, Span};
 use crate::workload::{MeasuredPower, Workload};
 use crate::world::{Names, Parts, Repertoire, Unsuited, World};
@@ -69,6 +70,22 @@ pub fn leaves_nothing(budget: &Budget, machine: &Machine) -> Option<String> {
     (most <= floor).then(|| {
         format!("the budget leaves nothing for jobs: {nodes} nodes that run nothing draw {floor} of {most}")
     })
+}
+
+/// That the cooling of a machine depends on a temperature that nobody says, or that one is given on which nothing depends.
+pub fn outdoor_mistake(machine: &Machine, tariff: &Tariff) -> Option<&'static str> {
+    let is_needed = machine.cooling.as_ref().is_some_and(Cooling::needs_outdoor);
+    match (is_needed, tariff.outdoor.is_some()) {
+        (true, false) => Some(
+            "the machine file has cooling.pue_by_temperature; say how warm it is with --outdoor, as in --outdoor \
+             weather.csv or --outdoor 15C",
+        ),
+        (false, true) => Some(
+            "--outdoor has no effect, since the machine file has no cooling.pue_by_temperature; add that, or leave \
+             --outdoor out",
+        ),
+        _ => None,
+    }
 }
 
 /// A world, and what policies may do and believe in it.

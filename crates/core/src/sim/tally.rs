@@ -147,7 +147,7 @@ impl<'a> Tally<'a> {
 
     pub(super) fn charges(&self) -> Charges {
         let Sums { cost, carbon, peaks, time, energy, peak } = self.at_end;
-        let Tariff { price, carbon: curve, demand } = self.tariff;
+        let Tariff { price, carbon: curve, demand, .. } = self.tariff;
         let priced = price.as_ref();
         let counted = curve.as_ref();
         Charges {

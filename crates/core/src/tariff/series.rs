@@ -1,4 +1,4 @@
-//! Rates in a CSV file, one row for each hour or any other interval.
+//! Values over time in a CSV file, one row for each hour or any other interval: prices, carbon intensities, temperatures.
 
 use std::path::Path;
 
@@ -9,61 +9,108 @@ use super::TariffError;
 use super::rate::{Measure, Rate, parse_signed, unit};
 use crate::calendar::{NoCalendar, When, local_after};
 use crate::rows::{Form, TableError, lines, quoting};
-use crate::units::Instant;
+use crate::units::{Celsius, Instant};
 
-/// What the file is.
-const SERIES: Form =
-    Form { what: "the series", columns: &["time"], form: "write time,price_eur_per_mwh" };
+/// What a series may be of.
+pub trait SeriesValue: Copy {
+    /// What the name of a column says of its values.
+    type Unit;
+    /// What the file is, as in 'cannot read the series'.
+    const WHAT: &'static str;
+    /// How a heading is written, as the end of an error: 'write time,price_eur_per_mwh'.
+    const FORM: &'static str;
+    /// What columns may be called, for messages.
+    const COLUMNS: &'static str;
 
-/// Rates from times on, each until the next, and the last until `end`.
+    /// The unit that the name of a column ends with, if it does.
+    fn unit(column: &str) -> Option<Self::Unit>;
+
+    /// Reads a value of a column.
+    fn read(text: &str, unit: &Self::Unit) -> Result<Self, String>;
+}
+
+impl SeriesValue for Rate {
+    /// What is counted, and how many billionths of it for each kilowatt hour a value of 1 is.
+    type Unit = (Measure, i64);
+    const WHAT: &'static str = "the series";
+    const FORM: &'static str = "write time,price_eur_per_mwh";
+    const COLUMNS: &'static str = "price_eur_per_mwh or carbon_g_per_kwh";
+
+    fn unit(column: &str) -> Option<Self::Unit> {
+        unit(column)
+    }
+
+    fn read(text: &str, (of, per_unit): &Self::Unit) -> Result<Self, String> {
+        let nanos_per_kwh = parse_signed(text, *per_unit).map_err(|why| why.to_string())?;
+        Ok(Rate { of: *of, nanos_per_kwh })
+    }
+}
+
+impl SeriesValue for Celsius {
+    type Unit = ();
+    const WHAT: &'static str = "the temperatures";
+    const FORM: &'static str = "write time,outdoor_c";
+    const COLUMNS: &'static str = "outdoor_c or temperature_celsius";
+
+    fn unit(column: &str) -> Option<()> {
+        let lower = column.to_lowercase();
+        let last = lower.rsplit(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty())?;
+        ["c", "degc", "celsius"].contains(&last).then_some(())
+    }
+
+    fn read(text: &str, (): &()) -> Result<Self, String> {
+        Celsius::from_number(text)
+    }
+}
+
+/// Values from times on, each until the next, and the last until `end`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Series<T> {
-    pub(super) steps: Vec<(T, Rate)>,
+pub(super) struct Series<T, V> {
+    pub(super) steps: Vec<(T, V)>,
     pub(super) end: T,
 }
 
 /// A series as a file gives it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Timed {
+pub(super) enum Timed<V> {
     /// By the start of the log.
-    After(Series<Instant>),
+    After(Series<Instant, V>),
     /// By dates.
-    Dated(Series<Timestamp>),
+    Dated(Series<Timestamp, V>),
 }
 
 /// Which columns a file has.
-struct Columns {
+struct Columns<U> {
     time: usize,
     is_utc: bool,
     value: usize,
-    of: Measure,
-    per_unit: i64,
+    unit: U,
 }
 
 /// Reads a column of a file; if none is named, the one that has a unit. Dates without a zone are in `zone`.
-pub(super) fn read(
+pub(super) fn read<V: SeriesValue>(
     path: &Path,
     column: Option<&str>,
     zone: Result<&TimeZone, &NoCalendar>,
-) -> Result<Timed, TariffError> {
-    parse(&SERIES.read(path)?, path, column, zone)
+) -> Result<Timed<V>, TariffError> {
+    let form = Form { what: V::WHAT, columns: &["time"], form: V::FORM };
+    parse(&form.read(path)?, path, column, zone)
 }
 
 fn row_error(path: &Path, line: usize, field: &'static str, why: impl Into<String>) -> TariffError {
     TableError::Row { path: path.to_owned(), line, field, why: why.into() }.into()
 }
 
-pub(super) fn parse(
+pub(super) fn parse<V: SeriesValue>(
     text: &str,
     path: &Path,
     column: Option<&str>,
     zone: Result<&TimeZone, &NoCalendar>,
-) -> Result<Timed, TariffError> {
+) -> Result<Timed<V>, TariffError> {
     let mut rows = lines(text);
-    let empty =
-        || Form::incomplete(path, "it is empty; write time,price_eur_per_mwh and rows below");
+    let empty = || Form::incomplete(path, format!("it is empty; {} and rows below", V::FORM));
     let (line, heading) = rows.next().ok_or_else(empty)?;
-    let columns = columns(heading, path, line, column)?;
+    let columns = columns::<V>(heading, path, line, column)?;
     let (mut after, mut dated) = (Vec::new(), Vec::new());
     for (line, row) in rows {
         let fields = quoting::split(row, ',').map_err(|why| row_error(path, line, "time", why))?;
@@ -72,16 +119,15 @@ pub(super) fn parse(
             "" => {
                 Err("there is no value, and what is not known is not zero; fill it in".to_owned())
             }
-            value => parse_signed(value, columns.per_unit).map_err(|why| why.to_string()),
+            value => V::read(value, &columns.unit),
         };
         let value = value.map_err(|why| row_error(path, line, "value", why))?;
-        let rate = Rate { of: columns.of, nanos_per_kwh: value };
         let time = cell(columns.time);
         match When::parse(time) {
-            Ok(When::After(at)) => after.push((at, rate, line)),
+            Ok(When::After(at)) => after.push((at, value, line)),
             Ok(when @ (When::At(_) | When::Local(_))) => {
                 let zone = if columns.is_utc { Ok(&TimeZone::UTC) } else { zone };
-                let last = dated.last().map(|step: &(Timestamp, Rate, usize)| step.0);
+                let last = dated.last().map(|step: &(Timestamp, V, usize)| step.0);
                 let at = match when {
                     When::At(at) => Some(at),
                     When::Local(local) => local_after(zone.map_err(Clone::clone)?, local, last),
@@ -89,7 +135,7 @@ pub(super) fn parse(
                 };
                 let beyond =
                     || row_error(path, line, "time", format!("'{time}' is beyond all calendars"));
-                dated.push((at.ok_or_else(beyond)?, rate, line));
+                dated.push((at.ok_or_else(beyond)?, value, line));
             }
             Ok(When::Daily(_)) | Err(_) => {
                 let why = format!(
@@ -128,15 +174,15 @@ pub(super) fn parse(
     }
 }
 
-fn without_lines<T>(rows: Vec<(T, Rate, usize)>) -> Vec<(T, Rate)> {
-    rows.into_iter().map(|(at, rate, _)| (at, rate)).collect()
+fn without_lines<T, V>(rows: Vec<(T, V, usize)>) -> Vec<(T, V)> {
+    rows.into_iter().map(|(at, value, _)| (at, value)).collect()
 }
 
 /// How long the last row holds: as long as the one before it. Times must increase, and no row may be missing: an
 /// interval longer than the one before it must stay so.
-fn last_gap<T: Copy>(
+fn last_gap<T: Copy, V>(
     path: &Path,
-    rows: &[(T, Rate, usize)],
+    rows: &[(T, V, usize)],
     millis: impl Fn(T) -> i128,
 ) -> Result<i128, TariffError> {
     const DAY: i128 = 86_400_000;
@@ -167,12 +213,12 @@ fn last_gap<T: Copy>(
 }
 
 /// Finds the columns in a heading.
-fn columns(
+fn columns<V: SeriesValue>(
     heading: &str,
     path: &Path,
     line: usize,
     column: Option<&str>,
-) -> Result<Columns, TariffError> {
+) -> Result<Columns<V::Unit>, TariffError> {
     let names = quoting::split(heading, ',').map_err(|why| row_error(path, line, "time", why))?;
     let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
     let is_time = |name: &&str| -> bool {
@@ -180,27 +226,24 @@ fn columns(
         name.starts_with("time") || name.starts_with("date")
     };
     let Some(time) = names.iter().position(is_time) else {
+        let form = V::FORM;
         let why = format!(
-            "'{heading}' is no heading with a time; write the names of the columns into the first line, such as \
-             time,price_eur_per_mwh"
+            "'{heading}' is no heading with a time; {form} or the like into the first line"
         );
         return Err(row_error(path, line, "time", why));
     };
-    let with_unit = || names.iter().filter(|name| unit(name).is_some()).copied();
+    let with_unit = || names.iter().filter(|name| V::unit(name).is_some()).copied();
     let value = match column {
         Some(asked) => named(&names, asked),
         None => {
-            let mut with_unit = (0..names.len()).filter(|place| unit(names[*place]).is_some());
+            let mut with_unit = (0..names.len()).filter(|place| V::unit(names[*place]).is_some());
             with_unit.next().filter(|_| with_unit.next().is_none())
         }
     };
     let Some(value) = value else {
         let known: Vec<&str> = with_unit().collect();
         let why = match (column, &known[..]) {
-            (_, []) => {
-                "no column says its unit; call it such as price_eur_per_mwh or carbon_g_per_kwh"
-                    .to_owned()
-            }
+            (_, []) => format!("no column says its unit; call it such as {}", V::COLUMNS),
             (Some(asked), known) => {
                 format!("there is no column '{asked}'; it has {}", known.join(", "))
             }
@@ -213,15 +256,16 @@ fn columns(
         };
         return Err(Form::incomplete(path, why).into());
     };
-    let Some((of, per_unit)) = unit(names[value]) else {
+    let Some(unit) = V::unit(names[value]) else {
         let why = format!(
-            "the column '{}' does not say its unit; call it such as price_eur_per_mwh or carbon_g_per_kwh",
-            names[value]
+            "the column '{}' does not say its unit; call it such as {}",
+            names[value],
+            V::COLUMNS
         );
         return Err(Form::incomplete(path, why).into());
     };
     let is_utc = names[time].to_lowercase().ends_with("utc");
-    Ok(Columns { time, is_utc, value, of, per_unit })
+    Ok(Columns { time, is_utc, value, unit })
 }
 
 /// The column of this name, or the only one that begins with it.
@@ -242,7 +286,11 @@ fn named(names: &[&str], asked: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn read(text: &str, column: Option<&str>) -> Result<Timed, String> {
+    fn read(text: &str, column: Option<&str>) -> Result<Timed<Rate>, String> {
+        read_as(text, column)
+    }
+
+    fn read_as<V: SeriesValue>(text: &str, column: Option<&str>) -> Result<Timed<V>, String> {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         parse(text, Path::new("p.csv"), column, Ok(&zone)).map_err(|error| error.to_string())
     }
@@ -312,5 +360,28 @@ mod tests {
         // From hours to quarters, and back to hours.
         let finer = "0,1\n3600,1\n7200,1\n8100,1\n9000,1\n12600,1\n16200,1\n19800,1\n";
         assert!(read(&format!("{heading}{finer}"), None).is_ok());
+    }
+
+    #[test]
+    fn temperatures_are_read_like_prices() {
+        let read = |text: &str| read_as::<Celsius>(text, None);
+        let text = "time_utc,outdoor_c,price_eur_per_mwh\n2026-01-01 00:00,-3.5,80\n2026-01-01 01:00,12,90\n";
+        let Timed::Dated(series) = read(text).unwrap() else { panic!() };
+        let shown: Vec<String> = series.steps.iter().map(|step| step.1.to_string()).collect();
+        assert_eq!(shown, ["-3.5C", "12C"]);
+        for (text, what) in [
+            (
+                "time,temperature_f\n0,70\n3600,71\n",
+                "call it such as outdoor_c or temperature_celsius",
+            ),
+            ("time,outdoor_c\n0,1\n3600,\n", "line 3, field 'value': there is no value"),
+            ("time,outdoor_c\n0,1\n3600,cold\n", "line 3, field 'value': 'cold' is no temperature"),
+            ("time,outdoor_c\n0,1\n3600,-400\n", "line 3, field 'value': '-400' is no temperature"),
+            ("1,2\n", "'1,2' is no heading with a time; write time,outdoor_c"),
+            ("", "it is empty; write time,outdoor_c and rows below"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with("p.csv") && error.contains(what), "{text}: {error}");
+        }
     }
 }

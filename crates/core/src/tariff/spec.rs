@@ -1,4 +1,4 @@
-//! Prices and carbon intensities as they are written, and what that means for a run.
+//! Prices, carbon intensities and temperatures as they are written, and what that means for a run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 
 use super::rate::{Measure, Rate, RateError};
-use super::series::{self, Series, Timed};
+use super::series::{self, Series, SeriesValue, Timed};
 use super::{Curve, TariffError};
 use crate::calendar::{Calendar, Rules, RunDates, Timetable, looks_like_rules};
-use crate::units::Instant;
+use crate::units::{Celsius, Instant};
 
-/// A price or a carbon intensity as it is written.
+/// A value over time as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RateSpec {
+pub enum SeriesSpec<V> {
     /// The same at all times: `0.32EUR/kWh`.
-    Constant(Rate),
+    Constant(V),
     /// By the calendar: `weekdays 07:00-20:00: 0.32EUR/kWh, else 0.24EUR/kWh`.
-    Rules(Rules<Rate>),
+    Rules(Rules<V>),
     /// In a file: `prices.csv`, `prices.csv:DE`, `prices.csv:DE repeat`.
     File {
         /// The file.
@@ -28,6 +28,9 @@ pub enum RateSpec {
         repeats: bool,
     },
 }
+
+/// A price or a carbon intensity as it is written.
+pub type RateSpec = SeriesSpec<Rate>;
 
 /// What a rate has to be of.
 #[derive(Clone, Copy)]
@@ -51,6 +54,22 @@ pub fn parse_price(text: &str) -> Result<RateSpec, TariffError> {
 /// Reads a carbon intensity.
 pub fn parse_carbon(text: &str) -> Result<RateSpec, TariffError> {
     CARBON.parse(text)
+}
+
+/// Reads temperatures.
+pub fn parse_outdoor(text: &str) -> Result<SeriesSpec<Celsius>, TariffError> {
+    let (text, example) = (text.trim(), "21.5C");
+    if let Ok(celsius) = text.parse::<Celsius>() {
+        return Ok(SeriesSpec::Constant(celsius));
+    }
+    if let Some(file) = file(text) {
+        return Ok(file);
+    }
+    if looks_like_rules(text) {
+        return Ok(SeriesSpec::Rules(Rules::parse(text, example, str::parse::<Celsius>)?));
+    }
+    let what = "outdoor temperature";
+    Err(TariffError::Unknown { text: text.to_owned(), what, example, why: String::new() })
 }
 
 impl Wanted {
@@ -92,7 +111,7 @@ impl Wanted {
 }
 
 /// A file, its column, and whether it is used again and again.
-fn file(text: &str) -> Option<RateSpec> {
+fn file<V>(text: &str) -> Option<SeriesSpec<V>> {
     let (named, repeats) = match text.strip_suffix(" repeat") {
         Some(named) => (named.trim_end(), true),
         None => (text, false),
@@ -103,16 +122,16 @@ fn file(text: &str) -> Option<RateSpec> {
         _ => (named, None),
     };
     let column = column.map(str::to_owned);
-    is_file(path).then(|| RateSpec::File { path: path.into(), column, repeats })
+    is_file(path).then(|| SeriesSpec::File { path: path.into(), column, repeats })
 }
 
 /// In one form.
-impl fmt::Display for RateSpec {
+impl<V: fmt::Display> fmt::Display for SeriesSpec<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RateSpec::Constant(rate) => rate.fmt(f),
-            RateSpec::Rules(rules) => rules.fmt(f),
-            RateSpec::File { path, column, repeats } => {
+            SeriesSpec::Constant(value) => value.fmt(f),
+            SeriesSpec::Rules(rules) => rules.fmt(f),
+            SeriesSpec::File { path, column, repeats } => {
                 write!(f, "{}", path.display())?;
                 if let Some(column) = column {
                     write!(f, ":{column}")?;
@@ -123,36 +142,38 @@ impl fmt::Display for RateSpec {
     }
 }
 
-impl RateSpec {
+impl<V> SeriesSpec<V> {
     /// The same seen from anywhere: a file by its whole path.
     pub fn absolute(self) -> Self {
         match self {
-            RateSpec::File { path, column, repeats } => {
+            SeriesSpec::File { path, column, repeats } => {
                 let path = std::path::absolute(&path).unwrap_or(path);
-                RateSpec::File { path, column, repeats }
+                SeriesSpec::File { path, column, repeats }
             }
             other => other,
         }
     }
+}
 
+impl<V: SeriesValue + PartialEq + fmt::Display> SeriesSpec<V> {
     /// What the text means on these dates, for a log whose jobs are submitted from `begin` to `end`.
     pub fn resolve(
         &self,
         dates: &RunDates,
         begin: Instant,
         end: Instant,
-    ) -> Result<Curve, TariffError> {
+    ) -> Result<Curve<V>, TariffError> {
         match self {
-            RateSpec::Constant(rate) => Ok(Curve::constant(*rate)),
-            RateSpec::Rules(rules) => {
-                let rate = *rules
+            SeriesSpec::Constant(value) => Ok(Curve::constant(*value)),
+            SeriesSpec::Rules(rules) => {
+                let value = *rules
                     .values()
                     .next()
                     .ok_or(crate::calendar::RulesError::Empty(String::new()))?;
-                let steps = dates.steps(&Timetable::Rules(rules.clone()), &rate)?;
+                let steps = dates.steps(&Timetable::Rules(rules.clone()), &value)?;
                 Ok(Curve { steps, until: dates.until })
             }
-            RateSpec::File { path, column, repeats } => {
+            SeriesSpec::File { path, column, repeats } => {
                 let zone = dates.calendar.as_ref().map(Calendar::zone);
                 let curve = match series::read(path, column.as_deref(), zone)? {
                     Timed::After(series) => Curve { steps: series.steps, until: series.end },
@@ -177,12 +198,12 @@ impl RateSpec {
 
     fn of_dates(
         &self,
-        series: Series<Timestamp>,
+        series: Series<Timestamp, V>,
         repeats: bool,
         calendar: &Calendar,
         until: Instant,
         (begin, end): (Instant, Instant),
-    ) -> Result<Curve, TariffError> {
+    ) -> Result<Curve<V>, TariffError> {
         let (first, start) = (series.steps[0].0, calendar.time(Instant::ZERO));
         if repeats {
             let length = series.end.duration_since(first).as_millis().max(1);
@@ -200,8 +221,8 @@ impl RateSpec {
                 .iter()
                 .map(|step| (step.0.checked_add(again).unwrap_or(end), step.1));
             let all = steps[past..].iter().copied().chain(later);
-            let mut steps: Vec<(Instant, Rate)> =
-                all.map(|(at, rate)| (calendar.instant(at), rate)).collect();
+            let mut steps: Vec<(Instant, V)> =
+                all.map(|(at, value)| (calendar.instant(at), value)).collect();
             steps.dedup_by_key(|step| step.0);
             let end = Instant::from_millis(u64::try_from(length).unwrap_or(u64::MAX));
             steps.retain(|step| step.0 < end);
@@ -217,11 +238,16 @@ impl RateSpec {
             });
         }
         let past = series.steps.partition_point(|step| step.0 <= start).saturating_sub(1);
-        let steps = series.steps[past..].iter().map(|&(at, rate)| (calendar.instant(at), rate));
+        let steps = series.steps[past..].iter().map(|&(at, value)| (calendar.instant(at), value));
         Ok(Curve { steps: steps.collect(), until: calendar.instant(series.end) })
     }
 
-    fn covered(&self, curve: Curve, begin: Instant, end: Instant) -> Result<Curve, TariffError> {
+    fn covered(
+        &self,
+        curve: Curve<V>,
+        begin: Instant,
+        end: Instant,
+    ) -> Result<Curve<V>, TariffError> {
         let first = curve.steps[0].0;
         match first <= begin && end < curve.until {
             true => Ok(curve),
@@ -235,7 +261,7 @@ impl RateSpec {
 }
 
 /// A curve from the start on, again and again.
-fn repeated(curve: &Curve, until: Instant) -> Curve {
+fn repeated<V: Copy>(curve: &Curve<V>, until: Instant) -> Curve<V> {
     let length = curve.until.millis().max(1);
     let mut steps = Vec::new();
     let mut begin = 0u64;

@@ -131,6 +131,7 @@ fn a_tariff_has_one_currency() {
         price: Some(parse_price("0.3USD/kWh").unwrap()),
         carbon: None,
         demand: Some("12EUR/kW".parse().unwrap()),
+        outdoor: None,
     };
     let dates = dates("2026-01-01 UTC", 3);
     let error = spec.resolve(&dates, hours(0), hours(1)).unwrap_err().to_string();

@@ -97,7 +97,7 @@ fn answer<'a>(said: &'a Machine, machine: &Machine) -> Answer<'a> {
         off_w: machine.off().power.as_f64(),
         site_max_w: machine.cooling.as_ref().map(|cooling| {
             let most = machine.max_power();
-            cooling.of_site(most, most).as_f64()
+            cooling.of_site(most, most, None).as_f64()
         }),
         gears: gears(machine),
         assumed: assumed(said),
@@ -140,7 +140,7 @@ fn describe(said: &Machine, machine: &Machine) -> String {
         match &machine.cooling {
             None => "not counted".to_owned(),
             Some(cooling) => {
-                let site = watts(cooling.of_site(most, most));
+                let site = watts(cooling.of_site(most, most, None));
                 let which = if cooling.in_budget { ", which budgets limit" } else { "" };
                 format!("the site draws {site} at most{which}")
             }
