@@ -25,6 +25,8 @@ pub struct Job {
     pub processors: u32,
     /// Who submitted it, where the log says so.
     pub user: Option<UserId>,
+    /// The group or the account that it belongs to, where the log says so.
+    pub group: Option<GroupId>,
     /// Which application it runs, where the log says so.
     pub application: Option<ApplicationId>,
     /// What else its user and the site agreed on.
@@ -42,6 +44,7 @@ impl Job {
             nodes,
             processors: nodes,
             user: None,
+            group: None,
             application: None,
             terms: Terms::default(),
         }
@@ -227,6 +230,10 @@ impl fmt::Display for Tolerance {
 /// A user, by the log's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserId(pub NonZeroU32);
+
+/// A group of users or an account, by the log's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub NonZeroU32);
 
 /// An application, by the log's executable number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! Who waited how long: tables of waits by size, length and user, with the policies side by side.
+//! Who waited how long: tables of waits by size, length, user and group, with the policies side by side.
 
 use std::fmt::Write;
 
@@ -15,6 +15,7 @@ fn heading(by: By) -> &'static str {
         By::Size => "Size",
         By::Length => "Length",
         By::User => "User",
+        By::Group => "Group",
     }
 }
 
@@ -25,9 +26,11 @@ pub(super) fn waits(case: &Case<'_>, palette: &Palette) -> String {
         return String::new();
     };
     let tables: String = first.waits_by.iter().map(|by| table(by, &runs, palette)).collect();
-    let names = match first.waits_by.iter().any(|by| by.by == By::User) {
-        true => "size, length and user",
-        false => "size and length",
+    let named: Vec<String> =
+        first.waits_by.iter().map(|by| heading(by.by).to_lowercase()).collect();
+    let names = match &named[..] {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => named.join(""),
     };
     // Several policies need the whole width.
     let class = if runs.len() > 1 { "breakdown" } else { "breakdown narrow" };

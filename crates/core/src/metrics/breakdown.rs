@@ -1,14 +1,14 @@
-//! Who waited how long: the waits of jobs by their size, their length and their user.
+//! Who waited how long: the waits of jobs by their size, their length, their user and their group.
 //!
 //! A class is a matter of what was asked for and of what the workload says, never of what a policy
 //! made of it. So the same jobs are in the same class under every policy.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
 use super::{RunContext, wait};
-use crate::job::{Job, UserId};
 use crate::sim::Run;
 use crate::units::Span;
 
@@ -22,6 +22,8 @@ pub enum By {
     Length,
     /// Who submitted them.
     User,
+    /// The group or the account that they belong to.
+    Group,
 }
 
 /// The waits of all jobs, told apart by one thing.
@@ -79,8 +81,8 @@ pub(super) fn percentile(values: &mut [u64], hundredths: usize) -> Option<u64> {
     Some(value)
 }
 
-/// So many users have a class of their own: those with the most jobs.
-const MOST_USERS: usize = 10;
+/// So many users, and so many groups, have a class of their own: those with the most jobs.
+const MOST_NAMED: usize = 10;
 
 /// The upper ends of the classes of lengths, and their names; the last one has no end.
 const LENGTHS: [(Span, &str); 4] = [
@@ -91,10 +93,9 @@ const LENGTHS: [(Span, &str); 4] = [
 ];
 const LONGER: &str = "24 h and longer";
 
-/// The waits of a run by size, by length and, where the workload says who submitted jobs, by user.
+/// The waits of a run by size, by length and, where the workload says who submitted jobs, by user and by group.
 pub fn waits_by(context: &RunContext<'_>, run: &Run) -> Vec<WaitsBy> {
     let jobs = context.workload.jobs();
-    let users = user_classes(jobs);
     let length = |place: usize| context.workload.run_times()[place].min(jobs[place].requested);
     let mut all = vec![
         WaitsBy { by: By::Size, classes: classes(context, run, |place| size(jobs[place].nodes)) },
@@ -103,9 +104,13 @@ pub fn waits_by(context: &RunContext<'_>, run: &Run) -> Vec<WaitsBy> {
             classes: classes(context, run, |place| length_of(length(place))),
         },
     ];
-    if jobs.iter().any(|job| job.user.is_some()) {
-        let of_users = classes(context, run, |place| user(&users, jobs[place].user));
-        all.push(WaitsBy { by: By::User, classes: of_users });
+    let users = Named::of("user", jobs.iter().map(|job| job.user.map(|user| user.0)));
+    let groups = Named::of("group", jobs.iter().map(|job| job.group.map(|group| group.0)));
+    for (by, named) in [(By::User, users), (By::Group, groups)] {
+        if let Some(named) = named {
+            let classes = classes(context, run, |place| named.class(place));
+            all.push(WaitsBy { by, classes });
+        }
     }
     all.retain(|by| !by.classes.is_empty());
     all
@@ -154,32 +159,49 @@ fn length_of(run_time: Span) -> (usize, String) {
     (class.unwrap_or(LENGTHS.len()), name.to_owned())
 }
 
-/// The users with a class of their own, the one with the most jobs first.
-fn user_classes(jobs: &[Job]) -> Vec<UserId> {
-    let mut counts: BTreeMap<UserId, u64> = BTreeMap::new();
-    for user in jobs.iter().filter_map(|job| job.user) {
-        *counts.entry(user).or_default() += 1;
-    }
-    let mut counts: Vec<(UserId, u64)> = counts.into_iter().collect();
-    // Of users with as many jobs the lower number comes first.
-    counts.sort_by_key(|(_, jobs)| std::cmp::Reverse(*jobs));
-    counts.into_iter().take(MOST_USERS).map(|(user, _)| user).collect()
+/// Users or groups, which have numbers.
+struct Named {
+    /// What they are called, before their number.
+    what: &'static str,
+    /// Those with a class of their own, the one with the most jobs first.
+    most: Vec<NonZeroU32>,
+    /// Whose each job is.
+    of_jobs: Vec<Option<NonZeroU32>>,
 }
 
-fn user(users: &[UserId], user: Option<UserId>) -> (usize, String) {
-    let Some(user) = user else { return (users.len() + 1, "not recorded".to_owned()) };
-    match users.iter().position(|known| *known == user) {
-        Some(place) => (place, format!("user {}", user.0)),
-        None => (users.len(), "others".to_owned()),
+impl Named {
+    /// By whose each job is; nothing if nobody knows that of any job.
+    fn of(what: &'static str, jobs: impl Iterator<Item = Option<NonZeroU32>>) -> Option<Self> {
+        let of_jobs: Vec<Option<NonZeroU32>> = jobs.collect();
+        let mut counts: BTreeMap<NonZeroU32, u64> = BTreeMap::new();
+        for number in of_jobs.iter().flatten() {
+            *counts.entry(*number).or_default() += 1;
+        }
+        let mut counts: Vec<(NonZeroU32, u64)> = counts.into_iter().collect();
+        // Of those with as many jobs the lower number comes first.
+        counts.sort_by_key(|(_, jobs)| std::cmp::Reverse(*jobs));
+        let most: Vec<NonZeroU32> =
+            counts.into_iter().take(MOST_NAMED).map(|(number, _)| number).collect();
+        (!most.is_empty()).then_some(Named { what, most, of_jobs })
+    }
+
+    /// The class of a job.
+    fn class(&self, place: usize) -> (usize, String) {
+        let Some(number) = self.of_jobs[place] else {
+            return (self.most.len() + 1, "not recorded".to_owned());
+        };
+        match self.most.iter().position(|known| *known == number) {
+            Some(place) => (place, format!("{} {number}", self.what)),
+            None => (self.most.len(), "others".to_owned()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
     use crate::budget::Budget;
+    use crate::job::{GroupId, Job, UserId};
     use crate::machine::Machine;
     use crate::metrics::BSLD_THRESHOLD;
     use crate::policy::Easy;
@@ -224,14 +246,15 @@ mod tests {
     }
 
     /// Two nodes. Job 1 of user 5 has both for 1000 s. Job 2 of the same user waits 900 s for one; job
-    /// 3 of nobody is too large and never runs.
+    /// 3 of nobody is too large and never runs. All are of group 2.
     #[test]
     fn a_small_run_by_hand() {
         let machine = Machine::of_processors(2).unwrap();
         let job = |number, submit, nodes, seconds, user| {
             let requested = Span::from_secs(seconds);
             let asked = Job::new(number, Instant::from_secs(submit), nodes, requested);
-            (Job { user: NonZeroU32::new(user).map(UserId), ..asked }, requested)
+            let id = NonZeroU32::new;
+            (Job { user: id(user).map(UserId), group: id(2).map(GroupId), ..asked }, requested)
         };
         let jobs = [job(1, 100, 2, 1000, 5), job(2, 200, 1, 100, 5), job(3, 300, 3, 1, 0)];
         let workload = Workload::new("hand", jobs);
@@ -251,8 +274,8 @@ mod tests {
         };
         let class = |name: &str, jobs, waits| WaitClass { name: name.to_owned(), jobs, waits };
         let never = WaitFigures { ran: 0, mean_s: None, p95_s: None, p99_s: None };
-        let [by_size, by_length, by_user] = &waits_by(&context, &run)[..] else {
-            panic!("three things tell jobs apart")
+        let [by_size, by_length, by_user, by_group] = &waits_by(&context, &run)[..] else {
+            panic!("four things tell jobs apart")
         };
         assert_eq!(
             by_size.classes,
@@ -272,22 +295,20 @@ mod tests {
             by_user.classes,
             [class("user 5", 2, figures(2, 450.0, 900.0, 900.0)), class("not recorded", 1, never),]
         );
+        assert_eq!(by_group.classes, [class("group 2", 3, figures(2, 450.0, 900.0, 900.0))]);
     }
 
-    /// Twelve users; user 12 has two jobs, the others one each. Ten have a class: 12, and 1 to 9.
+    /// Twelve users; user 12 has two jobs, the others one each, and one job is nobody's. Ten have a class: 12, and 1 to 9.
     #[test]
     fn users_with_few_jobs_are_others() {
-        let id = |number| NonZeroU32::new(number).map(UserId);
-        let job = |number: u32| Job {
-            user: id(number),
-            ..Job::new(number.into(), Instant::ZERO, 1, Span::from_secs(1))
-        };
-        let jobs: Vec<Job> = (1..=12).chain([12]).map(job).collect();
-        let users = user_classes(&jobs);
-        assert_eq!(users.len(), MOST_USERS);
-        assert_eq!(user(&users, id(12)), (0, "user 12".to_owned()));
-        assert_eq!(user(&users, id(9)), (9, "user 9".to_owned()));
-        assert_eq!(user(&users, id(11)), (10, "others".to_owned()));
-        assert_eq!(user(&users, None), (11, "not recorded".to_owned()));
+        let id = |number: u32| NonZeroU32::new(number);
+        let users = Named::of("user", (1..=12).chain([12, 0]).map(id)).unwrap();
+        assert_eq!(users.most.len(), MOST_NAMED);
+        let class = |place: usize| users.class(place);
+        assert_eq!((class(11), class(12)), ((0, "user 12".to_owned()), (0, "user 12".to_owned())));
+        assert_eq!(class(8), (9, "user 9".to_owned()));
+        assert_eq!(class(10), (10, "others".to_owned()));
+        assert_eq!(class(13), (11, "not recorded".to_owned()));
+        assert!(Named::of("group", [None, None].into_iter()).is_none());
     }
 }

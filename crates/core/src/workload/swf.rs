@@ -31,7 +31,7 @@
 //! | run time | run time (4), 0 included | skipped |
 //! | size | requested processors (8), if above 0 | allocated processors (5), if above 0; else skipped |
 //! | requested time | requested time (9), if above 0 | the run time |
-//! | user, application | user (12), application (14), if above 0 | none |
+//! | user, group, application | user (12), group (13), application (14), if above 0 | none |
 //!
 //! Jobs larger than the machine are kept: whether they fit is for the machine to say. Records out
 //! of submit order are counted and put in order.

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde::Serialize;
 
 use super::record::Record;
-use crate::job::{ApplicationId, Job, UserId};
+use crate::job::{ApplicationId, GroupId, Job, UserId};
 use crate::units::{Instant, Span};
 
 /// What became of a log's records. Every record is either usable or skipped for one reason, the
@@ -91,6 +91,7 @@ impl Intake {
         let requested = Span::from_secs(requested_time.map_or(run_time, NonZeroU32::get));
         let job = Job {
             user: positive(record.user).map(UserId),
+            group: positive(record.group).map(GroupId),
             application: positive(record.application).map(ApplicationId),
             ..Job::new(number, Instant::from_secs(submit), size.get(), requested)
         };

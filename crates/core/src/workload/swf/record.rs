@@ -114,6 +114,7 @@ impl Record {
             requested_processors: nodes,
             requested_time: job.requested.millis().div_ceil(1000) as i64,
             user: job.user.map_or(-1, |user| user.0.get().into()),
+            group: job.group.map_or(-1, |group| group.0.get().into()),
             application: job.application.map_or(-1, |application| application.0.get().into()),
             ..Record::UNKNOWN
         }

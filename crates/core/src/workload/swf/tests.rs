@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::job::{ApplicationId, Job, UserId};
+use crate::job::{ApplicationId, GroupId, Job, UserId};
 use crate::units::{Instant, Span};
 use crate::workload::Workload;
 
@@ -50,7 +50,8 @@ fn application(number: u32) -> Option<ApplicationId> {
 
 fn sound_job() -> (Job, Span) {
     let asked = Job::new(7, Instant::from_secs(100), 8, Span::from_secs(3600));
-    let job = Job { user: user(3), application: application(9), ..asked };
+    let group = NonZeroU32::new(2).map(GroupId);
+    let job = Job { user: user(3), group, application: application(9), ..asked };
     (job, Span::from_secs(60))
 }
 
@@ -505,8 +506,8 @@ fn records_are_written_with_all_fields() {
     let record = Record::new(&job, run_time);
     assert_eq!(
         written([record, record.waited(Span::from_secs(12)).ended(Status::Cancelled)]),
-        "7 100 -1 60 8 -1 -1 8 3600 -1 -1 3 -1 9 -1 -1 -1 -1\n\
-         7 100 12 60 8 -1 -1 8 3600 -1 5 3 -1 9 -1 -1 -1 -1\n"
+        "7 100 -1 60 8 -1 -1 8 3600 -1 -1 3 2 9 -1 -1 -1 -1\n\
+         7 100 12 60 8 -1 -1 8 3600 -1 5 3 2 9 -1 -1 -1 -1\n"
     );
 }
 
@@ -583,7 +584,8 @@ prop_compose! {
         let asked =
             Job::new(number, Instant::from_secs(submit), nodes, Span::from_secs(requested));
         let (user, application) = (user(user_number), application(application_number));
-        let job = Job { user, application, ..asked };
+        let group = NonZeroU32::new(user_number / 2).map(GroupId);
+        let job = Job { user, group, application, ..asked };
         (job, Span::from_secs(run_time))
     }
 }
