@@ -15,6 +15,8 @@ pub(super) struct Grid {
     /// Where each bucket begins in `members`, and where the last one ends.
     starts: Vec<u32>,
     members: Vec<Member>,
+    /// The buckets that are in the order of losses: those that somebody looked into.
+    sorted: Vec<bool>,
     axes: [Axis; 2],
     bits: u32,
     /// How much of each resource one unit of value pays for.
@@ -145,15 +147,14 @@ impl Grid {
     /// What falls short least, by less than `room`, of those that take no more than is left: by how
     /// much, and which. And how many were tried.
     #[inline]
-    fn fit(&self, left: [i64; 2], mut room: f64, aim: &Aim) -> (Option<(f64, usize)>, u64) {
+    fn fit(&mut self, left: [i64; 2], mut room: f64, aim: &Aim) -> (Option<(f64, usize)>, u64) {
         let cells = [0, 1].map(|i| self.axes[i].cells(left[i], room * self.per_price[i]));
         let [Some(nodes), Some(power)] = cells else { return (None, 0) };
         let (mut best, mut tried) = (None, 0);
         for node_cell in nodes.0..=nodes.1 {
             for power_cell in power.0..=power.1 {
                 let bucket = hash([node_cell, power_cell], self.bits);
-                let bounds = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
-                for member in &self.members[bounds] {
+                for member in self.bucket(bucket) {
                     // Those that follow lose more.
                     if member.loss > room {
                         break;
@@ -176,7 +177,18 @@ impl Grid {
         (best, tried)
     }
 
-    /// Sorts a list into the buckets of its cells, in each by loss.
+    /// The members of a bucket, by loss.
+    #[inline]
+    fn bucket(&mut self, bucket: usize) -> &[Member] {
+        let bounds = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
+        let members = &mut self.members[bounds];
+        if members.len() > 1 && !std::mem::replace(&mut self.sorted[bucket], true) {
+            members.sort_unstable_by(|a, b| a.loss.total_cmp(&b.loss).then(a.place.cmp(&b.place)));
+        }
+        members
+    }
+
+    /// Puts a list into the buckets of its cells.
     fn put(&mut self, list: &[Combination], aim: &Aim) {
         self.shortfall = aim.shortfall;
         self.axes = [0, 1].map(|i| Axis::of(list, i, aim.shortfall / aim.prices[i]));
@@ -205,12 +217,7 @@ impl Grid {
             self.members[*start as usize] =
                 Member { loss: combination.loss, takes: combination.takes, place: place as u32 };
         }
-        for bounds in self.starts.windows(2) {
-            let bucket = &mut self.members[bounds[0] as usize..bounds[1] as usize];
-            if bucket.len() > 1 {
-                bucket
-                    .sort_unstable_by(|a, b| a.loss.total_cmp(&b.loss).then(a.place.cmp(&b.place)));
-            }
-        }
+        self.sorted.clear();
+        self.sorted.resize(1 << bits, false);
     }
 }
