@@ -37,6 +37,9 @@ use busbar::workload::rmap::{Trace, UsualTimes};
 use busbar::workload::swf::{self, BadRecords};
 use tempfile::TempDir;
 
+#[path = "simulate/calendar.rs"]
+mod calendar;
+
 /// Processors of the machine that synthetic workloads run on.
 const PROCESSORS: u32 = 1024;
 const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
@@ -44,7 +47,7 @@ const ALL_SIZES: [Sizes; 3] = [Sizes::Mixed, Sizes::PowersOfTwo, Sizes::Any];
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 13] = [
+const SECTIONS: [Section; 14] = [
     ("easy", "EASY at load 0.85", easy),
     ("overload", "EASY at load 1.5", overload),
     ("files", "From file to file at load 0.85", files),
@@ -55,6 +58,7 @@ const SECTIONS: [Section; 13] = [
     ("conservative", "Conservative backfilling at load 0.85", conservative),
     ("guided", "Under a power limit, beside EASY without one", guided),
     ("binding", "Whole logs under a limit that binds, beside EASY under the same", binding),
+    ("calendar", "A queue that only grows, while limits are to come", calendar::calendar),
     ("malleable", "PARM on 40 960 nodes", malleable),
     ("moldable", "RMAP with 10 000 jobs in the queue", moldable),
     ("share", "Share with 10 000 jobs in the queue", share),

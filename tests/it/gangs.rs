@@ -28,7 +28,7 @@ const LEVELS: [[(u32, u64); 3]; 2] = [[(90, 4), (60, 5), (40, 8)], [(90, 4), (80
 
 impl Levels {
     fn new(drops: bool) -> Self {
-        let rung = Rung { node_power: Watts::from_watts(30), stretch: Stretch::NONE };
+        let rung = Rung::alike(Watts::from_watts(30), Stretch::NONE);
         Levels { drops, rungs: [rung] }
     }
 

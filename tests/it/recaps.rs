@@ -29,9 +29,9 @@ struct Halving {
 
 impl Halving {
     fn new(power: [u64; SETTINGS]) -> Self {
-        let rung = |place: usize| Rung {
-            node_power: Watts::from_milliwatts(power[place]),
-            stretch: Stretch::times(f64::from(1u32 << place)),
+        let rung = |place: usize| {
+            let stretch = Stretch::times(f64::from(1u32 << place));
+            Rung::alike(Watts::from_milliwatts(power[place]), stretch)
         };
         Halving { power, rungs: std::array::from_fn(rung) }
     }

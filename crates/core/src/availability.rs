@@ -3,6 +3,10 @@
 //! Limits of the budget that are still to come are no steps of these functions: there may be very
 //! many of them. The budget itself is asked about them.
 
+mod tenure;
+
+pub use tenure::Tenure;
+
 use wide::i32x8;
 
 use crate::budget::Budget;
@@ -62,6 +66,11 @@ impl Limits {
     /// What jobs may hold at an instant, in milliwatts.
     fn at(&self, instant: Instant) -> i64 {
         signed(self.budget.at(instant).saturating_sub(self.base))
+    }
+
+    /// The least that jobs may hold at any time from an instant on, in milliwatts.
+    fn lowest(&self, from: Instant) -> i64 {
+        signed(self.budget.lowest(from, Instant::NEVER).saturating_sub(self.base))
     }
 
     /// The least limit that grants jobs so many milliwatts; none is needed for nothing.
@@ -241,6 +250,7 @@ impl Availability {
         let (nodes, power, time) = (narrow(claim.nodes), signed(claim.power), claim.time);
         // Where a stretch of time with room began that has not ended yet.
         let mut start: Option<Instant> = None;
+        let mut along = limits.budget.along(after);
         for step in self.step_at(after)..self.from.len() {
             let mut from = self.from[step].max(after);
             if start.is_none() && from >= latest {
@@ -256,13 +266,13 @@ impl Availability {
             let until = self.from.get(step + 1).map_or(Instant::NEVER, |next| *next).min(end);
             let limit = limits.granting(power - self.power[step]);
             if let Some(since) = start {
-                let Some(below) = limits.budget.first_below(limit, from, until) else { continue };
+                let Some(below) = along.first_below(limit, from, until) else { continue };
                 if since + time <= below {
                     return start;
                 }
                 from = below;
             }
-            start = limits.budget.first_stretch(limit, time, from, until);
+            start = along.first_stretch(limit, time, from, until);
             if start.is_some_and(|start| start >= latest) {
                 return None;
             }

@@ -13,7 +13,7 @@ mod tests;
 
 pub use named::OnNamed;
 pub use sheet::Sheet;
-use sheet::Size;
+use sheet::{Entry, Size};
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -228,26 +228,43 @@ impl Belief {
 
     /// Bounds for each place of the menus. Where sizes may be chosen, menus have little in common.
     fn rungs(&self) -> Vec<Rung> {
+        // Where nodes draw alike as they are asked for, the number of nodes says it all.
+        let nominal = |sheet: &Sheet| sheet.entries()[sheet.nominal()].node_power;
+        let is_alike = self.sheets.windows(2).all(|pair| nominal(&pair[0]) == nominal(&pair[1]));
+        let mut entries = self.sheets.iter().flat_map(Sheet::entries);
+        let is_shortest = self.knowledge.margin <= Share::WHOLE
+            && entries.all(|entry| matches!(entry.pace, Pace::Times(_)));
+        let rung = |(sheet, entry): (&Sheet, &Entry)| Rung {
+            node_power: entry.node_power.max(Watts::from_milliwatts(1)),
+            stretch: entry.stretch(),
+            part: if is_alike { Share::percent(0) } else { sheet.part(entry) },
+            is_shortest,
+        };
+        let lesser = |one: Rung, other: Rung| Rung {
+            node_power: one.node_power.min(other.node_power),
+            stretch: one.stretch.min(other.stretch),
+            part: one.part.min(other.part),
+            is_shortest,
+        };
         let least = |place: usize| {
-            let entries = self.sheets.iter().filter_map(|sheet| sheet.entries().get(place));
-            let rung = entries.map(|entry| (entry.node_power, entry.stretch()));
-            rung.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)))
+            let entries = self.sheets.iter();
+            let entries = entries.filter_map(|sheet| Some((sheet, sheet.entries().get(place)?)));
+            entries.map(rung).reduce(lesser)
         };
         let longest = match self.choices.freedoms.has(Freedom::Sizes) {
             true => 0,
             false => self.sheets.iter().map(|sheet| sheet.entries().len()).max().unwrap_or(0),
         };
-        let smallest = Watts::from_milliwatts(1);
-        let rung = |(node_power, stretch): (Watts, Stretch)| Rung {
-            node_power: node_power.max(smallest),
-            stretch,
-        };
-        let rungs: Vec<Rung> = (0..longest).filter_map(least).map(rung).collect();
+        let rungs: Vec<Rung> = (0..longest).filter_map(least).collect();
         match rungs.is_empty() {
             false => rungs,
             true => {
-                let all = self.sheets.iter().flat_map(Sheet::entries).map(|entry| entry.node_power);
-                vec![rung((all.min().unwrap_or(smallest), Stretch::NONE))]
+                let of = |sheet| move |entry| rung((sheet, entry));
+                let all =
+                    self.sheets.iter().flat_map(|sheet| sheet.entries().iter().map(of(sheet)));
+                let least = all.reduce(lesser);
+                let least = least.unwrap_or(Rung::alike(Watts::from_milliwatts(1), Stretch::NONE));
+                vec![Rung { stretch: Stretch::NONE, ..least }]
             }
         }
     }
@@ -322,7 +339,11 @@ impl Model for Belief {
 
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
         let sheet = self.sheet(id);
-        Footprint { nodes: sheet.fewest(), time: self.point(job, sheet, sheet.quickest()).time }
+        Footprint {
+            nodes: sheet.fewest(),
+            time: self.point(job, sheet, sheet.quickest()).time,
+            power: sheet.entries()[sheet.nominal()].power(),
+        }
     }
 
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {

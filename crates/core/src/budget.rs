@@ -8,6 +8,7 @@ use crate::calendar::Windows;
 use crate::units::{Instant, Share, Span, Watts};
 
 mod ahead;
+mod along;
 mod energy;
 mod file;
 mod limit;
@@ -15,6 +16,7 @@ mod spec;
 mod window;
 
 use ahead::Ahead;
+pub use along::Along;
 pub use energy::EnergyBudget;
 pub use file::{Limits, TimeBase};
 pub use limit::{Allowance, Limit};

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::freedom::Freedoms;
 use crate::job::{Job, Tolerance};
-use crate::units::{JobId, Span, Watts};
+use crate::units::{JobId, Share, Span, Watts};
 
 mod caps;
 mod dvfs;
@@ -144,6 +144,18 @@ pub struct Rung {
     pub node_power: Watts,
     /// At least so many times the nominal time.
     pub stretch: Stretch,
+    /// At least this part of what [`Footprint::power`] says; none where that says nothing.
+    pub part: Share,
+    /// Whether no job takes less on any place of its menu than [`Footprint::time`] says. Where limits have a margin that
+    /// not all places have, some do.
+    pub is_shortest: bool,
+}
+
+impl Rung {
+    /// A place at which every node draws the same, whatever job it runs.
+    pub const fn alike(node_power: Watts, stretch: Stretch) -> Self {
+        Rung { node_power, stretch, part: Share::percent(0), is_shortest: true }
+    }
 }
 
 /// How jobs respond to nodes, frequency and power. A job is known by its id and by what its user
@@ -179,6 +191,7 @@ pub trait Model: Send + Sync {
         Footprint {
             nodes: menu.iter().map(|point| point.nodes).fold(first.nodes, u32::min),
             time: menu.iter().map(|point| point.time).fold(first.time, Span::min),
+            power: Watts::ZERO,
         }
     }
 
@@ -327,4 +340,7 @@ pub struct Footprint {
     pub nodes: u32,
     /// Shortest believed time.
     pub time: Span,
+    /// What it draws at its nominal point, where nodes draw more in some jobs than in others; elsewhere nothing, as the
+    /// number of nodes says it all.
+    pub power: Watts,
 }

@@ -11,26 +11,33 @@
 //! blocks: those are looked through one by one, and a job that leaves before its block is old
 //! never costs the tree anything.
 //!
+//! Where jobs draw unlike amounts of power for a node, a second tree of the same form holds the least that any of them
+//! draws below each child ([`Queue::that_knows_power`]).
+//!
 //! The index may promise too much (a class is as small as its smallest size, times are rounded
-//! down to seconds, power is not part of it), never too little: a policy tests what it is given.
+//! down to seconds and power to watts), never too little: a policy tests what it is given.
 
 use smallvec::SmallVec;
 
 use crate::model::Footprint;
-use crate::units::{JobId, Span};
+use crate::units::{JobId, Span, Watts};
 
 mod classes;
 mod code;
+mod draws;
 mod index;
 mod ordered;
 
 pub use classes::SizeClasses;
-use code::code;
+use code::{code, watts};
+use draws::Draws;
 use index::{BLOCK, Block, Bounds, FAN_OUT, IndexFit, Node, Shortest};
 pub use ordered::{Ordered, Place};
 
 /// The room a backfilling policy has to offer: a job can use it if it asks for at most `free`
-/// nodes, and either ends within the `window` or asks for at most `extra` nodes.
+/// nodes and `power`, and either ends within the `window` or asks for at most `extra` nodes and `extra_power`.
+///
+/// Power is that of a job's [`Footprint`], and counts where the index knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
     /// Nodes that are free now.
@@ -39,12 +46,27 @@ pub struct Fit {
     pub extra: u32,
     /// Time until the reservation.
     pub window: Span,
+    /// Power that is free now.
+    pub power: Watts,
+    /// Of that, power nobody has reserved.
+    pub extra_power: Watts,
 }
 
 impl Fit {
     /// Room for any job of at most `free` nodes, however long.
     pub fn nodes(free: u32) -> Self {
-        Fit { free, extra: free, window: Span::ZERO }
+        let (power, extra_power) = (Watts::UNLIMITED, Watts::UNLIMITED);
+        Fit { free, extra: free, window: Span::ZERO, power, extra_power }
+    }
+
+    /// Whether another lets in whoever this one does.
+    #[inline]
+    pub fn is_within(&self, other: &Fit) -> bool {
+        self.free <= other.free
+            && self.extra <= other.extra
+            && self.window <= other.window
+            && self.power <= other.power
+            && self.extra_power <= other.extra_power
     }
 }
 
@@ -60,6 +82,8 @@ pub struct Queue {
     levels: Vec<Vec<Node>>,
     /// What the root knows of all its children together.
     shortest: Shortest,
+    /// What jobs draw, where that has to be known.
+    draws: Option<Draws>,
     /// The blocks before this one are in the tree; the others are young.
     indexed: usize,
     /// No job before this place waits.
@@ -77,6 +101,7 @@ impl Queue {
             blocks: Vec::new(),
             levels: Vec::new(),
             shortest: Shortest::EMPTY,
+            draws: None,
             indexed: 0,
             head: 0,
             tail: 0,
@@ -86,8 +111,25 @@ impl Queue {
         queue
     }
 
+    /// An empty queue like this one, with room for `places` jobs.
+    pub fn like(&self, places: usize) -> Self {
+        let queue = Queue::new(self.classes.clone(), places);
+        if self.draws.is_some() { queue.that_knows_power() } else { queue }
+    }
+
+    /// The same queue, which is empty, with an index that knows what each job draws.
+    pub fn that_knows_power(mut self) -> Self {
+        let mut draws = Draws::default();
+        draws.grow(self.blocks.len());
+        self.draws = Some(draws);
+        self
+    }
+
     fn grow(&mut self, places: usize) {
         let mut width = places.div_ceil(BLOCK);
+        if let Some(draws) = &mut self.draws {
+            draws.grow(width);
+        }
         self.blocks.resize(width, Block::EMPTY);
         for level in 0.. {
             width = width.div_ceil(FAN_OUT);
@@ -174,9 +216,13 @@ impl Queue {
         self.head = if self.len == 0 { place } else { self.head.min(place) };
         self.tail = self.tail.max(place + 1);
         self.len += 1;
+        if let Some(draws) = &mut self.draws {
+            draws.set(place, Some(code(watts(footprint.power))));
+        }
         let block = place / BLOCK;
         if block < self.indexed {
             self.index(block, class, seconds);
+            self.sum_up_draws(block);
         }
         while self.indexed + YOUNG < block {
             self.indexed += 1;
@@ -184,6 +230,14 @@ impl Queue {
             for (class, seconds) in self.blocks[block].waiting_jobs() {
                 self.index(block, class, seconds);
             }
+            self.sum_up_draws(block);
+        }
+    }
+
+    #[inline]
+    fn sum_up_draws(&mut self, block: usize) {
+        if let Some(draws) = &mut self.draws {
+            draws.sum_up(block);
         }
     }
 
@@ -211,6 +265,12 @@ impl Queue {
         let place = job.index();
         let (class, seconds, left) = self.blocks[place / BLOCK].remove(place % BLOCK);
         self.len -= 1;
+        if let Some(draws) = &mut self.draws {
+            draws.set(place, None);
+            if place / BLOCK < self.indexed {
+                draws.sum_up(place / BLOCK);
+            }
+        }
         if place == self.head && self.len > 0 {
             // Some job waits, and none before this place: the search ends at it.
             self.head = self.at_or_after(JobId(place as u32 + 1)).map_or(place, JobId::index);
@@ -260,7 +320,7 @@ impl Queue {
         }
         let fit = IndexFit::new(ways, &self.classes, &self.shortest);
         let block = place / BLOCK;
-        let fits = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
+        let fits = self.may_fit_in(block, &fit) & (u16::MAX << (place % BLOCK));
         if fits != 0 {
             return Some(job_at(block, fits));
         }
@@ -276,8 +336,27 @@ impl Queue {
         }
         let fit = IndexFit::new([Bounds::from(fit)], &self.classes, &self.shortest);
         let block = place / BLOCK;
-        let left = self.blocks[block].may_fit(&fit) & (u16::MAX << (place % BLOCK));
+        let left = self.may_fit_in(block, &fit) & (u16::MAX << (place % BLOCK));
         Fitting { queue: self, fit: Some(fit), block, left }
+    }
+
+    /// Who may fit in a block, one bit each.
+    #[inline(always)]
+    fn may_fit_in<W: AsRef<[Bounds]>>(&self, block: usize, fit: &IndexFit<W>) -> u16 {
+        self.blocks[block].may_fit(fit, self.draws.as_ref().map(|draws| draws.block(block)))
+    }
+
+    /// The children of a node below which somebody may fit, one bit each.
+    #[inline(always)]
+    fn may_fit_below<W>(&self, level: usize, node: usize, fit: &IndexFit<W>) -> u32
+    where
+        W: AsRef<[Bounds]>,
+    {
+        let fits = self.levels[level][node].may_fit(fit);
+        match &self.draws {
+            Some(draws) if fits != 0 => fits & draws.below(level, node, fit.most_watts()),
+            _ => fits,
+        }
     }
 
     /// The next block in which somebody may fit, and who.
@@ -295,7 +374,7 @@ impl Queue {
             }
         }
         let young = (block + 1).max(self.indexed)..self.tail.div_ceil(BLOCK);
-        young.map(|block| (block, self.blocks[block].may_fit(fit))).find(|(_, fits)| *fits != 0)
+        young.map(|block| (block, self.may_fit_in(block, fit))).find(|(_, fits)| *fits != 0)
     }
 
     /// The next block in the tree in which somebody may fit, and who.
@@ -305,29 +384,30 @@ impl Queue {
         block: usize,
         fit: &IndexFit<W>,
     ) -> Option<(usize, u16)> {
-        let mut level = 0;
-        let mut child = block;
+        let (mut level, mut node) = (0, block / FAN_OUT);
+        // The children that were not passed yet.
+        let mut ahead = !1u32 << (block % FAN_OUT);
         loop {
-            // Up, until there is something to the right.
-            let node = child / FAN_OUT;
-            let to_the_right = !1u32 << (child % FAN_OUT);
-            let fits = self.levels.get(level)?[node].may_fit(fit) & to_the_right;
+            let fits = self.may_fit_below(level, node, fit) & ahead;
             if fits == 0 {
-                child = node;
-                level += 1;
+                // Up, until there is something to the right.
+                ahead = !1u32 << (node % FAN_OUT);
+                (level, node) = (level + 1, node / FAN_OUT);
+                if level == self.levels.len() {
+                    return None;
+                }
                 continue;
             }
-            // Down: what holds for a node holds for one of its children.
-            child = node * FAN_OUT + fits.trailing_zeros() as usize;
-            while level > 0 {
-                level -= 1;
-                let fits = self.levels[level][child].may_fit(fit);
-                child = child * FAN_OUT + fits.trailing_zeros() as usize;
+            let child = node * FAN_OUT + fits.trailing_zeros() as usize;
+            if level > 0 {
+                (level, node, ahead) = (level - 1, child, u32::MAX);
+                continue;
             }
-            let fits = self.blocks[child].may_fit(fit);
+            let fits = self.may_fit_in(child, fit);
             if fits != 0 {
                 return Some((child, fits));
             }
+            ahead = !1u32 << (child % FAN_OUT);
         }
     }
 }
@@ -368,30 +448,40 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn footprint(nodes: u32, seconds: u32) -> Footprint {
-        Footprint { nodes, time: Span::from_secs(seconds) }
+    /// A job that draws so many watts for each of its nodes.
+    type Asks = (u32, u32, u32);
+
+    fn footprint((nodes, seconds, watts): Asks) -> Footprint {
+        let power = Watts::from_watts(nodes * watts);
+        Footprint { nodes, time: Span::from_secs(seconds), power }
     }
 
     #[derive(Clone, Debug)]
     enum Step {
-        Insert { gap: u32, nodes: u32, seconds: u32 },
+        Insert { gap: u32, asks: Asks },
         Remove { nth: usize },
         Restore,
         Ask { nth: usize, fits: Vec<Fit> },
     }
 
     fn fit() -> impl Strategy<Value = Fit> {
-        (0u32..80, 0u32..80, 0u32..120).prop_map(|(free, extra, window)| Fit {
-            free,
-            extra,
-            window: Span::from_secs(window),
-        })
+        let power = || (0u32..400).prop_map(Watts::from_watts);
+        let nodes_and_time = (0u32..80, 0u32..80, 0u32..120);
+        (nodes_and_time, power(), power()).prop_map(
+            |((free, extra, window), power, extra_power)| Fit {
+                free,
+                extra,
+                window: Span::from_secs(window),
+                power,
+                extra_power,
+            },
+        )
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (0u32..40, 1u32..70, 0u32..100)
-                .prop_map(|(gap, nodes, seconds)| Step::Insert { gap, nodes, seconds }),
+            4 => (0u32..40, (1u32..70, 0u32..100, 0u32..9))
+                .prop_map(|(gap, asks)| Step::Insert { gap, asks }),
             2 => (0usize..1000).prop_map(|nth| Step::Remove { nth }),
             1 => Just(Step::Restore),
             4 => (0usize..1000, prop::collection::vec(fit(), 1..4))
@@ -405,6 +495,7 @@ mod tests {
         fn the_index_agrees_with_a_scan(
             steps in prop::collection::vec(step(), 1..400),
             learned in any::<bool>(),
+            knows_power in any::<bool>(),
         ) {
             let classes = if learned {
                 SizeClasses::of_sizes((1..70).flat_map(|s| std::iter::repeat_n(s, 70 / s as usize)))
@@ -412,15 +503,18 @@ mod tests {
                 SizeClasses::powers_of_two()
             };
             let mut queue = Queue::new(classes, 1);
-            let mut plain: Vec<(JobId, u32, u32)> = Vec::new();
+            if knows_power {
+                queue = queue.that_knows_power();
+            }
+            let mut plain: Vec<(JobId, Asks)> = Vec::new();
             let mut gone = Vec::new();
             let mut place = 0;
             for step in steps {
                 match step {
-                    Step::Insert { gap, nodes, seconds } => {
+                    Step::Insert { gap, asks } => {
                         place += gap + 1;
-                        queue.insert(JobId(place), &footprint(nodes, seconds));
-                        plain.push((JobId(place), nodes, seconds));
+                        queue.insert(JobId(place), &footprint(asks));
+                        plain.push((JobId(place), asks));
                     }
                     Step::Remove { nth } => {
                         if !plain.is_empty() {
@@ -431,18 +525,22 @@ mod tests {
                         }
                     }
                     Step::Restore => {
-                        if let Some((job, nodes, seconds)) = gone.pop() {
-                            queue.insert(job, &footprint(nodes, seconds));
+                        if let Some((job, asks)) = gone.pop() {
+                            queue.insert(job, &footprint(asks));
                             let at = plain.partition_point(|other| other.0 < job);
-                            plain.insert(at, (job, nodes, seconds));
+                            plain.insert(at, (job, asks));
                         }
                     }
                     Step::Ask { nth, fits } => {
                         let from = JobId(nth as u32 % (place + 2));
-                        let expected = plain.iter().find(|(job, nodes, seconds)| {
-                            let short = |fit: &Fit| Span::from_secs(*seconds) <= fit.window;
+                        let expected = plain.iter().find(|(job, asks)| {
+                            let Footprint { nodes, time, power } = footprint(*asks);
+                            let is_fed = |most: Watts| !knows_power || power <= most;
+                            let small =
+                                |fit: &Fit| nodes <= fit.extra && is_fed(fit.extra_power);
                             let fits_in = |fit: &Fit| {
-                                *nodes <= fit.free && (short(fit) || *nodes <= fit.extra)
+                                let fits_now = nodes <= fit.free && is_fed(fit.power);
+                                fits_now && (time <= fit.window || small(fit))
                             };
                             *job >= from && fits.iter().any(fits_in)
                         });

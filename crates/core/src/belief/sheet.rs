@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::belief::{Choices, Holds};
 use crate::model::{OperatingPoint, Stretch};
-use crate::units::Watts;
+use crate::units::{Share, Watts};
 use crate::world::{Ask, Conditions, Law, Pace};
 
 /// One way to run a job.
@@ -155,6 +155,13 @@ impl Sheet {
     /// under the highest cap.
     pub fn nominal(&self) -> usize {
         self.nominal
+    }
+
+    /// Which part of the power of the nominal way one of its entries takes, at least.
+    pub(super) fn part(&self, entry: &Entry) -> Share {
+        let nominal = self.entries[self.nominal].power().milliwatts().max(1);
+        let millionths = entry.power().milliwatts().checked_mul(1_000_000);
+        Share::from_millionths(millionths.map_or(0, |millionths| millionths / nominal))
     }
 
     pub(super) fn fewest(&self) -> u32 {

@@ -241,6 +241,19 @@ mod tests {
                 let begins = instants(&budget, from, Instant::NEVER).into_iter();
                 let largest = begins.map(|at| plain_lowest(&budget, at, at + time)).max();
                 prop_assert_eq!(Some(budget.largest_for(from, time)), largest);
+
+                // Who goes along gets the same answers.
+                let mut along = budget.along(from);
+                for from in [from, from + time.min(Span::from_millis(7)), from + time] {
+                    for until in [until, from + Span::from_millis(2), from + time] {
+                        let (below, stretch) = (
+                            budget.first_below(limit, from, until),
+                            budget.first_stretch(limit, time, from, until),
+                        );
+                        prop_assert_eq!(along.first_below(limit, from, until), below);
+                        prop_assert_eq!(along.first_stretch(limit, time, from, until), stretch);
+                    }
+                }
             }
         }
     }

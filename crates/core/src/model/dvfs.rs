@@ -175,7 +175,7 @@ impl Dvfs {
             Knowledge::Known => betas.iter().min().copied().unwrap_or(Beta::FULL),
             Knowledge::Unknown => Beta::FULL,
         };
-        let rung = |step: &Step| Rung { node_power: step.node_power, stretch: step.stretch(least) };
+        let rung = |step: &Step| Rung::alike(step.node_power, step.stretch(least));
         let rungs = steps.iter().map(rung).collect();
         let cores = machine.processors_per_node;
         Dvfs { steps, rungs, betas, knowledge, oversized, cores }
@@ -237,7 +237,7 @@ impl Model for Dvfs {
     #[inline]
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
         let OperatingPoint { nodes, time, .. } = self.nominal(id, job);
-        Footprint { nodes, time }
+        Footprint { nodes, time, power: Watts::ZERO }
     }
 
     #[inline]

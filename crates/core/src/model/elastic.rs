@@ -21,7 +21,7 @@ use crate::job::{Job, NodeRange};
 use crate::machine::Machine;
 use crate::model::pass::{Application, Resizing};
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint};
-use crate::units::{JobId, Span};
+use crate::units::{JobId, Span, Watts};
 
 mod grid;
 mod node_caps;
@@ -100,7 +100,7 @@ impl Elastic {
             grid_of: Vec::with_capacity(jobs.len()),
             is_as_asked: false,
             resizing: Resizing::ASSUMED,
-            rungs: [Rung { node_power: feed.node_power(0), stretch: Stretch::NONE }],
+            rungs: [Rung::alike(feed.node_power(0), Stretch::NONE)],
             feed,
         };
         for (kind, job) in kinds.iter().zip(jobs) {
@@ -238,7 +238,8 @@ impl Model for Elastic {
         let grid = self.grid(id, job);
         let shortest = self.points(&grid, job.requested).map(|point| point.time).min();
         let nodes = grid.nodes()[0];
-        Footprint { nodes, time: shortest.unwrap_or(OperatingPoint::SHORTEST) }
+        let time = shortest.unwrap_or(OperatingPoint::SHORTEST);
+        Footprint { nodes, time, power: Watts::ZERO }
     }
 
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {

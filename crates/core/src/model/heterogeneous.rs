@@ -32,7 +32,7 @@ impl Heterogeneous {
             fastest.max_by_key(|state| state.time).map(Heterogeneous::point)
         });
         let nominal = nominal.collect();
-        Heterogeneous { tables, nominal, rungs: [Rung { node_power, stretch: Stretch::NONE }] }
+        Heterogeneous { tables, nominal, rungs: [Rung::alike(node_power, Stretch::NONE)] }
     }
 
     /// The tables.
@@ -91,7 +91,7 @@ impl Model for Heterogeneous {
     }
 
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
-        Footprint { nodes: 1, time: self.nominal(id, job).time }
+        Footprint { nodes: 1, time: self.nominal(id, job).time, power: Watts::ZERO }
     }
 
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {

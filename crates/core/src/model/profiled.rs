@@ -106,7 +106,7 @@ impl Profiled {
             .flat_map(|table| &table.rows)
             .map(|row| row.power.milliwatts() / u64::from(row.configuration.nodes));
         let node_power = Watts::from_milliwatts(least.min().unwrap_or(1).max(1));
-        let rungs = [Rung { node_power, stretch: Stretch::NONE }];
+        let rungs = [Rung::alike(node_power, Stretch::NONE)];
         let (sockets, ranged) = (machine.sockets_per_node, HashMap::new());
         Profiled { tables, ranged, sockets, beliefs, rungs }
     }
@@ -213,7 +213,7 @@ impl Model for Profiled {
         let table = self.table(job);
         let shortest = table.fronts.last().and_then(|front| front.last());
         let shortest = shortest.map_or(Span::ZERO, |row| self.way(job, row).point.time);
-        Footprint { nodes: table.nodes[0], time: shortest }
+        Footprint { nodes: table.nodes[0], time: shortest, power: Watts::ZERO }
     }
 
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {

@@ -3,7 +3,7 @@
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::model::{Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch};
-use crate::units::{JobId, Span};
+use crate::units::{JobId, Span, Watts};
 
 /// Every job has one operating point, the one it asks for.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct Rigid {
 impl Rigid {
     /// Jobs whose nodes draw what the machine's nodes draw when busy.
     pub fn on(machine: &Machine) -> Self {
-        let rung = [Rung { node_power: machine.added_power(), stretch: Stretch::NONE }];
+        let rung = [Rung::alike(machine.added_power(), Stretch::NONE)];
         Rigid { rung, cores: machine.processors_per_node }
     }
 }
@@ -43,7 +43,7 @@ impl Model for Rigid {
     #[inline]
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
         let OperatingPoint { nodes, time, .. } = self.nominal(id, job);
-        Footprint { nodes, time }
+        Footprint { nodes, time, power: Watts::ZERO }
     }
 
     #[inline]

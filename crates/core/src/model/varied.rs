@@ -97,10 +97,7 @@ impl Varied {
             seed: 0,
             node: None,
             rated,
-            rungs: [Rung {
-                node_power: least.fold(Watts::LARGEST, Watts::min),
-                stretch: Stretch::NONE,
-            }],
+            rungs: [Rung::alike(least.fold(Watts::LARGEST, Watts::min), Stretch::NONE)],
             applications,
             processors,
         }
@@ -234,7 +231,7 @@ impl Model for Varied {
     }
 
     fn footprint(&self, _id: JobId, job: &Job) -> Footprint {
-        Footprint { nodes: job.nodes, time: OperatingPoint::SHORTEST }
+        Footprint { nodes: job.nodes, time: OperatingPoint::SHORTEST, power: Watts::ZERO }
     }
 
     /// A job may run on fewer processors than it asks for: one that can be fed is enough.

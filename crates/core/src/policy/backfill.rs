@@ -10,7 +10,7 @@
 
 use smallvec::SmallVec;
 
-use crate::availability::{Availability, Claim};
+use crate::availability::{Availability, Claim, Tenure};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
 use crate::policy::{Decision, Order, PastJob, Policy, Predictions, Submission, View};
@@ -47,7 +47,11 @@ pub trait Chooser {
         after: JobId,
         room: &Room,
     ) -> Option<JobId> {
-        order.next_fit(view, after, &[room.fit(&view.model.rungs()[0])])
+        let nominal = &view.model.rungs()[0];
+        match room.is_changing() {
+            false => order.next_fit(view, after, &[room.fit(nominal)]),
+            true => order.next_fit(view, after, &room.fits(std::iter::once(nominal))),
+        }
     }
 
     /// Whether what was refused in a turn, which began with jobs holding so much, stays refused
@@ -92,9 +96,27 @@ pub struct Room {
     /// What stays free when the reservation begins.
     extra_nodes: u32,
     extra_power: Watts,
-    /// Where the budget is going to change: what will be free when, the reservation taken out.
-    outlook: Option<Box<Availability>>,
+    /// Where the budget is going to change: what comes of that.
+    outlook: Option<Box<Outlook>>,
 }
+
+/// What is free while limits are to come, the reservation taken out.
+#[derive(Clone, Debug)]
+struct Outlook {
+    /// By when.
+    free: Availability,
+    /// From now on, by how long.
+    tenure: Tenure,
+}
+
+impl Outlook {
+    fn of(free: Availability) -> Box<Self> {
+        Box::new(Outlook { tenure: free.tenure(), free })
+    }
+}
+
+/// More steps of what can be held for how long are not told apart in the terms of the queue's index.
+const MOST_STEPS: usize = 4;
 
 impl Room {
     /// All that is free now, with no reservation to respect.
@@ -108,7 +130,7 @@ impl Room {
             window: Span::FOREVER,
             extra_nodes: 0,
             extra_power: Watts::ZERO,
-            outlook: changes.then(|| Box::new(Availability::of(view.ledger))),
+            outlook: changes.then(|| Outlook::of(Availability::of(view.ledger))),
         }
     }
 
@@ -160,7 +182,12 @@ impl Room {
     #[inline]
     pub fn admits(&self, point: &OperatingPoint) -> bool {
         self.longest(point.nodes, point.power).is_some_and(|longest| point.time <= longest)
-            && self.outlook.as_ref().is_none_or(|free| free.fits(self.now, &Claim::of(point)))
+            && self.outlook.as_ref().is_none_or(|outlook| {
+                let claim = Claim::of(point);
+                let admits = outlook.tenure.admits(self.now, &claim);
+                debug_assert_eq!(admits, outlook.free.fits(self.now, &claim));
+                admits
+            })
     }
 
     /// For how long so much may be held from now on, as far as the reservation goes; `None` if
@@ -191,7 +218,8 @@ impl Room {
         self.power -= point.power;
         self.held += point.power;
         if let Some(outlook) = &mut self.outlook {
-            outlook.take(self.now, &Claim::of(point));
+            outlook.free.take(self.now, &Claim::of(point));
+            outlook.tenure.take(self.now, &Claim::of(point));
         }
     }
 
@@ -201,7 +229,8 @@ impl Room {
         let reservation = match promised {
             Some((point, then)) => {
                 if let Some(outlook) = &mut self.outlook {
-                    outlook.take(then.at, &Claim::of(&point));
+                    outlook.free.take(then.at, &Claim::of(&point));
+                    outlook.tenure = outlook.free.tenure();
                 }
                 Reservation {
                     at: then.at,
@@ -221,22 +250,68 @@ impl Room {
         self.extra_power = reservation.extra_power;
     }
 
-    /// The room in the terms of the queue's index, for jobs at one place of their menus. The
-    /// index knows nodes and nominal times only: watts count as the nodes they can feed, and the
-    /// window as the nominal time that fits it.
+    /// The room in the terms of the queue's index, for jobs at one place of their menus, as far as the reservation
+    /// goes. The index knows nodes, nominal times and, where nodes draw unlike amounts, nominal power: watts count as the
+    /// nodes they can feed at least, and the window as the nominal time that fits it.
     #[inline]
     pub fn fit(&self, rung: &Rung) -> Fit {
-        let fed = |nodes: u32, power: Watts| {
-            if rung.node_power.checked_mul(nodes).is_some_and(|needed| needed <= power) {
-                nodes
-            } else {
-                (power.milliwatts() / rung.node_power.milliwatts()).min(u64::from(nodes)) as u32
+        Fit {
+            free: fed(rung, self.nodes, self.power),
+            extra: fed(rung, self.extra_nodes, self.extra_power),
+            window: rung.stretch.undone(self.window),
+            power: nominal(rung, self.power),
+            extra_power: nominal(rung, self.extra_power),
+        }
+    }
+
+    /// The same for jobs that may be at any of these places: all ways to use the room that let in somebody whom no
+    /// other lets in. Where limits are to come, they say what can be held for how long.
+    pub(super) fn fits<'a>(&self, rungs: impl Iterator<Item = &'a Rung>) -> SmallVec<[Fit; 8]> {
+        let mut fits: SmallVec<[Fit; 8]> = SmallVec::new();
+        let mut add = |fit: Fit| {
+            if !fits.iter().any(|other| fit.is_within(other)) {
+                fits.push(fit);
             }
         };
-        Fit {
-            free: fed(self.nodes, self.power),
-            extra: fed(self.extra_nodes, self.extra_power),
-            window: rung.stretch.undone(self.window),
+        for rung in rungs {
+            let Some(outlook) = self.outlook.as_ref().filter(|_| rung.is_shortest) else {
+                add(self.fit(rung));
+                continue;
+            };
+            for (place, (end, nodes, power)) in outlook.tenure.steps().take(MOST_STEPS).enumerate()
+            {
+                let (nodes, power) = (nodes.min(self.nodes), power.min(self.power));
+                let (free, power) = (fed(rung, nodes, power), nominal(rung, power));
+                // The last one stands for all that follow, which have less.
+                let is_last = end == Instant::NEVER || place + 1 == MOST_STEPS;
+                let extra = if is_last { free } else { 0 };
+                let window = rung.stretch.undone(end.since(self.now));
+                add(Fit { free, extra, window, power, extra_power: power });
+            }
+        }
+        fits
+    }
+}
+
+/// Of so many nodes, those that so much power can feed.
+#[inline]
+fn fed(rung: &Rung, nodes: u32, power: Watts) -> u32 {
+    if rung.node_power.checked_mul(nodes).is_some_and(|needed| needed <= power) {
+        nodes
+    } else {
+        (power.milliwatts() / rung.node_power.milliwatts()).min(u64::from(nodes)) as u32
+    }
+}
+
+/// The most that a job may draw at its nominal point so that it draws no more than this at one of its places.
+#[inline]
+fn nominal(rung: &Rung, power: Watts) -> Watts {
+    match rung.part.millionths() {
+        0 => Watts::UNLIMITED,
+        part => {
+            let most =
+                power.milliwatts().checked_mul(1_000_000).map(|millionths| millionths / part);
+            most.map_or(Watts::UNLIMITED, Watts::from_milliwatts)
         }
     }
 }
@@ -257,8 +332,8 @@ impl<'a> Ahead<'a> {
     pub fn vacancy(&self, point: &OperatingPoint) -> Option<Vacancy> {
         let Ahead { view, room, started } = self;
         if let Some(outlook) = &room.outlook {
-            let at = outlook.earliest(view.now, &Claim::of(point))?;
-            let (nodes, power) = outlook.at(at);
+            let at = outlook.free.earliest(view.now, &Claim::of(point))?;
+            let (nodes, power) = outlook.free.at(at);
             return Some(Vacancy { at, nodes, power });
         }
         let now = Vacancy { at: view.now, nodes: room.nodes, power: room.power };

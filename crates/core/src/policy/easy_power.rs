@@ -17,7 +17,9 @@ use std::str::FromStr;
 use crate::call::{Call, CallError};
 use crate::ledger::Vacancy;
 use crate::model::{OperatingPoint, Oversized};
-use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
+use crate::policy::slowable::{
+    Slowable, every_candidate, is_steady, knows_power, nominal_fit, slower_fits,
+};
 use crate::policy::{Ahead, Backfill, BuildContext, Chooser, Order, OrderSpec, Policy, Room, View};
 use crate::queue::Fit;
 use crate::units::{JobId, Span, Watts, parse_decimal};
@@ -179,10 +181,11 @@ pub(super) fn oversized_candidate(
     if oversized.is_empty() {
         return None;
     }
-    // An oversized job has more nodes than are ever fed at nominal speed.
+    // An oversized job has more nodes than are ever fed at nominal speed, if all draw alike.
     let node_power = view.model.rungs()[0].node_power;
     let most = view.ledger.most_for_jobs(Span::ZERO);
-    let slower = slower_fits(view, room, nominal, |_, fit| node_power * fit.free > most);
+    let slower =
+        slower_fits(view, room, nominal, |_, fit| knows_power(fit) || node_power * fit.free > most);
     oversized.candidate(after, &slower)
 }
 

@@ -20,7 +20,9 @@ pub use spec::{BsldLower, BsldUpper, PbGuidedSpec};
 use crate::ledger::Vacancy;
 use crate::model::{Menu, OperatingPoint};
 use crate::policy::easy_power::{is_fed, is_oversized, oversized_candidate};
-use crate::policy::slowable::{Slowable, every_candidate, is_steady, nominal_fit, slower_fits};
+use crate::policy::slowable::{
+    Slowable, every_candidate, is_steady, knows_power, nominal_fit, slower_fits,
+};
 use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{Instant, JobId, Share, Span, Watts};
 
@@ -210,7 +212,11 @@ impl Chooser for Guide {
         let limit = limit_for_jobs(view);
         let slowable = slower_fits(view, room, &fit, |rung, fit| {
             // The largest job that fits there brings what is held this far.
-            !is_below(room.held() + rung.node_power * fit.free, self.bounds.lower, limit)
+            let largest = match knows_power(fit) {
+                true => room.power(),
+                false => rung.node_power * fit.free,
+            };
+            !is_below(room.held() + largest, self.bounds.lower, limit)
         });
         let slowable = self.slowable.candidate(after, &slowable);
         let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);

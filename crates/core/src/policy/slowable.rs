@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::model::Rung;
 use crate::policy::{Order, Room, View};
 use crate::queue::{Fit, Queue};
-use crate::units::{JobId, Watts};
+use crate::units::{JobId, Span, Watts};
 
 /// Waiting jobs that may run slower.
 ///
@@ -48,7 +48,7 @@ impl Slowable {
 
     fn insert(&mut self, view: &View<'_>, job: JobId) {
         let footprint = view.model.footprint(job, view.job(job));
-        let new = || Queue::new(view.queue.classes().clone(), view.jobs.len());
+        let new = || view.queue.like(view.jobs.len());
         let jobs = self.jobs.get_or_insert_with(new);
         // A job may have come and gone and come again within one turn.
         if !jobs.contains(job) {
@@ -84,8 +84,13 @@ pub(super) fn every_candidate<O: Order>(
     after: JobId,
     room: &Room,
 ) -> Option<JobId> {
-    let fits = view.model.rungs().iter().map(|rung| room.fit(rung));
-    order.next_fit(view, after, &fits.collect::<SmallVec<[Fit; 8]>>())
+    order.next_fit(view, after, &room.fits(view.model.rungs().iter()))
+}
+
+/// Whether a room counts power by itself, and not only as the nodes it can feed.
+#[inline]
+pub(super) fn knows_power(fit: &Fit) -> bool {
+    fit.power != Watts::UNLIMITED
 }
 
 /// The room as it can be used at nominal speed.
@@ -95,7 +100,7 @@ pub(super) fn nominal_fit(view: &View<'_>, room: &Room) -> Fit {
 }
 
 /// The room as it can be used at slower points, where that lets in anybody who does not fit at a
-/// faster one: a slower point takes longer, so it has to feed more nodes.
+/// faster one: a slower point takes longer, so it has to feed more nodes, or jobs that draw more at nominal speed.
 #[inline]
 pub(super) fn slower_fits(
     view: &View<'_>,
@@ -103,15 +108,17 @@ pub(super) fn slower_fits(
     nominal: &Fit,
     useful: impl Fn(&Rung, &Fit) -> bool,
 ) -> SmallVec<[Fit; 8]> {
-    let (mut free, mut extra) = (nominal.free, nominal.extra);
-    let mut fits = SmallVec::new();
+    let mut fits: SmallVec<[Fit; 8]> = SmallVec::new();
+    let has_all_nodes = |fit: &Fit| (fit.free, fit.extra) == room.most_nodes() && !knows_power(fit);
     for rung in &view.model.rungs()[1..] {
-        if (free, extra) == room.most_nodes() {
+        if has_all_nodes(fits.last().unwrap_or(nominal)) {
             break;
         }
         let fit = room.fit(rung);
-        if (fit.free > free || fit.extra > extra) && useful(rung, &fit) {
-            (free, extra) = (free.max(fit.free), extra.max(fit.extra));
+        // It is slower than those: that it lets in longer jobs cannot be.
+        let offered = Fit { window: Span::ZERO, ..fit };
+        let is_new = !fits.iter().chain([nominal]).any(|other| offered.is_within(other));
+        if is_new && useful(rung, &fit) {
             fits.push(fit);
         }
     }

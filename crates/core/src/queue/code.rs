@@ -1,5 +1,7 @@
 //! Sizes and times as the index holds them: 16 bits, in the right order.
 
+use crate::units::Watts;
+
 /// Where nobody waits: above every code and every bound.
 pub(super) const NOBODY: i16 = i16::MAX;
 
@@ -17,6 +19,12 @@ pub(super) fn code(number: u64) -> i16 {
 #[inline(always)]
 pub(super) fn bound(number: u64) -> i16 {
     code(number) + 1
+}
+
+/// Power as the index counts it: in watts, rounded down.
+#[inline(always)]
+pub(super) fn watts(power: Watts) -> u64 {
+    power.milliwatts() / 1000
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use wide::{i16x8, i16x16};
 
 use super::Fit;
 use super::classes::{CLASSES, SizeClasses};
-use super::code::{NOBODY, bound};
+use super::code::{NOBODY, bound, watts};
 
 /// Jobs in a block; one bit each in its waiting mask.
 pub(super) const BLOCK: usize = 16;
@@ -20,10 +20,12 @@ pub(super) struct Bounds {
     free: i16,
     unreserved: i16,
     window: i16,
+    /// Power that is free, and of that what nobody has reserved.
+    watts: [i16; 2],
 }
 
 impl Bounds {
-    const NONE: Bounds = Bounds { free: 0, unreserved: 0, window: 0 };
+    const NONE: Bounds = Bounds { free: 0, unreserved: 0, window: 0, watts: [0; 2] };
 
     /// The larger of each.
     #[inline(always)]
@@ -32,6 +34,7 @@ impl Bounds {
             free: self.free.max(other.free),
             unreserved: self.unreserved.max(other.unreserved),
             window: self.window.max(other.window),
+            watts: [0, 1].map(|i| self.watts[i].max(other.watts[i])),
         }
     }
 }
@@ -43,6 +46,7 @@ impl From<&Fit> for Bounds {
             free: bound(u64::from(fit.free)),
             unreserved: bound(u64::from(fit.free.min(fit.extra))),
             window: bound(fit.window.millis() / 1000),
+            watts: [fit.power, fit.power.min(fit.extra_power)].map(watts).map(bound),
         }
     }
 }
@@ -77,6 +81,12 @@ impl<W: AsRef<[Bounds]>> IndexFit<W> {
             limits[8 * part..][..8].copy_from_slice(limit.as_array());
         }
         IndexFit { ways, loosest, limits, classes: possible }
+    }
+
+    /// No way has room for more power than this.
+    #[inline(always)]
+    pub(super) fn most_watts(&self) -> i16 {
+        self.loosest.watts[0]
     }
 
     /// Whether anybody in the tree may fit.
@@ -124,7 +134,7 @@ fn with8(numbers: i16x8, at: usize, number: i16) -> i16x8 {
 
 /// The same for sixteen numbers.
 #[inline(always)]
-fn with16(numbers: i16x16, at: usize, number: i16) -> i16x16 {
+pub(super) fn with16(numbers: i16x16, at: usize, number: i16) -> i16x16 {
     const PLACES: i16x16 = i16x16::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
     PLACES.simd_eq(i16x16::splat(at as i16)).bitselect(i16x16::splat(number), numbers)
 }
@@ -228,22 +238,31 @@ impl Block {
         bits(self.waiting.into()).map(move |at| (classes[at] as usize, seconds[at]))
     }
 
-    /// The waiting jobs that may fit, one bit each.
+    /// The waiting jobs that may fit, one bit each. What they draw counts where it is known.
     #[inline(always)]
-    pub(super) fn may_fit<W: AsRef<[Bounds]>>(&self, fit: &IndexFit<W>) -> u16 {
-        let loosely = self.fits(&fit.loosest);
+    pub(super) fn may_fit<W: AsRef<[Bounds]>>(
+        &self,
+        fit: &IndexFit<W>,
+        draws: Option<&i16x16>,
+    ) -> u16 {
+        let loosely = self.fits(&fit.loosest, draws);
         match fit.ways.as_ref() {
             // Most blocks have nobody, and a single way is as loose as itself.
             [_] => loosely,
             _ if loosely == 0 => 0,
-            ways => ways.iter().fold(0, |fits, way| fits | self.fits(way)),
+            ways => ways.iter().fold(0, |fits, way| fits | self.fits(way, draws)),
         }
     }
 
     #[inline(always)]
-    fn fits(&self, way: &Bounds) -> u16 {
+    fn fits(&self, way: &Bounds, draws: Option<&i16x16>) -> u16 {
         let below = |bound: i16, numbers: i16x16| i16x16::splat(bound).simd_gt(numbers);
-        let short = below(way.window, self.seconds) & below(way.free, self.nodes);
-        (short | below(way.unreserved, self.nodes)).to_bitmask() as u16
+        let mut short = below(way.window, self.seconds) & below(way.free, self.nodes);
+        let mut small = below(way.unreserved, self.nodes);
+        if let Some(draws) = draws {
+            short &= below(way.watts[0], *draws);
+            small &= below(way.watts[1], *draws);
+        }
+        (short | small).to_bitmask() as u16
     }
 }

@@ -8,7 +8,7 @@
 //! As in [`Queue`](super::Queue), the index may promise too much, never too little.
 
 use super::classes::{CLASSES, SizeClasses};
-use super::code::{NOBODY, bound, code};
+use super::code::{NOBODY, bound, code, watts};
 use super::{Fit, Footprint};
 use crate::units::JobId;
 
@@ -29,22 +29,47 @@ struct Entry {
     place: Place,
     nodes: i16,
     seconds: i16,
+    watts: i16,
     class: usize,
 }
 
 /// For each class, the shortest time.
 type Shortest = [i16; CLASSES];
 
+/// What some jobs ask for at least.
+#[derive(Clone)]
+struct Least {
+    shortest: Shortest,
+    watts: i16,
+}
+
+impl Least {
+    const NOBODY: Least = Least { shortest: [NOBODY; CLASSES], watts: NOBODY };
+
+    fn add(&mut self, entry: &Entry) {
+        let shortest = &mut self.shortest[entry.class];
+        *shortest = entry.seconds.min(*shortest);
+        self.watts = entry.watts.min(self.watts);
+    }
+
+    fn add_all(&mut self, others: &Least) {
+        for (shortest, other) in self.shortest.iter_mut().zip(&others.shortest) {
+            *shortest = (*shortest).min(*other);
+        }
+        self.watts = self.watts.min(others.watts);
+    }
+}
+
 #[derive(Clone)]
 struct Leaf {
     entries: Vec<Entry>,
-    shortest: Shortest,
+    least: Least,
 }
 
 #[derive(Clone)]
 struct Group {
     leaves: Vec<Leaf>,
-    shortest: Shortest,
+    least: Least,
 }
 
 /// Waiting jobs, ordered by their keys.
@@ -57,23 +82,34 @@ pub struct Ordered {
 
 /// A room in codes: what is below these fits.
 struct Limits {
-    /// For each way to use the room: nodes, nodes that nobody has reserved, time.
-    ways: Vec<[i16; 3]>,
+    /// The ways to use the room.
+    ways: Vec<Way>,
     /// For each class, what is below this fits somehow, if the job is as small as the class can be.
     by_class: Shortest,
 }
 
+/// A way to use the room, in codes: what is below these fits.
+struct Way {
+    free: i16,
+    unreserved: i16,
+    window: i16,
+    /// Power, and power that nobody has reserved.
+    watts: [i16; 2],
+}
+
 impl Limits {
     fn new(ways: &[Fit], classes: &SizeClasses) -> Self {
-        let ways = ways.iter().filter(|way| way.free > 0).map(|way| {
-            let unreserved = bound(u64::from(way.free.min(way.extra)));
-            [bound(u64::from(way.free)), unreserved, bound(way.window.millis() / 1000)]
+        let ways = ways.iter().filter(|way| way.free > 0).map(|way| Way {
+            free: bound(u64::from(way.free)),
+            unreserved: bound(u64::from(way.free.min(way.extra))),
+            window: bound(way.window.millis() / 1000),
+            watts: [way.power, way.power.min(way.extra_power)].map(watts).map(bound),
         });
-        let ways: Vec<[i16; 3]> = ways.collect();
+        let ways: Vec<Way> = ways.collect();
         let mut by_class = [0; CLASSES];
         let smallest = classes.smallest().iter().flat_map(|part| part.to_array());
         for (limit, smallest) in by_class.iter_mut().zip(smallest) {
-            for [free, unreserved, window] in &ways {
+            for Way { free, unreserved, window, .. } in &ways {
                 let fits = if smallest < *unreserved { NOBODY } else { *window };
                 *limit = (*limit).max(if smallest < *free { fits } else { 0 });
             }
@@ -82,32 +118,33 @@ impl Limits {
     }
 
     #[inline]
-    fn may_fit_in(&self, shortest: &Shortest) -> bool {
+    fn may_fit_in(&self, least: &Least) -> bool {
         // All at once: a loop that ends early is slower than one that can be vectorised.
-        shortest.iter().zip(&self.by_class).fold(false, |any, (time, limit)| any | (time < limit))
+        let times = least.shortest.iter().zip(&self.by_class);
+        times.fold(false, |any, (time, limit)| any | (time < limit))
+            && self.ways.iter().any(|way| least.watts < way.watts[0])
     }
 
     #[inline]
     fn may_fit(&self, entry: &Entry) -> bool {
-        self.ways.iter().any(|[free, unreserved, window]| {
-            entry.nodes < *unreserved || (entry.nodes < *free && entry.seconds < *window)
+        self.ways.iter().any(|Way { free, unreserved, window, watts }| {
+            let is_small = entry.nodes < *unreserved && entry.watts < watts[1];
+            let is_short = entry.nodes < *free && entry.seconds < *window;
+            is_small || is_short && entry.watts < watts[0]
         })
     }
 }
 
 impl Leaf {
     fn of(entries: Vec<Entry>) -> Self {
-        let mut leaf = Leaf { entries, shortest: [NOBODY; CLASSES] };
+        let mut leaf = Leaf { entries, least: Least::NOBODY };
         leaf.sum_up();
         leaf
     }
 
     fn sum_up(&mut self) {
-        self.shortest = [NOBODY; CLASSES];
-        for entry in &self.entries {
-            let shortest = &mut self.shortest[entry.class];
-            *shortest = entry.seconds.min(*shortest);
-        }
+        self.least = Least::NOBODY;
+        self.entries.iter().for_each(|entry| self.least.add(entry));
     }
 
     fn last(&self) -> Option<Place> {
@@ -117,18 +154,14 @@ impl Leaf {
 
 impl Group {
     fn of(leaves: Vec<Leaf>) -> Self {
-        let mut group = Group { leaves, shortest: [NOBODY; CLASSES] };
+        let mut group = Group { leaves, least: Least::NOBODY };
         group.sum_up();
         group
     }
 
     fn sum_up(&mut self) {
-        self.shortest = [NOBODY; CLASSES];
-        for leaf in &self.leaves {
-            for (shortest, of_leaf) in self.shortest.iter_mut().zip(&leaf.shortest) {
-                *shortest = (*shortest).min(*of_leaf);
-            }
-        }
+        self.least = Least::NOBODY;
+        self.leaves.iter().for_each(|leaf| self.least.add_all(&leaf.least));
     }
 
     fn last(&self) -> Option<Place> {
@@ -166,7 +199,8 @@ impl Ordered {
     pub fn insert(&mut self, place: Place, footprint: &Footprint) {
         let (nodes, seconds) =
             (code(u64::from(footprint.nodes)), code(footprint.time.millis() / 1000));
-        let entry = Entry { place, nodes, seconds, class: self.classes.of(nodes) };
+        let watts = code(watts(footprint.power));
+        let entry = Entry { place, nodes, seconds, watts, class: self.classes.of(nodes) };
         let Some((at, within)) = self.leaf_of(place) else {
             self.groups.push(Group::of(vec![Leaf::of(vec![entry])]));
             return;
@@ -176,9 +210,8 @@ impl Ordered {
         let before = leaf.entries.partition_point(|other| other.place < place);
         debug_assert!(leaf.entries.get(before).is_none_or(|other| other.place != place));
         leaf.entries.insert(before, entry);
-        for shortest in [&mut leaf.shortest[entry.class], &mut group.shortest[entry.class]] {
-            *shortest = seconds.min(*shortest);
-        }
+        leaf.least.add(&entry);
+        group.least.add(&entry);
         if leaf.entries.len() > MOST {
             let upper = leaf.entries.split_off(MOST / 2);
             leaf.sum_up();
@@ -228,11 +261,7 @@ impl Ordered {
         if limits.ways.is_empty() {
             return None;
         }
-        self.find(
-            Some(after),
-            |shortest| limits.may_fit_in(shortest),
-            |entry| limits.may_fit(entry),
-        )
+        self.find(Some(after), |least| limits.may_fit_in(least), |entry| limits.may_fit(entry))
     }
 
     /// The jobs in order.
@@ -245,17 +274,17 @@ impl Ordered {
     fn find(
         &self,
         after: Option<Place>,
-        may_have: impl Fn(&Shortest) -> bool,
+        may_have: impl Fn(&Least) -> bool,
         fits: impl Fn(&Entry) -> bool,
     ) -> Option<Place> {
         let from = self.groups.partition_point(|group| group.last() <= after);
         for group in &self.groups[from..] {
-            if !may_have(&group.shortest) {
+            if !may_have(&group.least) {
                 continue;
             }
             let from = group.leaves.partition_point(|leaf| leaf.last() <= after);
             for leaf in &group.leaves[from..] {
-                if !may_have(&leaf.shortest) {
+                if !may_have(&leaf.least) {
                     continue;
                 }
                 let from = leaf.entries.partition_point(|entry| Some(entry.place) <= after);
@@ -271,23 +300,23 @@ impl Ordered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Span;
+    use crate::units::{Span, Watts};
     use proptest::prelude::*;
 
     proptest! {
         /// The index finds exactly the job that a scan of a sorted list finds.
         #[test]
         fn the_index_agrees_with_a_scan(
-            jobs in prop::collection::vec((0i64..40, 1u32..70, 0u32..100, any::<bool>()), 1..400),
-            asked in prop::collection::vec((0i64..42, 0u32..400, 0u32..80, 0u32..80, 0u32..120), 1..20),
+            jobs in prop::collection::vec((0i64..40, 1u32..70, 0u32..100, 0u32..9, any::<bool>()), 1..400),
+            asked in prop::collection::vec(((0i64..42, 0u32..400), 0u32..80, 0u32..80, 0u32..120, (0u32..400, 0u32..400)), 1..20),
         ) {
             let mut ordered = Ordered::new(SizeClasses::powers_of_two());
-            let mut plain: Vec<(Place, u32, u32)> = Vec::new();
-            for (job, (key, nodes, seconds, leaves)) in (0..).map(JobId).zip(jobs) {
+            let mut plain: Vec<(Place, u32, u32, u32)> = Vec::new();
+            for (job, (key, nodes, seconds, each, leaves)) in (0..).map(JobId).zip(jobs) {
                 let place = Place { key, job };
-                let time = Span::from_secs(seconds);
-                ordered.insert(place, &Footprint { nodes, time });
-                plain.push((place, nodes, seconds));
+                let (time, power) = (Span::from_secs(seconds), Watts::from_watts(nodes * each));
+                ordered.insert(place, &Footprint { nodes, time, power });
+                plain.push((place, nodes, seconds, nodes * each));
                 if leaves {
                     let gone = plain.remove(plain.len() / 2);
                     prop_assert!(ordered.remove(gone.0));
@@ -299,14 +328,16 @@ mod tests {
             prop_assert_eq!(ordered.is_empty(), plain.is_empty());
             prop_assert_eq!(ordered.first(), plain.first().map(|job| job.0));
             prop_assert_eq!(ordered.iter().collect::<Vec<_>>(), plain.iter().map(|job| job.0).collect::<Vec<_>>());
-            for (key, job, free, extra, window) in asked {
+            for ((key, job), free, extra, window, (most, unreserved)) in asked {
                 let after = Place { key, job: JobId(job) };
-                let fit = Fit { free, extra, window: Span::from_secs(window) };
-                let fits = |nodes: u32, seconds: u32| {
-                    nodes <= free && (seconds <= window || nodes <= extra)
+                let (power, extra_power) = (Watts::from_watts(most), Watts::from_watts(unreserved));
+                let fit = Fit { free, extra, window: Span::from_secs(window), power, extra_power };
+                let fits = |nodes: u32, seconds: u32, watts: u32| {
+                    let is_small = nodes <= extra && watts <= unreserved;
+                    nodes <= free && watts <= most && (seconds <= window || is_small)
                 };
-                let expected = plain.iter().find(|(place, nodes, seconds)| {
-                    *place > after && fits(*nodes, *seconds)
+                let expected = plain.iter().find(|(place, nodes, seconds, watts)| {
+                    *place > after && fits(*nodes, *seconds, *watts)
                 });
                 prop_assert_eq!(ordered.next_fit_of(after, &[fit]), expected.map(|job| job.0));
                 let next = plain.iter().find(|job| job.0 > after).map(|job| job.0);

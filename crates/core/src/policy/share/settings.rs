@@ -81,17 +81,7 @@ impl Places {
         // Where menus have little in common, one bound is for all places.
         let is_known = self.complete_for.is_some() && self.allowed.len() <= rungs.len();
         let is_allowed = |place: usize| self.allowed.get(place).is_some_and(|allowed| *allowed);
-        let mut fits: SmallVec<[Fit; 8]> = SmallVec::new();
-        for (place, rung) in rungs.iter().enumerate() {
-            let fit = room.fit(rung);
-            // What offers no more of anything lets in nobody else.
-            let is_less = |other: &Fit| {
-                fit.free <= other.free && fit.extra <= other.extra && fit.window <= other.window
-            };
-            if (!is_known || is_allowed(place)) && !fits.iter().any(is_less) {
-                fits.push(fit);
-            }
-        }
-        fits
+        let places = rungs.iter().enumerate();
+        room.fits(places.filter(|(place, _)| !is_known || is_allowed(*place)).map(|(_, rung)| rung))
     }
 }

@@ -25,19 +25,28 @@ pub struct BySize {
     started: Vec<Holding>,
     /// The points they start at.
     points: Vec<OperatingPoint>,
+    /// What is free in this turn while limits are to come, if nothing is kept for the head of the queue; once somebody
+    /// asked.
+    unreserved: Option<Room>,
 }
 
 impl BySize {
     /// The chooser; `fair` keeps each job within its share of the power.
     pub fn new(fair: bool) -> Self {
-        BySize { fair, started: Vec::new(), points: Vec::new() }
+        BySize { fair, ..BySize::default() }
     }
 
     /// What is free while limits are to come, if nothing is kept for the head of the queue.
-    fn unreserved(&self, view: &View<'_>) -> Room {
-        let mut room = Room::of(view);
-        self.points.iter().for_each(|point| room.take(point));
-        room
+    fn unreserved<'a>(
+        points: &[OperatingPoint],
+        known: &'a mut Option<Room>,
+        view: &View<'_>,
+    ) -> &'a Room {
+        known.get_or_insert_with(|| {
+            let mut room = Room::of(view);
+            points.iter().for_each(|point| room.take(point));
+            room
+        })
     }
 
     /// The points that a job may look at.
@@ -94,8 +103,12 @@ impl Chooser for BySize {
         let at_once = at_once.map(|way| (prices.price(&way, Span::ZERO), way.point));
         let (price, point) =
             at_once.min_by_key(|(price, point)| (*price, point.power, point.nodes))?;
-        let unreserved = room.is_changing().then(|| self.unreserved(view));
-        let ahead = Ahead::of(view, unreserved.as_ref().unwrap_or(room), &self.started);
+        let mut known = self.unreserved.take();
+        let unreserved = match room.is_changing() {
+            true => Self::unreserved(&self.points, &mut known, view),
+            false => room,
+        };
+        let ahead = Ahead::of(view, unreserved, &self.started);
         let is_cheaper_later = self.offered(view, job).any(|way| {
             // The look ahead is worth its time only for those that would be cheaper without a wait.
             prices.price(&way, Span::ZERO) < price
@@ -103,6 +116,7 @@ impl Chooser for BySize {
                     then.at > view.now && prices.price(&way, then.at.since(view.now)) < price
                 })
         });
+        self.unreserved = known;
         if is_cheaper_later {
             return None;
         }
@@ -111,6 +125,9 @@ impl Chooser for BySize {
         let place = self.started.partition_point(|other| (other.until, other.job) < (until, job));
         self.started.insert(place, holding);
         self.points.push(point);
+        if let Some(room) = &mut self.unreserved {
+            room.take(&point);
+        }
         Some(point)
     }
 
@@ -155,5 +172,6 @@ impl Chooser for BySize {
     fn begin<O: Order>(&mut self, _view: &View<'_>, _order: &O) {
         self.started.clear();
         self.points.clear();
+        self.unreserved = None;
     }
 }

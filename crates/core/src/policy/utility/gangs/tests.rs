@@ -21,7 +21,7 @@ struct TwoLevels {
 
 impl TwoLevels {
     fn new(drops: bool) -> Self {
-        let rung = Rung { node_power: Watts::from_watts(50), stretch: Stretch::NONE };
+        let rung = Rung::alike(Watts::from_watts(50), Stretch::NONE);
         TwoLevels { drops, rungs: [rung] }
     }
 
