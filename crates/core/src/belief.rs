@@ -342,7 +342,10 @@ impl Model for Belief {
         Footprint {
             nodes: sheet.fewest(),
             time: self.point(job, sheet, sheet.quickest()).time,
-            power: sheet.entries()[sheet.nominal()].power(),
+            power: match self.rungs.iter().any(|rung| rung.part > Share::percent(0)) {
+                true => sheet.entries()[sheet.nominal()].power(),
+                false => Watts::ZERO,
+            },
         }
     }
 

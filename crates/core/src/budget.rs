@@ -16,7 +16,6 @@ mod spec;
 mod window;
 
 use ahead::Ahead;
-pub use along::Along;
 pub use energy::EnergyBudget;
 pub use file::{Limits, TimeBase};
 pub use limit::{Allowance, Limit};

@@ -7,7 +7,7 @@ use super::Budget;
 use crate::units::{Instant, Span, Watts};
 
 /// A budget as it is seen by somebody who goes along it: no question may be about an earlier time than the last one.
-pub struct Along<'a> {
+pub(crate) struct Along<'a> {
     budget: &'a Budget,
     /// The limit in force.
     limit: Watts,
@@ -17,7 +17,7 @@ pub struct Along<'a> {
 
 impl Budget {
     /// To ask about later and later times, from an instant on.
-    pub fn along(&self, from: Instant) -> Along<'_> {
+    pub(crate) fn along(&self, from: Instant) -> Along<'_> {
         let mut along = Along { budget: self, limit: Watts::ZERO, until: Instant::ZERO };
         along.go_to(from);
         along
@@ -36,7 +36,12 @@ impl Along<'_> {
 
     /// The same as [`Budget::first_below`].
     #[inline]
-    pub fn first_below(&mut self, limit: Watts, from: Instant, until: Instant) -> Option<Instant> {
+    pub(crate) fn first_below(
+        &mut self,
+        limit: Watts,
+        from: Instant,
+        until: Instant,
+    ) -> Option<Instant> {
         self.go_to(from);
         match until <= self.until {
             true => Some(from).filter(|from| self.limit < limit && *from < until),
@@ -46,7 +51,7 @@ impl Along<'_> {
 
     /// The same as [`Budget::first_stretch`].
     #[inline]
-    pub fn first_stretch(
+    pub(crate) fn first_stretch(
         &mut self,
         limit: Watts,
         time: Span,
