@@ -22,7 +22,7 @@ pub enum Level {
     Share(Share),
 }
 
-/// Chosen on made-up sites that are used for nothing else; docs/concepts/worlds.md says what it costs.
+/// Chosen on made-up records that are used for nothing else; the tutorial for sites shows what it costs on others.
 impl Default for Level {
     fn default() -> Self {
         Level::Share(Share::percent(90))
