@@ -3,7 +3,7 @@
 //! This is what a site can know when a job is submitted: what jobs had drawn that had ended by then. A prediction starts
 //! from the mean, on each node, of the last jobs of the same user and application; if there are none, of the user; then
 //! of the application; then of all. The first job of all is expected to draw what nodes are rated at. What is added to
-//! the mean, so that few jobs draw more than is predicted, comes from how far off earlier means were ([`margins`]).
+//! the mean, so that few jobs draw more than is predicted, comes from how far off earlier means were (`margins`).
 //!
 //! Who had ended by when is taken from the log, so that what is known of a job does not depend on the policy.
 
