@@ -342,7 +342,7 @@ impl Model for Belief {
         Footprint {
             nodes: sheet.fewest(),
             time: self.point(job, sheet, sheet.quickest()).time,
-            power: match self.rungs.iter().any(|rung| rung.part > Share::percent(0)) {
+            power: match self.draws_differ() {
                 true => sheet.entries()[sheet.nominal()].power(),
                 false => Watts::ZERO,
             },

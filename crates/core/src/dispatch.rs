@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::model::{Caps, Model, OperatingPoint};
 use crate::policy::{Adopted, Changes, Decision, Drawn, DropReason, Policy, View};
 use crate::queue::{Queue, SizeClasses};
-use crate::units::{Instant, JobId, NodeId, Share, Span, Watts};
+use crate::units::{Instant, JobId, NodeId, Span, Watts};
 
 mod live;
 
@@ -122,9 +122,8 @@ impl Dispatch {
             (0..).map(JobId).zip(jobs).map(|(id, job)| model.footprint(id, job).nodes),
         );
         let queue = Queue::new(classes, jobs.len());
-        let knows_power = model.rungs().iter().any(|rung| rung.part > Share::percent(0));
         Dispatch {
-            queue: if knows_power { queue.that_knows_power() } else { queue },
+            queue: if model.draws_differ() { queue.that_knows_power() } else { queue },
             ledger: match nodes {
                 Nodes::Counted => Ledger::new(machine, budget),
                 Nodes::Named => Ledger::with_placement(machine, budget),

@@ -183,6 +183,11 @@ pub trait Model: Send + Sync {
     /// Bounds for each place of the menus, the nominal one first; never empty.
     fn rungs(&self) -> &[Rung];
 
+    /// Whether jobs draw unlike amounts of power for a node, so that [`Footprint::power`] says something.
+    fn draws_differ(&self) -> bool {
+        self.rungs().iter().any(|rung| rung.part > Share::percent(0))
+    }
+
     /// The least of each resource over the job's menu: whatever does not offer this much cannot
     /// run it.
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {

@@ -314,17 +314,16 @@ impl Queue {
 
     #[inline(always)]
     fn first_fit<W: AsRef<[Bounds]>>(&self, from: JobId, ways: W) -> Option<JobId> {
-        let place = from.index().max(self.head);
-        if place >= self.tail {
-            return None;
+        // Two copies of the search: whoever does not know power does not ask for it at every step, either.
+        match &self.draws {
+            None => self.search(None).first(from, ways),
+            known => self.search(known.as_ref()).first(from, ways),
         }
-        let fit = IndexFit::new(ways, &self.classes, &self.shortest);
-        let block = place / BLOCK;
-        let fits = self.may_fit_in(block, &fit) & (u16::MAX << (place % BLOCK));
-        if fits != 0 {
-            return Some(job_at(block, fits));
-        }
-        self.next_block(block, &fit).map(|(block, fits)| job_at(block, fits))
+    }
+
+    #[inline(always)]
+    fn search<'a>(&'a self, draws: Option<&'a Draws>) -> Search<'a> {
+        Search { queue: self, draws }
     }
 
     /// All waiting jobs at or after a place that may fit the room, in order.
@@ -336,24 +335,51 @@ impl Queue {
         }
         let fit = IndexFit::new([Bounds::from(fit)], &self.classes, &self.shortest);
         let block = place / BLOCK;
-        let left = self.may_fit_in(block, &fit) & (u16::MAX << (place % BLOCK));
+        let fits = self.search(self.draws.as_ref()).in_block(block, &fit);
+        let left = fits & (u16::MAX << (place % BLOCK));
         Fitting { queue: self, fit: Some(fit), block, left }
+    }
+}
+
+/// A search for somebody who fits, with what is known of the power that jobs draw.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    queue: &'a Queue,
+    draws: Option<&'a Draws>,
+}
+
+impl Search<'_> {
+    /// The first waiting job at or after a place that may fit.
+    #[inline(always)]
+    fn first<W: AsRef<[Bounds]>>(self, from: JobId, ways: W) -> Option<JobId> {
+        let queue = self.queue;
+        let place = from.index().max(queue.head);
+        if place >= queue.tail {
+            return None;
+        }
+        let fit = IndexFit::new(ways, &queue.classes, &queue.shortest);
+        let block = place / BLOCK;
+        let fits = self.in_block(block, &fit) & (u16::MAX << (place % BLOCK));
+        if fits != 0 {
+            return Some(job_at(block, fits));
+        }
+        self.next_block(block, &fit).map(|(block, fits)| job_at(block, fits))
     }
 
     /// Who may fit in a block, one bit each.
     #[inline(always)]
-    fn may_fit_in<W: AsRef<[Bounds]>>(&self, block: usize, fit: &IndexFit<W>) -> u16 {
-        self.blocks[block].may_fit(fit, self.draws.as_ref().map(|draws| draws.block(block)))
+    fn in_block<W: AsRef<[Bounds]>>(self, block: usize, fit: &IndexFit<W>) -> u16 {
+        self.queue.blocks[block].may_fit(fit, self.draws.map(|draws| draws.block(block)))
     }
 
     /// The children of a node below which somebody may fit, one bit each.
     #[inline(always)]
-    fn may_fit_below<W>(&self, level: usize, node: usize, fit: &IndexFit<W>) -> u32
+    fn below<W>(self, level: usize, node: usize, fit: &IndexFit<W>) -> u32
     where
         W: AsRef<[Bounds]>,
     {
-        let fits = self.levels[level][node].may_fit(fit);
-        match &self.draws {
+        let fits = self.queue.levels[level][node].may_fit(fit);
+        match self.draws {
             Some(draws) if fits != 0 => fits & draws.below(level, node, fit.most_watts()),
             _ => fits,
         }
@@ -362,25 +388,30 @@ impl Queue {
     /// The next block in which somebody may fit, and who.
     #[inline(always)]
     fn next_block<W: AsRef<[Bounds]>>(
-        &self,
+        self,
         block: usize,
         fit: &IndexFit<W>,
     ) -> Option<(usize, u16)> {
         // Most of the time nobody fits, which the root says at once.
-        if block < self.indexed && fit.is_possible() {
+        if block < self.queue.indexed && fit.is_possible() {
             let old = self.next_old_block(block, fit);
             if old.is_some() {
                 return old;
             }
         }
-        let young = (block + 1).max(self.indexed)..self.tail.div_ceil(BLOCK);
-        young.map(|block| (block, self.may_fit_in(block, fit))).find(|(_, fits)| *fits != 0)
+        for young in (block + 1).max(self.queue.indexed)..self.queue.tail.div_ceil(BLOCK) {
+            let fits = self.in_block(young, fit);
+            if fits != 0 {
+                return Some((young, fits));
+            }
+        }
+        None
     }
 
     /// The next block in the tree in which somebody may fit, and who.
     #[inline(always)]
     fn next_old_block<W: AsRef<[Bounds]>>(
-        &self,
+        self,
         block: usize,
         fit: &IndexFit<W>,
     ) -> Option<(usize, u16)> {
@@ -388,12 +419,12 @@ impl Queue {
         // The children that were not passed yet.
         let mut ahead = !1u32 << (block % FAN_OUT);
         loop {
-            let fits = self.may_fit_below(level, node, fit) & ahead;
+            let fits = self.below(level, node, fit) & ahead;
             if fits == 0 {
                 // Up, until there is something to the right.
                 ahead = !1u32 << (node % FAN_OUT);
                 (level, node) = (level + 1, node / FAN_OUT);
-                if level == self.levels.len() {
+                if level == self.queue.levels.len() {
                     return None;
                 }
                 continue;
@@ -403,7 +434,7 @@ impl Queue {
                 (level, node, ahead) = (level - 1, child, u32::MAX);
                 continue;
             }
-            let fits = self.may_fit_in(child, fit);
+            let fits = self.in_block(child, fit);
             if fits != 0 {
                 return Some((child, fits));
             }
@@ -428,8 +459,8 @@ impl Iterator for Fitting<'_> {
     #[inline]
     fn next(&mut self) -> Option<JobId> {
         if self.left == 0 {
-            let next = self.queue.next_block(self.block, self.fit.as_ref()?)?;
-            (self.block, self.left) = next;
+            let search = self.queue.search(self.queue.draws.as_ref());
+            (self.block, self.left) = search.next_block(self.block, self.fit.as_ref()?)?;
         }
         let job = job_at(self.block, self.left);
         self.left &= self.left - 1;

@@ -49,7 +49,7 @@ pub use tally::{Charges, WindowCharges};
 use course::Courses;
 use meter::Meter;
 use site::SiteMeter;
-use states::NodeStates;
+use states::{NodeStates, NodeTimes};
 use switching::{Arrival, Switching};
 use tally::Tally;
 use truth::Truth;
@@ -249,8 +249,8 @@ struct Engine<'a> {
     bound: Option<Budget>,
     meter: Meter,
     states: NodeStates,
-    /// The same when the last job ended, and what jobs had added by then.
-    at_end: (NodeStates, Joules),
+    /// The times in them when the last job ended, and what jobs had added by then.
+    at_end: (NodeTimes, Joules),
     /// What the site draws, if it is said what cooling takes.
     site: Option<SiteMeter<'a>>,
     /// Who switches nodes off, if anybody does.
@@ -298,7 +298,7 @@ impl<'a> Engine<'a> {
             truth,
             meter: Meter::new(simulation.machine.floor(), begin, Watts::UNLIMITED),
             states: NodeStates::new(simulation.machine),
-            at_end: (NodeStates::new(simulation.machine), Joules::ZERO),
+            at_end: (NodeTimes::default(), Joules::ZERO),
             site: SiteMeter::of(simulation.machine, simulation.outdoor, begin),
             switching: simulation.switch_off.map(|rule| Switching::new(rule, simulation.machine)),
             tally: simulation
@@ -381,6 +381,16 @@ impl<'a> Engine<'a> {
     fn advance(&mut self, now: Instant) {
         let elapsed = now.since(self.dispatch.ledger().now());
         self.states.advance(elapsed);
+        if self.site.is_some() || self.tally.is_some() {
+            self.charge(now, elapsed);
+        }
+        self.dispatch.advance(now);
+        self.meter.advance(now, self.limit());
+    }
+
+    /// What the site drew until now, and what that costs. Few runs ask for it, so the clock does without its code.
+    #[inline(never)]
+    fn charge(&mut self, now: Instant, elapsed: Span) {
         let (tally, power) = (&mut self.tally, self.meter.power());
         let mut charge = |until: Instant, drawn: Watts| {
             if let Some(tally) = tally {
@@ -392,8 +402,6 @@ impl<'a> Engine<'a> {
             Some(_) => {}
             None => charge(now, power),
         }
-        self.dispatch.advance(now);
-        self.meter.advance(now, self.limit());
     }
 
     /// Nodes that nobody needs are switched off, and others on, if there is a rule for that.
@@ -529,8 +537,10 @@ impl<'a> Engine<'a> {
     fn note_end(&mut self, at: Instant) {
         self.run.end = at;
         self.run.energy = self.meter.energy();
-        self.at_end = (self.states, self.meter.by_jobs());
-        self.run.site = self.site.as_ref().map(SiteMeter::figures);
+        self.at_end = (self.states.times(), self.meter.by_jobs());
+        if let Some(site) = &self.site {
+            self.run.site = Some(site.figures());
+        }
         if let Some(tally) = &mut self.tally {
             tally.note_end();
         }
@@ -675,7 +685,7 @@ impl<'a> Engine<'a> {
         let ledger = self.dispatch.ledger();
         let consumed = ledger.energy().map(|account| account.consumed());
         Run {
-            energy_by_state: self.at_end.0.energy(self.at_end.1),
+            energy_by_state: self.states.energy(&self.at_end.0, self.at_end.1),
             peak: self.meter.peak(),
             peak_held: ledger.peak(),
             excursions: self.meter.excursions(),

@@ -398,6 +398,11 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
         decisions: &mut Vec<Decision>,
     ) {
         room.respect(reservation);
+        // Most of the time one job arrives, and there is nothing to put in order.
+        if let [only] = view.changes.arrived {
+            self.consider(view, *only, room, decisions);
+            return;
+        }
         let mut arrived: SmallVec<[JobId; 8]> = view.changes.arrived.iter().copied().collect();
         arrived.sort_unstable_by(|one, other| self.order.compare(*one, *other));
         for job in arrived {

@@ -31,25 +31,14 @@ impl EnergyByState {
     }
 }
 
-/// How many nodes do what.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    busy: u32,
-    idle: u32,
-    switched: Switched,
-}
-
-/// The time that nodes spend in each state.
+/// The states of the nodes, and for how long they were in each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeStates {
-    machine: Draws,
-    counts: Counts,
-    elapsed: Span,
-    busy: NodeTime,
-    idle: NodeTime,
-    starting: NodeTime,
-    stopping: NodeTime,
-    off: NodeTime,
+    nodes: u32,
+    draws: Draws,
+    busy: u32,
+    switched: Switched,
+    times: NodeTimes,
 }
 
 /// What a node draws in each state, and the machine beside them.
@@ -62,14 +51,29 @@ struct Draws {
     base: Watts,
 }
 
+/// The time that nodes spent in each state. In what is left, they were idle or out of service.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NodeTimes {
+    elapsed: Span,
+    busy: NodeTime,
+    starting: NodeTime,
+    stopping: NodeTime,
+    off: NodeTime,
+}
+
 /// Nodes × milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeTime(u128);
 
 impl NodeTime {
     #[inline]
+    fn of(nodes: u32, time: Span) -> Self {
+        NodeTime(u128::from(nodes) * u128::from(time.millis()))
+    }
+
+    #[inline]
     fn add(&mut self, nodes: u32, time: Span) {
-        self.0 += u128::from(nodes) * u128::from(time.millis());
+        self.0 += NodeTime::of(nodes, time).0;
     }
 
     fn at(self, power: Watts) -> Joules {
@@ -82,56 +86,60 @@ impl NodeStates {
     pub(super) fn new(machine: &Machine) -> Self {
         let (idle, off) = (machine.node().idle, machine.off());
         NodeStates {
-            machine: Draws {
+            nodes: machine.nodes,
+            draws: Draws {
                 idle,
                 starting: off.start.power.max(idle),
                 stopping: off.stop.power,
                 off: off.power,
                 base: machine.base_power,
             },
-            counts: Counts { idle: machine.nodes, ..Counts::default() },
-            elapsed: Span::ZERO,
-            busy: NodeTime::default(),
-            idle: NodeTime::default(),
-            starting: NodeTime::default(),
-            stopping: NodeTime::default(),
-            off: NodeTime::default(),
+            busy: 0,
+            switched: Switched::default(),
+            times: NodeTimes::default(),
         }
     }
 
     /// Nodes were so for so long.
     #[inline]
     pub(super) fn advance(&mut self, time: Span) {
-        let Counts { busy, idle, switched } = self.counts;
-        self.elapsed = self.elapsed + time;
-        self.busy.add(busy, time);
-        self.idle.add(idle, time);
-        if switched != Switched::default() {
-            self.starting.add(switched.starting, time);
-            self.stopping.add(switched.stopping, time);
-            self.off.add(switched.off, time);
+        let NodeStates { busy, switched, times, .. } = self;
+        times.elapsed = times.elapsed + time;
+        times.busy.add(*busy, time);
+        if *switched != Switched::default() {
+            times.starting.add(switched.starting, time);
+            times.stopping.add(switched.stopping, time);
+            times.off.add(switched.off, time);
         }
     }
 
     /// From now on they are as the ledger says.
     #[inline]
     pub(super) fn set(&mut self, ledger: &Ledger) {
-        let switched = ledger.switched();
-        let down = ledger.total_nodes() - ledger.nodes_in_service() - switched.all();
-        let busy = ledger.nodes_in_service() - ledger.free_nodes();
-        self.counts = Counts { busy, idle: ledger.free_nodes() + down, switched };
+        self.busy = ledger.nodes_in_service() - ledger.free_nodes();
+        self.switched = ledger.switched();
     }
 
-    /// What was drawn in each state, if jobs drew so much beyond what their nodes draw when they are idle.
-    pub(super) fn energy(&self, by_jobs: Joules) -> EnergyByState {
-        let draws = &self.machine;
+    /// For how long they were in each state so far.
+    #[inline]
+    pub(super) fn times(&self) -> NodeTimes {
+        self.times
+    }
+
+    /// What is drawn in such times in each state, if jobs draw so much beyond what their nodes draw when they are
+    /// idle.
+    pub(super) fn energy(&self, times: &NodeTimes, by_jobs: Joules) -> EnergyByState {
+        let NodeTimes { elapsed, busy, starting, stopping, off } = *times;
+        let in_use = busy.0 + starting.0 + stopping.0 + off.0;
+        let idle = NodeTime(NodeTime::of(self.nodes, elapsed).0 - in_use);
+        let draws = &self.draws;
         EnergyByState {
-            running: by_jobs + self.busy.at(draws.idle),
-            idle: self.idle.at(draws.idle),
-            starting: self.starting.at(draws.starting),
-            stopping: self.stopping.at(draws.stopping),
-            off: self.off.at(draws.off),
-            base: draws.base.over(self.elapsed),
+            running: by_jobs + busy.at(draws.idle),
+            idle: idle.at(draws.idle),
+            starting: starting.at(draws.starting),
+            stopping: stopping.at(draws.stopping),
+            off: off.at(draws.off),
+            base: draws.base.over(elapsed),
         }
     }
 }
