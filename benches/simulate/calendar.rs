@@ -7,7 +7,8 @@ use busbar::units::{Instant, Share, Span};
 use busbar::workload::Workload;
 use busbar::workload::lublin::Sizes;
 
-use super::{Bench, Table, generate, grouped, machine_of, met, model_of};
+use super::bench::{Bench, generate, machine_of, model_of};
+use super::table::{Table, grouped, met};
 
 /// Where a turn may take so many times as long in a queue that is four times as long.
 const GROWTH: f64 = 2.0;

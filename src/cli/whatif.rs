@@ -132,11 +132,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "wall_s": began.elapsed().as_secs_f64(),
     }))? + "\n";
     if let Some(folder) = &arguments.out {
-        let mut digests: Vec<Digest> =
-            answer.recorded.iter().map(|run| run.digest.clone()).collect();
-        let budget = experiment.budget_name(0);
-        digests.iter_mut().for_each(|digest| digest.budget.clone_from(&budget));
-        digests.extend(checked.digests(&tried));
+        let mut digests: Vec<Digest> = checked.digests(&tried);
+        // What happened did not have to keep the budget: it stands beside those that had to, and is not ranked with them.
+        digests.extend(answer.recorded.iter().map(|run| Digest {
+            budget: experiment.budget_name(0),
+            variant: "as it was".to_owned(),
+            ..run.digest.clone()
+        }));
         digests.extend(without.digests(&free));
         let page = page_with("What a budget would have done", &digests, &answer.beside());
         write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;

@@ -67,7 +67,7 @@ pub enum ClientError {
     Broken {
         /// The place.
         address: Address,
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// The answer did not come in time.

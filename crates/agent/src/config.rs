@@ -109,7 +109,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: std::io::Error,
     },
     /// A value is wrong.

@@ -92,14 +92,14 @@ pub enum Report {
     Down {
         /// The agent.
         agent: AgentId,
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// The agent refused to renew the lease: another controller holds it.
     Unleased {
         /// The agent.
         agent: AgentId,
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// A request was answered, perhaps by a refusal.
@@ -119,7 +119,7 @@ pub enum Report {
         ticket: Ticket,
         /// Whether it was surely not carried out, because it was never sent.
         unsent: bool,
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// Something happened on a node.
@@ -128,7 +128,7 @@ pub enum Report {
         agent: AgentId,
         /// When, in milliseconds since 1970 by the agent's clock.
         at: u64,
-        /// What.
+        /// The event.
         event: Event,
     },
     /// A measurement of a node.

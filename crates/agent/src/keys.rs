@@ -32,7 +32,7 @@ pub enum KeysError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
     /// The authority's key is there without its certificate, or the other way round.
@@ -52,7 +52,7 @@ pub enum KeysError {
     Certificate {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: rcgen::Error,
     },
 }

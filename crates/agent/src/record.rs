@@ -63,7 +63,7 @@ pub enum RecordError {
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
     /// Another agent uses the folder.

@@ -61,7 +61,7 @@ pub enum ServeError {
     Listen {
         /// The path or address.
         place: String,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
     /// The system does not let the agent wait.

@@ -49,7 +49,7 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: io::Error,
     },
     /// A file holds something else.

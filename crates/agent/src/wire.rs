@@ -122,7 +122,7 @@ pub enum Message {
     Event {
         /// When, in milliseconds since 1970 by the agent's clock.
         at: u64,
-        /// What.
+        /// The event.
         event: Event,
     },
     /// A measurement.
@@ -282,12 +282,12 @@ pub enum Outcome {
     Confirmed,
     /// A limit was read back that is above the cap.
     Clamped {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// The limit could not be changed.
     Failed {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// The cap was not raised, because another domain could not be lowered.

@@ -560,9 +560,9 @@ impl<'a> Engine<'a> {
                 if let Some(job) = self.dispatch.node_down(node) {
                     self.note_end(self.dispatch.ledger().now());
                     self.meter.remove(self.records[job.index()].power);
-                    let Record { restarts, changes, .. } = self.records[job.index()];
-                    let restarts = restarts.saturating_add(1);
-                    self.records[job.index()] = Record { restarts, changes, ..Record::WAITING };
+                    let record = &mut self.records[job.index()];
+                    let restarts = record.restarts.saturating_add(1);
+                    *record = Record { restarts, ..record.waiting_again() };
                     let now = self.dispatch.ledger().now();
                     // The budget may have fallen since it was let in.
                     let back =
@@ -598,21 +598,9 @@ impl<'a> Engine<'a> {
                     let killed = outcome.run_time > point.time;
                     let end = now + outcome.run_time.min(point.time);
                     meter.add(outcome.power);
-                    let Record { restarts, changes, .. } = records[job.index()];
-                    let record = Record {
-                        start: now,
-                        end,
-                        nodes: point.nodes,
-                        cores: point.cores,
-                        cap: point.cap,
-                        power: outcome.power,
-                        state: State::Running,
-                        backfilled,
-                        restarts,
-                        changes,
-                    };
+                    let record = &mut records[job.index()];
+                    *record = record.started(now, end, &point, outcome.power, backfilled);
                     ends.push(Reverse(End::new(end, job, record.generation(), killed)));
-                    records[job.index()] = record;
                     if adjusts {
                         courses.start(job, now, &point, outcome);
                         let (nodes, cap, power) = (point.nodes, point.cap, outcome.power);
@@ -643,10 +631,8 @@ impl<'a> Engine<'a> {
                 Ok(Applied::Promised { .. }) => {}
                 Ok(Applied::Dropped { job, reason }) => {
                     let state = State::Dropped(reason);
-                    // It may have run before a failing node threw it out.
-                    let Record { restarts, changes, .. } = records[job.index()];
-                    let before = Record { restarts, changes, ..Record::WAITING };
-                    records[job.index()] = Record { start: now, end: now, state, ..before };
+                    let record = &mut records[job.index()];
+                    *record = Record { start: now, end: now, state, ..record.waiting_again() };
                     *over += 1;
                 }
                 Ok(Applied::GaveUp { why }) => {

@@ -320,12 +320,12 @@ pub enum NodeState {
     Awaited,
     /// No job starts there, and those that run go on.
     Drained {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// Nobody knows what happens there. What runs there counts as running, with the power that it had.
     Down {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
 }

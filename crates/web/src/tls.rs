@@ -20,7 +20,7 @@ pub enum TlsError {
         path: PathBuf,
         /// What it should hold.
         what: &'static str,
-        /// Why.
+        /// The error that caused it.
         source: pem::Error,
     },
     /// The certificate and the key do not go together.
@@ -28,7 +28,7 @@ pub enum TlsError {
     Pair {
         /// The certificate.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: rustls::Error,
     },
 }

@@ -126,7 +126,7 @@ pub enum TokenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error that caused it.
         source: serde_json::Error,
     },
     /// The file is of a newer program.

@@ -59,7 +59,7 @@ pub enum Event {
     Lost {
         /// The domain.
         name: DomainName,
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// A domain that was lost can be read again.
@@ -78,7 +78,7 @@ pub enum Event {
     },
     /// A change could not be written to the log or the state, for example because the disk is full.
     Unrecorded {
-        /// Why.
+        /// The reason, in words.
         reason: String,
     },
     /// The agent stops. If a controller holds the lease, the caps stay, unless it answers with

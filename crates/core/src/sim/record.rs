@@ -1,6 +1,7 @@
 //! What became of a job.
 
 use crate::dispatch::Rejection;
+use crate::model::OperatingPoint;
 use crate::policy::DropReason;
 use crate::units::{Instant, Watts};
 
@@ -72,6 +73,35 @@ impl Record {
     #[inline]
     pub(super) fn generation(&self) -> u32 {
         self.changes.wrapping_add(u32::from(self.restarts)) & 0x7fff_ffff
+    }
+
+    /// What is left of it when the job does not run: how often it began and changed before.
+    pub(super) fn waiting_again(&self) -> Record {
+        let Record { restarts, changes, .. } = *self;
+        Record { restarts, changes, ..Record::WAITING }
+    }
+
+    /// The job runs at a point from now until an end that is expected.
+    #[inline]
+    pub(super) fn started(
+        &self,
+        start: Instant,
+        end: Instant,
+        point: &OperatingPoint,
+        power: Watts,
+        backfilled: bool,
+    ) -> Record {
+        Record {
+            start,
+            end,
+            nodes: point.nodes,
+            cores: point.cores,
+            cap: point.cap,
+            power,
+            state: State::Running,
+            backfilled,
+            ..self.waiting_again()
+        }
     }
 
     pub(super) const WAITING: Record = Record {

@@ -11,6 +11,15 @@ use crate::heterogeneity::TaskType;
 use crate::policy::{Decision, DropReason, View};
 use crate::units::{Instant, Joules, NodeId};
 
+/// The machines that a mapping event has.
+struct OpenMachines {
+    ready: ReadyMachines,
+    /// How many tasks each machine can be given, by its number.
+    slots: Vec<u8>,
+    /// The milliseconds that all of them have left in the period, together.
+    remaining: u128,
+}
+
 impl UtilityMapper {
     /// A mapping event.
     pub(super) fn map(
@@ -24,31 +33,7 @@ impl UtilityMapper {
         if now >= purse.budget.end {
             return;
         }
-        let mut ready = ReadyMachines::new(self.tables.machine_types().len(), queued);
-        let mut slots = vec![0u8; self.machines.all.len()];
-        let mut remaining = 0u128;
-        for (place, slots) in slots.iter_mut().enumerate() {
-            let node = NodeId(place as u32);
-            self.machines.all[place].queue.clear();
-            if self.is_down(node, view) {
-                continue;
-            }
-            let machine = &self.machines.all[place];
-            let available = machine.available(now);
-            let counted = available.max(purse.budget.begin);
-            remaining += u128::from(purse.budget.end.since(counted).millis());
-            let idle = machine.running.is_none();
-            if !queued && !idle {
-                continue;
-            }
-            *slots = match (queued, idle, machine.pending.is_some()) {
-                (false, ..) => 1,
-                (true, _, true) => 0,
-                (true, true, false) => 2,
-                (true, false, false) => 1,
-            };
-            ready.add(self.tables.type_of(node).unwrap_or(0), node, available);
-        }
+        let OpenMachines { ready, mut slots, remaining } = self.open_machines(view, &purse.budget);
         self.take_back_tasks();
         self.drop_hopeless(&ready, decisions);
         let committed = purse.budget.energy.saturating_sub(purse.left);
@@ -93,6 +78,37 @@ impl UtilityMapper {
             true => self.plan = Some(plan),
             false => self.waiting = plan.into_tasks(),
         }
+    }
+
+    /// Empties the queues of all machines, and says which of them can be given tasks.
+    fn open_machines(&mut self, view: &View<'_>, budget: &EnergyBudget) -> OpenMachines {
+        let queued = self.spec.environment == Environment::Queued;
+        let mut ready = ReadyMachines::new(self.tables.machine_types().len(), queued);
+        let mut slots = vec![0u8; self.machines.all.len()];
+        let mut remaining = 0u128;
+        for (place, slots) in slots.iter_mut().enumerate() {
+            let node = NodeId(place as u32);
+            self.machines.all[place].queue.clear();
+            if self.is_down(node, view) {
+                continue;
+            }
+            let machine = &self.machines.all[place];
+            let available = machine.available(view.now);
+            let counted = available.max(budget.begin);
+            remaining += u128::from(budget.end.since(counted).millis());
+            let idle = machine.running.is_none();
+            if !queued && !idle {
+                continue;
+            }
+            *slots = match (queued, idle, machine.pending.is_some()) {
+                (false, ..) => 1,
+                (true, _, true) => 0,
+                (true, true, false) => 2,
+                (true, false, false) => 1,
+            };
+            ready.add(self.tables.type_of(node).unwrap_or(0), node, available);
+        }
+        OpenMachines { ready, slots, remaining }
     }
 
     /// Starts those for whom there is room and promises the others a place, as far as that can be paid.
