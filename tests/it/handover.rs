@@ -16,8 +16,9 @@ use busbar::model::pass::Application;
 use busbar::model::{
     Beliefs, Beta, Dvfs, Elastic, Knowledge, Model, NodeCaps, Oversized, Profiled, Rigid, Varied,
 };
-use busbar::policy::PolicySpec;
 use busbar::policy::parm::Flexibility;
+use busbar::policy::share::{ShareSpec, Use};
+use busbar::policy::{ParmSpec, PolicySpec};
 use busbar::profile::{Configuration, Origin, Profile, Row};
 use busbar::units::{Instant, JobId, Span, Watts};
 use busbar::world::Repertoire;
@@ -92,8 +93,9 @@ impl Story {
         };
         let mut world = World::new(policy, &machine, self.budget(&machine), &models, self.jobs());
         world.overstay = self.overstay;
-        // PARM lets jobs go on that a limit to come will not feed.
-        world.may_exceed = matches!(policy, PolicySpec::Parm(_)) && self.budget.len() > 1;
+        // Who changes jobs lets them go on although a limit to come will not feed them as they are.
+        let changes = matches!(policy, PolicySpec::Parm(_) | PolicySpec::Share(_));
+        world.may_exceed = changes && self.budget.len() > 1;
         let troubles = self.troubles.iter().map(|&(at, kind, which)| {
             let trouble = match kind {
                 0 => Trouble::Suspend(which),
@@ -140,15 +142,17 @@ fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model>
             let profiled = Profiled::new(machine, &profiles(), jobs, Beliefs::default());
             Box::new(profiled.unwrap())
         }
+        PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
+            Box::new(elastic(machine, ParmSpec::default().levels, jobs))
+        }
+        PolicySpec::Share(_) => Box::new(Dvfs::with_betas(
+            machine,
+            betas(),
+            Knowledge::Unknown,
+            Oversized::Slow,
+        )),
         PolicySpec::Parm(spec) => {
-            let kind = |job: &Job| Kind {
-                application: Application::ALL[job.number as usize % 5],
-                parallelism: 1.0 + (job.number % 3) as f64,
-                variation: 0.5,
-            };
-            let kinds: Vec<Kind> = jobs.iter().map(kind).collect();
-            let feed = NodeCaps::of(machine, spec.levels);
-            let model = Elastic::of_kinds(machine, feed, &kinds, jobs);
+            let model = elastic(machine, spec.levels, jobs);
             match spec.flexibility {
                 Flexibility::None => Box::new(model.as_asked()),
                 _ => Box::new(model),
@@ -159,6 +163,17 @@ fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model>
         }
         _ => Box::new(Rigid::on(machine)),
     }
+}
+
+/// Jobs of PASS, each with an application and a parallelism by its number.
+fn elastic(machine: &Machine, levels: u32, jobs: &[Job]) -> Elastic {
+    let kind = |job: &Job| Kind {
+        application: Application::ALL[job.number as usize % 5],
+        parallelism: 1.0 + (job.number % 3) as f64,
+        variation: 0.5,
+    };
+    let kinds: Vec<Kind> = jobs.iter().map(kind).collect();
+    Elastic::of_kinds(machine, NodeCaps::of(machine, levels), &kinds, jobs)
 }
 
 /// Two applications on one to eight nodes under two caps; one scales well and one does not.
@@ -196,6 +211,11 @@ fn policies() -> impl Strategy<Value = PolicySpec> {
         "uniform",
         "uniform(cap=tdp)",
         "utility",
+        "share(use=caps)",
+        "share(use=caps, order=history)",
+        "share(use=recaps)",
+        "share(use=sizes)",
+        "share(use=resizes)",
     ];
     let parsed: Vec<PolicySpec> = texts.iter().map(|text| text.parse().unwrap()).collect();
     prop::sample::select(parsed)
