@@ -198,8 +198,8 @@ impl Gains {
             title: "What does a freedom buy?".to_owned(),
             about: format!(
                 "The {} of the same jobs with one freedom more at a time, exact beliefs; {}; '=': no use \
-                 for it, '-': cannot do without more, (n): so many jobs not completed, so that it cannot be \
-                 compared with others",
+                 for it, '-': needs more freedoms, (n): n jobs not completed, so the value cannot be compared with \
+                 others",
                 checked.experiment.rank_by,
                 self.place(checked)
             ),
