@@ -18,7 +18,7 @@ use busbar::workload::lublin::{Lublin, Sizes};
 use busbar::workload::swf;
 use tempfile::TempDir;
 
-use super::table::{grouped, nanos};
+use super::table::{grouped, met, nanos};
 
 /// Processors of the machine that synthetic workloads run on.
 const PROCESSORS: u32 = 1024;
@@ -223,4 +223,15 @@ fn version(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
+}
+
+/// The plain loop's speed, how many times faster we are (median against median), and the goal.
+pub(super) fn ratio_cells(jobs: u32, times: &Times, plain: Option<f64>, goal: f64) -> [String; 4] {
+    let goal_cell = format!("≥ {goal} × plain");
+    let Some(plain) = plain else {
+        return ["-".to_owned(), "-".to_owned(), goal_cell, "not measured".to_owned()];
+    };
+    let ratio = plain / times.median;
+    let speed = f64::from(jobs) / plain;
+    [grouped(speed as u64), format!("{ratio:.1} ×"), goal_cell, met(ratio >= goal)]
 }

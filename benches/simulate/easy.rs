@@ -9,8 +9,10 @@ use busbar::workload::lublin::Sizes;
 use busbar::workload::swf::{self, BadRecords};
 
 use super::allocator::Counting;
-use super::bench::{ALL_SIZES, Bench, Times, generate, log_paths, machine_of, simulate, timed};
-use super::table::{Table, grouped, met, ratio_cells, speed_goal};
+use super::bench::{
+    ALL_SIZES, Bench, Times, generate, log_paths, machine_of, ratio_cells, simulate, timed,
+};
+use super::table::{Table, grouped, met, speed_goal};
 
 /// EASY below saturation, beside the plain loop.
 pub(super) fn easy(bench: &Bench) {

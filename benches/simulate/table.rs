@@ -1,7 +1,5 @@
 //! Figures as Markdown.
 
-use super::bench::Times;
-
 /// A Markdown table: the first column to the left, the others to the right.
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -37,17 +35,6 @@ impl Table {
             }
         }
     }
-}
-
-/// The plain loop's speed, how many times faster we are (median against median), and the goal.
-pub(super) fn ratio_cells(jobs: u32, times: &Times, plain: Option<f64>, goal: f64) -> [String; 4] {
-    let goal_cell = format!("≥ {goal} × plain");
-    let Some(plain) = plain else {
-        return ["-".to_owned(), "-".to_owned(), goal_cell, "not measured".to_owned()];
-    };
-    let ratio = plain / times.median;
-    let speed = f64::from(jobs) / plain;
-    [grouped(speed as u64), format!("{ratio:.1} ×"), goal_cell, met(ratio >= goal)]
 }
 
 pub(super) fn speed_goal(speed: f64, goal: f64) -> [String; 2] {

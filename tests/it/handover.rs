@@ -145,12 +145,9 @@ fn model(policy: &PolicySpec, machine: &Machine, jobs: &[Job]) -> Box<dyn Model>
         PolicySpec::Share(ShareSpec { uses: Some(Use::Sizes | Use::Resizes), .. }) => {
             Box::new(elastic(machine, ParmSpec::default().levels, jobs))
         }
-        PolicySpec::Share(_) => Box::new(Dvfs::with_betas(
-            machine,
-            betas(),
-            Knowledge::Unknown,
-            Oversized::Slow,
-        )),
+        PolicySpec::Share(_) => {
+            Box::new(Dvfs::with_betas(machine, betas(), Knowledge::Unknown, Oversized::Slow))
+        }
         PolicySpec::Parm(spec) => {
             let model = elastic(machine, spec.levels, jobs);
             match spec.flexibility {

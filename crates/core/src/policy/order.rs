@@ -12,7 +12,6 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::model::OperatingPoint;
-use crate::policy::share::Recapped;
 use crate::policy::{Backfill, Chooser, PastJob, Policy, Predictions, View};
 use crate::queue::{Fit, Ordered, Place};
 use crate::units::{JobId, Length, Span};
@@ -297,19 +296,6 @@ impl OrderSpec {
             OrderedBy::History => {
                 let history = History::that_predicts(self.predict);
                 Box::new(Backfill::ordered(chooser, Keyed::new(history, ageing)))
-            }
-        }
-    }
-
-    /// Backfilling with this order and settings that change while jobs run.
-    pub(super) fn recapped(&self) -> Box<dyn Policy> {
-        let ageing = self.ageing();
-        match self.by {
-            OrderedBy::Fcfs => Box::new(Recapped::ordered(Submission)),
-            OrderedBy::Aged => Box::new(Recapped::ordered(Keyed::new(Aged, ageing))),
-            OrderedBy::History => {
-                let history = History::that_predicts(self.predict);
-                Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
         }
     }

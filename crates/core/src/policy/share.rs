@@ -16,9 +16,9 @@ use std::str::FromStr;
 
 use crate::call::{Call, CallError};
 use crate::freedom::{Freedom, Freedoms};
-use crate::policy::order::History;
+use crate::policy::order::{Aged, History, Keyed};
 use crate::policy::parm::{Rest, Worth};
-use crate::policy::{OrderSpec, OrderedBy, Parm, ParmSpec, Policy};
+use crate::policy::{OrderSpec, OrderedBy, Parm, ParmSpec, Policy, Submission};
 
 pub mod caps;
 pub mod recaps;
@@ -126,13 +126,26 @@ impl ShareSpec {
         match self.uses.unwrap_or(Use::most(allowed)) {
             Use::Caps => self.order.backfill(ByShare::default()),
             Use::Sizes => self.order.backfill(BySize::new(self.fair)),
-            Use::Recaps => self.order.recapped(),
+            Use::Recaps => self.recapped(),
             Use::Resizes => {
                 let learns = self.order.by == OrderedBy::History;
                 let history = learns.then(|| History::that_predicts(self.order.predict));
                 let halving = self.order.halving();
                 let worth = Worth::Rest(Box::new(Rest { history, halving }));
                 Box::new(Parm::weighing(ParmSpec::default(), worth))
+            }
+        }
+    }
+
+    /// Backfilling in its order, with settings that change while jobs run.
+    fn recapped(&self) -> Box<dyn Policy> {
+        let ageing = self.order.ageing();
+        match self.order.by {
+            OrderedBy::Fcfs => Box::new(Recapped::ordered(Submission)),
+            OrderedBy::Aged => Box::new(Recapped::ordered(Keyed::new(Aged, ageing))),
+            OrderedBy::History => {
+                let history = History::that_predicts(self.order.predict);
+                Box::new(Recapped::ordered(Keyed::new(history, ageing)))
             }
         }
     }
