@@ -31,6 +31,9 @@ impl Share {
     /// This share of so much power, rounded down: a limit is never exceeded.
     #[inline]
     pub fn of(self, whole: Watts) -> Watts {
+        if let Some(product) = whole.milliwatts().checked_mul(self.0) {
+            return Watts::from_milliwatts(product / 1_000_000);
+        }
         let part = u128::from(whole.milliwatts()) * u128::from(self.0) / 1_000_000;
         Watts::from_milliwatts(part.min(u128::from(Watts::UNLIMITED.milliwatts())) as u64)
     }
@@ -40,6 +43,10 @@ impl Share {
         if whole == Span::FOREVER {
             return whole;
         }
+        // A division of 128 bits takes many times as long, and hardly any time needs it.
+        if let Some(product) = whole.millis().checked_mul(self.0) {
+            return Span::from_millis(product.div_ceil(1_000_000));
+        }
         let part = (u128::from(whole.millis()) * u128::from(self.0)).div_ceil(1_000_000);
         Span::from_millis(u64::try_from(part).unwrap_or(u64::MAX))
     }
@@ -48,6 +55,9 @@ impl Share {
     pub fn whole(self, part: Span) -> Span {
         if part == Span::FOREVER || self.0 == 0 {
             return Span::FOREVER;
+        }
+        if let Some(product) = part.millis().checked_mul(1_000_000) {
+            return Span::from_millis(product / self.0);
         }
         let whole = u128::from(part.millis()) * 1_000_000 / u128::from(self.0);
         Span::from_millis(u64::try_from(whole).unwrap_or(u64::MAX))
@@ -85,6 +95,7 @@ impl fmt::Display for Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn shares_round_trip_and_are_exact() {
@@ -94,6 +105,29 @@ mod tests {
         assert_eq!(" 60 % ".parse::<Share>().unwrap(), Share::percent(60));
         assert_eq!(Share::percent(60).of(Watts::from_watts(1001)), "600.6W".parse().unwrap());
         assert_eq!(Share::percent(20).of_count(128), 26);
+    }
+
+    proptest! {
+        /// What is worked out in 64 bits where they are enough is what 128 bits give.
+        #[test]
+        fn short_and_long_division_agree(
+            millionths in prop_oneof![1u64..3_000_000, any::<u64>()],
+            amount in prop_oneof![0u64..10_000_000_000, any::<u64>()],
+        ) {
+            let (share, wide) = (Share::from_millionths(millionths), u128::from(millionths));
+            let narrowed = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+            let product = u128::from(amount) * wide;
+            let most = Watts::UNLIMITED.milliwatts();
+            let part = share.of(Watts::from_milliwatts(amount)).milliwatts();
+            prop_assert_eq!(part, narrowed(product / 1_000_000).min(most));
+            if amount != Span::FOREVER.millis() {
+                let (time, back) = (Span::from_millis(amount), u128::from(amount) * 1_000_000 / wide.max(1));
+                prop_assert_eq!(share.of_span(time).millis(), narrowed(product.div_ceil(1_000_000)));
+                if millionths > 0 {
+                    prop_assert_eq!(share.whole(time).millis(), narrowed(back));
+                }
+            }
+        }
     }
 
     #[test]
