@@ -24,7 +24,7 @@ use crate::job::{Job, NodeRange, Tolerance};
 use crate::model::elastic::counts;
 use crate::model::pass::Resizing;
 use crate::model::{
-    Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints,
+    Footprint, Menu, Model, OperatingPoint, Outcome, Rung, Stretch, TimedPoint, TimedPoints, Within,
 };
 use crate::units::{JobId, Share, Span, Watts};
 use crate::world::law::Table;
@@ -369,6 +369,21 @@ impl Model for Belief {
         let sheet = self.sheet(id);
         let ways = (0..sheet.entries().len()).map(|place| self.way(job, sheet, place));
         let accepted = ways.filter(accepts);
+        accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
+    }
+
+    fn fastest_within(
+        &self,
+        id: JobId,
+        job: &Job,
+        within: &Within,
+        accepts: &dyn Fn(&TimedPoint) -> bool,
+    ) -> Option<OperatingPoint> {
+        let sheet = self.sheet(id);
+        let is_fast =
+            |place: &usize| sheet.entries()[*place].pace.of(job.requested) <= within.believed;
+        let places = sheet.within(within.nodes, within.power).filter(is_fast);
+        let accepted = places.map(|place| self.way(job, sheet, place)).filter(accepts);
         accepted.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 

@@ -186,6 +186,24 @@ impl Tolerance {
         }
     }
 
+    /// The longest that a job may take that asked for so much: whatever is [accepted](Tolerance::accepts) is no longer, and
+    /// what is longer is not accepted.
+    #[inline]
+    pub fn longest(self, requested: Span) -> Span {
+        match self {
+            Tolerance::Unbounded => Span::FOREVER,
+            Tolerance::Slowdown(share) => {
+                let whole = Share::WHOLE.millionths();
+                let at_most = whole.saturating_add(share.millionths());
+                if let Some(product) = requested.millis().checked_mul(at_most) {
+                    return Span::from_millis(product / whole);
+                }
+                let most = u128::from(requested.millis()) * u128::from(at_most) / u128::from(whole);
+                Span::from_millis(u64::try_from(most).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
     /// The least a job may have asked for that is to take so long.
     #[inline]
     pub fn least_request(self, time: Span) -> Span {
@@ -256,6 +274,21 @@ mod tests {
             }
         }
         assert_eq!(Tolerance::Unbounded.least_request(Span::from_secs(1)), Span::ZERO);
+    }
+
+    #[test]
+    fn the_longest_is_just_accepted() {
+        for percent in ["0%", "10%", "33.3%", "1844674407370955%"] {
+            let tolerance: Tolerance = percent.parse().unwrap();
+            for millis in [0, 1, 7, 439_200, 1 << 40] {
+                let requested = Span::from_millis(millis);
+                let longest = tolerance.longest(requested);
+                assert!(tolerance.accepts(longest, requested), "{percent} of {millis}");
+                let more = longest.millis().checked_add(1).map(Span::from_millis);
+                assert!(more.is_none_or(|more| !tolerance.accepts(more, requested)));
+            }
+        }
+        assert_eq!(Tolerance::Unbounded.longest(Span::from_secs(1)), Span::FOREVER);
     }
 
     #[test]

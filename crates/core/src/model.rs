@@ -226,6 +226,17 @@ pub trait Model: Send + Sync {
         ways.min_by_key(|way| (way.believed, way.point.power)).map(|way| way.point)
     }
 
+    /// The same of those within bounds. Nobody need work out much about others.
+    fn fastest_within(
+        &self,
+        id: JobId,
+        job: &Job,
+        within: &Within,
+        accepts: &dyn Fn(&TimedPoint) -> bool,
+    ) -> Option<OperatingPoint> {
+        self.fastest_of(id, job, &|way| within.has(way) && accepts(way))
+    }
+
     /// The way to run a job that draws least.
     fn thriftiest(&self, id: JobId, job: &Job) -> TimedPoint {
         let menu = self.menu(id, job);
@@ -325,6 +336,27 @@ pub struct TimedPoint {
     pub point: OperatingPoint,
     /// How long it is believed to take.
     pub believed: Span,
+}
+
+/// Bounds for a way to run a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// At most so many nodes.
+    pub nodes: u32,
+    /// At most so much power.
+    pub power: Watts,
+    /// Believed to take at most so long.
+    pub believed: Span,
+}
+
+impl Within {
+    /// Whether a way is within these bounds.
+    #[inline]
+    pub fn has(&self, way: &TimedPoint) -> bool {
+        way.point.nodes <= self.nodes
+            && way.point.power <= self.power
+            && way.believed <= self.believed
+    }
 }
 
 /// The ways a job may run, in the order of its [menu](Model::menu).

@@ -177,6 +177,13 @@ impl Sheet {
         within.checked_sub(1).map(|place| front[place])
     }
 
+    /// The entries on at most so many nodes within so much power, in their order.
+    pub(super) fn within(&self, nodes: u32, power: Watts) -> impl Iterator<Item = usize> + '_ {
+        let places =
+            self.entries.iter().enumerate().take_while(move |(_, entry)| entry.nodes <= nodes);
+        places.filter(move |(_, entry)| entry.power() <= power).map(|(place, _)| place)
+    }
+
     /// The fastest of all.
     pub(super) fn quickest(&self) -> usize {
         self.fronts.last().and_then(|(_, front)| front.last()).copied().unwrap_or(self.nominal)

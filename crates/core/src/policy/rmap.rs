@@ -23,11 +23,11 @@ mod spec;
 
 pub use spec::{RmapSpec, Rule};
 
-use alike::{Alike, Answer, Requests, Wanted};
+use alike::{Alike, Answer, Requests, Wanted, Wish};
 
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
-use crate::model::{OperatingPoint, TimedPoint};
+use crate::model::{OperatingPoint, TimedPoint, Within};
 use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{JobId, Span, Watts};
 
@@ -62,11 +62,19 @@ fn size(view: &View<'_>, job: JobId) -> u32 {
 
 /// The power a job may have by the nodes it asks for and its weight; all there is at most.
 pub(super) fn fair_share(view: &View<'_>, job: JobId) -> Watts {
+    share_of(view, job, bound(view, job))
+}
+
+/// The same of what jobs may hold in all.
+fn share_of(view: &View<'_>, job: JobId, bound: Watts) -> Watts {
     let all = view.ledger.total_nodes().max(1);
-    let bound = bound(view, job);
     let nodes = size(view, job).min(all);
-    let part = u128::from(bound.milliwatts()) * u128::from(nodes) / u128::from(all);
-    let part = Watts::from_milliwatts(part as u64);
+    let part = match bound.checked_mul(nodes) {
+        // A division of 128 bits takes many times as long.
+        Some(product) => product.milliwatts() / u64::from(all),
+        None => (u128::from(bound.milliwatts()) * u128::from(nodes) / u128::from(all)) as u64,
+    };
+    let part = Watts::from_milliwatts(part);
     view.job(job).terms.weight.times(part).min(bound)
 }
 
@@ -76,10 +84,17 @@ impl Configurator {
         Configurator { rule, alike: Alike::default() }
     }
 
-    /// The configuration a job waits for that has this fair share.
-    fn wanted(&self, view: &View<'_>, id: JobId, job: &Job, share: Watts) -> TimedPoint {
+    /// The configuration a job waits for that has this fair share of what jobs may hold in all.
+    fn wanted(
+        &self,
+        view: &View<'_>,
+        id: JobId,
+        job: &Job,
+        bound: Watts,
+        share: Watts,
+    ) -> TimedPoint {
         let found = match self.rule {
-            Rule::Traditional => view.model.unthrottled(id, job, bound(view, id)),
+            Rule::Traditional => view.model.unthrottled(id, job, bound),
             Rule::Naive | Rule::Adaptive(_) => {
                 view.model.fastest(id, job, view.ledger.total_nodes(), share)
             }
@@ -110,11 +125,32 @@ impl Configurator {
         [within(free), (left_over != free).then(|| within(left_over)).flatten()]
     }
 
+    /// What a job wants now, for the time it asks for, unless it is known from when as much could be had.
+    fn wish(&self, view: &View<'_>, id: JobId, known: &mut Option<Wish>) -> Wish {
+        let (job, bound, nodes) = (view.job(id), bound(view, id), view.ledger.total_nodes());
+        let requested = job.requested;
+        match *known {
+            Some(wish) if (wish.bound, wish.nodes, wish.requested) == (bound, nodes, requested) => {
+                wish
+            }
+            _ => {
+                let share = share_of(view, id, bound);
+                let point = self.wanted(view, id, job, bound, share).point;
+                *known.insert(Wish { bound, nodes, requested, share, point })
+            }
+        }
+    }
+
     /// The point at which a job may start now.
-    fn point(&self, view: &View<'_>, id: JobId, room: &Room) -> Option<OperatingPoint> {
+    fn point(
+        &self,
+        view: &View<'_>,
+        id: JobId,
+        room: &Room,
+        known: &mut Option<Wish>,
+    ) -> Option<OperatingPoint> {
         let job = view.job(id);
-        let share = fair_share(view, id);
-        let wanted = self.wanted(view, id, job, share).point;
+        let Wish { share, point: wanted, .. } = self.wish(view, id, known);
         if room.admits(&wanted) {
             return Some(wanted);
         }
@@ -124,10 +160,12 @@ impl Configurator {
         };
         if room.is_changing() {
             // What draws less or has fewer nodes may fit when the fastest does not.
-            let most = room.power().min(share);
-            return view.model.fastest_of(id, job, &|way| {
-                way.point.nodes <= room.nodes() && way.point.power <= most && may_start(way)
-            });
+            let within = Within {
+                nodes: room.nodes(),
+                power: room.power().min(share),
+                believed: tolerance.longest(job.requested),
+            };
+            return view.model.fastest_within(id, job, &within, &|way| room.admits(&way.point));
         }
         let mut possible = Self::possible(view, id, job, room, share).into_iter().flatten();
         possible.find(may_start).map(|way| way.point)
@@ -148,8 +186,9 @@ impl Configurator {
         let Wanted { share, way, .. } = match *known {
             Some(wanted) if wanted.limit == limit => wanted,
             _ => {
-                let share = fair_share(view, id);
-                let way = self.wanted(view, id, job, share);
+                let bound = bound(view, id);
+                let share = share_of(view, id, bound);
+                let way = self.wanted(view, id, job, bound, share);
                 *known.insert(Wanted { limit, share, way })
             }
         };
@@ -175,7 +214,7 @@ impl Configurator {
 
 impl Chooser for Configurator {
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        self.point(view, job, room)
+        self.point(view, job, room, &mut None)
     }
 
     fn reserve(
@@ -184,7 +223,7 @@ impl Chooser for Configurator {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let point = self.wanted(view, job, view.job(job), fair_share(view, job)).point;
+        let Wish { point, .. } = self.wish(view, job, &mut None);
         Some((point, ahead.vacancy(&point)?))
     }
 
@@ -197,8 +236,8 @@ impl Chooser for Configurator {
     ) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
         let found = alike.first(order.place(after), room, |job, known| match room.is_changing() {
-            false => Answer::Requests(self.requests(view, job, room, known)),
-            true => Answer::Job(self.point(view, job, room).is_some()),
+            false => Answer::Requests(self.requests(view, job, room, &mut known.wanted)),
+            true => Answer::Job(self.point(view, job, room, &mut known.wish).is_some()),
         });
         self.alike = alike;
         found

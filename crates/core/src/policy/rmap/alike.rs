@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::job::Terms;
-use crate::model::TimedPoint;
+use crate::model::{OperatingPoint, TimedPoint};
 use crate::policy::rmap::size;
 use crate::policy::{Order, Room, View};
 use crate::queue::Place;
@@ -60,6 +60,30 @@ pub(super) struct Wanted {
     pub(super) way: TimedPoint,
 }
 
+/// What a job of a group wants while limits are to come.
+#[derive(Clone, Copy)]
+pub(super) struct Wish {
+    /// What jobs may hold in all for as long as it asks for, ...
+    pub(super) bound: Watts,
+    /// ... of a machine of so many nodes.
+    pub(super) nodes: u32,
+    /// The time it asks for.
+    pub(super) requested: Span,
+    /// Its fair share of that.
+    pub(super) share: Watts,
+    /// The configuration it waits for.
+    pub(super) point: OperatingPoint,
+}
+
+/// What is known of a group's wants, from when somebody last asked.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known {
+    /// Under a limit that stays.
+    pub(super) wanted: Option<Wanted>,
+    /// While limits are to come: what the last of them wanted about whom somebody asked.
+    pub(super) wish: Option<Wish>,
+}
+
 /// What becomes of a job, as far as others of its group may learn from it.
 pub(super) enum Answer {
     /// Jobs of its group that asked for these times may start.
@@ -87,7 +111,7 @@ struct Group {
     /// None of them runs on fewer nodes or less power.
     least: (u32, Watts),
     /// What they wait for, once somebody asked.
-    wanted: Option<Wanted>,
+    known: Known,
     /// Whether all were refused in this turn. There is only less room as a turn goes on.
     is_refused: bool,
     /// Or those who asked for these times.
@@ -111,7 +135,7 @@ impl Alike {
                 self.groups.push(Group {
                     members: Members::default(),
                     least: (nodes, power),
-                    wanted: None,
+                    known: Known::default(),
                     is_refused: false,
                     refused: Vec::new(),
                 });
@@ -148,7 +172,7 @@ impl Alike {
         &mut self,
         after: Place,
         room: &Room,
-        mut ask: impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
+        mut ask: impl FnMut(JobId, &mut Known) -> Answer,
     ) -> Option<JobId> {
         let mut first: Option<Place> = None;
         for &place in &self.live {
@@ -172,7 +196,7 @@ impl Group {
         &mut self,
         mut after: Place,
         before: Option<Place>,
-        ask: &mut impl FnMut(JobId, &mut Option<Wanted>) -> Answer,
+        ask: &mut impl FnMut(JobId, &mut Known) -> Answer,
     ) -> Option<Place> {
         let any = |_: Span, _: Span| true;
         let is_before = |place: Place| before.is_none_or(|before| place < before);
@@ -181,7 +205,7 @@ impl Group {
                 return None;
             }
             if !self.refused.contains(&requested) {
-                match ask(place.job, &mut self.wanted) {
+                match ask(place.job, &mut self.known) {
                     Answer::Job(true) => return Some(place),
                     Answer::Job(false) => self.refused.push(requested),
                     Answer::Requests(requests) => {
@@ -194,6 +218,8 @@ impl Group {
             }
             after = place;
         }
+        // All that follow were refused, and whoever comes before was passed for this turn.
+        self.is_refused = true;
         None
     }
 }
