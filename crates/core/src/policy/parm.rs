@@ -25,6 +25,7 @@
 //! may wait forever.
 
 mod jobs;
+mod offered;
 mod program;
 mod spec;
 mod window;
@@ -33,6 +34,7 @@ mod worth;
 pub use spec::{Flexibility, ParmSpec, Window};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::freedom::Freedom;
 use crate::model::OperatingPoint;
@@ -43,6 +45,7 @@ use crate::solve::knapsack::{Instance, Limits, Need, Prices, Solver};
 use crate::units::{Instant, JobId, Span, Watts};
 
 use jobs::{Options, Running};
+use offered::Offered;
 use program::Program;
 use window::{Room, Waiting};
 pub(in crate::policy) use worth::{Rest, Worth};
@@ -59,8 +62,10 @@ pub struct Parm {
     /// Prices of the last turn, near which those of this one are looked for.
     prices: Option<Prices>,
     /// What each job that waits or runs may have.
-    options: BTreeMap<JobId, Options>,
+    options: BTreeMap<JobId, Arc<Options>>,
     running: BTreeMap<JobId, Running>,
+    /// By job: the nodes and the power that it was last seen to hold.
+    held: Vec<(u32, Watts)>,
     waiting: Waiting,
     /// Of the last turn, and memory for that of the next one.
     program: Program,
@@ -93,6 +98,7 @@ impl Parm {
             prices: None,
             options: BTreeMap::new(),
             running: BTreeMap::new(),
+            held: Vec::new(),
             waiting: Waiting::default(),
             program: Program::default(),
             spare: Program::default(),
@@ -108,16 +114,17 @@ impl Parm {
         for adopted in view.changes.adopted {
             let mut options = Options::of(view, adopted.job, self.spec.flexibility);
             options.admit(adopted.point);
-            self.options.insert(adopted.job, options);
+            let options = Arc::new(options);
+            self.options.insert(adopted.job, options.clone());
             let is_suspended = view.ledger.suspended(adopted.job).is_some();
-            self.running.insert(adopted.job, Running::adopted(adopted, is_suspended));
+            self.running.insert(adopted.job, Running::adopted(options, adopted, is_suspended));
         }
         for holding in view.changes.released {
             self.running.remove(&holding.job);
             self.options.remove(&holding.job);
         }
         for &job in view.changes.arrived {
-            let options = Options::of(view, job, self.spec.flexibility);
+            let options = Arc::new(Options::of(view, job, self.spec.flexibility));
             self.waiting.insert(view, &self.worth, job, &options);
             self.options.insert(job, options);
         }
@@ -130,17 +137,19 @@ impl Parm {
             holds
         });
         for holding in view.ledger.running().iter() {
-            let options = self.options.get(&holding.job);
-            let running = self.running.get_mut(&holding.job);
-            if let (Some(options), Some(running)) = (options, running) {
-                // Until somebody else changed it just now, it ran as was decided.
-                if view.changes.changed.contains(&holding.job) {
-                    running.advance(view.now);
-                }
-                running.correct(holding, options);
+            let place = holding.job.index();
+            if place >= self.held.len() {
+                self.held.resize(view.jobs.len().max(place + 1), (0, Watts::ZERO));
             }
+            self.held[place] = (holding.nodes, holding.power);
         }
         for (job, running) in &mut self.running {
+            // Until somebody else changed it just now, it ran as was decided.
+            if view.changes.changed.contains(job) {
+                running.advance(view.now);
+            }
+            let (nodes, power) = self.held[job.index()];
+            running.correct(nodes, power);
             running.advance(view.now);
             running.is_suspended = view.ledger.suspended(*job).is_some();
         }
@@ -166,66 +175,20 @@ impl Parm {
     }
 
     /// Whether the number of nodes of a running job may change now.
-    fn may_move(&self, options: &Options, running: &Running, now: Instant) -> bool {
-        self.spec.flexibility == Flexibility::Malleable
-            && options.freedoms.has(Freedom::Resizes)
-            && running.may_move(now, self.spec.guard)
-    }
-
-    /// The places among its options that a running job is offered: on as many nodes as it has, and on
-    /// others if it may move and that may be worth it.
-    fn offered<'a>(
-        &'a self,
-        view: &'a View<'_>,
-        job: JobId,
-        running: &'a Running,
-    ) -> impl Iterator<Item = usize> + 'a {
-        let options = &self.options[&job];
-        let may_move = self.may_move(options, running, view.now);
-        let from = running.point.nodes;
-        // Points on the same nodes stand side by side.
-        let mut known = (from, Span::ZERO);
-        let mut pays = move |point: &OperatingPoint| {
-            if known.0 != point.nodes {
-                let time = view.model.moving_time(job, view.job(job), from, point.nodes);
-                known = (point.nodes, Resizing::delay([time]));
-            }
-            running.pays(point, known.1)
-        };
-        let points = options.points.iter().enumerate();
-        let is_full = self.spec.window == Window::All;
-        let offered = points.filter(move |(place, point)| {
-            (is_full || options.is_needed(&running.point, *place))
-                && options.leads_to(&running.point, point)
-                && (point.nodes == from || may_move && pays(point))
-                && options.may_have_cap(&running.point, point)
-        });
-        offered.map(|(place, _)| place)
-    }
-
-    /// The longest that jobs may stand still because of what is decided now.
-    fn longest_pause(&self, view: &View<'_>) -> Span {
-        let times = self.going().enumerate().flat_map(|(entry, (job, running))| {
-            let points = &self.options[job].points;
-            self.program.places(entry).iter().map(|place| {
-                let nodes = points[*place as usize].nodes;
-                view.model.moving_time(*job, view.job(*job), running.point.nodes, nodes)
-            })
-        });
-        Resizing::delay(times)
+    fn may_move(&self, running: &Running, now: Instant) -> bool {
+        may_ever_move(&self.spec, &running.options) && running.may_move(now, self.spec.guard)
     }
 
     /// The power that can be relied on for as long as any job of the program may take, moving included:
-    /// who starts or gets more now must not be too much when a limit falls.
-    fn power(&self, view: &View<'_>) -> Watts {
+    /// who starts or gets more now must not be too much when a limit falls. `pause` is the longest that jobs may stand
+    /// still because of what is decided now.
+    fn power(&self, view: &View<'_>, pause: Span) -> Watts {
         if view.ledger.limits_to_come().is_empty() {
             return view.ledger.for_jobs(view.ledger.limit());
         }
-        let pause = self.longest_pause(view);
-        let left = self.going().map(|(job, running)| {
-            let options = &self.options[job];
-            let may_move = self.may_move(options, running, view.now);
-            running.longest(options, view.now) + if may_move { pause } else { Span::ZERO }
+        let left = self.going().map(|(_, running)| {
+            let may_move = self.may_move(running, view.now);
+            running.longest(view.now) + if may_move { pause } else { Span::ZERO }
         });
         let running = self.going().count();
         let new = self.program.jobs()[running..].iter().map(|job| self.options[job].longest);
@@ -233,19 +196,54 @@ impl Parm {
         view.ledger.for_jobs(view.ledger.lowest_limit(view.now + longest))
     }
 
-    /// Writes down who is in the program: the running jobs first, and then those that may start. Returns the job
-    /// that must start, if there is one.
-    fn gather(
-        &self,
+    /// Writes the running jobs into the program, each with what it is offered. Returns what they leave if each goes on
+    /// with the least of that, and the longest that jobs may stand still because of what is decided now.
+    fn gather_running(
+        &mut self,
         view: &View<'_>,
         others: (u32, Watts),
         program: &mut Program,
-    ) -> Option<JobId> {
+    ) -> (Room, Span) {
+        let power = view.ledger.for_jobs(view.ledger.limit()).saturating_sub(others.1);
+        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
+        let (mut room, mut pause) = (Room { nodes, power }, Span::ZERO);
+        let ParmSpec { window, guard, .. } = self.spec;
+        let going = self.running.iter_mut().filter(|(_, running)| !running.is_suspended);
+        for (&job, running) in going {
+            let may_ever_move = may_ever_move(&self.spec, &running.options);
+            running.work_out_offers(|options, point| {
+                Offered::to(view, job, options, point, window, may_ever_move)
+            });
+            let Some(offered) = running.offered() else { continue };
+            let (nodes, power) = if may_ever_move && running.may_move(view.now, guard) {
+                let places = offered.moving(&running.options, running).map(|(place, delay)| {
+                    pause = pause.max(delay);
+                    place as usize
+                });
+                program.add(job, places);
+                program::least(&running.options, program.last_places())
+            } else {
+                pause = pause.max(offered.delay());
+                program.add(job, offered.staying().iter().map(|place| *place as usize));
+                offered.least()
+            };
+            room.nodes = room.nodes.saturating_sub(u64::from(nodes));
+            room.power = room.power.saturating_sub(power);
+        }
+        (room, pause)
+    }
+
+    /// Writes down who is in the program: the running jobs first, and then those that may start. Returns the job
+    /// that must start, if there is one, and the longest that jobs may stand still because of what is decided now.
+    fn gather(
+        &mut self,
+        view: &View<'_>,
+        others: (u32, Watts),
+        program: &mut Program,
+    ) -> (Option<JobId>, Span) {
         let mut must_start = None;
         program.clear();
-        for (&job, running) in self.going() {
-            program.add(job, self.offered(view, job, running));
-        }
+        let (room, pause) = self.gather_running(view, others, program);
         match self.spec.window {
             Window::All => {
                 for job in view.queue.iter() {
@@ -255,7 +253,6 @@ impl Parm {
                 }
             }
             Window::Times(times) => {
-                let room = self.room(view, others, program);
                 let mut entering =
                     self.waiting.entering(view, &self.options, &room, times, &self.worth);
                 match self.impatient(view, &room) {
@@ -274,7 +271,7 @@ impl Parm {
                 }
             }
         }
-        must_start
+        (must_start, pause)
     }
 
     /// The job that must not be passed any more, if there is one.
@@ -287,20 +284,6 @@ impl Parm {
         let then = Ahead::of(view, &Free::of(view), &[]).vacancy(options.least())?;
         let extra = then.nodes - options.least().nodes;
         Some(Impatient::Waits(Then { window: then.at.since(view.now), extra }))
-    }
-
-    /// What is free, or can be freed by running jobs, each of which goes on with the least of what it is
-    /// offered.
-    fn room(&self, view: &View<'_>, others: (u32, Watts), program: &Program) -> Room {
-        let power = view.ledger.for_jobs(view.ledger.limit()).saturating_sub(others.1);
-        let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
-        program.jobs().iter().enumerate().fold(Room { nodes, power }, |room, (entry, job)| {
-            let (nodes, power) = program::least(&self.options[job], program.places(entry));
-            Room {
-                nodes: room.nodes.saturating_sub(u64::from(nodes)),
-                power: room.power.saturating_sub(power),
-            }
-        })
     }
 
     /// Steps of the solver in all turns until now: what the turns cost, the same on every machine.
@@ -328,10 +311,10 @@ impl Parm {
         let others = self.held_by_others(view);
         std::mem::swap(&mut self.program, &mut self.spare);
         let mut program = std::mem::take(&mut self.program);
-        let must_start = self.gather(view, others, &mut program);
+        let (must_start, pause) = self.gather(view, others, &mut program);
         self.program = program;
         let nodes = u64::from(view.ledger.nodes_in_service().saturating_sub(others.0));
-        let power = self.power(view).saturating_sub(others.1).min(Watts::LARGEST);
+        let power = self.power(view, pause).saturating_sub(others.1).min(Watts::LARGEST);
         if self.is_settled(view.now, nodes, power) {
             return Some(Vec::new());
         }
@@ -357,7 +340,7 @@ impl Parm {
         instance.renew(nodes, power).ok()?;
         let mut offers = Vec::new();
         for (job, running) in self.going() {
-            let options = &self.options[job];
+            let options = &*running.options;
             let weight = self.worth.of_running(view, *job, options, running);
             let value = |place: usize| {
                 let is_same = options.points[place] == running.point;
@@ -378,8 +361,14 @@ impl Parm {
         let solution = solution.ok()?;
         self.prices = Some(solution.prices());
         self.steps += solution.effort();
-        let chosen = self.program.chosen(&solution);
-        Some(chosen.map(|(job, place)| (job, self.options[&job].points[place])).collect())
+        // Running jobs are required and come first: their options are at hand.
+        let mut going = self.going();
+        let chosen = self.program.chosen(&solution).map(|(job, place)| {
+            let running = going.next().filter(|(going, _)| **going == job);
+            let options = running.map_or_else(|| &self.options[&job], |(_, found)| &found.options);
+            (job, options.points[place])
+        });
+        Some(chosen.collect())
     }
 
     /// What to do if the running jobs cannot all go on within all limits: nothing while they are
@@ -389,8 +378,8 @@ impl Parm {
             return Vec::new();
         }
         let least = |(job, running): (&JobId, &Running)| {
-            let options = &self.options[job];
-            let may_move = self.may_move(options, running, view.now);
+            let options = &running.options;
+            let may_move = self.may_move(running, view.now);
             let points = options.points.iter();
             let may = |point: &&OperatingPoint| {
                 let is_near = point.nodes == running.point.nodes
@@ -413,17 +402,23 @@ impl Parm {
         wanted: &[(JobId, OperatingPoint)],
         decisions: &mut Vec<Decision>,
     ) {
-        let moves = wanted.iter().filter_map(|(job, point)| {
+        // The running jobs come first, in their order; most of them go on as they are.
+        let mut starting = wanted.iter().peekable();
+        let mut changing: Vec<(JobId, OperatingPoint)> = Vec::new();
+        for (job, running) in &self.running {
+            let next = starting.next_if(|(wanted, _)| wanted == job);
+            changing.extend(next.copied().filter(|(_, point)| *point != running.point));
+        }
+        let moves = changing.iter().filter_map(|(job, point)| {
             let nodes = self.running.get(job)?.point.nodes;
             let time = view.model.moving_time(*job, view.job(*job), nodes, point.nodes);
             (nodes != point.nodes).then_some(time)
         });
         let pause = Resizing::delay(moves);
         for phase in [Phase::Lower, Phase::Raise] {
-            for (job, point) in wanted {
+            for (job, point) in &changing {
                 if let Some(running) = self.running.get_mut(job) {
-                    let options = &self.options[job];
-                    let change = running.step(phase, *point, options, view.now, pause);
+                    let change = running.step(phase, *point, view.now, pause);
                     if let (Some((point, _, left)), Some(history)) = (&change, self.worth.history())
                     {
                         history.goes_on(view, *job, point, *left);
@@ -437,17 +432,21 @@ impl Parm {
                 }
             }
         }
-        for &(job, point) in wanted {
-            self.running.entry(job).or_insert_with(|| {
-                self.waiting.remove(view, &self.worth, job, &self.options[&job]);
-                if let Some(history) = self.worth.history() {
-                    history.goes_on(view, job, &point, point.time);
-                }
-                decisions.push(Decision::Start { job, point });
-                Running::new(point, view.now)
-            });
+        for &(job, point) in starting {
+            let options = &self.options[&job];
+            self.waiting.remove(view, &self.worth, job, options);
+            if let Some(history) = self.worth.history() {
+                history.goes_on(view, job, &point, point.time);
+            }
+            decisions.push(Decision::Start { job, point });
+            self.running.insert(job, Running::new(options.clone(), point, view.now));
         }
     }
+}
+
+/// Whether the number of nodes of a job may change while it runs, at some time.
+fn may_ever_move(spec: &ParmSpec, options: &Options) -> bool {
+    spec.flexibility == Flexibility::Malleable && options.freedoms.has(Freedom::Resizes)
 }
 
 /// A job that must not be passed any more.
@@ -467,7 +466,7 @@ struct Then {
 
 impl Then {
     /// Keeps out whoever would be in its way: one who ends later, and does not fit on the nodes left over.
-    fn keep_out(mut self, entering: &mut Vec<JobId>, all: &BTreeMap<JobId, Options>) {
+    fn keep_out(mut self, entering: &mut Vec<JobId>, all: &BTreeMap<JobId, Arc<Options>>) {
         entering.retain(|job| {
             let options = &all[job];
             if options.longest <= self.window {

@@ -1,10 +1,11 @@
 //! What jobs may have, and how far those that run have got, as far as is believed.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
+use super::offered::Offered;
 use super::{Flexibility, Phase, is_over};
 use crate::freedom::{Freedom, Freedoms};
-use crate::ledger::Holding;
 use crate::model::{OperatingPoint, Work};
 use crate::policy::{Adopted, View};
 use crate::units::{Instant, JobId, Span, Watts};
@@ -131,6 +132,9 @@ impl Options {
 
 /// A job that runs.
 pub(super) struct Running {
+    pub(super) options: Arc<Options>,
+    /// What it may be offered, if somebody has worked that out for some point.
+    offered: Option<Offered>,
     pub(super) point: OperatingPoint,
     pub(super) work: Work,
     /// Up to when `work` was reckoned; in the future while it moves.
@@ -144,14 +148,39 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(point: OperatingPoint, now: Instant) -> Self {
-        Running { point, work: Work::ALL, since: now, moved: None, began: now, is_suspended: false }
+    pub(super) fn new(options: Arc<Options>, point: OperatingPoint, now: Instant) -> Self {
+        Running {
+            options,
+            offered: None,
+            point,
+            work: Work::ALL,
+            since: now,
+            moved: None,
+            began: now,
+            is_suspended: false,
+        }
     }
 
     /// One that somebody else started.
-    pub(super) fn adopted(adopted: &Adopted, is_suspended: bool) -> Self {
+    pub(super) fn adopted(options: Arc<Options>, adopted: &Adopted, is_suspended: bool) -> Self {
         let Adopted { point, work, since, moved, .. } = *adopted;
-        Running { point, work, since, moved, began: since, is_suspended }
+        let offered = None;
+        Running { options, offered, point, work, since, moved, began: since, is_suspended }
+    }
+
+    /// Has it worked out what may be offered at the point it has, where that is not known.
+    pub(super) fn work_out_offers(
+        &mut self,
+        work_out: impl FnOnce(&Options, OperatingPoint) -> Offered,
+    ) {
+        if self.offered().is_none() {
+            self.offered = Some(work_out(&self.options, self.point));
+        }
+    }
+
+    /// What it may be offered at the point it has, if that was worked out.
+    pub(super) fn offered(&self) -> Option<&Offered> {
+        self.offered.as_ref().filter(|offered| offered.is_for(&self.point))
     }
 
     /// Time has passed.
@@ -167,10 +196,14 @@ impl Running {
         is_over(self.moved, guard, now) && self.since <= now
     }
 
-    /// Whether it may be worth moving to a point, if that takes so long at least: one who expands
-    /// ends sooner, and one who shrinks does not end before the move is over.
-    pub(super) fn pays(&self, to: &OperatingPoint, pause: Span) -> bool {
-        let left = self.work.time(self.point.time);
+    /// How long it takes from now on at the point it has.
+    pub(super) fn left(&self) -> Span {
+        self.work.time(self.point.time)
+    }
+
+    /// Whether it may be worth moving to a point, if that takes so long at least and so much is [left](Running::left)
+    /// here: one who expands ends sooner, and one who shrinks does not end before the move is over.
+    pub(super) fn pays(&self, to: &OperatingPoint, pause: Span, left: Span) -> bool {
         match to.nodes > self.point.nodes {
             true => pause + self.work.time(to.time) < left,
             false => pause < left,
@@ -178,18 +211,16 @@ impl Running {
     }
 
     /// Takes over what it really holds, if that is not what was decided.
-    pub(super) fn correct(&mut self, holding: &Holding, options: &Options) {
-        if (self.point.nodes, self.point.power) != (holding.nodes, holding.power) {
-            let is_it = |point: &&OperatingPoint| {
-                (point.nodes, point.power) == (holding.nodes, holding.power)
-            };
-            self.point = options.points.iter().find(is_it).copied().unwrap_or(self.point);
+    pub(super) fn correct(&mut self, nodes: u32, power: Watts) {
+        if (self.point.nodes, self.point.power) != (nodes, power) {
+            let is_it = |point: &&OperatingPoint| (point.nodes, point.power) == (nodes, power);
+            self.point = self.options.points.iter().find(is_it).copied().unwrap_or(self.point);
         }
     }
 
     /// The longest it may still take if it does not move again.
-    pub(super) fn longest(&self, options: &Options, now: Instant) -> Span {
-        self.since.since(now) + self.work.time(options.longest)
+    pub(super) fn longest(&self, now: Instant) -> Span {
+        self.since.since(now) + self.work.time(self.options.longest)
     }
 
     /// One of two steps to another point: nothing becomes more in the first, nothing less in the
@@ -199,7 +230,6 @@ impl Running {
         &mut self,
         phase: Phase,
         to: OperatingPoint,
-        options: &Options,
         now: Instant,
         pause: Span,
     ) -> Option<(OperatingPoint, Span, Span)> {
@@ -210,8 +240,8 @@ impl Running {
             Phase::Lower if is_less => to,
             // Halfway: fewer nodes under the old cap, or as many under the new one.
             Phase::Lower if is_mixed => {
-                let halfway = options.at(nodes.min(from.nodes), cap.min(from.cap));
-                halfway.filter(|point| options.leads_to(&from, point))?
+                let halfway = self.options.at(nodes.min(from.nodes), cap.min(from.cap));
+                halfway.filter(|point| self.options.leads_to(&from, point))?
             }
             Phase::Lower => return None,
             Phase::Raise => to,

@@ -41,6 +41,11 @@ impl Program {
         &self.places[begin..self.ends[entry]]
     }
 
+    /// Those of the job that was added last.
+    pub(super) fn last_places(&self) -> &[u32] {
+        self.jobs.len().checked_sub(1).map_or(&[], |last| self.places(last))
+    }
+
     /// Adds the next job to the instance, with what each of its options is worth.
     pub(super) fn enter(
         &self,

@@ -13,6 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use super::jobs::Options;
 use super::worth::Worth;
@@ -102,7 +103,7 @@ impl Waiting {
     pub(super) fn entering(
         &self,
         view: &View<'_>,
-        all: &BTreeMap<JobId, Options>,
+        all: &BTreeMap<JobId, Arc<Options>>,
         room: &Room,
         times: NonZeroU32,
         worth: &Worth,
@@ -121,13 +122,13 @@ impl Waiting {
     fn within<'a>(
         &'a self,
         view: &'a View<'_>,
-        all: &'a BTreeMap<JobId, Options>,
+        all: &'a BTreeMap<JobId, Arc<Options>>,
         room: &'a Room,
     ) -> impl Iterator<Item = (JobId, &'a Options)> {
         let nodes = |place: &&(u32, Reverse<u32>, JobId)| u64::from(place.0) <= room.nodes;
         let waits = |place: &(u32, Reverse<u32>, JobId)| {
             let options = all.get(&place.2).filter(|_| view.queue.contains(place.2))?;
-            room.has(options).then_some((place.2, options))
+            room.has(options).then_some((place.2, &**options))
         };
         self.jobs.iter().take_while(nodes).filter_map(waits)
     }
@@ -136,7 +137,7 @@ impl Waiting {
     fn smallest(
         &self,
         view: &View<'_>,
-        all: &BTreeMap<JobId, Options>,
+        all: &BTreeMap<JobId, Arc<Options>>,
         room: &Room,
         times: u64,
     ) -> Vec<JobId> {
@@ -154,7 +155,7 @@ impl Waiting {
     fn highest<'a>(
         &'a self,
         view: &'a View<'_>,
-        all: &'a BTreeMap<JobId, Options>,
+        all: &'a BTreeMap<JobId, Arc<Options>>,
         room: &'a Room,
         times: u64,
     ) -> impl Iterator<Item = (JobId, &'a Options)> {
@@ -172,7 +173,7 @@ impl Waiting {
                     lowest = rank.saturating_sub(CLOSE);
                 }
             }
-            Some(options.map(|options| (*job, options)))
+            Some(options.map(|options| (*job, &**options)))
         });
         jobs.flatten()
     }
@@ -182,7 +183,7 @@ impl Waiting {
     fn weightiest(
         &self,
         view: &View<'_>,
-        all: &BTreeMap<JobId, Options>,
+        all: &BTreeMap<JobId, Arc<Options>>,
         room: &Room,
         times: u64,
         worth: &Worth,
@@ -208,7 +209,7 @@ impl Waiting {
 /// The jobs of the highest ranks that fill the room so many times.
 fn filling(
     mut ranked: BinaryHeap<Ranked>,
-    all: &BTreeMap<JobId, Options>,
+    all: &BTreeMap<JobId, Arc<Options>>,
     room: &Room,
     times: u64,
 ) -> Vec<JobId> {
