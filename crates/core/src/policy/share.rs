@@ -21,6 +21,7 @@ use crate::policy::parm::{Rest, Worth};
 use crate::policy::{OrderSpec, OrderedBy, Parm, ParmSpec, Policy, Submission};
 
 pub mod caps;
+mod ladders;
 pub mod recaps;
 mod settings;
 pub mod sizes;

@@ -8,9 +8,9 @@
 //! What it deliberately does not do: go below the floor. A job that may not be changed keeps what it has.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
 
-use super::settings::{Places, Settings, settings};
+use super::ladders::{Climb, Ladder, Ladders};
+use super::settings::{Places, settings};
 use crate::freedom::Freedom;
 use crate::ledger::{Holding, Vacancy};
 use crate::model::OperatingPoint;
@@ -23,13 +23,15 @@ use crate::units::{Instant, JobId, Span, Watts};
 #[derive(Clone)]
 pub struct Recapped<O> {
     backfill: Backfill<AtFloor, O>,
+    /// By job: its place among those that shared when it last did.
+    sharer_of: Vec<u32>,
 }
 
 /// Starts jobs at their floor, and counts what running jobs have beyond theirs as free.
 #[derive(Clone, Default)]
 pub struct AtFloor {
     /// The settings of running jobs that may be changed, under this limit.
-    settings: HashMap<JobId, Settings>,
+    ladders: Ladders,
     limit: Option<Watts>,
     /// Where jobs may start.
     places: Places,
@@ -40,38 +42,36 @@ impl AtFloor {
     fn changeable<'a>(
         &'a self,
         view: &'a View<'_>,
-    ) -> impl Iterator<Item = (&'a Holding, &'a Settings)> {
+    ) -> impl Iterator<Item = (&'a Holding, &'a Ladder)> {
         let running = view.ledger.running().iter();
-        running.filter_map(|holding| Some((holding, self.settings.get(&holding.job)?)))
+        running.filter_map(|holding| Some((holding, self.ladders.of(holding.job)?)))
     }
 
     /// Looks up the settings of those that run, where they are not known.
     fn look_up(&mut self, view: &View<'_>) {
         let limit = view.ledger.lowest_limit(Instant::NEVER).min(view.ledger.limit());
         if self.limit != Some(limit) || view.changes.machine {
-            (self.settings, self.limit) = (HashMap::new(), Some(limit));
+            (self.ladders, self.limit) = (Ladders::default(), Some(limit));
         }
         for holding in view.changes.released {
-            self.settings.remove(&holding.job);
+            self.ladders.remove(holding.job);
         }
-        let is_changeable = |job: JobId| {
-            view.model.freedoms(job, view.job(job)).has(Freedom::Recaps)
-                && view.ledger.suspended(job).is_none()
-        };
         for holding in view.ledger.running().iter() {
-            if !self.settings.contains_key(&holding.job) && is_changeable(holding.job) {
-                let settings = settings(view, holding.job);
+            let job = holding.job;
+            if self.ladders.is_known(job) {
+                continue;
+            }
+            if !view.model.freedoms(job, view.job(job)).has(Freedom::Recaps) {
+                self.ladders.leave_out(job);
+            } else if view.ledger.suspended(job).is_none() {
+                let settings = settings(view, job);
                 // Somebody else may have started it on other nodes than it asks for.
                 if settings[0].nodes == holding.nodes {
-                    self.settings.insert(holding.job, settings);
+                    self.ladders.insert(job, settings);
                 }
             }
         }
     }
-}
-
-fn floor(settings: &Settings) -> &OperatingPoint {
-    &settings[settings.len() - 1]
 }
 
 impl Chooser for AtFloor {
@@ -89,7 +89,8 @@ impl Chooser for AtFloor {
         job: JobId,
         ahead: &Ahead<'_>,
     ) -> Option<(OperatingPoint, Vacancy)> {
-        let point = *floor(&settings(view, job));
+        let settings = settings(view, job);
+        let point = settings[settings.len() - 1];
         Some((point, ahead.vacancy(&point)?))
     }
 
@@ -116,51 +117,41 @@ impl Chooser for AtFloor {
     }
 
     fn reclaimable(&self, view: &View<'_>) -> Watts {
-        let beyond = |(holding, settings): (&Holding, &Settings)| {
-            holding.power.saturating_sub(floor(settings).power)
+        let beyond = |(holding, ladder): (&Holding, &Ladder)| {
+            holding.power.saturating_sub(ladder.floor().power)
         };
         self.changeable(view).map(beyond).sum()
     }
 }
 
 /// A job in the sharing out.
-struct Sharer {
+struct Sharer<'a> {
     job: JobId,
     /// What it holds now, and the time of that setting; nothing if it is about to start.
     held: Option<(Holding, Span)>,
-    settings: Settings,
+    ladder: &'a Ladder,
     /// Which of its settings it is to have.
     place: usize,
+    /// Whether a step was too much for what was left. Then it cannot have the one after it.
+    is_stuck: bool,
 }
 
-/// A step to the next faster setting, by how much faster the job gets per watt.
-struct Step {
-    gain: f64,
-    sharer: usize,
-    job: JobId,
-}
-
-impl Sharer {
+impl Sharer<'_> {
     fn point(&self) -> &OperatingPoint {
-        &self.settings[self.place]
-    }
-
-    /// The next step up, if there is one.
-    fn step(&self, sharer: usize) -> Option<Step> {
-        let faster = &self.settings[self.place.checked_sub(1)?];
-        let slower = self.point();
-        let fastest = self.settings[0].time.secs_f64();
-        let speeds = fastest / faster.time.secs_f64() - fastest / slower.time.secs_f64();
-        let watts = faster.power.saturating_sub(slower.power).as_f64();
-        Some(Step { gain: speeds / watts.max(f64::MIN_POSITIVE), sharer, job: self.job })
+        self.ladder.setting(self.place)
     }
 
     /// How long it is expected to hold its setting from now on: what is left of its time, at its new speed.
     fn left(&self, now: Instant) -> Span {
         let point = self.point();
         let Some((held, before)) = &self.held else { return point.time };
-        let left = u128::from(held.until.since(now).millis()) * u128::from(point.time.millis());
-        let left = left.div_ceil(u128::from(before.millis().max(1)));
+        let (left, before) = (held.until.since(now).millis(), before.millis().max(1));
+        // A division of 128 bits takes many times as long.
+        if let Some(product) = left.checked_mul(point.time.millis()) {
+            return Span::from_millis(product.div_ceil(before));
+        }
+        let left = u128::from(left) * u128::from(point.time.millis());
+        let left = left.div_ceil(u128::from(before));
         Span::from_millis(u64::try_from(left).unwrap_or(u64::MAX))
     }
 
@@ -171,84 +162,142 @@ impl Sharer {
 }
 
 /// The time of the setting that a running job has.
-fn present_time(view: &View<'_>, holding: &Holding, settings: &Settings) -> Span {
+fn present_time(view: &View<'_>, holding: &Holding, ladder: &Ladder) -> Span {
     let is_it =
         |point: &&OperatingPoint| (point.nodes, point.power) == (holding.nodes, holding.power);
-    let found = settings.iter().find(is_it).copied();
+    let found = ladder.settings().iter().find(is_it).copied();
     // It may be slower than what is the floor now.
     let found = found.or_else(|| view.menu(holding.job).iter().find(is_it).copied());
-    found.map_or(floor(settings).time, |point| point.time)
+    found.map_or(ladder.floor().time, |point| point.time)
+}
+
+/// The jobs that are about to start, each with the settings it may get: none slower than what was admitted.
+fn starting(view: &View<'_>, starts: &[Decision]) -> Vec<(JobId, Ladder)> {
+    let ladder = |decision: &Decision| match decision {
+        Decision::Start { job, point } => {
+            let mut settings = settings(view, *job);
+            let place = settings.iter().position(|other| other == point)?;
+            settings.truncate(place + 1);
+            Some((*job, Ladder::of(settings)))
+        }
+        _ => None,
+    };
+    starts.iter().filter_map(ladder).collect()
+}
+
+/// Those that share: the running jobs that may be changed, and those that are about to start, all at their
+/// floors.
+fn sharers<'a>(
+    chooser: &'a AtFloor,
+    view: &'a View<'_>,
+    starting: &'a [(JobId, Ladder)],
+) -> Vec<Sharer<'a>> {
+    let at_floor = |job: JobId, held: Option<(Holding, Span)>, ladder: &'a Ladder| Sharer {
+        job,
+        held,
+        ladder,
+        place: ladder.settings().len() - 1,
+        is_stuck: false,
+    };
+    let running = chooser.changeable(view).map(|(holding, ladder)| {
+        at_floor(holding.job, Some((*holding, present_time(view, holding, ladder))), ladder)
+    });
+    let new = starting.iter().map(|(job, ladder)| at_floor(*job, None, ladder));
+    running.chain(new).collect()
+}
+
+/// What there is to be shared out beyond the floors of all sharers.
+fn spare(view: &View<'_>, sharers: &[Sharer<'_>]) -> Watts {
+    let longest = sharers.iter().map(|sharer| sharer.left(view.now)).max();
+    let until = view.now + longest.unwrap_or(Span::ZERO);
+    let limit = view.ledger.lowest_limit(until).min(view.ledger.limit());
+    let held = sharers.iter().map(Sharer::held_power).sum();
+    let others = view.ledger.held().saturating_sub(held);
+    let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
+    view.ledger.for_jobs(limit).saturating_sub(others).saturating_sub(floors)
+}
+
+/// Gives out watts, one step at a time, in the order of `climbs`.
+fn share_out<'a>(
+    climbs: impl Iterator<Item = &'a Climb>,
+    sharers: &mut [Sharer<'_>],
+    sharer_of: &[u32],
+    least: Watts,
+    mut spare: Watts,
+) {
+    for climb in climbs {
+        // From here on no step fits.
+        if spare < least {
+            return;
+        }
+        let Some(sharer) = sharers.get_mut(sharer_of[climb.job.index()] as usize) else { continue };
+        if sharer.job != climb.job || sharer.is_stuck {
+            continue;
+        }
+        if climb.more <= spare {
+            spare -= climb.more;
+            sharer.place -= 1;
+        } else {
+            sharer.is_stuck = true;
+        }
+    }
+}
+
+/// What a job gets that shared, if that is not what it has.
+struct Granted {
+    job: JobId,
+    /// The power that it holds now; nothing if it starts.
+    held: Option<Watts>,
+    point: OperatingPoint,
+    left: Span,
 }
 
 impl<O: Order> Recapped<O> {
     /// The policy, going through the queue in this order.
     pub fn ordered(order: O) -> Self {
-        Recapped { backfill: Backfill::ordered(AtFloor::default(), order) }
+        Recapped { backfill: Backfill::ordered(AtFloor::default(), order), sharer_of: Vec::new() }
     }
 
-    /// Those that share: the running jobs that may be changed, and those that are about to start, all at their
-    /// floors.
-    fn sharers(&self, view: &View<'_>, starts: &[Decision]) -> Vec<Sharer> {
-        let running = self.backfill.chooser().changeable(view).map(|(holding, settings)| Sharer {
-            job: holding.job,
-            held: Some((*holding, present_time(view, holding, settings))),
-            place: settings.len() - 1,
-            settings: settings.clone(),
-        });
-        let starting = starts.iter().filter_map(|decision| match decision {
-            Decision::Start { job, point } => {
-                let mut settings = settings(view, *job);
-                // It does not get slower than what was admitted.
-                let place = settings.iter().position(|other| other == point)?;
-                settings.truncate(place + 1);
-                Some(Sharer { job: *job, held: None, settings, place })
-            }
-            _ => None,
-        });
-        let mut sharers: Vec<Sharer> = running.chain(starting).collect();
-        sharers.sort_unstable_by_key(|sharer| sharer.job);
-        sharers
-    }
-
-    /// What there is to be shared out beyond the floors of all sharers.
-    fn spare(view: &View<'_>, sharers: &[Sharer]) -> Watts {
-        let longest = sharers.iter().map(|sharer| sharer.left(view.now)).max();
-        let until = view.now + longest.unwrap_or(Span::ZERO);
-        let limit = view.ledger.lowest_limit(until).min(view.ledger.limit());
-        let held = sharers.iter().map(Sharer::held_power).sum();
-        let others = view.ledger.held().saturating_sub(held);
-        let floors: Watts = sharers.iter().map(|sharer| sharer.point().power).sum();
-        view.ledger.for_jobs(limit).saturating_sub(others).saturating_sub(floors)
-    }
-
-    /// Gives out watts, one step at a time.
-    fn share_out(sharers: &mut [Sharer], mut spare: Watts) {
-        let steps = sharers.iter().enumerate().filter_map(|(place, sharer)| sharer.step(place));
-        let mut steps: BinaryHeap<Step> = steps.collect();
-        while let Some(step) = steps.pop() {
-            let sharer = &mut sharers[step.sharer];
-            let faster = sharer.settings[sharer.place - 1].power;
-            let more = faster.saturating_sub(sharer.point().power);
-            // Who cannot have this step cannot have the one after it.
-            if more <= spare {
-                spare -= more;
-                sharer.place -= 1;
-                steps.extend(sharer.step(step.sharer));
-            }
+    /// Shares all watts out: who starts, and who gets another setting than it has, in the order of jobs.
+    fn share(&mut self, view: &View<'_>, starts: &[Decision]) -> Vec<Granted> {
+        let Recapped { backfill, sharer_of } = self;
+        let starting = starting(view, starts);
+        let mut sharers = sharers(backfill.chooser(), view, &starting);
+        sharer_of.resize(view.jobs.len().max(sharer_of.len()), u32::MAX);
+        for (place, sharer) in (0..).zip(&sharers) {
+            sharer_of[sharer.job.index()] = place;
         }
+        let mut new: Vec<Climb> =
+            starting.iter().flat_map(|(job, ladder)| ladder.climbs(*job)).collect();
+        new.sort_unstable();
+        let ladders = &backfill.chooser().ladders;
+        let least = new.iter().map(|climb| climb.more).fold(ladders.least_climb(), Watts::min);
+        let spare = spare(view, &sharers);
+        share_out(ladders.climbs_with(&new), &mut sharers, sharer_of, least, spare);
+        let becomes = |sharer: &Sharer<'_>| {
+            let (held, point) = (sharer.held.map(|(held, _)| held.power), *sharer.point());
+            let left = || sharer.left(view.now);
+            (held != Some(point.power)).then(|| Granted {
+                job: sharer.job,
+                held,
+                point,
+                left: left(),
+            })
+        };
+        let mut granted: Vec<Granted> = sharers.iter().filter_map(becomes).collect();
+        granted.sort_unstable_by_key(|one| one.job);
+        granted
     }
 
     /// Writes down what changes: what becomes less, then who starts, then what becomes more.
-    fn write(&mut self, view: &View<'_>, sharers: &[Sharer], decisions: &mut Vec<Decision>) {
+    fn write(&mut self, view: &View<'_>, granted: &[Granted], decisions: &mut Vec<Decision>) {
         let (mut starts, mut raises) = (Vec::new(), Vec::new());
-        for sharer in sharers {
-            let (job, point, left) = (sharer.job, *sharer.point(), sharer.left(view.now));
+        for &Granted { job, held, point, left } in granted {
             let change = Decision::Change { job, point, pause: Span::ZERO, left };
-            match (sharer.held, sharer.held_power().cmp(&point.power)) {
-                (None, _) => starts.push(Decision::Start { job, point }),
-                (Some(_), Ordering::Equal) => continue,
-                (Some(_), Ordering::Greater) => decisions.push(change),
-                (Some(_), Ordering::Less) => raises.push(change),
+            match held.map(|held| held.cmp(&point.power)) {
+                None => starts.push(Decision::Start { job, point }),
+                Some(Ordering::Greater) => decisions.push(change),
+                Some(Ordering::Less | Ordering::Equal) => raises.push(change),
             }
             self.backfill.order_mut().goes_on(view, job, &point, left);
         }
@@ -261,10 +310,8 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
     fn decide(&mut self, view: &View<'_>, decisions: &mut Vec<Decision>) {
         let mut starts = Vec::new();
         self.backfill.decide(view, &mut starts);
-        let mut sharers = self.sharers(view, &starts);
-        let spare = Self::spare(view, &sharers);
-        Self::share_out(&mut sharers, spare);
-        self.write(view, &sharers, decisions);
+        let granted = self.share(view, &starts);
+        self.write(view, &granted, decisions);
     }
 
     fn adjusts(&self) -> bool {
@@ -287,24 +334,3 @@ impl<O: Order + Clone + Send + 'static> Policy for Recapped<O> {
         Some(Box::new(self.clone()))
     }
 }
-
-/// The largest gain comes first, and of equals the job that was submitted first.
-impl Ord for Step {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.gain.total_cmp(&other.gain).then(other.job.cmp(&self.job))
-    }
-}
-
-impl PartialOrd for Step {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Step {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Step {}
