@@ -31,6 +31,8 @@ const WEIGHT_OF_ALL: u64 = 2;
 const THRESHOLD_MS: u64 = 600_000;
 /// In errors, shorter run times count as this long: logs are written in seconds.
 const SHORTEST_MS: u64 = 1000;
+/// Times of so many bits, in milliseconds, are 34 years. With all examples and their weights, their sum fits 64 bits.
+const SHORT_BITS: u32 = 40;
 /// What is drawn as the model says, as a share in 2⁻¹⁶.
 const AS_BELIEVED: u64 = 1 << 16;
 
@@ -189,6 +191,34 @@ impl History {
     /// How long a job is expected to go on that ran for so long, at nominal speed: the mean of what is left of
     /// those examples that ran longer, or all that it may still take if there are none.
     pub fn left(&self, job: &Job, done: Span) -> Span {
+        let request = job.requested.millis().max(1);
+        if request >> SHORT_BITS != 0 {
+            return self.left_of_any(job, done);
+        }
+        let unit = self.shares.len().max(1) as u64;
+        let (mut sum, mut weights) = (0u64, 0u64);
+        // Without branches: which examples ran longer cannot be guessed.
+        let mut add = |run_ms: u64, weight: u64| {
+            let left = run_ms.saturating_sub(done.millis());
+            sum += weight * left;
+            weights += if left > 0 { weight } else { 0 };
+        };
+        for ended in self.users.get(&job.user).into_iter().flatten() {
+            let weight = ended.weight(job.nodes, job.requested) * unit;
+            add(ended.run_ms.min(request), weight);
+        }
+        self.shares.iter().for_each(|share| add((request * share) >> 16, WEIGHT_OF_ALL));
+        if self.shares.is_empty() {
+            add(request, WEIGHT_OF_ALL);
+        }
+        match weights {
+            0 => job.requested.saturating_sub(done),
+            _ => Span::from_millis(sum / weights),
+        }
+    }
+
+    /// The same, however long the time is that the job asks for.
+    fn left_of_any(&self, job: &Job, done: Span) -> Span {
         let (mut sum, mut weights) = (0u128, 0u128);
         for (run_ms, weight) in self.examples(job.user, job.nodes, job.requested) {
             if let Some(left) = run_ms.checked_sub(done.millis()).filter(|left| *left > 0) {
@@ -330,6 +360,10 @@ impl Cost for History {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn ended(nodes: u32, requested: u32, run_s: u64) -> Ended {
@@ -362,6 +396,26 @@ mod tests {
         assert!((found - expected).abs() < 1e-3, "{found} instead of {expected}");
         // The weights: 4 + 2 + 1, and 2 for those of all.
         assert!((time_ms - mean * 1e3 / 9.0).abs() < 100.0, "{time_ms} instead of {mean}");
+    }
+
+    proptest! {
+        /// What is left in 64 bits and without branches is what the definition says.
+        #[test]
+        fn what_is_left_agrees_with_the_definition(
+            past in prop::collection::vec((1u32..4, 1u32..4, 1u32..50, 0u64..60), 0..120),
+            (nodes, requested) in (1u32..4, 1u32..50),
+            done in 0u32..60,
+        ) {
+            let mut history = History::default();
+            let user = |number| NonZeroU32::new(number).map(UserId);
+            for (number, nodes, requested, run_s) in past {
+                history.remember(user(number), ended(nodes, requested, run_s));
+            }
+            let mut job = Job::new(1, Instant::ZERO, nodes, Span::from_secs(requested));
+            job.user = user(1);
+            let done = Span::from_secs(done);
+            prop_assert_eq!(history.left(&job, done), history.left_of_any(&job, done));
+        }
     }
 
     #[test]
