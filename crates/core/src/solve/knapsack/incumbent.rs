@@ -54,7 +54,8 @@ impl Incumbent {
         };
         let after = |left: [i64; 2], kind: &Kind| [0, 1].map(|i| left[i] - kind.takes[i]);
         // What speaks for a move, less being more; nothing if it does not help. Of moves that lose
-        // alike, the one that relieves most. `over` and `worth` are those of what is left now.
+        // alike, the one that relieves most. `over` and `worth` are those of what is left now. Whether it fits is a whole
+        // number: a processor copies a single byte beside floats only after a wait.
         let rank = |left: [i64; 2], over: f64, worth: f64, kind: &Kind| {
             let then = after(left, kind);
             if over > 0.0 {
@@ -63,13 +64,13 @@ impl Incumbent {
                 let relief = over - still_over;
                 let fits = still_over == 0.0;
                 let rank = if fits { kind.loss + priced(then) } else { kind.loss / relief };
-                (relief > 0.0).then_some((!fits, rank, -relief))
+                (relief > 0.0).then_some((u64::from(!fits), rank, -relief))
             } else {
                 if then[0] < 0 || then[1] < 0 {
                     return None;
                 }
                 let better = kind.loss + priced(then) - worth;
-                (better < 0.0).then_some((false, better, 0.0))
+                (better < 0.0).then_some((0, better, 0.0))
             }
         };
         let kinds: Vec<Kind> = (0..classes.len() as u32)

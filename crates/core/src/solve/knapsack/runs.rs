@@ -28,6 +28,17 @@ impl Combination {
     fn key(&self) -> i128 {
         (i128::from(self.takes[0]) << 64) + i128::from(self.takes[1])
     }
+
+    /// The same with another one on top.
+    #[inline]
+    fn with(&self, shift: &Combination) -> Combination {
+        Combination {
+            loss: self.loss + shift.loss,
+            takes: [0, 1].map(|i| self.takes[i] + shift.takes[i]),
+            trace: self.trace,
+            on_top: shift.on_top,
+        }
+    }
 }
 
 /// Makes a buffer at least so long.
@@ -79,23 +90,30 @@ impl Runs {
         // What cannot bear one shift cannot bear those that lose more.
         shifts.sort_by(|a, b| a.loss.total_cmp(&b.loss));
         let (mut end, mut near) = (0, list.len());
-        reserve(&mut self.spare, near);
-        self.spare[..near].copy_from_slice(list);
-        for shift in shifts {
+        let Some((last, others)) = shifts.split_last() else { return true };
+        if !others.is_empty() {
+            reserve(&mut self.spare, near);
+            self.spare[..near].copy_from_slice(list);
+        }
+        for shift in others.iter().chain([last]) {
             reserve(&mut self.all, end + near);
             let out = &mut self.all[end..end + near];
             let bearable = most - shift.loss;
             let mut kept = 0;
-            for at in 0..near {
-                let combination = self.spare[at];
-                self.spare[kept] = combination;
-                out[kept] = Combination {
-                    loss: combination.loss + shift.loss,
-                    takes: [0, 1].map(|i| combination.takes[i] + shift.takes[i]),
-                    trace: combination.trace,
-                    on_top: shift.on_top,
-                };
-                kept += usize::from(combination.loss <= bearable);
+            if std::ptr::eq(shift, last) {
+                // Nobody looks at what can bear the last one, and a list with a single shift need not be copied.
+                let left = if others.is_empty() { list } else { &self.spare[..near] };
+                for combination in left {
+                    out[kept] = combination.with(shift);
+                    kept += usize::from(combination.loss <= bearable);
+                }
+            } else {
+                for at in 0..near {
+                    let combination = self.spare[at];
+                    self.spare[kept] = combination;
+                    out[kept] = combination.with(shift);
+                    kept += usize::from(combination.loss <= bearable);
+                }
             }
             if !meter.spend(near as u64) || end > room {
                 return false;
