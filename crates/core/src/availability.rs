@@ -92,10 +92,12 @@ impl Availability {
         let mut free_nodes = ledger.free_nodes();
         let mut free_power = granted - signed(ledger.held());
         let limits = || Limits { budget: ledger.budget().clone(), base: ledger.base_power() };
+        // One for each that runs, one for now, and a few for what will be taken out.
+        let steps = ledger.running().len() + 8;
         let mut free = Availability {
-            from: Vec::new(),
-            nodes: Vec::new(),
-            power: Vec::new(),
+            from: Vec::with_capacity(steps),
+            nodes: Vec::with_capacity(steps),
+            power: Vec::with_capacity(steps),
             is_limited: ledger.budget().is_limited(),
             limits: (!is_steady).then(limits),
         };

@@ -29,6 +29,7 @@ impl Falling {
     }
 
     /// The value for the latest of all ends.
+    #[inline]
     fn least(&self) -> i64 {
         self.0[self.0.len() - 1].1
     }
@@ -62,9 +63,14 @@ impl Falling {
 impl Availability {
     /// What can be held from the first instant on.
     pub fn tenure(&self) -> Tenure {
-        let mut nodes = Falling::from(i64::from(self.nodes[0]));
+        // Most steps are above the least so far, as running jobs end.
+        let mut least = self.nodes[0];
+        let mut nodes = Falling::from(i64::from(least));
         for (at, free) in self.from.iter().zip(&self.nodes) {
-            nodes.fall(*at, i64::from(*free));
+            if *free < least {
+                least = *free;
+                nodes.fall(*at, i64::from(least));
+            }
         }
         Tenure { nodes, power: self.power_until() }
     }
@@ -76,12 +82,14 @@ impl Availability {
         // Most steps are above the least so far whatever the limit is, and the limits need not be looked through.
         let lowest = self.limits.as_ref().map_or(0, |limits| limits.lowest(first));
         let mut along = self.limits.as_ref().map(|limits| (limits, limits.budget.along(first)));
+        let mut least = power.least();
         for (step, free) in self.power.iter().enumerate() {
-            if lowest + free >= power.least() {
+            if lowest + free >= least {
                 continue;
             }
             let Some((limits, along)) = &mut along else {
                 power.fall(self.from[step], *free);
+                least = power.least();
                 continue;
             };
             let until = self.from.get(step + 1).map_or(Instant::NEVER, |next| *next);
@@ -93,6 +101,7 @@ impl Availability {
                 power.fall(at, limits.at(at) + free);
                 from = at;
             }
+            least = power.least();
         }
         power
     }
