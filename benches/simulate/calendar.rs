@@ -66,7 +66,7 @@ fn row(
 }
 
 /// 80 % of the power, and 60 % from 14:00 to 18:00, for four times as long as jobs come.
-fn afternoons(machine: &Machine, workload: &Workload) -> Budget {
+pub(super) fn afternoons(machine: &Machine, workload: &Workload) -> Budget {
     let last = workload.jobs().last().map_or(Instant::ZERO, |job| job.submit);
     let days = 4 * last.since(Instant::ZERO).millis() / 86_400_000 + 1;
     let limit = |day: u64, hour: u64, percent: u32| {

@@ -11,6 +11,7 @@ mod bench;
 mod calendar;
 mod easy;
 mod files;
+mod large;
 mod limited;
 mod records;
 mod table;
@@ -21,7 +22,7 @@ use bench::{Bench, load_average};
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     ("easy", "EASY at load 0.85", easy::easy),
     ("overload", "EASY at load 1.5", easy::overload),
     ("files", "From file to file at load 0.85", files::files),
@@ -40,6 +41,7 @@ const SECTIONS: [Section; 14] = [
     ("malleable", "PARM on 40 960 nodes", turns::malleable),
     ("moldable", "RMAP with 10 000 jobs in the queue", turns::moldable),
     ("share", "Share with 10 000 jobs in the queue", turns::share),
+    ("large", "A month of a large site", large::large),
 ];
 
 fn main() {
