@@ -289,6 +289,13 @@ impl Belief {
     fn point(&self, job: &Job, sheet: &Sheet, place: usize) -> OperatingPoint {
         self.way(job, sheet, place).point
     }
+
+    /// The shortest limit of all ways to run a job. That of the fastest may be longer: where limits have a margin above
+    /// what is believed, a job as it was asked for has none.
+    fn shortest(&self, job: &Job, sheet: &Sheet) -> Span {
+        let limits = (0..sheet.entries().len()).map(|place| self.point(job, sheet, place).time);
+        limits.min().unwrap_or(job.requested)
+    }
 }
 
 impl Model for Belief {
@@ -341,7 +348,7 @@ impl Model for Belief {
         let sheet = self.sheet(id);
         Footprint {
             nodes: sheet.fewest(),
-            time: self.point(job, sheet, sheet.quickest()).time,
+            time: self.shortest(job, sheet),
             power: match self.draws_differ() {
                 true => sheet.entries()[sheet.nominal()].power(),
                 false => Watts::ZERO,

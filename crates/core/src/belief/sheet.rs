@@ -184,11 +184,6 @@ impl Sheet {
         places.filter(move |(_, entry)| entry.power() <= power).map(|(place, _)| place)
     }
 
-    /// The fastest of all.
-    pub(super) fn quickest(&self) -> usize {
-        self.fronts.last().and_then(|(_, front)| front.last()).copied().unwrap_or(self.nominal)
-    }
-
     /// The one that draws least.
     pub(super) fn thriftiest(&self) -> usize {
         self.fronts.last().and_then(|(_, front)| front.first()).copied().unwrap_or(self.nominal)

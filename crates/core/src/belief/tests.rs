@@ -5,8 +5,12 @@ use crate::machine::{Gearbox, Machine};
 use crate::model::elastic::{Kind, NodeCaps};
 use crate::model::pass::Application;
 use crate::model::{Beta, Dvfs, Elastic, Knowledge as OfBeta, Oversized};
+use crate::policy::{BuildContext, PolicySpec};
+use crate::sim::Simulation;
 use crate::units::Instant;
-use crate::world::law::{Gears, Pass};
+use crate::workload::Workload;
+use crate::world::Factor;
+use crate::world::law::{Conditions, Gears, Pass};
 
 fn knowledge(laws: Vec<Arc<dyn Law>>) -> Arc<Knowledge> {
     Arc::new(Knowledge {
@@ -158,5 +162,96 @@ fn what_is_set_aside_is_the_caps_or_the_draw() {
         assert!(drawn.power <= whole.power);
         let is_as_asked = (whole.nodes, whole.cap) == (16, Watts::from_watts(85));
         assert!(is_as_asked || drawn.time > whole.time, "a third more");
+    }
+}
+
+/// On more nodes than it asks for, a job takes nine tenths of its time; on fewer, twice as long.
+#[derive(Debug)]
+struct NineTenths;
+
+impl Law for NineTenths {
+    fn pace(&self, ask: Ask, at: Conditions) -> Option<Pace> {
+        let factor = if at.nodes > ask.nodes { 0.9 } else { 2.0 };
+        Some(if at.nodes == ask.nodes { Pace::AS_ASKED } else { Pace::Times(Factor::new(factor)) })
+    }
+
+    fn draw(&self, _: Ask, at: Conditions) -> f64 {
+        at.share
+    }
+}
+
+/// Limits are a third longer than what is believed, but for jobs as they were asked for. Of ten nodes, four are taken for
+/// 1000 s. The head of the queue asks for all ten. The last job asks for four of them for 1000 s, and is out of the way
+/// when the head can start; on six nodes it is believed to take 900 s, but would get 1197 s. The queue's index was told of
+/// the latter alone, and nobody asked about the job.
+#[test]
+fn a_job_that_fits_as_it_was_asked_for_is_not_overlooked() {
+    let fixed = |nodes: u32| {
+        let mut job = job(nodes, 1_000_000);
+        job.terms.nodes = NodeRange::new(nodes, nodes);
+        job
+    };
+    let mut last = job(4, 1_000_000);
+    last.terms.nodes = NodeRange::new(4, 6);
+    let jobs = [fixed(4), fixed(10), last];
+    let knowledge = Knowledge {
+        laws: vec![Arc::new(NineTenths)],
+        holds: Holds::WholeCaps,
+        margin: Share::percent(133),
+        admission: Admission::AnyWay,
+        draws: Draws::ByLaw,
+    };
+    let watts = Watts::from_watts(100);
+    let choices = Choices {
+        tables: Arc::new([]),
+        node: Node { rest: Watts::ZERO, highest: watts, idle: Watts::ZERO },
+        levels: vec![watts],
+        nodes: 10,
+        cores: 1,
+        freedoms: Freedoms::of(&[Freedom::Sizes]),
+    };
+    let belief = Belief::new(Arc::new(knowledge), choices, Assignment::one(), &jobs);
+    let menu = belief.menu(JobId(2), &jobs[2]);
+    assert!(menu.iter().any(|point| point.time > jobs[2].requested), "{menu:?}");
+    assert_eq!(belief.footprint(JobId(2), &jobs[2]).time, jobs[2].requested);
+
+    let workload = Workload::new("story", jobs.map(|job| (job, job.requested)));
+    let machine = Machine::of_processors(10).unwrap();
+    let policy: PolicySpec = "share(use=sizes)".parse().unwrap();
+    let run = Simulation::new(&machine, &workload)
+        .model(&belief)
+        .run(policy.build(&BuildContext::default()).as_mut());
+    let starts: Vec<Instant> = run.records.iter().map(|record| record.start).collect();
+    assert_eq!(starts, [0, 1000, 0].map(Instant::from_secs));
+}
+
+proptest! {
+    /// What the queue's index is told of a job is the least that any way to run it takes.
+    #[test]
+    fn a_footprint_is_the_least_over_the_menu(
+        margin in 50u32..200,
+        asked in 1u32..400,
+        millis in 1u64..100_000_000,
+        range in prop::option::of((1u32..40, 0u32..300)),
+    ) {
+        let mut job = job(asked, millis);
+        job.terms.nodes = range.and_then(|(fewest, more)| NodeRange::new(fewest, fewest + more));
+        let application = Application::ALL[asked as usize % Application::ALL.len()];
+        let law: Arc<dyn Law> = Arc::new(Pass::of(&application, 2.0, 0.5));
+        let mut knowledge = knowledge(vec![law]);
+        Arc::make_mut(&mut knowledge).margin = Share::percent(margin);
+        let watts = [40u32, 60, 80].map(Watts::from_watts);
+        let choices = Choices {
+            tables: Arc::new([]),
+            node: Node { rest: Watts::ZERO, highest: watts[2], idle: Watts::ZERO },
+            levels: watts.to_vec(),
+            nodes: 256,
+            cores: 1,
+            freedoms: Freedoms::of(&[Freedom::Caps, Freedom::Sizes]),
+        };
+        let belief = Belief::new(knowledge, choices, Assignment::one(), &[job]);
+        let (menu, footprint) = (belief.menu(JobId(0), &job), belief.footprint(JobId(0), &job));
+        prop_assert_eq!(Some(footprint.time), menu.iter().map(|point| point.time).min());
+        prop_assert_eq!(Some(footprint.nodes), menu.iter().map(|point| point.nodes).min());
     }
 }
