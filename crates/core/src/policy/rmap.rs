@@ -23,7 +23,7 @@ mod spec;
 
 pub use spec::{RmapSpec, Rule};
 
-use alike::{Alike, Answer, Requests, Wanted, Wish};
+use alike::{Alike, Answer, Known, Requests, Wanted, Wish};
 
 use crate::job::{Job, Tolerance};
 use crate::ledger::Vacancy;
@@ -78,6 +78,11 @@ fn share_of(view: &View<'_>, job: JobId, bound: Watts) -> Watts {
     view.job(job).terms.weight.times(part).min(bound)
 }
 
+/// Whether a room has so many nodes, and so much power within a share of it.
+fn has(room: &Room, share: Watts, (nodes, power): (u32, Watts)) -> bool {
+    nodes <= room.nodes() && power <= room.power().min(share)
+}
+
 impl Configurator {
     /// The choice by this rule.
     pub(super) fn of(rule: Rule) -> Self {
@@ -106,6 +111,26 @@ impl Configurator {
     fn tolerance(&self, job: &Job) -> Option<Tolerance> {
         let Rule::Adaptive(tolerance) = self.rule else { return None };
         Some(job.terms.tolerance.unwrap_or(tolerance))
+    }
+
+    /// The fewest nodes and the least power of all ways that jobs like this one put up with, whatever time they ask for.
+    /// Where there is less, nothing else than what they want need be looked for.
+    fn least_tolerated(
+        view: &View<'_>,
+        id: JobId,
+        tolerance: Tolerance,
+        known: &mut Option<(u32, Watts)>,
+    ) -> (u32, Watts) {
+        *known.get_or_insert_with(|| {
+            let job = view.job(id);
+            let ways = view.model.ways(id, job);
+            let is_tolerated =
+                |way: &&TimedPoint| view.model.least_request(id, job, way, tolerance).is_some();
+            let tolerated = ways.iter().filter(is_tolerated).map(|way| &way.point);
+            tolerated.fold((u32::MAX, Watts::UNLIMITED), |(nodes, power), point| {
+                (nodes.min(point.nodes), power.min(point.power))
+            })
+        })
     }
 
     /// The fastest ways in what is free and in what a reservation leaves over. What ends before
@@ -141,20 +166,29 @@ impl Configurator {
         }
     }
 
-    /// The point at which a job may start now.
+    /// The point at which a job may start now; with what is known of jobs like it, if somebody keeps that.
     fn point(
         &self,
         view: &View<'_>,
         id: JobId,
         room: &Room,
-        known: &mut Option<Wish>,
+        known: Option<&mut Known>,
     ) -> Option<OperatingPoint> {
         let job = view.job(id);
-        let Wish { share, point: wanted, .. } = self.wish(view, id, known);
+        let mut unknown = None;
+        let (wish, least) = match known {
+            Some(known) => (&mut known.wish, Some(&mut known.least_tolerated)),
+            None => (&mut unknown, None),
+        };
+        let Wish { share, point: wanted, .. } = self.wish(view, id, wish);
         if room.admits(&wanted) {
             return Some(wanted);
         }
         let tolerance = self.tolerance(job)?;
+        let least = least.map(|known| Self::least_tolerated(view, id, tolerance, known));
+        if least.is_some_and(|least| !has(room, share, least)) {
+            return None;
+        }
         let may_start = |way: &TimedPoint| {
             tolerance.accepts(way.believed, job.requested) && room.admits(&way.point)
         };
@@ -173,23 +207,17 @@ impl Configurator {
 
     /// For which requested times jobs like this one may start now, if the budget does not change:
     /// a job's limit is what it asks for or more, and it may ask for too little to be slowed.
-    fn requests(
-        &self,
-        view: &View<'_>,
-        id: JobId,
-        room: &Room,
-        known: &mut Option<Wanted>,
-    ) -> Requests {
+    fn requests(&self, view: &View<'_>, id: JobId, room: &Room, known: &mut Known) -> Requests {
         let job = &Job { requested: Span::ZERO, ..*view.job(id) };
         let limit = view.ledger.limit();
         // It lasts as long as the limit does.
-        let Wanted { share, way, .. } = match *known {
+        let Wanted { share, way, .. } = match known.wanted {
             Some(wanted) if wanted.limit == limit => wanted,
             _ => {
                 let bound = bound(view, id);
                 let share = share_of(view, id, bound);
                 let way = self.wanted(view, id, job, bound, share);
-                *known.insert(Wanted { limit, share, way })
+                *known.wanted.insert(Wanted { limit, share, way })
             }
         };
         let mut requests = Requests::default();
@@ -201,7 +229,12 @@ impl Configurator {
             }
         };
         accept(&mut requests, &way, Span::ZERO);
-        if let Some(tolerance) = self.tolerance(job).filter(|_| !requests.has_all()) {
+        let tolerance = self.tolerance(job).filter(|_| !requests.has_all());
+        let is_possible = |tolerance: &Tolerance| {
+            let least = Self::least_tolerated(view, id, *tolerance, &mut known.least_tolerated);
+            has(room, share, least)
+        };
+        if let Some(tolerance) = tolerance.filter(is_possible) {
             for way in Self::possible(view, id, job, room, share).iter().flatten() {
                 if let Some(least) = view.model.least_request(id, job, way, tolerance) {
                     accept(&mut requests, way, least);
@@ -214,7 +247,7 @@ impl Configurator {
 
 impl Chooser for Configurator {
     fn choose(&mut self, view: &View<'_>, job: JobId, room: &Room) -> Option<OperatingPoint> {
-        self.point(view, job, room, &mut None)
+        self.point(view, job, room, None)
     }
 
     fn reserve(
@@ -236,8 +269,8 @@ impl Chooser for Configurator {
     ) -> Option<JobId> {
         let mut alike = std::mem::take(&mut self.alike);
         let found = alike.first(order.place(after), room, |job, known| match room.is_changing() {
-            false => Answer::Requests(self.requests(view, job, room, &mut known.wanted)),
-            true => Answer::Job(self.point(view, job, room, &mut known.wish).is_some()),
+            false => Answer::Requests(self.requests(view, job, room, known)),
+            true => Answer::Job(self.point(view, job, room, Some(known)).is_some()),
         });
         self.alike = alike;
         found

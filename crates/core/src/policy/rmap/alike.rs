@@ -82,6 +82,8 @@ pub(super) struct Known {
     pub(super) wanted: Option<Wanted>,
     /// While limits are to come: what the last of them wanted about whom somebody asked.
     pub(super) wish: Option<Wish>,
+    /// The fewest nodes and the least power of the ways that they put up with.
+    pub(super) least_tolerated: Option<(u32, Watts)>,
 }
 
 /// What becomes of a job, as far as others of its group may learn from it.
