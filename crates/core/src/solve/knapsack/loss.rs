@@ -144,7 +144,8 @@ fn drop_dominated(moves: &mut Vec<Move>, first: usize, taken: u32, value: impl F
     };
     let mut kept = first;
     for i in first..moves.len() {
-        let others = || moves[first..kept].iter().chain(&moves[i + 1..]).chain([&own]);
+        // The option that is taken beats most of them.
+        let others = || [&own].into_iter().chain(&moves[first..kept]).chain(&moves[i + 1..]);
         let move_ = moves[i];
         if !others().any(|other| beats(other, &move_)) {
             moves[kept] = move_;
