@@ -25,7 +25,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
-    ("switching", &["units"]),
     ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
     (
         "world",
@@ -73,6 +72,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "dispatch",
         &["units", "freedom", "job", "machine", "budget", "model", "queue", "ledger", "policy"],
     ),
+    ("switching", &["units", "job", "machine", "model", "dispatch"]),
     (
         "workload",
         &[

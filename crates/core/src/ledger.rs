@@ -27,7 +27,7 @@ pub use live::FoundOn;
 use placement::Placement;
 pub use running::{Holding, Running, Vacancy};
 use switching::Draws;
-pub use switching::Switched;
+pub use switching::{SwitchState, Switched};
 pub use violation::Violation;
 
 /// Nodes and power, held and free.

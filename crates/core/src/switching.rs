@@ -5,6 +5,10 @@ use std::str::FromStr;
 
 use crate::units::{Length, LengthError, Span, parse_length};
 
+mod decision;
+
+pub use decision::{Directions, Switcher, Turned};
+
 /// Nodes that have been idle for some time are switched off, but for some that are kept in reserve.
 ///
 /// It is written `idle for 10min, keep 5 spare`. Nodes are started again when jobs wait that could be fed on

@@ -6,7 +6,7 @@
 use super::{Applied, Dispatch, apply};
 use crate::budget::Budget;
 use crate::job::Job;
-use crate::ledger::{FoundOn, Violation};
+use crate::ledger::{FoundOn, SwitchState, Violation};
 use crate::model::Model;
 use crate::policy::{Adopted, Decision};
 use crate::units::{Instant, JobId, NodeId};
@@ -40,6 +40,12 @@ impl Dispatch {
         self.adopted.push(found);
         self.machine_changed = true;
         Ok(())
+    }
+
+    /// A node is found in a state; if it is in none, it is on. Says whether that can be: a node that a job holds is on.
+    pub fn note_switched(&mut self, node: NodeId, state: Option<SwitchState>) -> bool {
+        self.machine_changed = true;
+        self.ledger.note_switched(node, state)
     }
 
     /// A job that runs is expected to end later. A driver calls this for jobs that are over their

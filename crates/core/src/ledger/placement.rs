@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ledger::Running;
+use crate::ledger::{Running, SwitchState};
 use crate::model::Caps;
 use crate::units::{JobId, NodeId};
 
@@ -19,9 +19,8 @@ pub(super) struct Placement {
     /// The caps of jobs that were given their nodes by name.
     caps: BTreeMap<JobId, Caps>,
     down: BTreeSet<u32>,
-    /// Nodes that are switched off, or on the way there or back. Which of them is in which state makes no
-    /// difference.
-    asleep: BTreeSet<u32>,
+    /// Nodes that are switched off, or on the way there or back.
+    switched: BTreeMap<u32, SwitchState>,
 }
 
 impl Placement {
@@ -32,7 +31,7 @@ impl Placement {
             stretches: BTreeMap::new(),
             caps: BTreeMap::new(),
             down: BTreeSet::new(),
-            asleep: BTreeSet::new(),
+            switched: BTreeMap::new(),
         }
     }
 
@@ -166,22 +165,49 @@ impl Placement {
         was_down
     }
 
-    /// Takes so many free nodes out of service, those with the highest numbers: the others are given out first.
-    pub(super) fn put_to_sleep(&mut self, count: u32) {
+    /// Begins to switch so many free nodes off, those with the highest numbers: the others are given out first.
+    pub(super) fn stop(&mut self, count: u32) {
         for _ in 0..count {
             let Some(node) = self.free.last_key_value().map(|(_, end)| NodeId(end - 1)) else {
                 return;
             };
-            self.cut(node);
-            self.asleep.insert(node.0);
+            self.set_switched(node, Some(SwitchState::Stopping));
         }
     }
 
-    /// Puts so many of them back into service, those with the lowest numbers.
-    pub(super) fn wake(&mut self, count: u32) {
-        for node in (0..count).map_while(|_| self.asleep.pop_first()).collect::<Vec<_>>() {
-            self.set_free(node, node + 1);
+    /// So many nodes, those with the lowest numbers, go on from one state to the next; if there is none, they are in
+    /// service.
+    pub(super) fn go_on(&mut self, count: u32, from: SwitchState, to: Option<SwitchState>) {
+        let there = self.switched.iter().filter(|(_, state)| **state == from);
+        let nodes: Vec<u32> = there.map(|(node, _)| *node).take(count as usize).collect();
+        for node in nodes {
+            self.set_switched(NodeId(node), to);
         }
+    }
+
+    /// A node that is free or switched is in this state from now on; if it is in none, it is free.
+    pub(super) fn set_switched(&mut self, node: NodeId, state: Option<SwitchState>) {
+        match state {
+            Some(state) => {
+                self.cut(node);
+                self.switched.insert(node.0, state);
+            }
+            None => {
+                if self.switched.remove(&node.0).is_some() {
+                    self.set_free(node.0, node.0 + 1);
+                }
+            }
+        }
+    }
+
+    /// The state of a node that is not on.
+    pub(super) fn switched(&self, node: NodeId) -> Option<SwitchState> {
+        self.switched.get(&node.0).copied()
+    }
+
+    /// All nodes that are not on, in order.
+    pub(super) fn all_switched(&self) -> impl Iterator<Item = (NodeId, SwitchState)> {
+        self.switched.iter().map(|(node, state)| (NodeId(*node), *state))
     }
 
     pub(super) fn check(&self, running: &Running) -> Result<(), String> {

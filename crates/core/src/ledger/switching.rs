@@ -4,9 +4,42 @@
 //! there has to be room for it under the limit in force and under all that are to come, beside what jobs hold
 //! then; before that no node is started or stopped.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::Ledger;
 use crate::machine::{Machine, Off};
-use crate::units::{Instant, Watts};
+use crate::units::{Instant, NodeId, Watts};
+
+/// Where a node is that is not on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchState {
+    /// It is being switched off.
+    Stopping,
+    /// It is off.
+    Off,
+    /// It is being started.
+    Starting,
+}
+
+impl SwitchState {
+    /// All of them, in the order in which a node goes through them.
+    pub const ALL: [SwitchState; 3] =
+        [SwitchState::Stopping, SwitchState::Off, SwitchState::Starting];
+}
+
+impl fmt::Display for SwitchState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SwitchState::Stopping => "stopping",
+            SwitchState::Off => "off",
+            SwitchState::Starting => "starting",
+        })
+    }
+}
 
 /// How many nodes are off, or on the way there or back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +56,15 @@ impl Switched {
     /// All of them.
     pub fn all(self) -> u32 {
         self.stopping + self.off + self.starting
+    }
+
+    /// How many are in a state.
+    fn count(&mut self, state: SwitchState) -> &mut u32 {
+        match state {
+            SwitchState::Stopping => &mut self.stopping,
+            SwitchState::Off => &mut self.off,
+            SwitchState::Starting => &mut self.starting,
+        }
     }
 }
 
@@ -68,7 +110,7 @@ impl Ledger {
         self.free_nodes -= count;
         self.down_nodes += count;
         if let Some(placement) = &mut self.placement {
-            placement.put_to_sleep(count);
+            placement.stop(count);
         }
         self.switch(Switched { stopping: self.switched.stopping + count, ..self.switched });
         count
@@ -78,6 +120,9 @@ impl Ledger {
     pub fn nodes_stopped(&mut self, count: u32) {
         let Switched { stopping, off, .. } = self.switched;
         let count = count.min(stopping);
+        if let Some(placement) = &mut self.placement {
+            placement.go_on(count, SwitchState::Stopping, Some(SwitchState::Off));
+        }
         self.switch(Switched { stopping: stopping - count, off: off + count, ..self.switched });
     }
 
@@ -86,6 +131,9 @@ impl Ledger {
         let Draws { idle, off, .. } = self.draws;
         let rise = off.start.power.max(idle).saturating_sub(off.power);
         let count = self.most_with(most.min(self.switched.off), rise);
+        if let Some(placement) = &mut self.placement {
+            placement.go_on(count, SwitchState::Off, Some(SwitchState::Starting));
+        }
         let Switched { off, starting, .. } = self.switched;
         self.switch(Switched { off: off - count, starting: starting + count, ..self.switched });
         count
@@ -97,9 +145,38 @@ impl Ledger {
         self.free_nodes += count;
         self.down_nodes -= count;
         if let Some(placement) = &mut self.placement {
-            placement.wake(count);
+            placement.go_on(count, SwitchState::Starting, None);
         }
         self.switch(Switched { starting: self.switched.starting - count, ..self.switched });
+    }
+
+    /// A node is found in a state; if it is in none, it is on. What is so is written down, whether there is room for it
+    /// or not. It is refused, and nothing changes, if a job holds the node, if it is down or does not exist, or where
+    /// nodes are not kept track of.
+    pub fn note_switched(&mut self, node: NodeId, state: Option<SwitchState>) -> bool {
+        let Some(placement) = &mut self.placement else { return false };
+        let before = placement.switched(node);
+        if before.is_none() && !placement.is_free(node) {
+            return false;
+        }
+        placement.set_switched(node, state);
+        let (was_on, is_on) = (u32::from(before.is_none()), u32::from(state.is_none()));
+        self.free_nodes = self.free_nodes - was_on + is_on;
+        self.down_nodes = self.down_nodes + was_on - is_on;
+        let mut switched = self.switched;
+        if let Some(before) = before {
+            *switched.count(before) -= 1;
+        }
+        if let Some(state) = state {
+            *switched.count(state) += 1;
+        }
+        self.switch(switched);
+        true
+    }
+
+    /// The nodes that are not on, in order; none where nodes are not kept track of.
+    pub fn switched_nodes(&self) -> impl Iterator<Item = (NodeId, SwitchState)> {
+        self.placement.iter().flat_map(|placement| placement.all_switched())
     }
 
     /// The most nodes, up to so many, for each of which the machine may come to draw so much more.
@@ -131,6 +208,13 @@ impl Ledger {
         let (all, down) = (self.switched.all(), self.down_nodes);
         if all > down {
             return Err(format!("{all} nodes are switched off, but only {down} out of service"));
+        }
+        if let Some(placement) = &self.placement {
+            let mut named = Switched::default();
+            placement.all_switched().for_each(|(_, state)| *named.count(state) += 1);
+            if named != self.switched {
+                return Err(format!("{:?} are counted, {named:?} are named", self.switched));
+            }
         }
         match self.draws.with(self.switched) {
             base if base != self.base_power => Err(format!(
@@ -219,5 +303,43 @@ mod tests {
         ledger.release(JobId(0)).unwrap();
         ledger.start(JobId(0), &point(1, 140, 50)).unwrap();
         assert_eq!(ledger.start_nodes(5), 1);
+    }
+    /// What is found is counted, whether there is room for it or not, and a node that a job holds is on.
+    #[test]
+    fn what_is_found_is_counted() {
+        let mut ledger =
+            Ledger::with_placement(&machine(), Budget::constant(Watts::from_watts(220)));
+        ledger.start(JobId(0), &point(1, 20, 1000)).unwrap();
+        assert!(!ledger.note_switched(NodeId(0), Some(SwitchState::Off)), "a job is there");
+        assert!(!ledger.note_switched(NodeId(10), Some(SwitchState::Off)), "there is no such node");
+        let watts = |ledger: &Ledger| ledger.base_power().milliwatts() / 1000;
+        for (state, base) in [
+            (Some(SwitchState::Starting), 260),
+            (Some(SwitchState::Off), 182),
+            (Some(SwitchState::Stopping), 210),
+            (None, 200),
+        ] {
+            assert!(ledger.note_switched(NodeId(4), state));
+            assert!(ledger.note_switched(NodeId(4), state), "twice is the same as once");
+            assert_eq!((watts(&ledger), ledger.check()), (base, Ok(())), "{state:?}");
+            assert_eq!(ledger.is_free(NodeId(4)), state.is_none());
+            assert_eq!(ledger.switched_nodes().next(), state.map(|state| (NodeId(4), state)));
+        }
+        assert_eq!((ledger.free_nodes(), ledger.nodes_in_service()), (9, 10));
+    }
+
+    /// The ledger chooses: nodes with high numbers are stopped, those with low ones are started.
+    #[test]
+    fn nodes_are_known_by_their_names() {
+        let mut ledger = Ledger::with_placement(&machine(), Budget::unlimited());
+        assert_eq!(ledger.stop_nodes(3), 3);
+        assert!(ledger.note_switched(NodeId(8), Some(SwitchState::Off)));
+        assert_eq!(ledger.start_nodes(9), 1, "one that is stopping is not off");
+        let states: Vec<_> = ledger.switched_nodes().map(|(node, state)| (node.0, state)).collect();
+        let (stopping, starting) = (SwitchState::Stopping, SwitchState::Starting);
+        assert_eq!(states, [(7, stopping), (8, starting), (9, stopping)]);
+        ledger.nodes_ready(1);
+        assert!(ledger.is_free(NodeId(8)) && !ledger.is_free(NodeId(7)));
+        assert_eq!(ledger.check(), Ok(()));
     }
 }

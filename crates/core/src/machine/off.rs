@@ -36,4 +36,28 @@ impl Off {
             start: Transition { time: Span::from_secs(300), power: rated },
         }
     }
+
+    /// The same where it is not known how far a node is on its way: meanwhile it counts with no less than it draws at
+    /// either end. An idle node draws so much.
+    pub fn counted(self, idle: Watts) -> Self {
+        let least = self.power.max(idle);
+        let at_least = |way: Transition| Transition { power: way.power.max(least), ..way };
+        Off { stop: at_least(self.stop), start: at_least(self.start), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that is asked to stop may still be idle, and one that is asked to start may still be off.
+    #[test]
+    fn on_its_way_a_node_counts_with_no_less_than_at_either_end() {
+        let watts = Watts::from_watts;
+        let way = |power| Transition { time: Span::from_secs(9), power: watts(power) };
+        let off = Off { power: watts(2), stop: way(5), start: way(80) };
+        assert_eq!(off.counted(watts(20)), Off { stop: way(20), ..off });
+        let off = Off { power: watts(30), stop: way(5), start: way(7) };
+        assert_eq!(off.counted(watts(20)), Off { stop: way(30), start: way(30), ..off });
+    }
 }
