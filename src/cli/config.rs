@@ -99,6 +99,8 @@ struct Answer {
     profiles: usize,
     period_ms: u64,
     last_resort: String,
+    /// `None` if nodes stay on.
+    switch_off: Option<String>,
     kill_after_ms: u64,
     retention_ms: u64,
     operators: Vec<u32>,
@@ -147,6 +149,7 @@ fn answer(config: &Config, resolved: Resolved) -> Answer {
         profiles,
         period_ms: config.period.millis(),
         last_resort: config.last_resort.to_string(),
+        switch_off: config.switch_off.map(|rule| rule.to_string()),
         kill_after_ms: config.kill_after.millis(),
         retention_ms: config.retention.millis(),
         operators: config.operators.clone(),
@@ -180,6 +183,9 @@ fn describe(config: &Config, answer: &Answer) -> String {
     rows.extend([
         ("period", Length(config.period).to_string()),
         ("last resort", answer.last_resort.clone()),
+    ]);
+    rows.extend(answer.switch_off.clone().map(|rule| ("switch off", rule)));
+    rows.extend([
         ("kill after", Length(config.kill_after).to_string()),
         ("retention", Length(config.retention).to_string()),
         ("operators", format!("root, the daemon's own user{others}")),

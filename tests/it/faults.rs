@@ -1,7 +1,7 @@
 //! The daemon and all that may happen to it: killed at any moment, a full disk, clocks that are set, a
 //! machine that goes down, a file that is damaged, another daemon, and a long day.
 //!
-//! `killed`, `arrays` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
+//! `killed`, `arrays`, `switched` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
 //! engine that runs nothing ([`by_hand`]). `inherited` is about what a job gets from whoever started the
 //! daemon, `managed` about service managers and control groups, `refused` about daemons that must not begin,
@@ -30,6 +30,7 @@ mod refused;
 pub(crate) mod served;
 mod soak;
 mod stopped;
+mod switched;
 mod tuned;
 mod unheeded;
 mod vanished;

@@ -71,8 +71,9 @@ impl Controller {
                 let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
                 nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)
             });
-            let state = self.node_state(node).clone();
-            NodeLine { node, name: None, job, cap, state, measured: None }
+            let state = self.node_state(node);
+            let switched = self.node_switched(node);
+            NodeLine { node, name: None, job, cap, state, switched, measured: None }
         };
         (0..self.setup().machine.nodes).map(line).collect()
     }
@@ -84,7 +85,7 @@ impl Controller {
         let limit = self.budget().at(ledger.now()).limited();
         PowerState {
             limit,
-            base: self.setup().machine.floor(),
+            base: self.base_power(),
             held: ledger.held(),
             free: limit.map(|limit| limit.saturating_sub(ledger.power())),
             set_by_operator: self.is_budget_overridden(),

@@ -21,6 +21,7 @@ use super::log::{Format, Level};
 use super::schedule::{Allowance, ScheduleSpec};
 use super::tuning::Nightly;
 use busbar_core::policy::PolicySpec;
+use busbar_core::switching::SwitchOff;
 use busbar_core::text;
 use busbar_core::tuning::USUAL_JOBS;
 use busbar_core::units::{Span, Watts};
@@ -59,6 +60,8 @@ pub struct Config {
     pub period: Span,
     /// What to do if jobs cannot be slowed down enough for the budget.
     pub last_resort: LastResort,
+    /// When nodes that nobody needs are switched off; never if `None`.
+    pub switch_off: Option<SwitchOff>,
     /// How long a job may take to end before it is killed.
     pub kill_after: Span,
     /// How long jobs that are over are kept.
@@ -472,6 +475,7 @@ impl Config {
             profiles: None,
             period: Span::from_secs(1),
             last_resort: LastResort::default(),
+            switch_off: None,
             kill_after: Span::from_secs(30),
             retention: Span::from_secs(30 * 24 * 3600),
             operators: Vec::new(),

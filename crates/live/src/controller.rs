@@ -17,8 +17,10 @@ use super::setup::Setup;
 use super::store::{PAST_JOBS, Saved};
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::Rejection;
+use busbar_core::ledger::SwitchState;
 use busbar_core::model::OperatingPoint;
 use busbar_core::policy::{DropReason, PastJob};
+use busbar_core::switching::Switcher;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 mod arrays;
@@ -29,6 +31,7 @@ mod outcome;
 mod recovery;
 mod requests;
 mod shortage;
+mod switching;
 #[cfg(test)]
 mod tests;
 
@@ -68,8 +71,14 @@ pub struct Controller {
     /// Running jobs that the policy cannot handle, since another policy started them. They keep
     /// what they have.
     unmanaged: BTreeSet<u64>,
-    /// Nodes that are not up.
+    /// Nodes of which the engine says that they are not up.
     nodes: BTreeMap<u32, NodeState>,
+    /// Nodes that the daemon has switched off, or is switching.
+    switched: BTreeMap<u32, SwitchState>,
+    /// Those of them that are still to be asked to go on.
+    unsent: BTreeSet<u32>,
+    /// The rule by which nodes are switched, if there is one.
+    switcher: Option<Switcher>,
     /// Jobs whose last change failed.
     failures: BTreeMap<u64, Failure>,
     /// The last jobs that ended, for policies that learn from them.
@@ -81,8 +90,8 @@ pub struct Controller {
     must_ask: bool,
     /// Since when asking the policy has been put off because jobs are about to end.
     put_off: Option<Instant>,
-    /// The limit in force that was last recorded.
-    limit: Option<Watts>,
+    /// The limit in force, and what the machine draws without any job, as they were last recorded.
+    limit: Option<(Watts, Watts)>,
     /// A message, as long as jobs hold more than the limit allows.
     shortage: Option<String>,
     /// Decisions of the policy that were refused the last time.
@@ -142,6 +151,9 @@ impl Controller {
             stuck: BTreeMap::new(),
             unmanaged: BTreeSet::new(),
             nodes: BTreeMap::new(),
+            switched: saved.nodes,
+            unsent: BTreeSet::new(),
+            switcher: None,
             failures: BTreeMap::new(),
             past,
             scheduler,
@@ -164,6 +176,7 @@ impl Controller {
 
     /// Rebuilds the scheduler from the jobs.
     fn rebuild(&mut self, now: Instant) -> Result<(), ControllerError> {
+        self.follow_rule();
         let mut scheduler = Scheduler::new(&self.setup, self.setup.handed_out(&self.budget), now);
         scheduler.recall(self.past.make_contiguous());
         self.arrays = Arrays::of(self.jobs.values());
@@ -193,6 +206,7 @@ impl Controller {
                     .map_err(|_| ControllerError::NoSuchNode { job: entry.number })?;
             }
         }
+        self.count_switched(&mut scheduler);
         self.scheduler = scheduler;
         self.keep_out();
         let running = self.jobs.values().filter(|entry| entry.run().is_some());
@@ -386,7 +400,7 @@ impl Controller {
     }
 
     /// The next time at which a turn is due even if nothing happens: a limit changes, a time limit
-    /// is reached, a failed change is tried again, or the policy asked to be woken.
+    /// is reached, a failed change is tried again, nodes have been idle for long enough, or the policy asked to be woken.
     pub fn next_deadline(&self) -> Option<Instant> {
         let limit = self.scheduler.ledger().limits_to_come().first().map(|change| change.0);
         let running = self.running.iter().filter_map(|number| self.run_of(*number));
@@ -400,7 +414,7 @@ impl Controller {
             None => self.scheduler.wake(),
         };
         let again = self.failures.values().filter_map(|failure| failure.again);
-        limit.into_iter().chain(over).chain(again).chain(ask).min()
+        limit.into_iter().chain(over).chain(again).chain(ask).chain(self.next_switch()).min()
     }
 
     /// Moves the clock, so that jobs submitted from now on are checked against the current limits.
@@ -431,8 +445,13 @@ impl Controller {
             true => may_adjust,
             false => !self.scheduler.ledger().has_suspended(),
         };
-        if self.must_ask && may_ask && !self.settles(now) {
+        let is_put_off = self.must_ask && may_ask && self.settles(now);
+        if self.must_ask && may_ask && !is_put_off {
             self.ask(now);
+        }
+        if !is_put_off {
+            self.switch_nodes(now);
+            self.note_limit(now);
         }
         Ok(())
     }
@@ -462,14 +481,14 @@ impl Controller {
         self.scheduler.ledger().power() > self.scheduler.ledger().limit()
     }
 
-    /// Records the limit in force if it has changed.
+    /// Records the limit in force and what the machine draws without any job, if one of them has changed.
     fn note_limit(&mut self, now: Instant) {
-        let limit = self.budget.at(now);
-        if self.limit != Some(limit) {
-            self.limit = Some(limit);
-            self.must_ask = true;
+        let (limit, base) = (self.budget.at(now), self.base_power());
+        let before = self.limit.replace((limit, base));
+        if before != Some((limit, base)) {
+            self.must_ask |= before.is_none_or(|before| before.0 != limit);
             let power = limit.limited().map(Watts::milliwatts);
-            let base = self.setup.machine.floor().milliwatts();
+            let base = base.milliwatts();
             self.note(now, EventKind::Limit { power, base });
         }
     }
@@ -579,6 +598,11 @@ impl Controller {
     /// Whether an operator has set the budget.
     pub fn is_budget_overridden(&self) -> bool {
         self.is_budget_overridden
+    }
+
+    /// What the machine draws without any job, as its nodes are now.
+    pub fn base_power(&self) -> Watts {
+        self.scheduler.ledger().base_power()
     }
 
     /// A message if jobs hold more than the limit allows, saying what is done about it.

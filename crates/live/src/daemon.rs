@@ -66,7 +66,14 @@ pub enum DaemonError {
     /// The jobs cannot be managed.
     #[error(transparent)]
     Controller(#[from] ControllerError),
+    /// Nodes are to be switched off by an engine that cannot do that.
+    #[error("{}", CANNOT_SWITCH)]
+    CannotSwitch,
 }
+
+/// Why nodes cannot be switched off.
+const CANNOT_SWITCH: &str = "switch_off: what runs jobs here cannot switch nodes; leave the key out, or start the \
+                             daemon anew with another engine";
 
 /// Reads the configuration again, and returns the new setup and budget, where so many nodes that are not the daemon's draw from
 /// the same budget.
@@ -153,6 +160,9 @@ impl Daemon {
         options: LoopOptions,
         clock: Clock,
     ) -> Result<Self, DaemonError> {
+        if setup.switch_off.is_some() && !engine.can_switch() {
+            return Err(DaemonError::CannotSwitch);
+        }
         let saved = store.load()?;
         let done = done(&saved);
         let now = clock.now();
@@ -185,6 +195,7 @@ impl Daemon {
         };
         daemon.controller.began(now);
         daemon.find_jobs(now, done);
+        daemon.find_nodes(now);
         daemon.controller.resend_settings();
         Ok(daemon)
     }
@@ -194,6 +205,14 @@ impl Daemon {
         self.engine.recall(self.controller.handles(), done);
         self.unresolved = self.controller.attempts();
         self.find_unresolved(now);
+    }
+
+    /// Nodes were switched off by an engine that could do that. Where this one cannot, they are on: nobody knows of
+    /// anything else.
+    fn find_nodes(&mut self, now: Instant) {
+        if !self.engine.can_switch() {
+            self.controller.all_nodes_are_on(now);
+        }
     }
 
     fn find_unresolved(&mut self, now: Instant) {
@@ -297,7 +316,8 @@ impl Daemon {
         if !self.heard.is_empty() {
             return Some(self.clock.now());
         }
-        let deadlines = [self.controller.next_deadline(), self.pipeline.next_deadline()];
+        let report = self.engine.next_report().map(|within| self.clock.now() + within);
+        let deadlines = [self.controller.next_deadline(), self.pipeline.next_deadline(), report];
         deadlines.into_iter().flatten().min()
     }
 
@@ -311,7 +331,7 @@ impl Daemon {
         self.controller.advance(now);
         self.find_unresolved(now);
         self.engine.renew();
-        let base = self.controller.setup().machine.floor();
+        let base = self.controller.base_power();
         let limit = self.controller.budget().at(now).limited();
         self.engine.limit(limit.map(|limit| limit.saturating_sub(base)));
         self.observe(now);
@@ -407,6 +427,7 @@ impl Daemon {
         self.controller = Controller::new(setup, budget, saved, now)?;
         self.pipeline.clear();
         self.find_jobs(now, done);
+        self.find_nodes(now);
         // Not tried again at once.
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
@@ -417,6 +438,9 @@ impl Daemon {
         self.service.reloading();
         let now = self.clock.now();
         let done = (self.options.reload)(self.others).and_then(|(setup, schedule)| {
+            if setup.switch_off.is_some() && !self.engine.can_switch() {
+                return Err(CANNOT_SWITCH.to_owned());
+            }
             let mut active = self.budget.with(schedule);
             let budget = active.budget(&self.clock);
             self.controller.set_up(setup, budget, now).map_err(|error| error.to_string())?;

@@ -22,10 +22,13 @@ use busbar_core::units::{Instant, Joules, NodeId, Span, Watts};
 
 mod arrival;
 mod at_once;
+mod emulated_power;
 mod recording;
 
 pub use arrival::{Arrival, Underway};
 pub use at_once::{AtOnce, Immediate};
+pub use busbar_core::ledger::SwitchState;
+pub use emulated_power::EmulatedPower;
 pub use recording::{Call, Recording};
 
 /// An attempt to run a job.
@@ -286,6 +289,13 @@ pub enum Report {
         /// What it draws.
         power: Measurement,
     },
+    /// A node that was being [switched](Engine::switch) is there.
+    Switched {
+        /// The node's number.
+        node: u32,
+        /// What it is now.
+        to: Power,
+    },
     /// What a job consumed is known. This comes after its end, if at all.
     Consumed {
         /// The attempt.
@@ -308,6 +318,15 @@ pub struct Consumption {
     pub under: Option<Allotment>,
 }
 
+/// What a node is switched to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    /// It runs, and jobs can start there.
+    On,
+    /// It draws only what a node does that is off.
+    Off,
+}
+
 /// Whether jobs can run on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -328,6 +347,18 @@ pub enum NodeState {
         /// The reason, in words.
         reason: String,
     },
+}
+
+impl NodeState {
+    /// The state of a node that the daemon has switched: no job starts there.
+    pub fn of_switched(switched: SwitchState) -> Self {
+        let reason = match switched {
+            SwitchState::Stopping => "it is being switched off",
+            SwitchState::Off => "it is off",
+            SwitchState::Starting => "it is being started",
+        };
+        NodeState::Drained { reason: reason.to_owned() }
+    }
 }
 
 /// A measured power, and where it is from.
@@ -424,6 +455,22 @@ pub trait Engine: Send {
     /// The limit in force, for engines that admit jobs by themselves.
     fn limit(&mut self, limit: Option<Watts>) {
         let _ = limit;
+    }
+
+    /// Whether it can switch nodes off and on.
+    fn can_switch(&self) -> bool {
+        false
+    }
+
+    /// Begins to switch a node, which is expected to take so long. When it is [done](Report::Switched), that is reported,
+    /// and not before. What was asked for already, before a restart perhaps, may be asked for again.
+    fn switch(&mut self, node: u32, to: Power, expected: Span) {
+        let _ = (node, to, expected);
+    }
+
+    /// In how long it will have something to report, if it knows.
+    fn next_report(&self) -> Option<Span> {
+        None
     }
 
     /// How many nodes draw from the same budget and are not the daemon's.

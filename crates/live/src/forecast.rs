@@ -8,14 +8,15 @@
 use std::collections::BTreeMap;
 
 use super::active_budget;
-use super::controller::{Controller, ControllerError, Memory, SETTLING};
-use super::engine::{Allotment, Attempt, End};
+use super::controller::{Act, Controller, ControllerError, Memory, SETTLING, Turn};
+use super::engine::{Allotment, Attempt, End, Power};
 use super::job::{Entry, EventKind, Owner, Phase, Run};
 use super::schedule::{Schedule, timestamp};
 use super::setup::{Setup, Viewer};
-use super::store::Saved;
+use super::store::{Batch, Saved};
 use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
 use busbar_core::budget::Budget;
+use busbar_core::ledger::SwitchState;
 use busbar_core::model::Work;
 use busbar_core::policy::PolicySpec;
 use busbar_core::units::{Instant, Span, Watts};
@@ -34,6 +35,8 @@ pub struct Outlook {
     setup: Setup,
     budget: Budget,
     entries: Vec<Entry>,
+    /// The nodes that are not on.
+    nodes: BTreeMap<u32, SwitchState>,
     /// The controller's further state; without it, the policy starts afresh.
     memory: Option<Memory>,
     viewer: Viewer,
@@ -49,6 +52,7 @@ impl Outlook {
             setup: controller.setup().clone(),
             budget: controller.budget().clone(),
             entries: controller.jobs().values().cloned().collect(),
+            nodes: controller.switched_nodes().collect(),
             memory: controller.memory(),
             viewer,
             now,
@@ -200,6 +204,8 @@ impl Outlook {
 struct Future {
     controller: Controller,
     now: Instant,
+    /// What nodes are being switched to, and when they are there.
+    switches: BTreeMap<u32, (Power, Instant)>,
     percent: u32,
     fates: BTreeMap<u64, Fate>,
     peak: Watts,
@@ -222,7 +228,8 @@ struct Fate {
 
 impl Future {
     fn new(outlook: &mut Outlook, percent: u32, next: u64) -> Result<Self, ControllerError> {
-        let saved = Saved { jobs: outlook.entries.clone(), next, ..Saved::default() };
+        let (jobs, nodes) = (outlook.entries.clone(), outlook.nodes.clone());
+        let saved = Saved { jobs, nodes, next, ..Saved::default() };
         let (setup, budget, now) = (outlook.setup.clone(), outlook.budget.clone(), outlook.now);
         let running = outlook.entries.iter();
         let running = running.filter_map(|entry| Some((entry.number, Fate::of(entry.run()?))));
@@ -230,8 +237,11 @@ impl Future {
         if let Some(memory) = outlook.memory.take() {
             controller.recall(memory);
         }
+        // How far nodes are that are being switched is not known.
+        let switches = controller.switches_under_way().filter_map(|act| switch(&act, now));
         Ok(Future {
             fates: running.collect(),
+            switches: switches.collect(),
             controller,
             now,
             percent,
@@ -247,13 +257,15 @@ impl Future {
         while idle < PATIENCE {
             wanted.check()?;
             self.controller.turn(self.now).map_err(|error| malformed(error.to_string()))?;
-            let events = self.controller.take(self.now, 0).batch.events;
+            let Turn { batch: Batch { events, .. }, acts } = self.controller.take(self.now, 0);
+            self.switches.extend(acts.iter().filter_map(|act| switch(act, self.now)));
             idle = if events.is_empty() { idle + 1 } else { 0 };
             events.into_iter().for_each(|event| self.note(event.kind));
             self.note_power(self.controller.scheduler().ledger().power());
             let ends = self.ends();
             let end = ends.iter().map(|(_, end)| *end).min();
-            let next = end.into_iter().chain(self.controller.next_deadline()).min();
+            let there = self.switches.values().map(|(_, at)| *at).min();
+            let next = end.into_iter().chain(there).chain(self.controller.next_deadline()).min();
             let Some(next) = next.filter(|next| *next < Instant::LAST) else { return Ok(()) };
             // Anything due already is done in another turn, a millisecond later.
             self.now = next.max(self.now + Span::from_millis(1));
@@ -261,8 +273,21 @@ impl Future {
             for (attempt, _) in ends.into_iter().filter(|(_, end)| *end <= self.now) {
                 self.controller.ended(self.now, attempt, End::Exited(0));
             }
+            self.arrive();
         }
         Ok(())
+    }
+
+    /// Nodes are off or ready that have been switched for long enough.
+    fn arrive(&mut self) {
+        let Future { controller, now, switches, .. } = self;
+        switches.retain(|node, (to, at)| {
+            let is_there = *at <= *now;
+            if is_there {
+                controller.switched(*now, *node, None, *to);
+            }
+            !is_there
+        });
     }
 
     fn note_power(&mut self, power: Watts) {
@@ -341,6 +366,14 @@ impl Fate {
             is_slowed: run.allotment.speed < Allotment::FULL_SPEED,
             reason: None,
         }
+    }
+}
+
+/// What a node is being switched to, and when it will be there.
+fn switch(act: &Act, now: Instant) -> Option<(u32, (Power, Instant))> {
+    match *act {
+        Act::Switch { node, to, expected, .. } => Some((node, (to, now + expected))),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::array::{ArraySpec, Element};
-use super::engine::{Allotment, Attempt, End, NodeState};
+use super::engine::{Allotment, Attempt, End, NodeState, SwitchState};
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
@@ -468,7 +468,7 @@ pub enum EventKind {
     },
     /// The daemon stopped properly. Its jobs run on.
     Stopped,
-    /// The limit in force changed, or was determined at the start.
+    /// The limit in force changed, or what the machine draws without any job, or both were determined at the start.
     Limit {
         /// The limit in milliwatts, the machine's own draw included; `None` if there is no limit.
         power: Option<u64>,
@@ -528,6 +528,9 @@ pub enum EventKind {
         name: Option<String>,
         /// Its state from now on.
         state: NodeState,
+        /// Where it is if the daemon has switched it off, or is switching it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        switched: Option<SwitchState>,
     },
     /// What a job that is over was measured to consume.
     Consumed {

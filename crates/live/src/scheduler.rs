@@ -14,9 +14,10 @@ use super::setup::Setup;
 use busbar_core::budget::Budget;
 use busbar_core::dispatch::{Applied, Dispatch, Nodes, Rejection};
 use busbar_core::job::Job;
-use busbar_core::ledger::{Ledger, Violation};
+use busbar_core::ledger::{Ledger, SwitchState, Violation};
 use busbar_core::model::{Caps, Model, NodeCap, OperatingPoint};
 use busbar_core::policy::{Adopted, Decision, PastJob, Policy, Predictions};
+use busbar_core::switching::{Directions, Switcher};
 use busbar_core::units::{Instant, JobId, NodeId, Span, Watts};
 
 /// The jobs as a policy sees them.
@@ -107,6 +108,22 @@ impl Scheduler {
     /// Puts a node back into service.
     pub(super) fn put_back(&mut self, node: u32) {
         self.dispatch.node_up(NodeId(node));
+    }
+
+    /// A node is in this state; if it is in none, it is on. Says whether that can be: a node that a job holds is on.
+    pub(super) fn note_switched(&mut self, node: u32, state: Option<SwitchState>) -> bool {
+        self.dispatch.note_switched(NodeId(node), state)
+    }
+
+    /// Switches nodes by the rule of the site.
+    pub(super) fn switch(&mut self, switcher: &mut Switcher, directions: Directions) {
+        switcher.switch(&mut self.dispatch, self.model.as_ref(), &self.jobs, directions);
+    }
+
+    /// Begins to start all nodes that are off, as far as there is room for them.
+    pub(super) fn start_nodes(&mut self) {
+        let off = self.ledger().switched().off;
+        self.dispatch.start_nodes(off);
     }
 
     /// Queues a job, unless it could not run even on an empty machine.

@@ -28,7 +28,7 @@ use super::clock::Clock;
 use super::config::{Config, ConfigError, EngineKind, Resolved};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::door::Door;
-use super::engine::{AtOnce, Attempt, Engine};
+use super::engine::{AtOnce, Attempt, EmulatedPower, Engine};
 use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
@@ -114,6 +114,7 @@ fn setup(config: &Config, resolved: &Resolved) -> Setup {
         machine,
         decider,
         kill_after: config.kill_after,
+        switch_off: config.switch_off,
         last_resort: config.last_resort,
         only_user: Some(own).filter(|user| *user != 0),
         operators,
@@ -337,7 +338,14 @@ pub fn serve<T>(
     operators.set(setup.operators.clone());
     let (sender, inbox) = channel();
     let engine: Box<dyn Engine> = match on_slurm {
-        None => AtOnce::boxed(start_engine(config, &resolved, &state, &saved)?),
+        None => {
+            let local = AtOnce::boxed(start_engine(config, &resolved, &state, &saved)?);
+            // Nodes with agents are real, and nobody switches those in emulation.
+            match config.agents.nodes.is_empty() {
+                true => Box::new(EmulatedPower::of(local)),
+                false => local,
+            }
+        }
         Some(on_slurm) => Box::new(slurm(config, &setup, on_slurm, sender.clone())?),
     };
     let engine = with_agents(engine, config, &setup.machine, sender.clone())?;

@@ -13,18 +13,22 @@ use busbar_core::job::{ApplicationId, Job, NodeRange, Terms, UserId};
 use busbar_core::machine::Machine;
 use busbar_core::policy::{PastJob, PolicySpec};
 use busbar_core::spelling::closest;
+use busbar_core::switching::SwitchOff;
 use busbar_core::units::Span;
 use busbar_core::world::Repertoire;
 
 /// The machine, the policy, and the site's rules.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The machine, with assumptions where its description has no figures.
+    /// The machine, with assumptions where its description has no figures. A node that is on its way off or back counts
+    /// with no less than it draws at either end, because nobody knows how far it is.
     pub machine: Arc<Machine>,
     /// The policy with its beliefs.
     pub decider: Decider,
     /// How long a job may take to end before it is killed.
     pub kill_after: Span,
+    /// When nodes that nobody needs are switched off, if they are.
+    pub switch_off: Option<SwitchOff>,
     /// What to do if jobs cannot be slowed down enough.
     pub last_resort: LastResort,
     /// The only user whose jobs can be run, if the daemon does not run as root.
@@ -69,11 +73,14 @@ impl Setup {
         repertoire: Repertoire,
         policy: PolicySpec,
     ) -> Result<Self, DeciderError> {
-        let machine = Arc::new(repertoire.filled_in(machine)?);
+        let mut machine = repertoire.filled_in(machine)?;
+        machine.details.off = Some(machine.off().counted(machine.node().idle));
+        let machine = Arc::new(machine);
         Ok(Setup {
             decider: Decider::new(&machine, repertoire, policy)?,
             machine,
             kill_after: Span::from_secs(30),
+            switch_off: None,
             last_resort: LastResort::default(),
             only_user: None,
             operators: vec![0],

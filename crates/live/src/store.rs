@@ -11,6 +11,7 @@
 //! | `job` | a job | `number`, `user`, `name`, `state` (`waiting`, `running`, `over`), `submit_ms`, `start_ms`, `end_ms` and the same by the wall clock (`submit_wall_ms`, …); `entry`: the whole job as JSON |
 //! | `program` | the program of a job; for an array, that of its first element only | `job`, `program` as JSON |
 //! | `dependency` | a job that another one waits for, or whose program it shares | `job`, `needs` |
+//! | `node` | a node that is not on | `node`, `state` (`stopping`, `off`, `starting`) |
 //! | `event` | a line of the history | `line`, `at_ms`, `wall_ms`, `job` if it is about one, `event` as JSON |
 //!
 //! # Versions
@@ -25,7 +26,7 @@
 //! - Names in JSON never change: a Rust name that changes gets a `#[serde(rename)]`. Anything else, such
 //!   as a field with another meaning, needs a step in `schema` that rewrites the rows.
 //!
-//! `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
+//! Version 2 has the table `node`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
 //! written again without a change.
 //!
 //! # Damage
@@ -37,11 +38,13 @@
 //! Jobs that have been over for long are [pruned](Store::prune). Their pages are used again, or
 //! [given back](Store::shrink) to the disk if there are many.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::job::{Entry, Event, Program};
 use super::trusted_folder::TrustedFolder;
+use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
 
 mod error;
@@ -49,6 +52,7 @@ mod file;
 mod inspection;
 mod lock;
 mod log;
+mod nodes;
 mod opened_files;
 mod prune;
 mod read;
@@ -86,6 +90,8 @@ pub struct Batch {
     pub changed: Vec<Entry>,
     /// Events in order. A job that is named must exist, or be in `submitted`.
     pub events: Vec<Event>,
+    /// Nodes that are switched, each with its state from now on; `None` if it is on.
+    pub nodes: Vec<(u32, Option<SwitchState>)>,
     /// The budget as an operator wrote it; `Some(None)` if the configured one applies again.
     pub budget: Option<Option<String>>,
     /// The time by the daemon's clock, and by the wall clock in milliseconds since 1970.
@@ -105,6 +111,8 @@ pub struct Saved {
     pub program_bytes: Vec<u64>,
     /// The number of the next job.
     pub next: u64,
+    /// The nodes that are not on.
+    pub nodes: BTreeMap<u32, SwitchState>,
     /// The budget that an operator has set.
     pub budget: Option<String>,
     /// When the last batch was written, by all clocks.

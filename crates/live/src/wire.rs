@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::array::Element;
-use super::engine::{End, EnginePace, Measurement, NodeState};
+use super::engine::{End, EnginePace, Measurement, NodeState, SwitchState};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::policy::Predictions;
 use busbar_core::tuning::{Advice, Figures, Tuning};
@@ -414,6 +414,9 @@ pub struct NodeLine {
     /// Whether jobs can run on the node.
     #[serde(default)]
     pub state: NodeState,
+    /// Where the node is if the daemon has switched it off, or is switching it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched: Option<SwitchState>,
     /// What the node was last measured to draw; nothing if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measurement>,
@@ -537,6 +540,9 @@ pub struct Status {
     pub machine: String,
     /// The number of nodes, and of idle ones.
     pub nodes: (u32, u32),
+    /// The number of nodes that are off, or on the way there or back.
+    #[serde(default)]
+    pub switched: u32,
     /// The number of waiting jobs, including held and blocked ones.
     pub waiting: usize,
     /// The number of running jobs.

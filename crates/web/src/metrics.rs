@@ -232,7 +232,7 @@ fn describe_power(registry: &mut Registry, power: &PowerState) {
 
 fn describe_nodes(registry: &mut Registry, nodes: &[NodeLine]) {
     let states = Family::<Label, Gauge>::default();
-    for state in ["up", "awaited", "drained", "down"] {
+    for state in ["up", "awaited", "drained", "down", "stopping", "off", "starting"] {
         states.get_or_create(&[("state", state.to_owned())]).set(0);
     }
     let (power, caps) =
@@ -245,7 +245,8 @@ fn describe_nodes(registry: &mut Registry, nodes: &[NodeLine]) {
             NodeState::Drained { .. } => "drained",
             NodeState::Down { .. } => "down",
         };
-        states.get_or_create(&[("state", state.to_owned())]).inc();
+        let state = node.switched.map_or(state.to_owned(), |switched| switched.to_string());
+        states.get_or_create(&[("state", state)]).inc();
         let name = || node.name.clone().unwrap_or_else(|| node.node.to_string());
         up.get_or_create(&[("node", name())]).set(i64::from(node.state == NodeState::Up));
         if let Some(cap) = node.cap {

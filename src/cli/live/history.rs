@@ -11,7 +11,7 @@ use super::users::Users;
 use super::{Daemon, unexpected, words};
 use crate::cli::{print, warn};
 use crate::live::Allotment;
-use crate::live::engine::NodeState;
+use crate::live::engine::{NodeState, SwitchState};
 use crate::live::job::{ChangeReason, EventKind};
 use crate::live::wire::{HistoryLine, Reply, Request};
 use crate::report::{human_energy, human_power};
@@ -154,7 +154,15 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
             };
             format!("job {job} now runs {} ({reason})", has(allotment))
         }
-        EventKind::Node { node, name, state } => {
+        EventKind::Node { node, name, switched: Some(switched), .. } => {
+            let node = name.clone().unwrap_or_else(|| node.to_string());
+            match switched {
+                SwitchState::Stopping => format!("node {node} is being switched off"),
+                SwitchState::Off => format!("node {node} is off"),
+                SwitchState::Starting => format!("node {node} is being started"),
+            }
+        }
+        EventKind::Node { node, name, state, switched: None } => {
             let node = name.clone().unwrap_or_else(|| node.to_string());
             match state {
                 NodeState::Awaited => format!("node {node} is awaited"),

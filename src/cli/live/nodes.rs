@@ -55,12 +55,12 @@ fn describe(nodes: &[NodeLine]) -> String {
 /// What a node does, and why it does nothing more.
 fn state(line: &NodeLine) -> String {
     let job = line.job.map(|job| format!("job {job}"));
-    let out = match &line.state {
+    let out = line.switched.map(|state| state.to_string()).or_else(|| match &line.state {
         NodeState::Up => None,
         NodeState::Awaited => Some("awaited".to_owned()),
         NodeState::Drained { reason } => Some(format!("drained ({})", words::visible(reason))),
         NodeState::Down { reason } => Some(format!("down ({})", words::visible(reason))),
-    };
+    });
     match (job, out) {
         (None, None) => "idle".to_owned(),
         (job, out) => job.into_iter().chain(out).collect::<Vec<_>>().join(", "),

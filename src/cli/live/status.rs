@@ -51,6 +51,10 @@ pub(super) fn stop(arguments: &Stop) -> anyhow::Result<()> {
 
 fn describe(status: &wire::Status) -> String {
     let (nodes, idle) = status.nodes;
+    let off = match status.switched {
+        0 => String::new(),
+        off => format!(", {off} off, stopping or starting"),
+    };
     let (version, process) = (&status.version, status.process);
     let since = words::local_time(status.since);
     let (cycles, longest) = (status.cycles, status.longest_cycle as f64 / 1000.0);
@@ -58,7 +62,7 @@ fn describe(status: &wire::Status) -> String {
         ("daemon", format!("version {version}, process {process}, since {since}")),
         ("policy", status.policy.clone()),
         ("engine", status.engine.clone()),
-        ("machine", format!("{}, {nodes} nodes, {idle} of them idle", status.machine)),
+        ("machine", format!("{}, {nodes} nodes, {idle} of them idle{off}", status.machine)),
         ("jobs", format!("{} running, {} waiting", status.running, status.waiting)),
     ];
     rows.extend(budget::rows(&status.power));

@@ -315,6 +315,7 @@ pub(super) fn canned(request: &Request) -> Reply {
                 job,
                 cap,
                 state: NodeState::Up,
+                switched: None,
                 measured: None,
             };
             let held = |number| node(number, Some(7), Some(watts(100)));
@@ -332,6 +333,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             engine: "local".to_owned(),
             machine: "demo".to_owned(),
             nodes: (6, 3),
+            switched: 0,
             waiting: 1,
             running: 1,
             power: power(),

@@ -67,6 +67,7 @@ pub(crate) fn simulated(
         .budget(setup.handed_out(budget))
         .model(model.as_ref())
         .truth(truth)
+        .switch_off(setup.switch_off)
         .run(&mut journal);
     assert_eq!(run.violations, 0, "{}: {:?}", setup.decider.spec(), run.first_violations);
     let number = |job: JobId| workload.jobs()[job.index()].number;

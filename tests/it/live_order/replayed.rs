@@ -6,8 +6,8 @@ use std::sync::mpsc::channel;
 use busbar::budget::Budget;
 use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::{Clock, Hand};
-use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
-use busbar::live::engine::AtOnce;
+use busbar::live::daemon::{Daemon, DaemonError, LoopOptions, USUAL_DEADLINE};
+use busbar::live::engine::{AtOnce, EmulatedPower, Engine};
 use busbar::live::job::Program;
 use busbar::live::replay::{Naming, Real, Replay};
 use busbar::live::schedule::{Schedule, ScheduleSpec};
@@ -28,6 +28,9 @@ use super::{Told, assert_same, cases, is_in_full};
 
 /// Jobs of minutes, which come faster than the machine can take them.
 const MINUTES: Times = Times { gap: 60_000, run: (10_000, 900_000), slack: (0, 900_000) };
+
+/// The same jobs with pauses, in which nobody needs some of the nodes.
+const PAUSES: Times = Times { gap: 600_000, ..MINUTES };
 
 /// A share of what the machine draws at most: hours from the beginning, and hundredths.
 type Shares<'a> = &'a [(u32, u32)];
@@ -73,6 +76,13 @@ impl Machine<'_> {
     }
 
     fn daemon(&self) -> Daemon {
+        let by_hand = self.hand.clock(None);
+        let engine = AtOnce::boxed(self.engine.clone());
+        let engine = EmulatedPower::by_clock(engine, move || by_hand.now());
+        self.begin(Box::new(engine)).unwrap()
+    }
+
+    fn begin(&self, engine: Box<dyn Engine>) -> Result<Daemon, DaemonError> {
         let store = Store::open(&self.state()).unwrap();
         let clock: Clock = self.hand.clock(store.load().unwrap().last.as_ref());
         let rules = LoopOptions {
@@ -82,9 +92,8 @@ impl Machine<'_> {
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
-        let engine = AtOnce::boxed(self.engine.clone());
         let feed = ActiveBudget::new(self.schedule.clone());
-        Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock).unwrap()
+        Daemon::begin(self.setup.clone(), feed, store, engine, rules, clock)
     }
 
     fn go_to(&mut self, at: Instant) {
@@ -171,10 +180,20 @@ fn program() -> Program {
 
 /// Asserts that daemons decide as the simulator does.
 fn assert_replays(setup: &Setup, shares: Shares<'_>, deaths: Deaths, seed: u64) -> (Told, usize) {
+    assert_replays_in(MINUTES, setup, shares, deaths, seed)
+}
+
+fn assert_replays_in(
+    times: Times,
+    setup: &Setup,
+    shares: Shares<'_>,
+    deaths: Deaths,
+    seed: u64,
+) -> (Told, usize) {
     // What is written need not outlive the machine; in memory it is written faster.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let (schedule, budget) = schedule(&folder, setup, shares);
-    let planned = jobs(setup, 200, MINUTES, seed);
+    let planned = jobs(setup, 200, times, seed);
     let known = workload(&planned, ALICE, setup);
     let truth = truth(setup, known.jobs());
     let expected = simulated(setup, &budget, &known, truth.as_ref());
@@ -232,6 +251,37 @@ fn budgets_that_change_change_nothing_of_that() {
             assert_replays(&setup, &shares, Deaths::Never, seed);
         }
     }
+}
+
+/// Nodes are switched off and on at the same instants, or jobs would start at others. Where nodes have names, the simulator
+/// does not say which of those that are stopping is off first.
+#[test]
+fn nodes_are_switched_as_in_the_simulation() {
+    for setup in cases().into_iter().filter(|setup| !setup.decider.policy().names_nodes()) {
+        let switch_off = Some("idle for 2min, keep 1 spare".parse().unwrap());
+        let setup = Setup { switch_off, ..setup };
+        for seed in seeds() {
+            let replayed =
+                |setup: &Setup| assert_replays_in(PAUSES, setup, &[(0, 70)], Deaths::Never, seed).0;
+            let plain = Setup { switch_off: None, ..setup.clone() };
+            let makes_a_difference = replayed(&setup) != replayed(&plain);
+            assert!(makes_a_difference, "{}: no node was switched", setup.decider.spec());
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_cannot_switch_nodes_is_not_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let switch_off = Some("idle for 2min".parse().unwrap());
+    let setup = Setup { switch_off, ..cases().remove(0) };
+    let (schedule, _) = schedule(&folder, &setup, &[(0, 100)]);
+    let engine = Replay::new(truth(&setup, &[]), Naming::Counted, []);
+    let (_, hand) = Clock::by_hand();
+    let machine =
+        Machine { setup: &setup, schedule, folder: &folder, engine, hand, now: Instant::ZERO };
+    let refused = machine.begin(AtOnce::boxed(machine.engine.clone())).err().unwrap();
+    assert!(refused.to_string().contains("switch_off: what runs jobs here cannot"), "{refused}");
 }
 
 /// Policies that keep nothing in mind but what they see do not notice when the daemon dies.

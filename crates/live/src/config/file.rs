@@ -15,6 +15,7 @@ use crate::log::{Format, Level};
 use crate::schedule::{Allowance, ScheduleSpec};
 use busbar_core::policy::PolicySpec;
 use busbar_core::profile::cab::Preset;
+use busbar_core::switching::SwitchOff;
 use busbar_core::units::{Span, Watts};
 use busbar_slurm::setup::Mode;
 
@@ -31,6 +32,7 @@ struct File {
     profiles: Option<String>,
     period: Option<Text<Length>>,
     last_resort: Option<LastResort>,
+    switch_off: Option<Text<SwitchOff>>,
     kill_after: Option<Text<Length>>,
     retention: Option<Text<Length>>,
     operators: Option<Vec<Name>>,
@@ -203,6 +205,7 @@ impl Reader<'_> {
             }),
             period: self.length("period", file.period, usual.period, Config::PERIODS)?,
             last_resort: file.last_resort.unwrap_or(usual.last_resort),
+            switch_off: file.switch_off.map(|rule| rule.0),
             kill_after: self.length(
                 "kill_after",
                 file.kill_after,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use super::{Config, ConfigError, EngineKind};
+use super::{Config, ConfigError, EngineKind, Length};
 use crate::decider::DeciderError;
 use crate::local::usable_cpus;
 use crate::schedule::{Allowance, Schedule, ScheduleError, ScheduleSpec};
@@ -72,6 +72,7 @@ impl Config {
         self.check_socket()?;
         self.check_tune()?;
         self.check_agents(machine)?;
+        self.check_switch_off()?;
         let cpus = self.cpus(machine)?;
         let mut remarks = self.remarks(&said, machine);
         if others > 0 {
@@ -105,6 +106,21 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Refuses to switch nodes that the daemon cannot switch.
+    fn check_switch_off(&self) -> Result<(), ConfigError> {
+        let why = match (self.switch_off, self.engine.kind) {
+            (None, _) => return Ok(()),
+            (Some(_), EngineKind::Slurm) => {
+                "Busbar does not switch the nodes of a Slurm cluster; leave this key out"
+            }
+            (Some(_), EngineKind::Local) if !self.agents.nodes.is_empty() => {
+                "Busbar does not switch nodes that have agents; leave this key or agents.nodes out"
+            }
+            (Some(_), EngineKind::Local) => return Ok(()),
+        };
+        Err(self.source.error("switch_off", why))
     }
 
     fn check_agents(&self, machine: &Machine) -> Result<(), ConfigError> {
@@ -193,6 +209,22 @@ impl Config {
                 "what idle nodes draw is assumed, {} each; a machine file says it (power.idle)",
                 machine.node().idle
             ));
+        }
+        if self.switch_off.is_some() {
+            remarks.push(
+                "nodes are switched off in emulation: they are parts of this computer, which draws what it draws"
+                    .to_owned(),
+            );
+            if said.details.off.is_none() {
+                let off = machine.off();
+                remarks.push(format!(
+                    "what nodes draw that are off is assumed, {} each, within {} from idle and {} back; a machine file \
+                     says it (off)",
+                    off.power,
+                    Length(off.stop.time),
+                    Length(off.start.time),
+                ));
+            }
         }
         let is_unlimited = self.budget == ScheduleSpec::Always(Allowance::Unlimited);
         if !is_unlimited && !matches!(self.policy, PolicySpec::Share(_)) {

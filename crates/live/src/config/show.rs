@@ -31,6 +31,9 @@ impl Config {
         }
         line("period", quoted(&Length(self.period).to_string()));
         line("last_resort", quoted(&self.last_resort.to_string()));
+        if let Some(rule) = &self.switch_off {
+            line("switch_off", quoted(&rule.to_string()));
+        }
         line("kill_after", quoted(&Length(self.kill_after).to_string()));
         line("retention", quoted(&Length(self.retention).to_string()));
         line("operators", format!("{:?}", self.operators));

@@ -124,6 +124,7 @@ budget = '6500W'
 profiles = 'cab'
 period = '500ms'
 last_resort = 'suspend'
+switch_off = 'idle for 10min, keep 1 spare'
 kill_after = '1s'
 retention = '2h'
 operators = ['root', 1234]
@@ -185,7 +186,7 @@ policies = ['easy', 'share(order=aged)']
     assert!(!config.local.cgroups);
     assert_eq!(config.log, Log { level: Level::Debug, format: Format::Json });
     assert_eq!(config.local.cpus, [vec![0, 1, 2, 9], vec![4]]);
-    assert_eq!(config.source.place("limits.jobs").line, Some(14));
+    assert_eq!(config.source.place("limits.jobs").line, Some(15));
     assert_eq!(unsaid(read(&config.to_toml()).unwrap()), unsaid(config));
     for text in [
         "",
@@ -224,6 +225,10 @@ fn mistakes_are_named_with_file_line_and_field() {
         ),
         ("\nperiod = '1'", "line 2, field 'period': '1' has no known unit; write a length of time"),
         ("period = '99ms'", "line 1, field 'period': 99ms is out of range; write 100ms to 1min"),
+        (
+            "switch_off = 'now'",
+            "line 1, field 'switch_off': 'now' is no rule for switching nodes off; write 'idle for 10min, keep 5 spare'",
+        ),
         ("kill_after = '2h'", "line 1, field 'kill_after': 2h is out of range; write 1s to 1h"),
         ("retention = '1s'", "line 1, field 'retention': 1s is out of range; write 1min to 3650d"),
         (
@@ -437,4 +442,27 @@ proptest! {
             }
         }
     }
+}
+
+/// Nodes that are real are not switched in emulation.
+#[test]
+fn only_nodes_of_this_computer_are_switched() {
+    let rule = "machine = 2\nswitch_off = 'idle for 10min, keep 1 spare'\n";
+    let config = read(rule).unwrap();
+    let expected = SwitchOff { after: Span::from_secs(600), spare: 1 };
+    assert_eq!(config.switch_off, Some(expected));
+    assert!(config.to_toml().contains("switch_off = \"idle for 10min, keep 1 spare\""));
+    let resolved = config.resolve().unwrap();
+    let says = |words: &str| resolved.remarks.iter().any(|remark| remark.contains(words));
+    assert!(says("in emulation") && says("5W each, within 1min from idle and 5min back"));
+    let refused = |more: &str| {
+        let error = read(&(rule.to_owned() + more)).unwrap().resolve().unwrap_err();
+        format!("{error}: {}", error.source().unwrap())
+    };
+    let slurm = refused("engine.kind = 'slurm'");
+    assert!(slurm.contains("line 2, field 'switch_off'"), "{slurm}");
+    assert!(slurm.contains("does not switch the nodes of a Slurm cluster"), "{slurm}");
+    let agents = "agents.nodes = [{ name = 'a', address = '/a' }, { name = 'b', address = '/b' }]";
+    let agents = refused(agents);
+    assert!(agents.contains("does not switch nodes that have agents"), "{agents}");
 }

@@ -7,6 +7,7 @@ use super::Controller;
 use crate::job::Entry;
 use crate::scheduler::{Scheduler, Snapshot};
 use crate::wire::Refusal;
+use busbar_core::switching::Switcher;
 use busbar_core::units::{Instant, Watts};
 
 /// The state of a controller besides its jobs.
@@ -16,7 +17,8 @@ pub(crate) struct Memory {
     unmanaged: BTreeSet<u64>,
     must_ask: bool,
     put_off: Option<Instant>,
-    limit: Option<Watts>,
+    limit: Option<(Watts, Watts)>,
+    switcher: Option<Switcher>,
 }
 
 impl Controller {
@@ -32,15 +34,17 @@ impl Controller {
             must_ask: self.must_ask,
             put_off: self.put_off,
             limit: self.limit,
+            switcher: self.switcher.clone(),
         })
     }
 
     /// Continues from the state of another controller with the same jobs.
     pub(crate) fn recall(&mut self, memory: Memory) {
-        let Memory { scheduler, stuck, unmanaged, must_ask, put_off, limit } = memory;
+        let Memory { scheduler, stuck, unmanaged, must_ask, put_off, limit, switcher } = memory;
         self.scheduler = Scheduler::from_snapshot(&self.setup, scheduler);
         (self.stuck, self.unmanaged) = (stuck, unmanaged);
         (self.must_ask, self.put_off, self.limit) = (must_ask, put_off, limit);
+        self.switcher = switcher;
         self.must_rebuild = false;
     }
 

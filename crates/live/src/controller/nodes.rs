@@ -33,7 +33,8 @@ impl Controller {
         }
         self.must_ask = true;
         if is_news {
-            self.note(now, EventKind::Node { node, name, state });
+            let switched = self.switched.get(&node).copied();
+            self.note(now, EventKind::Node { node, name, state, switched });
         }
     }
 
@@ -51,7 +52,8 @@ impl Controller {
     }
 
     /// The state of a node.
-    pub fn node_state(&self, node: u32) -> &NodeState {
-        self.nodes.get(&node).unwrap_or(&NodeState::Up)
+    pub fn node_state(&self, node: u32) -> NodeState {
+        let switched = self.switched.get(&node).copied().map(NodeState::of_switched);
+        switched.or_else(|| self.nodes.get(&node).cloned()).unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Controller;
-use crate::engine::{Allotment, Attempt, Signal};
+use crate::engine::{Allotment, Attempt, Power, Signal};
 use crate::job::{ChangeReason, Entry, Event, EventKind, Phase, Previous, Program, Run};
 use crate::store::Batch;
 use busbar_core::units::{Instant, Span};
@@ -19,6 +19,8 @@ pub(super) struct Unwritten {
     pub(super) confirmed: BTreeSet<u64>,
     pub(super) over: Vec<Entry>,
     pub(super) events: Vec<Event>,
+    /// Nodes that are in another state.
+    pub(super) nodes: BTreeSet<u32>,
     pub(super) budget: Option<Option<String>>,
     pub(super) acts: Vec<Act>,
 }
@@ -58,6 +60,17 @@ pub enum Act {
         /// The attempt.
         attempt: Attempt,
     },
+    /// Switch a node off or on.
+    Switch {
+        /// The node.
+        node: u32,
+        /// What it is to be.
+        to: Power,
+        /// How long that is expected to take.
+        expected: Span,
+        /// Whether it may have been asked for already, before a restart.
+        again: bool,
+    },
     /// Remove a job that waited in the engine's own queue.
     Dismiss {
         /// Its last attempt.
@@ -68,14 +81,15 @@ pub enum Act {
 }
 
 impl Act {
-    /// The attempt that it is about.
-    pub fn attempt(&self) -> Attempt {
+    /// The attempt that it is about, if it is about one.
+    pub fn attempt(&self) -> Option<Attempt> {
         match self {
             Act::Start { attempt, .. }
             | Act::Set { attempt, .. }
             | Act::Signal { attempt, .. }
             | Act::Forget { attempt }
-            | Act::Dismiss { attempt, .. } => *attempt,
+            | Act::Dismiss { attempt, .. } => Some(*attempt),
+            Act::Switch { .. } => None,
         }
     }
 
@@ -86,7 +100,10 @@ impl Act {
                 allotment.power < before.power || !has_all_nodes(allotment, before)
             }
             Act::Signal { signal, .. } => *signal == Signal::Suspend,
-            Act::Start { .. } | Act::Forget { .. } | Act::Dismiss { .. } => false,
+            // A node that is to be off frees nothing before it is.
+            Act::Start { .. } | Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. } => {
+                false
+            }
         }
     }
 
@@ -97,7 +114,8 @@ impl Act {
                 allotment.power > before.power || !has_all_nodes(before, allotment)
             }
             Act::Signal { signal, .. } => *signal == Signal::Resume,
-            Act::Start { .. } => true,
+            // To stop may take more than to be idle.
+            Act::Start { .. } | Act::Switch { .. } => true,
             Act::Forget { .. } | Act::Dismiss { .. } => false,
         }
     }
@@ -180,7 +198,9 @@ impl Controller {
     pub fn take(&mut self, now: Instant, wall: i64) -> Turn {
         let unwritten = std::mem::take(&mut self.unwritten);
         let Unwritten { submitted, elements, mut changed, mut confirmed, .. } = unwritten;
-        let Unwritten { over, events, budget, acts, .. } = unwritten;
+        let Unwritten { over, events, nodes, budget, acts, .. } = unwritten;
+        let nodes = nodes.into_iter().map(|node| (node, self.switched.get(&node).copied()));
+        let nodes = nodes.collect();
         changed.append(&mut confirmed);
         let as_it_is = |entry: Entry| self.jobs.get(&entry.number).cloned().unwrap_or(entry);
         let submitted: Vec<_> =
@@ -193,19 +213,29 @@ impl Controller {
             alive.filter_map(|number| self.jobs.get(number).cloned()).collect();
         changed.extend(over);
         let (now, boot) = ((now, wall), None);
-        let batch = Batch { submitted, elements, changed, events, budget, now, boot };
+        let batch = Batch { submitted, elements, changed, events, nodes, budget, now, boot };
         Turn { batch, acts }
     }
 
     /// Whether there is nothing to be written or done.
     pub fn is_clean(&self) -> bool {
-        let Unwritten { submitted, elements, changed, over, events, budget, acts, confirmed: _ } =
-            &self.unwritten;
+        let Unwritten {
+            submitted,
+            elements,
+            changed,
+            over,
+            events,
+            nodes,
+            budget,
+            acts,
+            confirmed: _,
+        } = &self.unwritten;
         submitted.is_empty()
             && elements.is_empty()
             && changed.is_empty()
             && over.is_empty()
             && events.is_empty()
+            && nodes.is_empty()
             && budget.is_none()
             && acts.is_empty()
     }

@@ -41,8 +41,8 @@ impl Controller {
         }
     }
 
-    /// Sends the current settings of all running jobs to the engine again, since a daemon may have
-    /// died between writing and applying them. Settings that reduce power come first, then those
+    /// Sends the current settings of all running jobs and of nodes that are being switched to the engine again, since a
+    /// daemon may have died between writing and applying them. Settings that reduce power come first, then those
     /// that were confirmed.
     pub fn resend_settings(&mut self) {
         let (mut less, mut same, mut more) = (Vec::new(), Vec::new(), Vec::new());
@@ -67,6 +67,7 @@ impl Controller {
             order.push(set_again(attempt, run));
         }
         self.unwritten.acts.extend([stops, less, same, asked, more, goes_on].into_iter().flatten());
+        self.resend_switches();
     }
 
     /// Records that the engine has applied the last change, or that the attempt is over.
@@ -169,6 +170,9 @@ impl Controller {
             match act {
                 Act::Start { attempt, .. } => self.never_started(now, *attempt, reason, false),
                 Act::Set { attempt, before, .. } => self.go_back(now, *attempt, before),
+                Act::Switch { node, to, again, .. } => {
+                    self.not_switched(now, *node, *to, *again);
+                }
                 // Sent again when it is due.
                 Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),
             }

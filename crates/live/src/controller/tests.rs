@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 mod arrays;
+mod switching;
 
 use super::*;
 use crate::config::LastResort;
-use crate::engine::Found;
+use crate::engine::{Found, Power};
 use crate::job::{After, JobRequest, Owner, Program, Submission};
 use crate::store::Batch;
 use crate::wire::{RefusalKind, State};
@@ -87,6 +88,10 @@ struct World {
     running: BTreeMap<Attempt, (Watts, bool)>,
     /// Who was ever started.
     started: BTreeMap<Attempt, u32>,
+    /// Nodes that are not on, as is written down.
+    nodes_in_file: BTreeMap<u32, SwitchState>,
+    /// Nodes that are not on, and when they will be where they are going.
+    nodes: BTreeMap<u32, (SwitchState, Instant)>,
     events: Vec<EventKind>,
 }
 
@@ -99,6 +104,8 @@ impl World {
             next: 1,
             running: BTreeMap::new(),
             started: BTreeMap::new(),
+            nodes_in_file: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -122,13 +129,19 @@ impl World {
             assert!(self.file.contains_key(&entry.number), "what changes is known");
             self.file.insert(entry.number, entry);
         }
+        for (node, state) in batch.nodes {
+            match state {
+                Some(state) => _ = self.nodes_in_file.insert(node, state),
+                None => _ = self.nodes_in_file.remove(&node),
+            }
+        }
         self.events.extend(batch.events.into_iter().map(|event| event.kind));
     }
 
     /// Does the first so many acts; returns who is gone because of a signal.
     fn act(&mut self, acts: &[Act], most: usize, limit: Watts) {
         for act in acts.iter().take(most) {
-            let before = self.power();
+            let before = self.drawn();
             match act {
                 Act::Start { attempt, allotment } => {
                     *self.started.entry(*attempt).or_default() += 1;
@@ -145,10 +158,54 @@ impl World {
                         *is_stopped = *signal == Signal::Suspend;
                     }
                 }
+                Act::Switch { node, to, expected, .. } => {
+                    let state = match to {
+                        Power::Off => SwitchState::Stopping,
+                        Power::On => SwitchState::Starting,
+                    };
+                    let now = self.controller.scheduler.ledger().now();
+                    self.nodes.insert(*node, (state, now + *expected));
+                }
                 Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),
             }
-            let power = self.power();
+            let power = self.drawn();
             assert!(power <= limit || power <= before, "{act:?} leads to {power}, over {limit}");
+        }
+    }
+
+    /// What nodes draw without jobs.
+    fn base(&self) -> Watts {
+        let machine = &self.controller.setup.machine;
+        let (idle, off) = (machine.node().idle, machine.off());
+        let node = |node: u32| match self.nodes.get(&node) {
+            None => idle,
+            Some((SwitchState::Stopping, _)) => off.stop.power,
+            Some((SwitchState::Off, _)) => off.power,
+            Some((SwitchState::Starting, _)) => off.start.power,
+        };
+        (0..machine.nodes).map(node).sum()
+    }
+
+    /// What the whole machine draws.
+    fn drawn(&self) -> Watts {
+        self.base() + self.power()
+    }
+
+    /// Nodes that have been switched for long enough are there, and the daemon hears of it.
+    fn arrive(&mut self, now: Instant) {
+        for (node, (state, at)) in self.nodes.clone() {
+            let to = match state {
+                SwitchState::Stopping if at <= now => {
+                    self.nodes.insert(node, (SwitchState::Off, Instant::NEVER));
+                    Power::Off
+                }
+                SwitchState::Starting if at <= now => {
+                    self.nodes.remove(&node);
+                    Power::On
+                }
+                _ => continue,
+            };
+            self.controller.switched(now, node, None, to);
         }
     }
 
@@ -158,6 +215,7 @@ impl World {
 
     /// A whole cycle.
     fn cycle(&mut self, now: Instant) -> Vec<Act> {
+        self.arrive(now);
         self.controller.turn(now).unwrap();
         let Turn { batch, acts } = self.controller.take(now, 0);
         self.write(batch);
@@ -174,7 +232,8 @@ impl World {
     /// A new daemon finds what the last one wrote down and what runs.
     fn restart(&mut self, now: Instant) {
         let alive = self.file.values().filter(|entry| !matches!(entry.phase, Phase::Over(_)));
-        let saved = Saved { jobs: alive.cloned().collect(), next: self.next, ..Saved::default() };
+        let (jobs, nodes) = (alive.cloned().collect(), self.nodes_in_file.clone());
+        let saved = Saved { jobs, nodes, next: self.next, ..Saved::default() };
         let setup = self.controller.setup.clone();
         let budget = self.controller.budget.clone();
         self.controller = Controller::new(setup, budget, saved, now).unwrap();
@@ -674,7 +733,11 @@ fn step() -> impl Strategy<Value = Step> {
 /// A story must not lose a job, start an attempt twice, or draw more than the limit at any step, unless
 /// the limit has fallen and what runs is at its floor.
 fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
-    let setup = Setup { last_resort, ..setup(policy) };
+    tell_with(Setup { last_resort, ..setup(policy) }, steps);
+}
+
+fn tell_with(setup: Setup, steps: &[Step]) {
+    let last_resort = setup.last_resort;
     // Applications with profiles run on eight nodes at least.
     let is_profiled = matches!(setup.decider.spec(), PolicySpec::Rmap(_));
     let scale = if is_profiled { 20 } else { 1 };
@@ -684,6 +747,8 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
     let mut accepted = 0;
     for step in steps {
         now = now + Span::from_millis(10);
+        // What the daemon hears now it may forget, if it dies.
+        world.arrive(now);
         match step.clone() {
             Step::Submit { nodes, seconds, held, after } => {
                 let mut submission = submission(nodes, seconds);
@@ -752,6 +817,7 @@ fn tell(policy: &str, last_resort: LastResort, steps: &[Step]) {
         let limit = world.controller.budget.at(now);
         let held: Watts = world.controller.scheduler.ledger().held();
         assert_eq!(world.power(), held, "what is drawn is what the ledger says");
+        world.check_nodes();
         assert!(
             held <= limit || last_resort == LastResort::Hold && world.controller.shortage.is_some(),
             "{held} over {limit}"

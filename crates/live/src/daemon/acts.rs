@@ -57,6 +57,14 @@ impl Daemon {
                 self.engine.dismiss(handle);
                 None
             }
+            // It takes longer than an order may, and until the engine reports it the node counts as on its way.
+            &Act::Switch { node, to, expected, .. } => {
+                if self.controller.is_to_be(node, to) {
+                    tracing::info!(node, ?to, expected_s = expected.secs_f64(), "switching a node");
+                    self.engine.switch(node, to, expected);
+                }
+                None
+            }
         }
     }
 
@@ -97,6 +105,11 @@ impl Daemon {
                     let name = self.engine.node_name(node);
                     self.controller.node_changed(now, node, name, state);
                 }
+                Report::Switched { node, to } => {
+                    tracing::info!(node, ?to, "a node was switched");
+                    let name = self.engine.node_name(node);
+                    self.controller.switched(now, node, name, to);
+                }
                 Report::Measured { node, power } => self.measured(node, power),
                 Report::Consumed { attempt, consumption } => {
                     self.consumed(now, attempt, consumption);
@@ -105,7 +118,9 @@ impl Daemon {
         }
         for ticket in self.pipeline.late(now) {
             let Some(act) = self.pipeline.answered(ticket) else { continue };
-            let (attempt, within) = (act.attempt(), self.options.deadline);
+            // Whoever is waited for is a job.
+            let Some(attempt) = act.attempt() else { continue };
+            let within = self.options.deadline;
             self.give_up(now, act, &EngineError::Late { attempt, within });
         }
     }
@@ -118,7 +133,10 @@ impl Daemon {
             Some(Act::Set { attempt, allotment, .. }) => {
                 self.controller.confirmed(attempt, &allotment);
             }
-            Some(Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. }) | None => (),
+            Some(
+                Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. },
+            )
+            | None => (),
         }
     }
 
@@ -162,7 +180,7 @@ impl Daemon {
                 EngineError::Unknown { .. } => (),
                 _ => tracing::error!(%attempt, ?signal, error = reason, "no signal"),
             },
-            Act::Forget { .. } | Act::Dismiss { .. } => (),
+            Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. } => (),
         }
     }
 

@@ -185,6 +185,7 @@ impl Daemon {
             engine: self.engine.name().to_owned(),
             machine: setup.machine.name.clone(),
             nodes: (ledger.total_nodes(), ledger.free_nodes()),
+            switched: ledger.switched().all(),
             waiting: self.controller.waiting(),
             running: self.controller.running(),
             power: self.power(wall),

@@ -42,15 +42,16 @@ impl Pipeline {
     /// Takes the acts that may be ordered now.
     pub(super) fn ready(&mut self) -> Vec<Act> {
         let mut busy: BTreeSet<Attempt> =
-            self.ordered.values().map(|(act, _)| act.attempt()).collect();
+            self.ordered.values().filter_map(|(act, _)| act.attempt()).collect();
         let mut is_freeing = self.ordered.values().any(|(act, _)| act.frees());
         let (mut ready, mut waiting) = (Vec::new(), VecDeque::new());
         for act in self.waiting.drain(..) {
-            let is_blocked = busy.contains(&act.attempt()) || (act.takes() && is_freeing);
+            let is_busy = act.attempt().is_some_and(|attempt| busy.contains(&attempt));
+            let is_blocked = is_busy || (act.takes() && is_freeing);
             // Also those that wait free what later ones may count on.
             is_freeing |= act.frees();
             if is_blocked || !matches!(act, Act::Forget { .. } | Act::Dismiss { .. }) {
-                busy.insert(act.attempt());
+                busy.extend(act.attempt());
             }
             match is_blocked {
                 true => waiting.push_back(act),
@@ -99,7 +100,7 @@ pub const USUAL_DEADLINE: Span = Span::from_secs(30);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Allotment, Signal};
+    use crate::engine::{Allotment, Power, Signal};
     use crate::job::Previous;
     use busbar_core::units::Watts;
 
@@ -124,7 +125,7 @@ mod tests {
     }
 
     fn jobs(acts: &[Act]) -> Vec<u64> {
-        acts.iter().map(|act| act.attempt().job).collect()
+        acts.iter().filter_map(|act| act.attempt()).map(|attempt| attempt.job).collect()
     }
 
     /// Job 1 and 2 give up watts, 3 starts with them, 4 is raised, 5 is to end. Only when both have given up
@@ -162,6 +163,21 @@ mod tests {
         assert!(pipeline.ready().is_empty());
         pipeline.answered(ticket);
         assert_eq!(jobs(&pipeline.ready()), [1]);
+    }
+
+    /// A node is switched only when what was freed for it is confirmed to be free.
+    #[test]
+    fn nodes_wait_for_what_is_to_be_freed() {
+        let mut pipeline = Pipeline::default();
+        let switch =
+            Act::Switch { node: 3, to: Power::On, expected: Span::from_secs(60), again: false };
+        pipeline.extend(vec![set(1, 100, 50), switch.clone()]);
+        let lowered = pipeline.ready();
+        assert_eq!(jobs(&lowered), [1]);
+        let ticket = pipeline.ordered(lowered[0].clone(), Instant::from_secs(30));
+        assert!(pipeline.ready().is_empty());
+        pipeline.answered(ticket);
+        assert_eq!(pipeline.ready(), [switch]);
     }
 
     #[test]

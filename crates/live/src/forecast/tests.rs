@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::config::LastResort;
-use crate::controller::{Act, Turn};
 use crate::engine::Signal;
 use crate::job::{After, JobRequest, Program, Submission};
 use crate::socket::ClientGone;
@@ -96,6 +95,23 @@ fn jobs_start_when_others_end() {
     assert_eq!(told(&forecast)[4], some(100, 130));
     let long = ForecastRequest { percent: Some(101), ..ForecastRequest::default() };
     assert!(outlook().forecast(&long, &wanted()).is_err());
+}
+
+/// Three of four nodes are off, and take five minutes to start.
+#[test]
+fn nodes_that_are_off_are_started_first() {
+    let plain = controller("easy", 400, &[]);
+    let switch_off = Some("idle for 10min".parse().unwrap());
+    let setup = Setup { switch_off, ..plain.setup().clone() };
+    let nodes = [1, 2, 3].map(|node| (node, SwitchState::Off)).into();
+    let saved = Saved { nodes, ..Saved::default() };
+    let controller = Controller::new(setup, Budget::constant(watts(400)), saved, at(0)).unwrap();
+    for (nodes, expected) in [(1, some(40, 70)), (4, some(340, 370))] {
+        let job = Some(request(nodes, 30, &[]));
+        let asked = ForecastRequest { job, ..ForecastRequest::default() };
+        let forecast = foreseen(outlook_at(&controller, at(40)), &asked);
+        assert_eq!(told(&forecast), [expected]);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::error::Fault;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::state::State;
-use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, file};
+use super::{PAST_JOBS, Query, Saved, StoreError, StoredJob, WallTimes, file, nodes};
 use crate::array::Element;
 use crate::job::{Entry, JobOutcome, Owner, Phase, Program};
 use crate::wire::HistoryLine;
@@ -139,7 +139,7 @@ impl Reader {
 }
 
 fn load(connection: &Connection) -> Result<Saved, Fault> {
-    // Both queries see the same state.
+    // All queries see the same state.
     let _moment = connection.unchecked_transaction()?;
     let jobs = JOB.rows(connection, "WHERE state <> 'over' ORDER BY number", (), job)?;
     let (jobs, walls): (Vec<Entry>, _) = jobs.into_iter().unzip();
@@ -149,7 +149,8 @@ fn load(connection: &Connection) -> Result<Saved, Fault> {
     let mut past: Vec<Entry> = past.into_iter().map(|(entry, _)| entry).collect();
     past.sort_by_key(|entry| (entry.end(), entry.number));
     let State { next_number, budget, last, .. } = State::read(connection)?;
-    Ok(Saved { jobs, walls, program_bytes, next: next_number, budget, last, past })
+    let nodes = nodes::read(connection)?;
+    Ok(Saved { jobs, walls, program_bytes, next: next_number, nodes, budget, last, past })
 }
 
 /// The size of each job's program, without reading it. Elements of an array share that of the first

@@ -10,7 +10,7 @@ pub(super) const MARK: i32 = 0x4275_7364;
 
 /// The scripts that lead to version 1, version 2, and so on. Released scripts must not change,
 /// since files of that version exist.
-pub(super) const STEPS: &[&str] = &[include_str!("schema.sql")];
+pub(super) const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("schema-2.sql")];
 
 /// The version that this program writes.
 pub(super) const VERSION: i32 = STEPS.len() as i32;
@@ -58,9 +58,11 @@ pub(super) const PROGRAM: Table = Table { name: "program", sealed: &["job", "pro
 /// The history.
 pub(super) const EVENT: Table =
     Table { name: "event", sealed: &["line", "at_ms", "wall_ms", "job", "event"] };
+/// Nodes that are not on.
+pub(super) const NODE: Table = Table { name: "node", sealed: &["node", "state"] };
 
 /// All tables whose rows are sealed.
-pub(super) const TABLES: [Table; 4] = [STATE, JOB, PROGRAM, EVENT];
+pub(super) const TABLES: [Table; 5] = [STATE, JOB, PROGRAM, EVENT, NODE];
 
 impl Table {
     /// A query for rows: the sealed columns, then the seal.

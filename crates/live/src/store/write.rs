@@ -9,7 +9,7 @@ use super::read::walls;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::sealed;
 use super::state::State;
-use super::{Batch, WallTimes, wall_at};
+use super::{Batch, WallTimes, nodes, wall_at};
 use crate::array::Element;
 use crate::job::{Entry, Phase};
 use busbar_core::units::Instant;
@@ -21,6 +21,7 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), F
     let mut state = State::read(&transaction)?;
     submit(&transaction, batch)?;
     change(&transaction, batch)?;
+    nodes::write(&transaction, &batch.nodes)?;
     tell(&transaction, batch, &mut state.next_line)?;
     let new = batch.submitted.iter().map(|(entry, _)| entry).chain(&batch.elements);
     let numbers = new.map(|entry| entry.number.saturating_add(1));

@@ -4,7 +4,8 @@
 const WORDED_NODES = 64;
 
 /** The state of a node for the map. */
-function cellState({ state, job }) {
+function cellState({ state, job, switched }) {
+  if (switched) return "off";
   if (typeof state === "object") return Object.keys(state)[0];
   return state === "awaited" ? "awaited" : job === null ? "idle" : "busy";
 }
@@ -54,13 +55,13 @@ function showNodes(nodes) {
     [cell.children[0], cell.children[1], cell.children[2]].forEach((part, i) => fillCell(part, texts[i]));
   });
   const count = (state) => nodes.filter((line) => cellState(line) === state).length;
-  const kinds = [["busy", "run a job"], ["idle", "are idle"], ["drained", "take no new jobs"], ["down", "are down"], ["awaited", "are awaited"]];
+  const kinds = [["busy", "run a job"], ["idle", "are idle"], ["drained", "take no new jobs"], ["down", "are down"], ["awaited", "are awaited"], ["off", "are off, or on the way there or back"]];
   const parts = kinds.map(([state, words]) => [count(state), words]).filter(([number]) => number).map(([number, words]) => `${number.toLocaleString("en")} ${words}`);
   setText("nodes-note", `Of ${counted(nodes.length, "node")}, ${parts.join(", ")}.${full > 1 ? ` A cell is full at ${watts(full)}: its draw where it is measured, else its cap.` : ""}`);
   showChosen();
 }
 
-const stateInCell = (line) => ({ idle: "idle", drained: "no new jobs", down: "down", awaited: "awaited", busy: "" })[cellState(line)];
+const stateInCell = (line) => ({ idle: "idle", drained: "no new jobs", down: "down", awaited: "awaited", off: line.switched, busy: "" })[cellState(line)];
 
 function showChosen() {
   const map = byId("map"), line = chosenNode === null ? null : nodesShown[chosenNode];

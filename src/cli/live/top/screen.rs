@@ -180,13 +180,15 @@ fn node_row<'a>(node: &NodeLine) -> Row<'a> {
         NodeState::Drained { reason } => ("drained", reason.as_str()),
         NodeState::Down { reason } => ("down", reason.as_str()),
     };
+    let state = node.switched.map_or(state.to_owned(), |switched| switched.to_string());
+    let reason = if node.switched.is_some() { "" } else { reason };
     let measured = node.measured.as_ref().map(|measured| {
         let how = if measured.is_emulated { "emulated" } else { "measured" };
         format!("{} {how}", watts(measured.power))
     });
     let row = Row::new([
         node.name.clone().unwrap_or_else(|| node.node.to_string()),
-        state.to_owned(),
+        state,
         node.job.map(|job| job.to_string()).unwrap_or_default(),
         node.cap.map(watts).unwrap_or_default(),
         measured.unwrap_or_default(),

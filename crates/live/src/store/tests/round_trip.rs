@@ -8,6 +8,7 @@ use super::super::{Batch, Query, Saved, Stamp, Store, StoredJob, WallTimes};
 use super::{Everything, everything, strategies};
 use crate::job::{Entry, Phase};
 use crate::wire::HistoryLine;
+use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
 
 /// What a store should hold, in plain lists.
@@ -15,6 +16,7 @@ use busbar_core::units::Instant;
 struct Plain {
     jobs: BTreeMap<u64, StoredJob>,
     history: Vec<HistoryLine>,
+    nodes: BTreeMap<u32, SwitchState>,
     budget: Option<String>,
     last: Option<Stamp>,
 }
@@ -56,6 +58,12 @@ impl Plain {
             let line = self.history.len() as u64 + 1;
             self.history.push(HistoryLine { line, wall: at_wall(event.at), event: event.clone() });
         }
+        for (node, state) in &batch.nodes {
+            match state {
+                Some(state) => _ = self.nodes.insert(*node, *state),
+                None => _ = self.nodes.remove(node),
+            }
+        }
         if let Some(budget) = &batch.budget {
             self.budget = budget.clone();
         }
@@ -83,6 +91,7 @@ impl Plain {
                 .map(|kept| serde_json::to_string(&kept.program).unwrap().len() as u64)
                 .collect(),
             next,
+            nodes: self.nodes.clone(),
             budget: self.budget.clone(),
             last: self.last.clone(),
             past,

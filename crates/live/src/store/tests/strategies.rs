@@ -14,6 +14,7 @@ use crate::job::{
     After, ChangeReason, EndReason, Ending as Asked, Entry, Event, EventKind, JobOutcome,
     JobRequest, Owner, Phase, Previous, Program, Run,
 };
+use busbar_core::ledger::SwitchState;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
 /// A batch whose jobs have no numbers yet.
@@ -22,6 +23,7 @@ pub(super) struct Snapshot {
     submitted: Vec<(Entry, Program)>,
     changed: Vec<(Index, u32, Phase)>,
     events: Vec<(Index, Event)>,
+    nodes: Vec<(u32, Option<SwitchState>)>,
     budget: Option<Option<String>>,
     now: (Instant, i64),
     boot: Option<(String, i64)>,
@@ -62,7 +64,8 @@ impl Snapshot {
             .collect();
         let boot = self.boot.clone().map(|(id, origin)| Boot { id, origin });
         let (elements, budget, now) = (Vec::new(), self.budget.clone(), self.now);
-        Batch { submitted, elements, changed, events, budget, now, boot }
+        let nodes = self.nodes.clone();
+        Batch { submitted, elements, changed, events, nodes, budget, now, boot }
     }
 }
 
@@ -91,22 +94,28 @@ fn draft() -> impl Strategy<Value = Snapshot> {
         vec((entry(), program()), 0..3),
         vec((any::<Index>(), 0_u32..9, phase()), 0..3),
         vec((any::<Index>(), event()), 0..5),
+        vec((0_u32..4, option::of(switched())), 0..4),
         option::of(option::of(text())),
         (0_u64..1 << 50, 0_i64..1 << 45),
         option::of((text(), any::<i64>())),
         prop_oneof![Just(Ending::Nothing), Just(Ending::Drop), Just(Ending::Close)],
     )
-        .prop_map(|(submitted, changed, events, budget, (now, wall), boot, ends_with)| {
-            Snapshot {
+        .prop_map(
+            |(submitted, changed, events, nodes, budget, (now, wall), boot, ends_with)| Snapshot {
                 submitted,
                 changed,
                 events,
+                nodes,
                 budget,
                 now: (Instant::from_millis(now), wall),
                 boot,
                 ends_with,
-            }
-        })
+            },
+        )
+}
+
+fn switched() -> impl Strategy<Value = SwitchState> {
+    prop::sample::select(vec![SwitchState::Stopping, SwitchState::Off, SwitchState::Starting])
 }
 
 fn text() -> impl Strategy<Value = String> {
