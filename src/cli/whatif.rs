@@ -38,7 +38,7 @@ use crate::workload::{RecordsCall, Source};
       --budget 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'
   busbar whatif --workload log.swf.gz --budget 70% --switch-off 'idle for 10min, keep 5 spare'")]
 pub(super) struct Arguments {
-    /// Records as sacct writes them with -P; those of PBS and LSF are recognised, too
+    /// Records as sacct writes them with -P or --json; those of PBS and LSF are recognised, too
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     sacct: Option<PathBuf>,
 

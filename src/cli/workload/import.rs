@@ -17,6 +17,7 @@ use crate::workload::records::{Format, Import, Importer, Kind, Options, RecordIn
   sacct -a -D -P -S 2024-01-01 -E 2024-02-01 -o JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Start,End,\
 Timelimit,NNodes,AllocCPUS,ConsumedEnergyRaw,JobName > january.txt
   busbar workload import january.txt --zone Europe/Berlin --out january.swf
+  sacct -a -D --json -S 2024-01-01 -E 2024-02-01 | busbar workload import - --out january.swf
   busbar workload import /var/spool/pbs/server_priv/accounting/202401* --out january.swf.gz --anonymise")]
 pub(in crate::cli) struct Arguments {
     /// Files of records, plain or gzip, or - for standard input; several are parts of one whole

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use busbar::slurm::lab::{Extras, packages};
 use busbar::slurm::model::JobState;
 use busbar::workload::records::{Ending, Importer, Options};
+use busbar::workload::swf::Record;
 
 use super::{NOBODY, PATIENCE, Running};
 
@@ -34,6 +35,17 @@ fn sacct(running: &Running, columns: &str, is_unix: bool) -> String {
     let printed = command.output().unwrap();
     assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
     String::from_utf8(printed.stdout).unwrap()
+}
+
+/// The records of the log that is made of what `sacct --json` prints.
+fn in_json(running: &Running) -> Vec<Record> {
+    let mut command = Command::new("sacct");
+    command.env("SLURM_CONF", running.lab.conf());
+    let printed = command.args(["-a", "-D", "--json", "-S", "now-1days"]).output().unwrap();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let mut importer = Importer::new(Options::default()).unwrap();
+    importer.read(printed.stdout.as_slice(), "dump.json").unwrap();
+    importer.finish().unwrap().records().collect()
 }
 
 /// The runs of jobs that have started and ended, by number and start, as `sacct` tells them in Unix time.
@@ -137,6 +149,8 @@ fn each_run_of_a_real_slurm_is_imported() {
         assert_eq!(count(Ending::Completed), completed);
         assert!(count(Ending::Cancelled) >= 1 && intake.skipped_never_started >= 1, "{intake:?}");
         assert!(intake.further_runs >= 1, "{intake:?}");
+        let records: Vec<_> = import.records().collect();
+        assert_eq!(in_json(&running), records);
     }
     running.down();
 }

@@ -5,7 +5,8 @@
 //! from which a [log](super::swf) is written, with the [power](super::power) of jobs where the records have it.
 //!
 //! - `line` hands out lines, `time` and `quantity` read what stands in them, `name` numbers names;
-//! - `sacct`, `pbs`, `lsf` and `dataset` know one layout each and turn a line into an `Entry`;
+//! - `sacct`, `pbs`, `lsf` and `dataset` know one layout each and turn a line into an `Entry`; `sacct::json` does so
+//!   with a job of a dump in JSON;
 //! - `collector` makes runs of entries, by rules that are the same for all layouts;
 //! - `intake` says what became of each record, and what was repaired or assumed;
 //! - `import` is the result: numbered runs, and how they are written.

@@ -166,6 +166,12 @@ impl Collector {
         }
     }
 
+    /// Takes a step of a job that nobody knows.
+    pub(super) fn take_lost_step(&mut self) {
+        self.intake.steps += 1;
+        self.intake.steps_without_job += 1;
+    }
+
     /// Gives the job whose steps have been read their energy, if it has none of its own.
     pub(super) fn finish_steps(&mut self) {
         if let Some(Latest { run: Some(place), energy, .. }) = self.latest.take() {

@@ -12,6 +12,12 @@ pub enum Defect {
     /// The line is longer than any record.
     #[error("the line has more than a million bytes")]
     TooLong,
+    /// The records end in the middle of one.
+    #[error("column {column}: the records end here, before they are complete: the dump is cut off")]
+    CutOff {
+        /// Where in the line, from 1.
+        column: usize,
+    },
     /// The line was cut off, or a separator stands in one of its fields.
     #[error(
         "{found} fields instead of {expected}: the line is cut off, or a separator stands in a field"
@@ -99,6 +105,20 @@ pub enum ImportError {
         /// The line of the heading.
         line: usize,
         /// What is missing, and how to get it.
+        why: String,
+    },
+    /// The records begin as JSON, but are none from here on.
+    #[error(
+        "{file}, line {line}, column {column}: this is no valid JSON: {why}; dump the records again"
+    )]
+    Syntax {
+        /// The path as given.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// Where in the line, from 1.
+        column: usize,
+        /// What is wrong.
         why: String,
     },
     /// A record cannot be used, and that was not to happen.

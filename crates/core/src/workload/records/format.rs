@@ -13,7 +13,7 @@ use crate::spelling::hint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// What `sacct --parsable2` of Slurm prints, with its heading.
+    /// What `sacct` of Slurm prints with `--parsable2`, with its heading, or with `--json`.
     Sacct,
     /// The accounting log of PBS Professional and OpenPBS.
     Pbs,

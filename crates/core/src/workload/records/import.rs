@@ -48,7 +48,7 @@ impl Import {
         if options.is_strict && count > 0 {
             return Err(ImportError::Duplicates { count });
         }
-        let Collector { mut runs, names, mut intake, clock, .. } = collector;
+        let Collector { mut runs, mut names, mut intake, clock, .. } = collector;
         let times = clock.counts();
         (intake.local_times, intake.offset_times) = (times.local, times.with_offset);
         (intake.twice_times, intake.never_times) = (times.twice, times.never);
@@ -62,6 +62,10 @@ impl Import {
         }
         // Without a copy of all of them, which sorting that keeps the order of equals would need.
         runs.sort_unstable_by_key(|run| (run.submit, run.wait, run.key));
+        // The order of the records is nobody's business, so that the same runs always give the same log.
+        for kind in Kind::ALL {
+            names.renumber(kind, runs.iter_mut().map(|run| &mut run.names[kind as usize]));
+        }
         number(&mut runs, &mut intake, options.is_anonymous);
         let most_processors = most_at_once(&runs, |run| run.processors);
         // On shared nodes, jobs count the same node twice.

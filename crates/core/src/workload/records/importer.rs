@@ -9,7 +9,8 @@ use super::collector::Collector;
 use super::error::{Defect, ImportError};
 use super::format::{Format, Read, Reader, Trouble};
 use super::import::Import;
-use super::line::{Line, Lines};
+use super::line::{Line, Lines, MARK};
+use super::sacct::json::{self, Stop};
 use super::time::Clock;
 use crate::workload::unpacked::{self, Unpacked};
 
@@ -63,6 +64,12 @@ impl Importer {
         let unreadable = |source| ImportError::Unreadable { file: file.to_owned(), source };
         self.files.push(file.to_owned());
         let mut lines = Lines::new(input);
+        // Nothing but JSON begins like this, and nothing but sacct writes it.
+        if matches!(self.options.format, None | Some(Format::Sacct))
+            && lines.peek().map_err(unreadable)? == Some(b'{')
+        {
+            return self.read_json(lines.into_rest(), file);
+        }
         let mut reader: Option<Box<dyn Reader>> = None;
         // The number of a line is that of the one handed out last, so it is known before that is looked at.
         while let Some(line) = lines.next().map_err(unreadable)? {
@@ -70,7 +77,7 @@ impl Importer {
                 Line::TooLong => Some(Trouble::Defect(Defect::TooLong)),
                 Line::Whole(text) if is_blank(text) => continue,
                 Line::Whole(text) => {
-                    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+                    let text = text.strip_prefix(MARK).unwrap_or(text);
                     let reader = match &mut reader {
                         Some(reader) => reader,
                         none => {
@@ -80,9 +87,7 @@ impl Importer {
                                 let (file, line) = (file.to_owned(), lines.number());
                                 return Err(ImportError::UnknownFormat { file, line });
                             };
-                            if !self.formats.contains(&format) {
-                                self.formats.push(format);
-                            }
+                            self.found(format);
                             none.insert(format.reader())
                         }
                     };
@@ -105,6 +110,30 @@ impl Importer {
             }
         }
         Ok(())
+    }
+
+    /// Reads the records that `sacct --json` prints.
+    fn read_json(&mut self, input: impl io::Read, file: &str) -> Result<(), ImportError> {
+        self.found(Format::Sacct);
+        let read = json::read(input, &mut self.collector, self.options.is_strict);
+        read.map_err(|stop| {
+            let file = file.to_owned();
+            match stop {
+                Stop::Input(source) => ImportError::Unreadable { file, source },
+                Stop::Syntax { line, column, why } => {
+                    ImportError::Syntax { file, line, column, why }
+                }
+                Stop::Foreign { line, why } => ImportError::Heading { file, line, why },
+                Stop::Defect { line, defect } => ImportError::Defect { file, line, defect },
+            }
+        })
+    }
+
+    /// Notes a layout that was found.
+    fn found(&mut self, format: Format) {
+        if !self.formats.contains(&format) {
+            self.formats.push(format);
+        }
     }
 
     /// What was read, as one import.

@@ -8,14 +8,16 @@ use super::error::Defect;
 /// `steps` and all that were skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordIntake {
-    /// Lines that are neither blank nor headings.
+    /// Lines that are neither blank nor headings; in JSON, jobs and their steps.
     pub records: u64,
     /// Records that became runs of the log.
     pub usable: u64,
     /// Records of steps, which are part of their jobs.
     pub steps: u64,
-    /// Lines that are cut off, or not what they should be.
+    /// Records that are cut off, or not what they should be.
     pub skipped_malformed: u64,
+    /// What was cut off: the records, as JSON, end in the middle of one.
+    pub skipped_cut_off: u64,
     /// Records that stand there more than once.
     pub skipped_duplicate: u64,
     /// Jobs that had not started, or never did.
@@ -74,6 +76,7 @@ impl RecordIntake {
     /// How many records were skipped, for whatever reason.
     pub fn skipped(&self) -> u64 {
         self.skipped_malformed
+            + self.skipped_cut_off
             + self.skipped_duplicate
             + self.skipped_never_started
             + self.skipped_still_running
@@ -89,7 +92,8 @@ impl RecordIntake {
             (self.records, "records"),
             (self.usable, "usable"),
             (self.steps, "steps, part of their jobs"),
-            (self.skipped_malformed, "skipped, malformed line"),
+            (self.skipped_malformed, "skipped, malformed record"),
+            (self.skipped_cut_off, "skipped, cut off at the end of the file"),
             (self.skipped_duplicate, "skipped, duplicate"),
             (self.skipped_never_started, "skipped, never started"),
             (self.skipped_still_running, "skipped, still running at the end of the records"),
@@ -125,6 +129,7 @@ impl RecordIntake {
     /// Counts a record that cannot be used.
     pub(super) fn skip(&mut self, defect: &Defect) {
         let count = match defect {
+            Defect::CutOff { .. } => &mut self.skipped_cut_off,
             Defect::TooLong
             | Defect::Fields { .. }
             | Defect::Form(_)

@@ -8,6 +8,9 @@ const LONGEST: usize = 1 << 20;
 /// How much is read at a time.
 const CHUNK: usize = 256 << 10;
 
+/// What some programs put in front of text, to say that it is UTF-8.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A line of an input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
@@ -30,6 +33,31 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
         Lines { input, buffer: vec![0; CHUNK], begin: 0, end: 0, number: 0 }
+    }
+
+    /// The first byte that says something, if there is one near the beginning. Nothing is handed out by that.
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        let says_nothing = |byte: &u8| byte.is_ascii_whitespace() || MARK.contains(byte);
+        let mut looked = self.begin;
+        while self.end - self.begin <= LONGEST {
+            let found = self.buffer[looked..self.end].iter().find(|byte| !says_nothing(byte));
+            if let Some(byte) = found {
+                return Ok(Some(*byte));
+            }
+            looked = self.fill()?;
+            if looked == self.end {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// All that has not been handed out, without the mark that some put in front of text.
+    pub(super) fn into_rest(self) -> impl Read {
+        let Lines { input, buffer, begin, end, .. } = self;
+        let rest = &buffer[begin..end];
+        let rest = rest.strip_prefix(MARK).unwrap_or(rest).to_vec();
+        io::Cursor::new(rest).chain(input)
     }
 
     /// Which line was handed out last, from 1.

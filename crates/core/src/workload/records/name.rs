@@ -76,6 +76,28 @@ impl NameTable {
         self.names[kind as usize].number(name)
     }
 
+    /// Numbers the names of a kind anew, in the order in which their numbers appear here. Names that do not appear are
+    /// forgotten.
+    pub(super) fn renumber<'a>(&mut self, kind: Kind, numbers: impl Iterator<Item = &'a mut u32>) {
+        let names = &mut self.names[kind as usize];
+        // By the old number, the new one; 0 is none yet.
+        let mut anew = vec![0u32; names.numbers.len() + 1];
+        let mut latest = 0;
+        for number in numbers.filter(|number| **number > 0) {
+            let new = &mut anew[*number as usize];
+            if *new == 0 {
+                latest += 1;
+                *new = latest;
+            }
+            *number = *new;
+        }
+        names.numbers.retain(|_, number| {
+            *number = anew[*number as usize];
+            *number > 0
+        });
+        names.latest = Default::default();
+    }
+
     /// How many names there are of a kind.
     pub fn count(&self, kind: Kind) -> usize {
         self.names[kind as usize].numbers.len()
@@ -145,6 +167,20 @@ mod tests {
         table.write(&mut out).unwrap();
         let expected = "kind,number,name\nuser,1,bea\nuser,2,al\nexecutable,1,\"a,b\\u{1b}\"\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn names_can_be_numbered_by_another_order() {
+        let mut table = NameTable::default();
+        for name in ["bea", "al", "eve"] {
+            table.number(Kind::User, name.as_bytes());
+        }
+        let mut numbers = [3, 0, 1, 3];
+        table.renumber(Kind::User, numbers.iter_mut());
+        assert_eq!(
+            (numbers, table.of(Kind::User)),
+            ([1, 0, 2, 1], vec!["eve".to_owned(), "bea".to_owned()])
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What `sacct` prints in its parsable form: a heading, then a line for each job and each step of it.
 //!
 //! Columns may be any, in any order, as long as job, times and size are among them. A job that was put back into
-//! the queue has a line for each of its runs (`sacct --duplicates`).
+//! the queue has a line for each of its runs (`sacct --duplicates`). [`json`] reads the other form, by the same rules.
 
 mod heading;
+pub(super) mod json;
 
 pub(super) use heading::{Column, Heading};
 
@@ -94,12 +95,7 @@ impl<'a> Record<'a> {
             return Ok(Subject::Tasks);
         };
         let Some(step) = step else { return Ok(Subject::Job(id)) };
-        let step = match step {
-            b"extern" => Step::External,
-            b"batch" => Step::Batch,
-            _ => Step::Numbered,
-        };
-        Ok(Subject::Step(id, step))
+        Ok(Subject::Step(id, step_of(step)))
     }
 
     fn entry(&self, id: Id, into: &mut Collector) -> Result<Entry<'a>, Defect> {
@@ -170,15 +166,33 @@ impl<'a> Record<'a> {
         raw.or_else(|| seconds(self.field(Column::Timelimit))).filter(|limit| *limit > 0)
     }
 
-    /// The energy in joules. Slurm writes zero where nothing was measured, and numbers close to the largest
-    /// for what it does not know.
+    /// The energy in joules.
     fn energy(&self) -> Option<u64> {
-        let raw = || whole(self.field(Column::ConsumedEnergyRaw));
         let in_tres = || among(self.field(Column::AllocTres), b"energy").and_then(scaled);
         let rounded = || scaled(self.field(Column::ConsumedEnergy));
-        let known = |joules: &u64| (1..1 << 60).contains(joules);
-        raw().filter(known).or_else(|| in_tres().filter(known)).or_else(|| rounded().filter(known))
+        known_energy(self.field(Column::ConsumedEnergyRaw))
+            .or_else(|| in_tres().filter(is_energy))
+            .or_else(|| rounded().filter(is_energy))
     }
+}
+
+/// The part of a job that a step is, by what stands behind the number of the job.
+fn step_of(name: &[u8]) -> Step {
+    match name {
+        b"extern" => Step::External,
+        b"batch" => Step::Batch,
+        _ => Step::Numbered,
+    }
+}
+
+/// An energy in joules, if it is one.
+fn known_energy(text: &[u8]) -> Option<u64> {
+    whole(text).filter(is_energy)
+}
+
+/// Slurm writes zero where nothing was measured, and numbers close to the largest for what it does not know.
+fn is_energy(joules: &u64) -> bool {
+    (1..1 << 60).contains(joules)
 }
 
 /// `123`, a task of an array (`123_4`) or a component of a job of several (`123+1`). Nothing for tasks of an array

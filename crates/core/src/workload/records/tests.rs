@@ -94,7 +94,7 @@ fn the_states_of_slurm() {
     assert_eq!(
         counts(&import),
         [
-            "skipped, malformed line: 3",
+            "skipped, malformed record: 3",
             "skipped, duplicate: 1",
             "skipped, never started: 3",
             "skipped, still running at the end of the records: 1",

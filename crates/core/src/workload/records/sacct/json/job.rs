@@ -1,0 +1,135 @@
+//! A job of a dump, as the columns that the parsable form would have.
+
+use super::super::super::collector::{Collector, Step};
+use super::super::super::error::Defect;
+use super::super::super::quantity::among;
+use super::super::heading::{COLUMNS, Column};
+use super::super::{Record, known_energy, read_id, step_of};
+use super::shape::Share;
+use super::value::Words;
+
+/// A job, with what has been read of it so far. It is used for one job after another.
+#[derive(Default)]
+pub(super) struct Job {
+    pub(super) columns: [Vec<u8>; COLUMNS],
+    pub(super) state: Words,
+    /// The resource that is being read, and the step.
+    pub(super) resource: Resource,
+    pub(super) step: StepOfJob,
+    /// The steps that have been read, with their energy in joules.
+    steps: Vec<(Step, u64)>,
+}
+
+/// A resource that was given to a job or asked for.
+#[derive(Default)]
+pub(super) struct Resource {
+    pub(super) kind: Vec<u8>,
+    pub(super) count: Vec<u8>,
+}
+
+/// What is known of a step.
+#[derive(Default)]
+pub(super) struct StepOfJob {
+    pub(super) id: Vec<u8>,
+    pub(super) energy: Vec<u8>,
+}
+
+impl Job {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.state.clear();
+        self.steps.clear();
+        self.clear_part();
+    }
+
+    /// Forgets the resource and the step that were read last.
+    pub(super) fn clear_part(&mut self) {
+        let (resource, step) = (&mut self.resource, &mut self.step);
+        for text in [&mut resource.kind, &mut resource.count, &mut step.id, &mut step.energy] {
+            text.clear();
+        }
+    }
+
+    /// Keeps the resource that has been read.
+    pub(super) fn end_resource(&mut self, share: Share) {
+        let Resource { kind, count } = std::mem::take(&mut self.resource);
+        self.keep(share, &kind, &count);
+        self.resource = Resource { kind, count };
+    }
+
+    /// Keeps resources that are written as a text, `cpu=4,node=1`.
+    pub(super) fn keep_listed(&mut self, share: Share, list: &[u8]) {
+        for kind in [b"cpu".as_slice(), b"node", b"energy"] {
+            if let Some(count) = among(list, kind) {
+                self.keep(share, kind, count);
+            }
+        }
+    }
+
+    fn keep(&mut self, share: Share, kind: &[u8], count: &[u8]) {
+        let column = match (share, kind) {
+            (Share::Allocated, b"cpu") => Column::AllocCpus,
+            (Share::Allocated, b"node") => Column::NNodes,
+            (Share::Allocated, b"energy") => Column::ConsumedEnergyRaw,
+            // What was asked for counts where nothing else is known.
+            (Share::Requested, b"cpu") => return self.fill(Column::ReqCpus, count),
+            _ => return,
+        };
+        let found = &mut self.columns[column as usize];
+        found.clear();
+        found.extend_from_slice(count);
+    }
+
+    fn fill(&mut self, column: Column, text: &[u8]) {
+        let found = &mut self.columns[column as usize];
+        if found.is_empty() {
+            found.extend_from_slice(text);
+        }
+    }
+
+    /// Keeps the step that has been read.
+    pub(super) fn end_step(&mut self) {
+        let StepOfJob { id, energy } = &self.step;
+        // `17.batch` in newer versions of Slurm, `batch` in older ones.
+        let name = memchr::memrchr(b'.', id).map_or(0, |dot| dot + 1);
+        let joules = known_energy(energy).unwrap_or(0);
+        self.steps.push((step_of(&id[name..]), joules));
+    }
+
+    /// Hands the job and its steps on. The answer is why the job cannot be used, if that is so.
+    pub(super) fn take(&mut self, into: &mut Collector) -> Result<(), Defect> {
+        into.intake.records += 1 + self.steps.len() as u64;
+        self.columns[Column::State as usize].extend_from_slice(self.state.chosen());
+        let times = [Column::Submit, Column::Eligible, Column::Start, Column::End];
+        let has_times = times.iter().any(|column| !self.columns[*column as usize].is_empty());
+        for column in times {
+            let text = &mut self.columns[column as usize];
+            // Where there is no such time, Slurm writes zero.
+            if text == b"0" {
+                text.clear();
+            }
+        }
+        // Some versions write the name of a reservation as a number.
+        let reservation = &mut self.columns[Column::Reservation as usize];
+        if reservation == b"0" {
+            reservation.clear();
+        }
+        let record = Record { fields: self.columns.each_ref().map(Vec::as_slice) };
+        let taken = match has_times {
+            true => record.take(into),
+            // So it is with the jobs that other commands of Slurm print.
+            false => {
+                Err(Defect::Form("the job has no times: this is not what 'sacct --json' prints"))
+            }
+        };
+        let id = read_id(record.field(Column::JobIdRaw)).ok().flatten();
+        for (step, joules) in self.steps.iter().copied() {
+            match id {
+                Some(id) => into.take_step(id, step, joules),
+                None => into.take_lost_step(),
+            }
+        }
+        taken
+    }
+}
