@@ -74,6 +74,8 @@ pub struct Experiment {
     pub window: Option<WindowSpec>,
     /// At which date the workloads start, if it is not what their headers say.
     pub start: Option<Calendar>,
+    /// Only the jobs of these partitions of each workload, by their names; all if none is named.
+    pub partitions: Vec<String>,
     /// Only these jobs of each workload, by their place in submit order.
     pub jobs: Option<Range<usize>>,
     /// Whether all jobs come at once, so that somebody waits at all times.
@@ -221,6 +223,7 @@ impl Default for Experiment {
             tariff: TariffSpec::default(),
             window: None,
             start: None,
+            partitions: Vec::new(),
             jobs: None,
             at_once: false,
             enforce_limits: false,

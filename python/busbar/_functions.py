@@ -30,6 +30,7 @@ def _asked(command: list[str], line: list[str]) -> dict[str, Any]:
 def simulate(
     *,
     workload: Value | None = None,
+    partition: Values | None = None,
     jobs: Value | None = None,
     seed: Value | None = None,
     start: Value | None = None,
@@ -69,6 +70,8 @@ def simulate(
         workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
             'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
             --energy].
+        partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
+            is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
         start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
@@ -129,6 +132,7 @@ def simulate(
     names, policies = registered(policy)
     options = {
         "workload": workload,
+        "partition": partition,
         "jobs": jobs,
         "seed": seed,
         "start": start,
@@ -186,6 +190,7 @@ def compare(
     window: Value | None = None,
     outages: Value | None = None,
     start: Value | None = None,
+    partition: Values | None = None,
     jobs: Value | None = None,
     enforce_limits: bool = False,
     bsld_threshold: Value | None = None,
@@ -245,6 +250,8 @@ def compare(
         outages: Nodes that fail: a .csv file of node,down,up rows.
         start: The date, time and time zone at which the workloads start, for budgets and prices by the
             calendar: '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says].
+        partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
+            is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         enforce_limits: End jobs at the time they asked for; without this an estimate below the run time
             counts as equal to it.
@@ -280,6 +287,7 @@ def compare(
         "window": window,
         "outages": outages,
         "start": start,
+        "partition": partition,
         "jobs": jobs,
         "enforce_limits": enforce_limits,
         "bsld_threshold": bsld_threshold,
@@ -309,6 +317,7 @@ def plan(
     applications: Value | None = None,
     switch_off: Value | None = None,
     profiles: Value | None = None,
+    partition: Values | None = None,
     jobs: Value | None = None,
     price: Value | None = None,
     carbon: Value | None = None,
@@ -351,6 +360,8 @@ def plan(
         profiles: The profile database (see busbar profile), for policies that choose configurations and for
             workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or cab if
             there is none].
+        partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
+            is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
             0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
@@ -386,6 +397,7 @@ def plan(
         "applications": applications,
         "switch_off": switch_off,
         "profiles": profiles,
+        "partition": partition,
         "jobs": jobs,
         "price": price,
         "carbon": carbon,
@@ -471,6 +483,7 @@ def tune(
 def tune_policy(
     *,
     workload: Value | None = None,
+    partition: Values | None = None,
     jobs: Value | None = None,
     seed: Value | None = None,
     start: Value | None = None,
@@ -497,6 +510,8 @@ def tune_policy(
         workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
             'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
             --energy].
+        partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
+            is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
         start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
@@ -532,6 +547,7 @@ def tune_policy(
     """
     options = {
         "workload": workload,
+        "partition": partition,
         "jobs": jobs,
         "seed": seed,
         "start": start,
@@ -556,6 +572,7 @@ def tune_policy(
 def workload(
     workload: Value | None = None,
     *,
+    partition: Values | None = None,
     jobs: Value | None = None,
     seed: Value | None = None,
     start: Value | None = None,
@@ -569,6 +586,8 @@ def workload(
         workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
             'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
             --energy].
+        partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
+            is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
         seed: Where random numbers start, a generator's and those about jobs [default: 1].
         start: The date, time and time zone at which the log starts, for budgets and prices by the calendar:
@@ -581,6 +600,7 @@ def workload(
     """
     options = {
         "workload": workload,
+        "partition": partition,
         "jobs": jobs,
         "seed": seed,
         "start": start,
@@ -596,6 +616,7 @@ def workload(
 def machine(
     machine: Value | None = None,
     *,
+    partition: Values | None = None,
     app: Value | None = None,
 ) -> dict[str, Any]:
     """Describes a machine: what is known of it, and what is assumed.
@@ -605,9 +626,11 @@ def machine(
     Args:
         machine: A .toml machine file, a .csv file of curves, cab, catalyst or a number of processors
             [default: catalyst, made up].
+        partition: The partition to show, of a machine file that has several [default: all of them, and the total].
         app: The application to plot, where processors were measured one by one [default: the first].
     """
     options = {
+        "partition": partition,
         "app": app,
     }
     return _asked(["machine", "show"], words(options, [machine]))

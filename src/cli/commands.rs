@@ -296,7 +296,7 @@ mod tests {
     fn parameters_are_the_options() {
         let names: Vec<String> =
             parameters(&["machine", "show"]).unwrap().into_iter().map(|each| each.name).collect();
-        assert_eq!(names, ["machine", "app", "json"]);
+        assert_eq!(names, ["machine", "partition", "app", "json"]);
         assert_eq!(parameters(&["nothing"]), None);
     }
 }

@@ -45,7 +45,7 @@ use crate::workload::parse_places;
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
 profiles, allow, believe, guard, applications, outages, start, price, carbon,
-demand_charge, window, jobs, enforce_limits, bsld_threshold, rank_by,
+demand_charge, window, partitions, jobs, enforce_limits, bsld_threshold, rank_by,
 title. An option takes the place of the key of the file. docs/reference/experiments.md has more.")]
 pub(super) struct Arguments {
     /// A .toml file that says what is to be compared
@@ -99,6 +99,11 @@ pub(super) struct Arguments {
     /// '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says]
     #[arg(long, value_name = "WHEN")]
     start: Option<Calendar>,
+
+    /// Only jobs of this partition of the logs, or of several with commas between them; of a machine file with
+    /// partitions, that part is the machine
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    partition: Vec<String>,
 
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
@@ -274,8 +279,8 @@ impl Arguments {
     /// What is to be compared: what the file says, and instead of it what the options say.
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let mut experiment = match &self.experiment {
-            Some(path) => file::read(path)?,
-            None => Experiment::default(),
+            Some(path) => file::read_with(path, &self.partition)?,
+            None => Experiment { partitions: self.partition.clone(), ..Experiment::default() },
         };
         if !self.policy.is_empty() {
             experiment.policies = Listed::joined(&self.policy).collect();
@@ -300,7 +305,8 @@ impl Arguments {
             experiment.seeds = (1..=count).collect();
         }
         if let Some(text) = &self.machine {
-            experiment.machine = Some(Named::by_option("--machine", equipment(text)?));
+            let machine = equipment(text, &experiment.partitions)?;
+            experiment.machine = Some(Named::by_option("--machine", machine));
         }
         if !self.nodes.is_empty() {
             experiment.nodes =
@@ -328,9 +334,9 @@ impl Arguments {
     }
 }
 
-/// The machine that a text names.
-pub(super) fn equipment(text: &str) -> anyhow::Result<Equipment> {
-    let machine = Machine::from_text(text).context("--machine")?;
+/// The machine that a text names, or the part of it that these partitions are.
+pub(super) fn equipment(text: &str, partitions: &[String]) -> anyhow::Result<Equipment> {
+    let machine = Machine::part_of(text, partitions).context("--machine")?;
     Ok(Equipment { text: text.to_owned(), machine })
 }
 

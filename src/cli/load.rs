@@ -24,6 +24,11 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "SRC")]
     workload: Option<String>,
 
+    /// Only jobs of this partition of the log, or of several with commas between them; of a machine file with
+    /// partitions, that part is the machine
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(super) partition: Vec<String>,
+
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
     pub(super) jobs: Option<Range<usize>>,
@@ -80,6 +85,7 @@ impl Arguments {
             seed: self.seed,
             usual,
             bad: self.bad_records(),
+            partitions: &self.partition,
         })?;
         let mut workload = loaded.workload;
         let places = self.places(workload.jobs().len())?;

@@ -70,6 +70,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tables: tables::Arguments,
 
+    /// Only jobs of this partition of the log, or of several with commas between them; of a machine file with
+    /// partitions, that part is the machine
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    partition: Vec<String>,
+
     /// Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
     jobs: Option<Range<usize>>,
@@ -315,10 +320,14 @@ impl Arguments {
             workloads: vec![Named::by_option("--workload", load)],
             seeds: (1..=self.seeds).collect(),
             machine: match &self.machine {
-                Some(text) => Some(Named::by_option("--machine", equipment(text)?)),
+                Some(text) => {
+                    let machine = equipment(text, &self.partition)?;
+                    Some(Named::by_option("--machine", machine))
+                }
                 None => None,
             },
             profiles: self.tables.given().map(str::to_owned),
+            partitions: self.partition.clone(),
             jobs: self.jobs.clone(),
             ..Experiment::default()
         };

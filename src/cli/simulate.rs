@@ -239,6 +239,7 @@ impl Done {
             assumed = prepared::assumed(described, repertoire, rules);
             assumed.extend(prepared::measured_power(prepared));
         }
+        assumed.extend(prepared.workload.about_partitions());
         let started = Clock::now();
         let Simulated { mut run, plain_bsld } = with_progress_bar(&scenario);
         let simulate_s = started.elapsed().as_secs_f64();
@@ -360,7 +361,7 @@ impl Arguments {
         let default = if self.energy.were_given() { "essc" } else { "demo" };
         let source = self.load.source(default)?;
         let named = match &self.machine {
-            Some(text) => Some(Machine::from_text(text)?),
+            Some(text) => Some(Machine::part_of(text, &self.load.partition)?),
             None => source.needs_applications().then(Machine::cab),
         };
         let profiles = match self.tables.were_given() || source.needs_applications() {

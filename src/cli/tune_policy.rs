@@ -188,7 +188,7 @@ impl Arguments {
     fn of_workload(&self) -> anyhow::Result<Input> {
         let source = self.load.source("demo")?;
         let named = match &self.machine {
-            Some(text) => Some(Machine::from_text(text)?),
+            Some(text) => Some(Machine::part_of(text, &self.load.partition)?),
             None => source.needs_applications().then(Machine::cab),
         };
         let profiles = match self.tables.were_given() || source.needs_applications() {
@@ -206,7 +206,8 @@ impl Arguments {
             Some(budget) => budget.resolve_on(&machine, &workload.dates())?,
             None => "60%".parse::<BudgetSpec>()?.resolve(&machine)?,
         };
-        let assumed = prepared::assumed(&described, &repertoire, &rules);
+        let mut assumed = prepared::assumed(&described, &repertoire, &rules);
+        assumed.extend(workload.about_partitions());
         let past = Past::new(machine, workload, self.last, repertoire, budget);
         let seed = self.load.seed.unwrap_or(past.seed);
         Ok(Input {

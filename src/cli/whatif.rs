@@ -68,6 +68,11 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
+    /// Only jobs of this partition of the records, or of several with commas between them; of a machine file with
+    /// partitions, that part is the machine
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    partition: Vec<String>,
+
     /// The date, time and time zone at which a log starts that does not say it
     #[arg(long, value_name = "WHEN")]
     start: Option<Calendar>,
@@ -182,11 +187,15 @@ impl Arguments {
             workloads: vec![load],
             seeds: vec![1],
             machine: match &self.machine {
-                Some(text) => Some(Named::by_option("--machine", equipment(text)?)),
+                Some(text) => {
+                    let machine = equipment(text, &self.partition)?;
+                    Some(Named::by_option("--machine", machine))
+                }
                 None => None,
             },
             profiles: self.tables.given().map(str::to_owned),
             start: self.start.clone(),
+            partitions: self.partition.clone(),
             window: self.tariff.window.clone(),
             ..Experiment::default()
         };

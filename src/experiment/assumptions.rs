@@ -15,7 +15,8 @@ pub fn assumptions(checked: &CheckedExperiment<'_>) -> Vec<String> {
             true => text.clone(),
             false => format!("{}: {text}", experiment.workload_name(place)),
         };
-        for text in assumed.into_iter().chain(platform.power.iter().map(of_workload)) {
+        let of_jobs = platform.power.iter().chain(&platform.partitions).map(of_workload);
+        for text in assumed.into_iter().chain(of_jobs) {
             if !said.contains(&text) {
                 said.push(text);
             }

@@ -57,6 +57,8 @@ pub(super) struct Platform {
     demand: Demand,
     /// What was measured of the power of its jobs and how far off predictions of it are, a sentence for each.
     pub(super) power: Vec<String>,
+    /// That these are the jobs of some partitions only, or of several together.
+    pub(super) partitions: Option<String>,
     /// That the file of applications names none of its jobs, if it is so.
     names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
@@ -271,6 +273,7 @@ impl<'a> CheckedExperiment<'a> {
             None => Ok(Outages::default()),
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
+        let partitions = jobs.about_partitions();
         let names_nobody = rules.names_nobody(jobs.jobs());
         // Before jobs are on their machine, it is not known on how many nodes they were measured.
         let prepared = PreparedWorkload::new(machine.clone(), jobs, !experiment.enforce_limits);
@@ -286,6 +289,7 @@ impl<'a> CheckedExperiment<'a> {
             tariff,
             demand,
             power,
+            partitions,
             names_nobody,
             outages,
         })
@@ -310,6 +314,7 @@ impl<'a> CheckedExperiment<'a> {
             processors_per_node: machine.as_ref().map_or(1, |machine| machine.processors_per_node),
             seed: Some(seed),
             usual: Some(&self.usual),
+            partitions: &self.experiment.partitions,
             ..SourceDefaults::default()
         };
         let mut jobs = self.experiment.workloads[workload].value.source.load(&given)?.workload;

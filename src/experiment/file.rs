@@ -53,6 +53,7 @@ struct File {
     outdoor: Option<Spanned<Text>>,
     demand_charge: Option<Spanned<Text>>,
     window: Option<Spanned<Text>>,
+    partitions: Option<List<Text>>,
     jobs: Option<Spanned<Text>>,
     #[serde(default)]
     enforce_limits: bool,
@@ -124,12 +125,17 @@ impl Seeds {
 
 /// Reads an experiment.
 pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
-    let whole = Place::File(path.to_owned());
-    let text = text::read_whole(path).map_err(|error| whole.error(error))?;
-    parse(&text, path)
+    read_with(path, &[])
 }
 
-fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
+/// Reads an experiment with other partitions than it names, if some are given.
+pub fn read_with(path: &Path, partitions: &[String]) -> Result<Experiment, ExperimentError> {
+    let whole = Place::File(path.to_owned());
+    let text = text::read_whole(path).map_err(|error| whole.error(error))?;
+    parse(&text, path, partitions)
+}
+
+fn parse(text: &str, path: &Path, partitions: &[String]) -> Result<Experiment, ExperimentError> {
     let line = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let at = |offset: usize| Place::Line { file: path.to_owned(), line: line(offset) };
     let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
@@ -168,10 +174,19 @@ fn parse(text: &str, path: &Path) -> Result<Experiment, ExperimentError> {
     if let Some(nodes) = file.nodes {
         experiment.nodes = reader.list(nodes, Ok::<u32, String>)?;
     }
+    if let Some(named) = file.partitions {
+        let named = reader.list(named, |text| Ok::<_, String>(text.0))?;
+        experiment.partitions = named.into_iter().map(|named| named.value).collect();
+    }
+    if !partitions.is_empty() {
+        experiment.partitions = partitions.to_vec();
+    }
+    // Which part of a machine is meant depends on the partitions.
     if let Some(machine) = file.machine {
         experiment.machine = Some(reader.one(machine, |text| {
             let text = reader.path(&text.0);
-            Machine::from_text(&text).map(|machine| Equipment { text, machine })
+            let machine = Machine::part_of(&text, &experiment.partitions);
+            machine.map(|machine| Equipment { text, machine })
         })?);
     }
     if let Some(profiles) = file.profiles {
@@ -381,6 +396,9 @@ pub fn write(experiment: &Experiment) -> String {
         line("start", quoted(&start.to_string()));
     }
     write_tariff(experiment, &mut |key, value| line(key, quoted(&value)));
+    if !experiment.partitions.is_empty() {
+        line("partitions", list(experiment.partitions.iter().map(|name| quoted(name)).collect()));
+    }
     if let Some(jobs) = &experiment.jobs {
         let end = if jobs.end == usize::MAX { String::new() } else { jobs.end.to_string() };
         line("jobs", quoted(&format!("{}..{end}", jobs.start)));

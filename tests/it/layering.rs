@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("utility", &["units", "rows"]),
     ("heterogeneity", &["units", "rows", "utility"]),
     ("job", &["units", "utility"]),
-    ("machine", &["units", "mixing", "text", "rows", "variation"]),
+    ("machine", &["units", "mixing", "spelling", "text", "rows", "variation"]),
     ("calendar", &["units", "spelling"]),
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),

@@ -15,6 +15,7 @@ mod file;
 mod gearbox;
 mod node;
 mod off;
+mod partitioned;
 mod parts;
 
 pub use check::{Problem, check, check_text};
@@ -23,6 +24,7 @@ pub use gearbox::{Draw, Gear, Gearbox, GearboxError, Sensitivity};
 pub(crate) use node::assumed_idle;
 pub use node::{Details, Node};
 pub use off::{Off, Transition};
+pub use partitioned::{Described, Partition, Partitioned};
 pub use parts::{CLASSES, Parts};
 
 /// A homogeneous machine.
@@ -165,6 +167,34 @@ pub enum MachineError {
          nobody knows the curves of others"
     )]
     Measured,
+    /// Nodes of several kinds where one is needed.
+    #[error(
+        "the machine {machine} has nodes of several kinds, and they are not simulated together: those of the partitions \
+         '{one}' and '{other}' differ; name one partition with --partition, or write a machine file for it alone (there are \
+         {names})"
+    )]
+    SeveralKinds {
+        /// The machine.
+        machine: String,
+        /// A partition.
+        one: String,
+        /// Another one, with other nodes.
+        other: String,
+        /// All partitions.
+        names: String,
+    },
+    /// A partition that the machine does not have.
+    #[error("the machine {machine} has no partition '{wanted}'{hint} there are {names}")]
+    NoPartition {
+        /// The machine.
+        machine: String,
+        /// What was asked for.
+        wanted: String,
+        /// What may have been meant, in words.
+        hint: String,
+        /// All partitions.
+        names: String,
+    },
     /// The curves cannot be read.
     #[error(transparent)]
     Curves(#[from] TableError),
@@ -264,8 +294,25 @@ impl Machine {
     }
 
     /// Reads what the command line calls a machine: a processor count, `cab`, `catalyst`, a TOML file,
-    /// or a CSV file of curves.
+    /// or a CSV file of curves. Its nodes are of one kind.
     pub fn from_text(text: &str) -> Result<Self, MachineError> {
+        Machine::part_of(text, &[])
+    }
+
+    /// The same for a machine in partitions, of which these are wanted; all if none is named.
+    pub fn part_of(text: &str, partitions: &[String]) -> Result<Self, MachineError> {
+        Machine::described(text)?.choose(partitions)
+    }
+
+    /// The same with all partitions.
+    pub fn described(text: &str) -> Result<Described, MachineError> {
+        if text.ends_with(".toml") || is_other_file(text) {
+            return Machine::from_file(Path::new(text));
+        }
+        Machine::in_one_piece(text).map(|machine| Described::One(Box::new(machine)))
+    }
+
+    fn in_one_piece(text: &str) -> Result<Self, MachineError> {
         match text {
             "cab" => return Ok(Machine::cab()),
             "catalyst" => return Machine::catalyst(catalyst::PROCESSORS, 1),
@@ -287,9 +334,6 @@ impl Machine {
             let table = Table::read(path)?;
             let remarks = table.remarks(path);
             return Ok(Machine { remarks, ..Machine::of_varied(table.processors, &stem)? });
-        }
-        if text.ends_with(".toml") || (path.exists() && !path.is_dir()) {
-            return Machine::from_file(path);
         }
         Err(MachineError::Unknown(text.to_owned()))
     }
@@ -458,6 +502,13 @@ impl Machine {
     }
 }
 
+/// Whether a name is that of a file, and of nothing that machines are known by otherwise.
+fn is_other_file(text: &str) -> bool {
+    let is_known = matches!(text, "cab" | "catalyst") || text.bytes().all(|b| b.is_ascii_digit());
+    let path = Path::new(text);
+    !is_known && !text.ends_with(".csv") && path.exists() && !path.is_dir()
+}
+
 /// The most that any processor draws, whatever it runs.
 fn most_drawn(processors: &Processors) -> Watts {
     let curves = processors.applications().iter().flat_map(|application| &application.curves);
@@ -469,7 +520,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Machine, String> {
-        Machine::from_toml(text, "cab", Path::new("")).map_err(|error| error.to_string())
+        let described = Machine::from_toml(text, "cab", Path::new(""));
+        let described = described.map_err(|error| error.to_string())?;
+        described.choose(&[]).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -502,6 +555,76 @@ mod tests {
         assert_eq!(caps, [140, 240].map(Watts::from_watts));
         let other = read(&format!("nodes = 2\n[power]\nnode = '310W'\n{gears}")).unwrap_err();
         assert!(other.contains("draws 300W in the fastest one"), "{other}");
+    }
+
+    const SITE: &str = "name = 'site'\nprocessors_per_node = 48\n[power]\nnode = '400W'\nidle = '90W'\nbase = '5kW'\n\
+        [[partition]]\nname = 'cpu'\nnodes = 100\n[[partition]]\nname = 'gpu'\nnodes = 8\nprocessors_per_node = 64\n\
+        power.gpus = 4\npower.gpu = '400W'\npower.idle = '300W'\n";
+
+    fn part(text: &str, wanted: &[&str]) -> Result<Machine, String> {
+        let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        let described = Machine::from_toml(text, "stem", Path::new(""));
+        let described = described.map_err(|error| error.to_string())?;
+        described.choose(&wanted).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_partition_is_a_machine_of_its_own() {
+        let cpu = part(SITE, &["cpu"]).unwrap();
+        assert_eq!((cpu.name.as_str(), cpu.nodes, cpu.processors_per_node), ("site cpu", 100, 48));
+        // The base power is that of the whole.
+        assert_eq!(cpu.max_power(), Watts::from_watts(100 * 400));
+        let gpu = part(SITE, &["gpu", "gpu-dev"]).unwrap();
+        assert_eq!((gpu.nodes, gpu.processors_per_node), (8, 64));
+        assert_eq!(gpu.node_power, Watts::from_watts(400 + 4 * 400));
+        assert_eq!(gpu.node().idle, Watts::from_watts(300));
+        let Described::Several(whole) = Machine::from_toml(SITE, "stem", Path::new("")).unwrap()
+        else {
+            panic!("no partitions")
+        };
+        assert_eq!(whole.nodes(), 108);
+        assert_eq!(whole.max_power(), Watts::from_watts(5000 + 100 * 400 + 8 * 2000));
+        assert_eq!(whole.floor(), Watts::from_watts(5000 + 100 * 90 + 8 * 300));
+    }
+
+    #[test]
+    fn nodes_of_several_kinds_are_not_mixed() {
+        for wanted in [&[][..], &["cpu", "gpu"]] {
+            let error = part(SITE, wanted).unwrap_err();
+            assert!(error.contains("'cpu' and 'gpu' differ; name one"), "{error}");
+        }
+        let error = part(SITE, &["gpus"]).unwrap_err();
+        assert!(error.contains("no partition 'gpus'; did you mean 'gpu'? there are cpu, gpu"));
+        // Those of one kind are joined.
+        let alike = "[power]\nnode = '400W'\nbase = '1kW'\n[[partition]]\nname = 'short'\nnodes = 3\n\
+            [[partition]]\nname = 'long'\nnodes = 4\n[[partition]]\nname = 'test'\nnodes = 1\n";
+        let whole = part(alike, &[]).unwrap();
+        assert_eq!((whole.name.as_str(), whole.nodes), ("stem", 8));
+        assert_eq!(whole.max_power(), Watts::from_watts(8 * 400 + 1000));
+        let some = part(alike, &["test", "short"]).unwrap();
+        assert_eq!((some.name.as_str(), some.nodes), ("stem short+test", 4));
+        assert_eq!(some.max_power(), Watts::from_watts(4 * 400));
+    }
+
+    #[test]
+    fn mistakes_in_partitions_have_their_lines() {
+        let error = |from: &str, to: &str| {
+            assert!(SITE.contains(from), "{from}");
+            part(&SITE.replace(from, to), &["cpu"]).unwrap_err()
+        };
+        let found = error("power.idle = '300W'", "power.idle = '3kW'");
+        assert!(
+            found.starts_with("line 10, partition 'gpu': 'power.idle' is 3000W, but"),
+            "{found}"
+        );
+        assert!(error("nodes = 8\n", "").contains("missing field `nodes`"));
+        assert!(error("power.gpus = 4", "power.base = '3W'").contains("unknown field `base`"));
+        assert!(
+            error("name = 'gpu'", "name = 'cpu'")
+                .contains("line 10, partition 'cpu': there is another")
+        );
+        assert!(error("name = 'gpu'", "name = 'a,b'").contains("a comma"));
+        assert!(error("name = 'site'", "nodes = 7").contains("'nodes' is given beside"));
     }
 
     #[test]

@@ -40,7 +40,13 @@ pub fn machine_of(workload: &Workload) -> Result<Machine, MachineError> {
     match workload.processors() {
         // The machine of traces of applications, which logs of them name.
         _ if workload.computer() == Some("cab") => Ok(Machine::cab()),
-        Some(processors) => Machine::of_processors(processors),
+        Some(processors) => {
+            let mut machine = Machine::of_processors(processors)?;
+            if workload.selection().is_some_and(|selection| selection.left_out() > 0) {
+                machine.name += " (the most that these jobs kept busy at once; see --machine)";
+            }
+            Ok(machine)
+        }
         None => {
             let mut machine =
                 Machine::of_processors(workload.largest_job().min(Machine::MOST_NODES))?;

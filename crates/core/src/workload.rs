@@ -9,11 +9,13 @@ use std::ops::Range;
 use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::Job;
 use crate::units::{Instant, JobId, Span};
+use partitions::Partitions;
 
 pub mod demo;
 pub mod essc;
 pub mod estimates;
 pub mod lublin;
+mod partitions;
 mod places;
 pub mod power;
 pub mod records;
@@ -24,6 +26,7 @@ pub mod tasks;
 mod terms;
 mod unpacked;
 
+pub use partitions::{PartitionError, Selection};
 pub use places::{PlacesError, parse_places};
 pub use power::MeasuredPower;
 pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
@@ -38,6 +41,8 @@ pub struct Workload {
     waits: Vec<i32>,
     /// What each job drew, by the same index; empty if that was not measured.
     powers: Vec<Option<MeasuredPower>>,
+    partitions: Partitions,
+    selection: Option<Selection>,
     processors: Option<u32>,
     computer: Option<String>,
     calendar: Result<Calendar, NoCalendar>,
@@ -46,7 +51,7 @@ pub struct Workload {
 /// No jobs, of which nothing is known.
 impl Default for Workload {
     fn default() -> Self {
-        Workload::from_parts(String::new(), Vec::new(), Vec::new(), Vec::new())
+        Workload::new(String::new(), [])
     }
 }
 
@@ -56,16 +61,17 @@ impl Workload {
     /// instant keep theirs.
     pub fn new(name: impl Into<String>, jobs: impl IntoIterator<Item = (Job, Span)>) -> Self {
         let (jobs, run_times) = jobs.into_iter().unzip();
-        Workload::from_parts(name.into(), jobs, run_times, Vec::new())
+        Workload::from_parts(name.into(), jobs, run_times, Vec::new(), Partitions::default())
     }
 
     /// [`Workload::new`] for a reader that already keeps jobs and run times apart, so that a long
-    /// log is not copied once more. `waits` may be empty.
+    /// log is not copied once more. `waits` and `partitions` may be empty.
     pub(crate) fn from_parts(
         name: String,
         mut jobs: Vec<Job>,
         mut run_times: Vec<Span>,
         mut waits: Vec<i32>,
+        mut partitions: Partitions,
     ) -> Self {
         assert_eq!(jobs.len(), run_times.len(), "every job has a run time");
         if !jobs.is_sorted_by_key(|job| job.submit) {
@@ -74,6 +80,9 @@ impl Workload {
             jobs = order.iter().map(|&i| jobs[i as usize]).collect();
             run_times = order.iter().map(|&i| run_times[i as usize]).collect();
             waits = order.iter().filter_map(|&i| waits.get(i as usize).copied()).collect();
+            let of_jobs = std::mem::take(&mut partitions.of_jobs);
+            let sorted = order.iter().filter_map(|&i| of_jobs.get(i as usize).copied());
+            partitions.of_jobs = sorted.collect();
         }
         let (powers, calendar) = (Vec::new(), Err(NoCalendar::NotSaid));
         Workload {
@@ -82,6 +91,8 @@ impl Workload {
             run_times,
             waits,
             powers,
+            partitions,
+            selection: None,
             processors: None,
             computer: None,
             calendar,
@@ -222,17 +233,26 @@ impl Workload {
         self.waits.drain(..start.min(self.waits.len()));
         self.powers.truncate(end);
         self.powers.drain(..start.min(self.powers.len()));
+        let partitions = &mut self.partitions.of_jobs;
+        partitions.truncate(end);
+        partitions.drain(..start.min(partitions.len()));
     }
 
     /// The same workload with only the jobs that are wanted.
     pub fn keep(mut self, wanted: impl Fn(&Job) -> bool) -> Self {
         let is_kept: Vec<bool> = self.jobs.iter().map(wanted).collect();
+        self.retain(&is_kept);
+        self
+    }
+
+    /// Keeps only some jobs, by their places.
+    fn retain(&mut self, is_kept: &[bool]) {
         let keep = || is_kept.iter().copied();
         retain(&mut self.jobs, keep());
         retain(&mut self.run_times, keep());
         retain(&mut self.waits, keep());
         retain(&mut self.powers, keep());
-        self
+        retain(&mut self.partitions.of_jobs, keep());
     }
 
     /// The same jobs in the same order, all submitted when the first was: what a machine can do is seen when there

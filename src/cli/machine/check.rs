@@ -7,8 +7,9 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::{print, warn};
-use crate::machine::{self, Machine, Problem};
+use crate::machine::{self, Described, Machine, Partition, Problem};
 use crate::profile::counted;
+use crate::report::human_power;
 
 /// Check a machine file: everything that is wrong with it, each with its line
 #[derive(Debug, Args)]
@@ -29,31 +30,78 @@ pub(in crate::cli) struct Arguments {
 #[derive(Serialize)]
 struct Answer {
     machine: String,
-    nodes: u32,
+    nodes: u64,
+    /// The nodes of each partition, if there are some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    partitions: Vec<PartitionNodes>,
     remarks: Vec<String>,
+}
+
+/// How many nodes a partition has.
+#[derive(Serialize)]
+struct PartitionNodes {
+    name: String,
+    nodes: u32,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let path = &arguments.file;
     let name = path.to_string_lossy();
-    let machine = match name.ends_with(".csv") {
+    let described = match name.ends_with(".csv") {
         // Curves are read line by line, and the first mistake is told.
-        true => Machine::from_text(&name)?,
+        true => Described::One(Box::new(Machine::from_text(&name)?)),
         false => match machine::check(path)? {
             Ok(machine) => machine,
             Err(problems) => bail!("{}", describe(&name, &problems)),
         },
     };
-    let Machine { name: machine, nodes, remarks, .. } = machine;
+    let Found { machine, nodes, partitions, remarks, total } = Found::of(described);
     if arguments.json {
-        let answer = Answer { machine, nodes, remarks };
+        let answer = Answer { machine, nodes, partitions, remarks };
         return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
     }
     remarks.iter().for_each(|remark| warn(remark));
     let nodes = counted(nodes as usize, "node");
     print(&format!(
-        "{name}: {machine}, {nodes}: nothing is wrong; 'busbar machine show {name}' shows it\n"
+        "{name}: {machine}, {nodes}{total}: nothing is wrong; 'busbar machine show {name}' shows it\n"
     ))
+}
+
+/// What is told of a machine in which nothing is wrong.
+struct Found {
+    machine: String,
+    nodes: u64,
+    partitions: Vec<PartitionNodes>,
+    remarks: Vec<String>,
+    /// What all partitions are together, in words.
+    total: String,
+}
+
+impl Found {
+    fn of(described: Described) -> Self {
+        match described {
+            Described::One(machine) => {
+                let Machine { name: machine, nodes, remarks, .. } = *machine;
+                let (partitions, total) = (Vec::new(), String::new());
+                Found { machine, nodes: nodes.into(), partitions, remarks, total }
+            }
+            Described::Several(whole) => {
+                let [most, idle] =
+                    [whole.max_power(), whole.floor()].map(|watts| human_power(watts.as_f64()));
+                let names = whole.names().join(", ");
+                let nodes = whole.nodes();
+                let nodes_of =
+                    |part: Partition| PartitionNodes { name: part.name, nodes: part.machine.nodes };
+                Found {
+                    nodes,
+                    total: format!(" in the partitions {names}, {most} at most, {idle} idle"),
+                    partitions: whole.parts.into_iter().map(nodes_of).collect(),
+                    machine: whole.name,
+                    remarks: Vec::new(),
+                }
+            }
+        }
+    }
 }
 
 /// All mistakes, a line for each.

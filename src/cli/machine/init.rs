@@ -200,7 +200,7 @@ mod tests {
         let (text, said) = asked("\nmany\n64\n32\n\n350\n350W\n\n\n\n2\n\n300W\n").unwrap();
         assert!(said.contains("what a busy node draws at most, without GPUs [100W]: "), "{said}");
         assert!(said.contains("valid units"), "{said}");
-        let machine = check_text(&text, "machine", Path::new("")).unwrap();
+        let machine = check_text(&text, "machine", Path::new("")).unwrap().choose(&[]).unwrap();
         assert_eq!((machine.nodes, machine.processors_per_node), (64, 32));
         assert_eq!(machine.node_power, Watts::from_watts(950));
         assert!(text.contains("# idle = "), "{text}");
@@ -222,6 +222,7 @@ mod tests {
             ..Answers::default()
         };
         let machine = check_text(&file::text(&answers), "x", Path::new("")).unwrap();
+        let machine = machine.choose(&[]).unwrap();
         assert_eq!(machine.name, "a \"b\"");
         // The highest cap is no cap: what it leaves is beyond the reach of caps.
         assert_eq!(machine.details.rest, Some(Watts::from_watts(70)));

@@ -5,9 +5,10 @@ use std::path::Path;
 use clap::Args;
 
 use crate::cli::{curves, warn};
-use crate::machine::Machine;
+use crate::machine::{Described, Machine};
 
 mod nodes;
+mod partitions;
 mod processors;
 
 /// Show a machine: what its nodes draw, which caps and gears they have, and what of it is assumed
@@ -19,12 +20,17 @@ mod processors;
 #[command(after_help = "Examples:
   busbar machine show cluster.toml
   busbar machine show cab --json
+  busbar machine show site.toml --partition gpu
   busbar machine show curves.csv --app CoMD")]
 pub(in crate::cli) struct Arguments {
     /// A .toml machine file, a .csv file of curves, cab, catalyst or a number of processors [default: catalyst,
     /// made up]
     #[arg(value_name = "MACHINE")]
     machine: Option<String>,
+
+    /// The partition to show, of a machine file that has several [default: all of them, and the total]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    partition: Vec<String>,
 
     /// The application to plot, where processors were measured one by one [default: the first]
     #[arg(long, value_name = "APP")]
@@ -36,7 +42,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { machine, app, json } = arguments;
+    let Arguments { machine, partition, app, json } = arguments;
     let app = app.as_deref();
     // Curves alone are no machine file: what they are called is all there is to say of the machine.
     let file = machine.as_deref().filter(|name| *name != "catalyst");
@@ -44,7 +50,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let (known, source) = curves::load(file.map(Path::new))?;
         return processors::show(&known, &source, app, *json);
     }
-    let machine = Machine::from_text(file.unwrap_or_default())?;
+    let machine = match Machine::described(file.unwrap_or_default())? {
+        Described::Several(whole) if partition.is_empty() => {
+            return partitions::show(&whole, *json);
+        }
+        described => described.choose(partition)?,
+    };
     machine.remarks.iter().for_each(|remark| warn(remark));
     match &machine.variation {
         Some(known) => processors::show(known, &machine.name, app, *json),

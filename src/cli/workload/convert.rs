@@ -9,9 +9,9 @@ use clap::Args;
 use super::{home, usual, write_log, write_records};
 use crate::cli::{load, tables, warn};
 use crate::report::write_whole;
-use crate::workload::Source;
 use crate::workload::power::{self, MeasuredPower, write_power};
-use crate::workload::swf::{self, BadRecords, SwfError};
+use crate::workload::swf::{self, BadRecords};
+use crate::workload::{Selection, Source};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -38,12 +38,33 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
     let (bytes, name) = (swf::load(&path)?, path.display().to_string());
     let bad = arguments.load.bad_records();
-    let log = swf::clean(&bytes, &name, bad)?;
+    let mut log = swf::clean(&bytes, &name, bad)?;
+    let partitions = &arguments.load.partition;
+    let mut replaced = vec!["MaxJobs", "MaxRecords", swf::POWER_KEY];
+    let mut processors = None;
+    if !partitions.is_empty() {
+        // What is wrong with them is told as everywhere.
+        let workload = swf::read(&bytes, &name, bad)?.workload.in_partitions(partitions)?;
+        let names = swf::Header::of(&bytes).partitions;
+        let name_of = |number: i64| {
+            let named = names.iter().find(|(known, _)| i64::from(*known) == number);
+            named.map_or_else(|| number.to_string(), |(_, name)| name.clone())
+        };
+        log.records.retain(|record| {
+            record.partition > 0 && partitions.contains(&name_of(record.partition))
+        });
+        let left_out = workload.selection().map_or(0, Selection::left_out);
+        // What the header says of the machine is about all of it.
+        if left_out > 0 {
+            replaced.extend(["MaxProcs", "MaxNodes"]);
+            processors = workload.processors();
+        }
+        let _ = writeln!(io::stderr(), "left out, in other partitions or none: {left_out}");
+    }
     let range = arguments.load.places(log.records.len())?;
-    let powers = powers(&bytes, &path, bad, range.clone())?;
+    let powers = powers(&bytes, &path, bad, partitions, range.clone())?;
     let out = arguments.out.as_deref();
     let power_file = powers.as_ref().zip(out).and_then(|(_, out)| power::name_beside(out));
-    let replaced = ["MaxJobs", "MaxRecords", swf::POWER_KEY];
     let is_replaced = |comment: &String| {
         comment.split_once(':').is_some_and(|(key, _)| replaced.contains(&key.trim()))
     };
@@ -51,6 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     comments.retain(|comment| !is_replaced(comment));
     comments.push(format!("MaxJobs: {}", range.len()));
     comments.push(format!("MaxRecords: {}", range.len()));
+    comments.extend(processors.map(|processors| format!("MaxProcs: {processors}")));
     comments.extend(power_file.iter().map(|name| format!("{}: {name}", swf::POWER_KEY)));
     match (&powers, out, &power_file) {
         (Some(powers), Some(out), Some(name)) => {
@@ -73,14 +95,15 @@ fn powers(
     bytes: &[u8],
     path: &Path,
     bad: BadRecords,
+    partitions: &[String],
     places: Range<usize>,
-) -> Result<Option<Vec<(u64, MeasuredPower)>>, SwfError> {
+) -> anyhow::Result<Option<Vec<(u64, MeasuredPower)>>> {
     if swf::Header::of(bytes).power_file.is_none() {
         return Ok(None);
     }
     let mut log = swf::read(bytes, &path.display().to_string(), bad)?;
     swf::add_power(&mut log, path)?;
-    let mut workload = log.workload;
+    let mut workload = log.workload.in_partitions(partitions)?;
     workload.slice(places);
     Ok(Some(workload.powers().map(|(job, power)| (job.number, power)).collect()))
 }

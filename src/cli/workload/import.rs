@@ -32,6 +32,9 @@ pub(in crate::cli) struct Arguments {
     /// The time zone of local times, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
+    /// Only runs in this partition, or in several with commas between them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    partition: Vec<String>,
     /// Write what the numbers of users, groups, executables, queues and partitions stand for
     #[arg(long, value_name = "FILE", conflicts_with = "anonymise")]
     names: Option<PathBuf>,
@@ -72,6 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         format: arguments.format,
         zone: arguments.zone.clone(),
         is_strict: arguments.strict,
+        partitions: arguments.partition.clone(),
         is_anonymous: arguments.anonymise,
     })?;
     arguments.files.iter().try_for_each(|file| importer.read_path(file))?;

@@ -7,9 +7,10 @@ use super::usual;
 use crate::cli::{load, print, tables};
 use crate::job::Job;
 use crate::machine::Machine;
+use crate::profile::counted;
 use crate::report::human_time;
 use crate::workload::swf::Intake;
-use crate::workload::{MeasuredPower, Workload};
+use crate::workload::{MeasuredPower, Selection, Workload};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
@@ -46,8 +47,21 @@ struct Portrait<'a> {
     /// The measured mean power of a job, by nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     power_w_per_node: Option<Spread>,
+    /// The partitions that jobs ran in, where the log says so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    partitions: Vec<PartitionJobs>,
+    /// How many jobs of other partitions, or of none, are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs_left_out: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     intake: Option<&'a Intake>,
+}
+
+/// How many jobs ran in a partition.
+#[derive(Serialize)]
+struct PartitionJobs {
+    name: String,
+    jobs: usize,
 }
 
 /// The smallest, the quartiles, the largest and the mean.
@@ -89,7 +103,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Prints what a workload is like, and returns it.
 pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
-    let machine = arguments.machine.as_deref().map(Machine::from_text).transpose()?;
+    let part_of = |text| Machine::part_of(text, &arguments.load.partition);
+    let machine = arguments.machine.as_deref().map(part_of).transpose()?;
     let source = arguments.load.source("demo")?;
     let usual = usual(&source, &arguments.tables)?;
     let loaded = arguments.load.load(&source, machine.as_ref(), usual.as_ref(), false)?;
@@ -101,6 +116,7 @@ pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
         .unwrap_or(workload.largest_job());
     let jobs = workload.jobs();
     let powers = powers_per_node(workload, per_node);
+    let partitions = workload.partitions().into_iter();
     let count = |wanted: &dyn Fn(u32) -> bool| jobs.iter().filter(|job| wanted(job.nodes)).count();
     let share = |part: usize| part as f64 / jobs.len() as f64;
     let times = jobs.iter().zip(workload.run_times());
@@ -123,6 +139,8 @@ pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
         estimates_below_run_time: times.filter(|(job, run)| job.requested < **run).count(),
         jobs_with_power: workload.powers_known(),
         power_w_per_node: (!powers.is_empty()).then(|| Spread::of(powers)),
+        partitions: partitions.map(|(name, jobs)| PartitionJobs { name, jobs }).collect(),
+        jobs_left_out: workload.selection().map(Selection::left_out),
         intake: loaded.intake.as_ref(),
     };
     match arguments.json {
@@ -168,6 +186,16 @@ fn describe(portrait: &Portrait<'_>) -> String {
         text += &format!("{what:>12}  {}\n", power.row(|watts| format!("{watts:.1}")));
         text +=
             &format!("{:>12}  measured for {} of {} jobs\n", "power", p.jobs_with_power, p.jobs);
+    }
+    // One partition is nothing to choose from.
+    if p.partitions.len() > 1 || p.jobs_left_out.is_some() {
+        let jobs = |part: &PartitionJobs| format!("{}: {}", part.name, counted(part.jobs, "job"));
+        let parts: Vec<String> = p.partitions.iter().map(jobs).collect();
+        let left_out = p.jobs_left_out.filter(|left_out| *left_out > 0);
+        let others = left_out.map_or(String::new(), |left_out| {
+            format!("; {} in others or none left out", counted(left_out, "job"))
+        });
+        text += &format!("{:>12}  {}{others}\n", "partitions", parts.join(", "));
     }
     for line in p.intake.iter().flat_map(|intake| intake.lines()) {
         text += &format!("{:>12}  {line}\n", "log");

@@ -4,7 +4,7 @@ use crate::experiment::Figure;
 
 fn read_text(text: &str) -> Result<Experiment, String> {
     let chain = |error: ExperimentError| format!("{error}: {}", error.why);
-    parse(text, Path::new("exp.toml")).map_err(chain)
+    parse(text, Path::new("exp.toml"), &[]).map_err(chain)
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Machine, MachineError};
+use super::file::PartitionProblem;
+use super::{Described, Machine, MachineError};
 use crate::text;
 
 /// A mistake.
@@ -23,11 +24,11 @@ pub struct Problem {
 /// More mistakes than anybody reads, and more than there are keys.
 const MOST: usize = 100;
 
-/// What is said of a file without the one key that every file has.
-const NO_NODES: &str = "missing field `nodes`";
+/// What is said of a file without the one key that every file has, if it has no partitions.
+pub(super) const NO_NODES: &str = "missing field `nodes`";
 
 /// The machine of a file, or everything that is wrong with it. What cannot be read at all is an error.
-pub fn check(path: &Path) -> Result<Result<Machine, Vec<Problem>>, MachineError> {
+pub fn check(path: &Path) -> Result<Result<Described, Vec<Problem>>, MachineError> {
     let unreadable = |source| MachineError::Unreadable { path: path.to_owned(), source };
     let text = text::read_whole(path).map_err(unreadable)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -36,15 +37,22 @@ pub fn check(path: &Path) -> Result<Result<Machine, Vec<Problem>>, MachineError>
 }
 
 /// The same for the text of a file of this name in a folder.
-pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Machine, Vec<Problem>> {
+pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Described, Vec<Problem>> {
     let mut left = text.to_owned();
     let mut problems: Vec<Problem> = Vec::new();
+    let has_partitions = text.lines().any(|line| line.trim_start().starts_with("[[partition"));
     for _ in 0..MOST {
         let error = match Machine::from_toml(&left, stem, folder) {
             Ok(machine) if problems.is_empty() => return Ok(machine),
             Ok(_) => break,
             Err(error) => error,
         };
+        // It says where the partition begins.
+        if let Some(PartitionProblem { line, name, why }) = error.downcast_ref() {
+            let why = format!("partition '{name}': {why}");
+            problems.push(Problem { line: Some(*line), why });
+            break;
+        }
         let (place, why) = match error.downcast_ref::<toml::de::Error>() {
             Some(error) => (error.span(), error.message().trim().to_owned()),
             None => {
@@ -52,11 +60,15 @@ pub fn check_text(text: &str, stem: &str, folder: &Path) -> Result<Machine, Vec<
                 (named_key(&left, &why), why)
             }
         };
+        // Partitions have keys of the same names, so nothing is taken out of them: mistakes are told one by one.
+        if has_partitions {
+            let line = place.map(|place| line_of(&left, place.start));
+            problems.push(Problem { line, why });
+            break;
+        }
         let is_toml = DeTable::parse(&left).is_ok();
         // What is not TOML has a place, but nothing can be taken out of it.
         let begin = place.as_ref().filter(|_| !is_toml).map(|place| place.start);
-        // What the whole file lacks is on no line.
-        let place = place.filter(|_| why != NO_NODES);
         let place = place.and_then(|place| whole_entry(&left, place));
         let begin = begin.or(place.as_ref().map(|place| place.start));
         let line = begin.map(|begin| line_of(&left, begin));
@@ -176,6 +188,19 @@ mod tests {
         let found = problems("nodes = \n[power]\n");
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].0, Some(1));
+    }
+
+    #[test]
+    fn mistakes_in_partitions_have_their_lines() {
+        let text =
+            "[[partition]]\nname = 'a'\nnodes = 'many'\n[[partition]]\nname = 'b'\nnodes = 2\n";
+        let found = problems(text);
+        assert_eq!((found.len(), found[0].0), (1, Some(3)), "{found:?}");
+        let text =
+            "[power]\nnode = '400W'\n[[partition]]\nname = 'b'\nnodes = 2\npower.idle = '500W'\n";
+        let found = problems(text);
+        assert_eq!((found.len(), found[0].0), (1, Some(3)));
+        assert!(found[0].1.starts_with("partition 'b': 'power.idle' is 500W"), "{found:?}");
     }
 
     #[test]

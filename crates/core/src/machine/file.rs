@@ -5,8 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, de};
+use toml::Spanned;
 
-use super::{Cooling, Details, Gearbox, Machine, MachineError, Off, Parts, Transition, most_drawn};
+use super::check::NO_NODES;
+use super::{
+    Cooling, Described, Details, Gearbox, Machine, MachineError, Off, Partition, Partitioned,
+    Parts, Transition, most_drawn,
+};
 use crate::text;
 use crate::units::{Share, Span, Watts, parse_length};
 use crate::variation::csv::Table;
@@ -16,11 +21,10 @@ use crate::variation::csv::Table;
 #[serde(deny_unknown_fields)]
 struct File {
     name: Option<String>,
-    nodes: u32,
-    #[serde(default = "one")]
-    processors_per_node: u32,
-    #[serde(default = "one")]
-    sockets_per_node: u32,
+    /// Of all, unless partitions say how many each has.
+    nodes: Option<u32>,
+    processors_per_node: Option<u32>,
+    sockets_per_node: Option<u32>,
     power: Option<Power>,
     dvfs: Option<Gearbox>,
     caps: Option<Caps>,
@@ -29,9 +33,69 @@ struct File {
     cooling: Option<Cooling>,
     /// A CSV file of curves, beside this file.
     variation: Option<PathBuf>,
+    #[serde(default)]
+    partition: Vec<Spanned<PartitionFile>>,
 }
 
+/// A part of the machine, as written. What it does not say is said for the whole.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionFile {
+    name: String,
+    nodes: u32,
+    processors_per_node: Option<u32>,
+    sockets_per_node: Option<u32>,
+    power: Option<PartitionPower>,
+    dvfs: Option<Gearbox>,
+    caps: Option<Caps>,
+    parts: Option<Unlike>,
+    off: Option<Switched>,
+}
+
+/// What the nodes of a partition draw, as far as it is not what those of the whole draw.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartitionPower {
+    #[serde(default, deserialize_with = "some_watts")]
+    node: Option<Watts>,
+    #[serde(default, deserialize_with = "some_watts")]
+    idle: Option<Watts>,
+    #[serde(default, deserialize_with = "some_watts")]
+    rest: Option<Watts>,
+    gpus: Option<u32>,
+    #[serde(default, deserialize_with = "some_watts")]
+    gpu: Option<Watts>,
+}
+
+impl PartitionPower {
+    /// The same with what is said for the whole.
+    fn over(self, whole: Option<&Power>) -> Result<Power, String> {
+        let node = self.node.or(whole.map(|whole| whole.node));
+        let node = node.ok_or("'power.node' is said neither here nor in [power]")?;
+        let either =
+            |own: Option<Watts>, of: fn(&Power) -> Option<Watts>| own.or(whole.and_then(of));
+        Ok(Power {
+            node,
+            base: Watts::ZERO,
+            idle: either(self.idle, |whole| whole.idle),
+            rest: either(self.rest, |whole| whole.rest),
+            gpus: self.gpus.or(whole.and_then(|whole| whole.gpus)),
+            gpu: either(self.gpu, |whole| whole.gpu),
+        })
+    }
+}
+
+/// What is wrong with a partition, and where it begins.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}, partition '{name}': {why}")]
+pub(super) struct PartitionProblem {
+    /// The line, from 1.
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) why: String,
+}
+
+#[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Power {
     #[serde(deserialize_with = "watts")]
@@ -69,19 +133,19 @@ impl Power {
 }
 
 /// The caps that can be set.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Caps {
     levels: Vec<Level>,
 }
 
 /// Watts in a list.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(transparent)]
 struct Level(#[serde(deserialize_with = "watts")] Watts);
 
 /// How nodes differ.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unlike {
     spread: String,
@@ -90,7 +154,7 @@ struct Unlike {
 }
 
 /// What it means that a node is off.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Switched {
     #[serde(deserialize_with = "watts")]
@@ -100,7 +164,7 @@ struct Switched {
 }
 
 /// What it takes to switch a node off or on.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Switching {
     #[serde(deserialize_with = "length")]
@@ -122,10 +186,6 @@ impl From<Switched> for Off {
 }
 
 fn first_seed() -> u64 {
-    1
-}
-
-fn one() -> u32 {
     1
 }
 
@@ -178,7 +238,7 @@ const MOST_SPREAD: Share = Share::percent(10);
 
 impl Machine {
     /// Reads a TOML machine file.
-    pub fn from_file(path: &Path) -> Result<Self, MachineError> {
+    pub fn from_file(path: &Path) -> Result<Described, MachineError> {
         let text = text::read_whole(path)
             .map_err(|source| MachineError::Unreadable { path: path.to_owned(), source })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -197,8 +257,93 @@ impl Machine {
         text: &str,
         stem: &str,
         folder: &Path,
-    ) -> Result<Self, Box<dyn std::error::Error>> {
-        let file: File = toml::from_str(text)?;
+    ) -> Result<Described, Box<dyn std::error::Error>> {
+        let mut file: File = toml::from_str(text)?;
+        if file.partition.is_empty() {
+            return Ok(Described::One(Box::new(file.machine(stem, folder)?)));
+        }
+        let partitions = std::mem::take(&mut file.partition);
+        let name = file.name.clone().unwrap_or_else(|| stem.to_owned());
+        file.refuse_partitions()?;
+        let mut parts: Vec<Partition> = Vec::new();
+        for partition in partitions {
+            let line = text[..partition.span().start].matches('\n').count() + 1;
+            let partition = partition.into_inner();
+            let part = partition.name.clone();
+            let is_known = parts.iter().any(|known| known.name == part);
+            let made = match part.as_str() {
+                _ if is_known => Err("there is another one of this name".into()),
+                "" => Err("a partition needs a name".into()),
+                named if named.contains(',') => {
+                    Err("names of partitions are listed with a comma between them, so none has one"
+                        .into())
+                }
+                _ => file.with(partition).and_then(|file| file.machine(&name, folder)),
+            };
+            let machine = made.map_err(|why| PartitionProblem {
+                line,
+                name: part.clone(),
+                why: why.to_string(),
+            })?;
+            parts.push(Partition { name: part, machine });
+        }
+        let base_power = file.power.map_or(Watts::ZERO, |power| power.base);
+        let whole = Partitioned { name, base_power, parts };
+        if whole.max_power() > Watts::LARGEST || whole.nodes() > Machine::MOST_NODES.into() {
+            return Err(MachineError::TooLarge {
+                what: "the power or the number of nodes",
+                value: format!("{} nodes in all partitions", whole.nodes()),
+                most: format!("{} and {} nodes", Watts::LARGEST, Machine::MOST_NODES),
+            }
+            .into());
+        }
+        Ok(Described::Several(whole))
+    }
+}
+
+impl File {
+    /// What is said of the whole where partitions say it of each.
+    fn refuse_partitions(&self) -> Result<(), &'static str> {
+        match (&self.nodes, &self.variation) {
+            (Some(_), _) => {
+                Err("'nodes' is given beside [[partition]]; each partition says how many it has")
+            }
+            (_, Some(_)) => Err(
+                "'variation' is given beside [[partition]]; curves are of a machine without partitions",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The file that a partition would be by itself.
+    fn with(&self, partition: PartitionFile) -> Result<File, Box<dyn std::error::Error>> {
+        let PartitionFile { nodes, processors_per_node, sockets_per_node, power, .. } = partition;
+        let power = match power {
+            Some(power) => Some(power.over(self.power.as_ref())?),
+            None => self.power.map(|power| Power { base: Watts::ZERO, ..power }),
+        };
+        Ok(File {
+            name: None,
+            nodes: Some(nodes),
+            processors_per_node: processors_per_node.or(self.processors_per_node),
+            sockets_per_node: sockets_per_node.or(self.sockets_per_node),
+            power,
+            dvfs: partition.dvfs.or_else(|| self.dvfs.clone()),
+            caps: partition.caps.or_else(|| self.caps.clone()),
+            parts: partition.parts.or_else(|| self.parts.clone()),
+            off: partition.off.or_else(|| self.off.clone()),
+            cooling: self.cooling.clone(),
+            variation: None,
+            partition: Vec::new(),
+        })
+    }
+
+    /// The machine of a file without partitions.
+    fn machine(self, stem: &str, folder: &Path) -> Result<Machine, Box<dyn std::error::Error>> {
+        let file = self;
+        let nodes = file.nodes.ok_or(NO_NODES)?;
+        let [processors_per_node, sockets_per_node] =
+            [file.processors_per_node, file.sockets_per_node].map(|count| count.unwrap_or(1));
         let (variation, remarks) = match &file.variation {
             None => (None, Vec::new()),
             Some(path) => {
@@ -209,15 +354,13 @@ impl Machine {
             }
         };
         if let Some(processors) = &variation
-            && processors.names().len() != file.nodes as usize
+            && processors.names().len() != nodes as usize
         {
-            return Err(MachineError::OtherCount {
-                nodes: file.nodes,
-                processors: processors.names().len(),
-            }
-            .into());
+            return Err(
+                MachineError::OtherCount { nodes, processors: processors.names().len() }.into()
+            );
         }
-        if variation.is_some() && (file.processors_per_node, file.sockets_per_node) != (1, 1) {
+        if variation.is_some() && (processors_per_node, sockets_per_node) != (1, 1) {
             return Err(MachineError::NodesOfSeveral.into());
         }
         let gears_draw = file.dvfs.as_ref().and_then(Gearbox::top_draw);
@@ -243,9 +386,9 @@ impl Machine {
         let details = Details { idle: power.idle, rest: power.rest, levels, parts, off };
         let machine = Machine {
             name: file.name.unwrap_or_else(|| stem.to_owned()),
-            nodes: file.nodes,
-            processors_per_node: file.processors_per_node,
-            sockets_per_node: file.sockets_per_node,
+            nodes,
+            processors_per_node,
+            sockets_per_node,
             node_power,
             base_power: power.base,
             details,

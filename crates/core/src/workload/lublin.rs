@@ -37,6 +37,7 @@ use rand_pcg::Pcg64Dxsm;
 
 use super::Workload;
 use super::estimates::Estimates;
+use super::partitions::Partitions;
 use crate::job::Job;
 use crate::units::{Instant, Span};
 
@@ -239,7 +240,7 @@ impl Lublin {
     pub(super) fn draw(&self, name: &str) -> Workload {
         let (mut jobs, run_times) = self.requests();
         arrivals::submit(self, &mut jobs, &run_times);
-        Workload::from_parts(name.to_owned(), jobs, run_times, Vec::new())
+        Workload::from_parts(name.to_owned(), jobs, run_times, Vec::new(), Partitions::default())
             .on_processors(Some(self.processors))
     }
 

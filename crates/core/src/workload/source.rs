@@ -13,7 +13,7 @@ use crate::workload::lublin::{Lublin, LublinError};
 use crate::workload::records::{ImportError, Importer, Options};
 use crate::workload::rmap::{Trace, TraceError, UsualTimes};
 use crate::workload::swf::{self, BadRecords, Intake, SwfError};
-use crate::workload::{Workload, demo};
+use crate::workload::{PartitionError, Workload, demo};
 
 /// A workload's source: a log, a generator or the built-in demo.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,13 +70,22 @@ pub struct SourceDefaults<'a> {
     pub usual: Option<&'a UsualTimes>,
     /// What becomes of lines of a log that are no records.
     pub bad: BadRecords,
+    /// The partitions whose jobs are wanted, by their names; all if none is named.
+    pub partitions: &'a [String],
 }
 
 /// Nothing is known, and a bad record stops the reading.
 impl Default for SourceDefaults<'_> {
     fn default() -> Self {
         let bad = BadRecords::Stop;
-        SourceDefaults { processors: None, processors_per_node: 1, seed: None, usual: None, bad }
+        SourceDefaults {
+            processors: None,
+            processors_per_node: 1,
+            seed: None,
+            usual: None,
+            bad,
+            partitions: &[],
+        }
     }
 }
 
@@ -139,6 +148,9 @@ pub enum SourceError {
     /// The records cannot be used.
     #[error(transparent)]
     Records(#[from] ImportError),
+    /// Jobs of these partitions cannot be taken out.
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
 }
 
 const LUBLIN_PARAMETERS: [&str; 6] = ["jobs", "load", "processors", "seed", "kind", "sizes"];
@@ -341,8 +353,14 @@ impl Source {
         matches!(self, Source::Essc(_) | Source::Tasks(_))
     }
 
-    /// Reads or makes the workload.
+    /// Reads or makes the workload, as far as its jobs are wanted.
     pub fn load(&self, given: &SourceDefaults<'_>) -> Result<Loaded, SourceError> {
+        let loaded = self.load_all(given)?;
+        let workload = loaded.workload.in_partitions(given.partitions)?;
+        Ok(Loaded { workload, ..loaded })
+    }
+
+    fn load_all(&self, given: &SourceDefaults<'_>) -> Result<Loaded, SourceError> {
         let made = |workload| Loaded { workload, intake: None, site: None, period: None };
         let with_site = |Tasks { workload, site, period }| Loaded {
             site: Some(site),

@@ -147,6 +147,18 @@ pub enum ImportError {
         /// What was written.
         name: String,
     },
+    /// No run was in a partition of this name.
+    #[error(
+        "--partition: no run in the records was in the partition '{wanted}'{hint} there are {names}"
+    )]
+    NoPartition {
+        /// What was asked for.
+        wanted: String,
+        /// What may have been meant, in words.
+        hint: String,
+        /// All partitions, or that there are none.
+        names: String,
+    },
     /// No run is left.
     #[error("no run in the records ({counts})")]
     NothingUsable {

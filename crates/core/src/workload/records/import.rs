@@ -10,6 +10,7 @@ use super::importer::Options;
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable};
 use super::run::Run;
+use crate::spelling::hint;
 use crate::workload::power::{MeasuredPower, write_power};
 use crate::workload::swf;
 
@@ -44,6 +45,7 @@ impl Import {
         // From here on no more of them come, and what is worked out about them needs room.
         collector.runs.shrink_to_fit();
         drop_duplicates(&mut collector);
+        leave_out_partitions(&mut collector, &options.partitions)?;
         let count = collector.intake.skipped_duplicate;
         if options.is_strict && count > 0 {
             return Err(ImportError::Duplicates { count });
@@ -223,6 +225,32 @@ fn drop_duplicates(collector: &mut Collector) {
     let dropped = (before - collector.runs.len()) as u64;
     collector.intake.usable -= dropped;
     collector.intake.skipped_duplicate += dropped;
+}
+
+/// Leaves out the runs in other partitions than these.
+fn leave_out_partitions(collector: &mut Collector, wanted: &[String]) -> Result<(), ImportError> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let names = collector.names.of(Kind::Partition);
+    if let Some(wrong) = wanted.iter().find(|name| !names.contains(*name)) {
+        return Err(ImportError::NoPartition {
+            wanted: wrong.clone(),
+            hint: hint(wrong, names.iter().map(String::as_str)),
+            names: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+        });
+    }
+    // Names are numbered from 1, and 0 is none.
+    let is_wanted = |run: &Run| {
+        let place = (run.names[Kind::Partition as usize] as usize).checked_sub(1);
+        place.and_then(|place| names.get(place)).is_some_and(|name| wanted.contains(name))
+    };
+    let before = collector.runs.len();
+    collector.runs.retain(is_wanted);
+    let dropped = (before - collector.runs.len()) as u64;
+    collector.intake.usable -= dropped;
+    collector.intake.skipped_other_partition += dropped;
+    Ok(())
 }
 
 /// Counts what was found and repaired, once all runs are known that stay.

@@ -23,6 +23,8 @@ pub struct Options {
     pub zone: Option<String>,
     /// Whether a record that cannot be used is an error.
     pub is_strict: bool,
+    /// The partitions whose runs are wanted, by their names; all if none is named.
+    pub partitions: Vec<String>,
     /// Whether numbers are to tell nothing about who or what they stand for.
     pub is_anonymous: bool,
 }

@@ -30,6 +30,8 @@ pub struct RecordIntake {
     pub skipped_negative_time: u64,
     /// Jobs that ran on nobody knows how many processors.
     pub skipped_no_size: u64,
+    /// Runs in other partitions than those that were asked for, or in none.
+    pub skipped_other_partition: u64,
     /// Records of something else: a submission, a deletion, a reservation.
     pub skipped_other: u64,
     /// Steps whose job is not among the records.
@@ -83,6 +85,7 @@ impl RecordIntake {
             + self.skipped_unknown_time
             + self.skipped_negative_time
             + self.skipped_no_size
+            + self.skipped_other_partition
             + self.skipped_other
     }
 
@@ -100,6 +103,7 @@ impl RecordIntake {
             (self.skipped_unknown_time, "skipped, unknown time"),
             (self.skipped_negative_time, "skipped, ended before it started"),
             (self.skipped_no_size, "skipped, no processor count"),
+            (self.skipped_other_partition, "left out, in other partitions or none"),
             (self.skipped_other, "skipped, not about a run"),
             (self.steps_without_job, "steps without their job"),
             (self.limit_unknown, "requested time unknown"),

@@ -34,6 +34,8 @@ pub struct Header {
     pub time_zone: Option<String>,
     /// The file beside the log in which jobs have their [power](crate::workload::power).
     pub power_file: Option<String>,
+    /// The names of partitions, by their numbers.
+    pub partitions: Vec<(u32, String)>,
     /// Every opening comment as it stands, without its mark: a copy of the log keeps them, since
     /// some archives ask for that.
     pub comments: Vec<String>,
@@ -83,6 +85,8 @@ impl Header {
             self.unix_start_time = self.unix_start_time.or_else(|| leading_integer(value));
         } else if is("TimeZoneString") {
             keep_text(&mut self.time_zone, value);
+        } else if is("Partition") {
+            self.partitions.extend(numbered_name(value));
         } else if is(POWER_KEY) {
             keep_text(&mut self.power_file, value);
         }
@@ -99,6 +103,13 @@ fn keep_text(kept: &mut Option<String>, value: &str) {
     if kept.is_none() && !value.is_empty() {
         *kept = Some(value.to_owned());
     }
+}
+
+/// A number above zero and the name that follows it; what follows that are remarks.
+fn numbered_name(value: &str) -> Option<(u32, String)> {
+    let mut words = value.split_whitespace();
+    let number = words.next()?.parse().ok().filter(|number| *number > 0)?;
+    Some((number, words.next()?.to_owned()))
 }
 
 /// Counts are above zero: logs write 0 or −1 for 'not known'.

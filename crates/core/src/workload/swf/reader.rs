@@ -9,6 +9,7 @@ use crate::calendar::Calendar;
 use crate::job::Job;
 use crate::units::{Instant, Span};
 use crate::workload::Workload;
+use crate::workload::partitions::Partitions;
 
 /// What to do about lines that are not records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,15 +40,22 @@ pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> 
     let mut jobs = Vec::with_capacity(expected);
     let mut run_times = Vec::with_capacity(expected);
     let mut waits = Vec::with_capacity(expected);
+    let mut partitions = Vec::with_capacity(expected);
     let intake = admit_all(bytes, name, bad, |record, job, run_time| {
         jobs.push(job);
         run_times.push(run_time);
         waits.push(i32::try_from(record.wait).unwrap_or(-1));
+        partitions.push(u32::try_from(record.partition).unwrap_or(0));
     })?;
     if u32::try_from(jobs.len()).is_err() {
         return Err(SwfError::TooManyJobs { file: name.to_owned() });
     }
-    let workload = Workload::from_parts(workload_name(name).to_owned(), jobs, run_times, waits);
+    if partitions.iter().all(|number| *number == 0) {
+        partitions = Vec::new();
+    }
+    let partitions = Partitions { of_jobs: partitions, names: header.partitions.clone() };
+    let name = workload_name(name).to_owned();
+    let workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
     let processors = header.processors(workload.largest_job());
     let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
     let workload =
