@@ -254,15 +254,11 @@ fn budgets_that_change_change_nothing_of_that() {
 }
 
 /// Nodes are switched off and on at the same instants, or jobs would start at others. Where nodes have names, the simulator
-/// does not say which of those that are stopping is off first. Under `rmap-naive` a job at the end waits for ever for nodes
-/// that are off, in the simulator, so there is nothing to compare with.
+/// does not say which of those that are stopping is off first.
 #[test]
 fn nodes_are_switched_as_in_the_simulation() {
-    let is_compared = |setup: &Setup| {
-        !setup.decider.policy().names_nodes()
-            && !matches!(setup.decider.spec(), PolicySpec::Rmap(_))
-    };
-    for setup in cases().into_iter().filter(is_compared) {
+    let names_nodes = |setup: &Setup| setup.decider.policy().names_nodes();
+    for setup in cases().into_iter().filter(|setup| !names_nodes(setup)) {
         let switch_off = Some("idle for 2min, keep 1 spare".parse().unwrap());
         let setup = Setup { switch_off, ..setup };
         for seed in seeds() {

@@ -146,10 +146,15 @@ struct Need {
 impl Need {
     /// Goes through the queue only until there is no node left to ask for.
     fn of(dispatch: &Dispatch, jobs: &[Job]) -> Self {
-        let (queue, total) = (dispatch.queue(), dispatch.ledger().total_nodes());
+        let (queue, ledger) = (dispatch.queue(), dispatch.ledger());
+        let total = ledger.total_nodes();
         let asked = |job: JobId| jobs[job.index()].nodes.min(total);
         let Some(first) = queue.head() else { return Need { head: 0, all: 0 } };
-        let (head, mut all, mut last) = (asked(first), asked(first), first);
+        // A policy that chooses sizes may wait for more nodes than the job asks for. While jobs run, it waits for their
+        // nodes; where none runs, it would wait for ever.
+        let is_stuck = ledger.running().is_empty() && ledger.nodes_in_service() >= asked(first);
+        let head = if is_stuck { total } else { asked(first) };
+        let (mut all, mut last) = (head, first);
         while all < total
             && let Some(job) = queue.at_or_after(JobId(last.0 + 1))
         {

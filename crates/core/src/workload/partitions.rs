@@ -49,7 +49,8 @@ impl fmt::Display for Selection {
 pub enum PartitionError {
     /// No job has one.
     #[error(
-        "--partition: the workload says of no job which partition it ran in; leave the option out"
+        "--partition: the workload says of no job which partition it ran in; leave the option out, and name a machine \
+         file for one kind of nodes alone"
     )]
     NotSaid,
     /// There is none of this name.
