@@ -59,8 +59,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "P", default_value = "easy")]
     site_policy: PolicySpec,
 
-    /// A policy to try, or several with commas between them; may be repeated [default: easy-power, pb-guided, share,
-    /// share(order=history)]
+    /// A policy to try, or several with commas between them; may be repeated [default: easy-power, pb-guided,
+    /// share(use=caps), share(use=recaps)]
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
@@ -98,8 +98,9 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// The policies that are tried if none are named: those that need no profiles of applications.
-const USUAL: &str = "easy-power,pb-guided,share,share(order=history)";
+/// The policies that are tried if none are named: those that need no profiles of applications, and leave jobs the nodes that they ask for.
+/// Records do not say which jobs could run on others, and a month of a large site has to take seconds.
+const USUAL: &str = "easy-power,pb-guided,share(use=caps),share(use=recaps)";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
