@@ -5,7 +5,6 @@ use std::time::Instant as Clock;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde::Serialize;
 use serde_json::json;
 
 use crate::budget::{Allowance, BudgetSpec};
@@ -13,19 +12,16 @@ use crate::calendar::Calendar;
 use crate::cli::compare::equipment;
 use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, rules, tables, tariff, warn};
-use crate::experiment::assumptions::assumptions;
-use crate::experiment::recorded::{self, RecordedRun};
-use crate::experiment::run::Results;
 use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
-use crate::metrics::Summary;
 use crate::policy::PolicySpec;
 use crate::report::digest::Digest;
-use crate::report::html::{Aside, Beside, page_with};
-use crate::report::{
-    Absent, FORMAT, human_energy, human_mass, human_power, human_time, make_folder, undone,
-    write_whole,
-};
+use crate::report::html::page_with;
+use crate::report::{FORMAT, make_folder, write_whole};
 use crate::workload::{RecordsCall, Source};
+
+mod answer;
+
+use answer::Answer;
 
 /// What a budget would have done to your own past
 ///
@@ -203,237 +199,5 @@ impl Arguments {
         self.rules.apply_to(&mut experiment);
         experiment.tariff = self.tariff.tariff(&experiment.tariff);
         Ok(experiment)
-    }
-}
-
-/// One way in which the past might have gone.
-#[derive(Serialize)]
-struct Row {
-    /// What it is about.
-    what: String,
-    #[serde(skip)]
-    way: Way,
-    #[serde(flatten)]
-    summary: Summary,
-}
-
-/// What is different from what happened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Recorded,
-    /// The site's own policy without a budget.
-    Free,
-    /// The site's own policy under the budget.
-    Site,
-    /// Another policy under the budget.
-    Other,
-}
-
-/// All of it, for people and for programs.
-struct Answer {
-    budget: String,
-    workload: String,
-    recorded: Option<RecordedRun>,
-    rows: Vec<Row>,
-    cannot: Vec<Absent>,
-    notes: Vec<String>,
-    assumptions: Vec<String>,
-}
-
-impl Answer {
-    fn of(
-        arguments: &Arguments,
-        checked: &CheckedExperiment<'_>,
-        recorded: Option<RecordedRun>,
-        free: &Results,
-        tried: &Results,
-    ) -> Self {
-        let site = arguments.site_policy;
-        let row = |way, what, summary: &Summary| Row { what, way, summary: summary.clone() };
-        let mut rows = Vec::new();
-        let as_recorded =
-            |run: &RecordedRun| row(Way::Recorded, recorded::NAME.to_owned(), &run.digest.summary);
-        rows.extend(recorded.iter().map(as_recorded));
-        let without = free.tried.iter().filter_map(|tried| tried.outcome.summary());
-        rows.extend(without.map(|summary| row(Way::Free, format!("{site}, no budget"), summary)));
-        let under = tried
-            .tried
-            .iter()
-            .filter_map(|tried| Some((tried.cell.policy, tried.outcome.summary()?)));
-        rows.extend(under.map(|(policy, summary)| {
-            // The site's own comes first.
-            let way = if policy == 0 { Way::Site } else { Way::Other };
-            row(way, format!("{}, budget", summary.policy), summary)
-        }));
-        let mut notes = checked.notes();
-        match &recorded {
-            None => notes.push(
-                "the log does not say when jobs started, so that there is nothing to compare the simulation with"
-                    .to_owned(),
-            ),
-            Some(run) if run.late > 0 => notes.push(format!(
-                "{} jobs start up to {} later here than in the records: their nodes are not free on this machine, \
-                 whose nodes are given out whole",
-                run.late,
-                human_time(run.latest.secs_f64())
-            )),
-            Some(_) => {}
-        }
-        Answer {
-            budget: checked.experiment.budget_name(0),
-            workload: checked.experiment.workload_name(0),
-            recorded,
-            rows,
-            cannot: checked.absent(tried),
-            notes,
-            assumptions: assumptions(checked),
-        }
-    }
-
-    /// The ways beside each other.
-    fn table(&self) -> Aside {
-        let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        let has_cost = self.rows.iter().any(|row| row.summary.cost.is_some());
-        let has_carbon = self.rows.iter().any(|row| row.summary.carbon_kg.is_some());
-        let mut headings: Vec<String> = [
-            "",
-            "mean wait",
-            "99 % within",
-            "longest",
-            "slowdown",
-            "peak",
-            "energy",
-            "over budget",
-            "jobs undone",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        if has_cost {
-            let currency = self.rows.iter().find_map(|row| row.summary.currency.clone());
-            headings.push(format!("cost ({})", currency.unwrap_or_default()));
-        }
-        if has_carbon {
-            headings.push("CO₂".to_owned());
-        }
-        let cells = |row: &Row| {
-            let s = &row.summary;
-            let mut cells = vec![
-                row.what.clone(),
-                or_dash(s.mean_wait_s.map(human_time)),
-                or_dash(s.p99_wait_s.map(human_time)),
-                or_dash(s.max_wait_s.map(human_time)),
-                or_dash(s.mean_bsld.map(|bsld| format!("{bsld:.2}"))),
-                human_power(s.site_peak_w.unwrap_or(s.peak_power_w)),
-                human_energy(s.site_energy_j.unwrap_or(s.energy_j)),
-                match s.over_budget_s > 0.0 {
-                    true => human_time(s.over_budget_s),
-                    false => "-".to_owned(),
-                },
-                undone(s).to_string(),
-            ];
-            if has_cost {
-                cells.push(or_dash(s.cost.map(|cost| format!("{cost:.0}"))));
-            }
-            if has_carbon {
-                cells.push(or_dash(s.carbon_kg.map(human_mass)));
-            }
-            cells
-        };
-        Aside {
-            title: "What happened, and what would have".to_owned(),
-            about: format!(
-                "{} under {}; jobs without a budget draw what they like",
-                self.workload, self.budget
-            ),
-            headings,
-            rows: self.rows.iter().map(cells).collect(),
-            picture: None,
-        }
-    }
-
-    /// What the table says, in sentences.
-    fn sentences(&self) -> Vec<String> {
-        let of = |way: Way| self.rows.iter().find(|row| row.way == way).map(|row| &row.summary);
-        let mut said = Vec::new();
-        if let Some(RecordedRun { digest, .. }) = &self.recorded {
-            let s = &digest.summary;
-            said.push(match s.over_budget_s > 0.0 {
-                true => format!(
-                    "As it was, the machine would have drawn more than the budget for {} in {} stretches, by {} at most.",
-                    human_time(s.over_budget_s),
-                    s.excursions,
-                    human_power(s.worst_excursion_w)
-                ),
-                false => "As it was, the machine stayed within the budget at all times.".to_owned(),
-            });
-        }
-        if let (Some(recorded), Some(free)) = (&self.recorded, of(Way::Free))
-            && let Some((was, is)) = recorded.digest.summary.mean_wait_s.zip(free.mean_wait_s)
-        {
-            said.push(format!(
-                "Without a budget, the simulated mean wait is {} where the records have {}: so far the simulation is \
-                 from this site, which has priorities, limits and failures of its own.",
-                human_time(is),
-                human_time(was)
-            ));
-        }
-        let under = || self.rows.iter().filter(|row| matches!(row.way, Way::Site | Way::Other));
-        let fewest = under().map(|row| undone(&row.summary)).min();
-        let complete = under().filter(|row| Some(undone(&row.summary)) == fewest);
-        let best = complete
-            .filter_map(|row| Some((row, row.summary.mean_wait_s?)))
-            .min_by(|one, other| one.1.total_cmp(&other.1));
-        if let (Some((row, wait)), Some(site)) = (best, of(Way::Site)) {
-            let own = site.mean_wait_s.map_or("-".to_owned(), human_time);
-            said.push(match row.way == Way::Site {
-                true => format!("Under the budget, the site's own policy waits least: {own} in the mean."),
-                false => format!(
-                    "Under the budget, jobs wait {own} in the mean under the site's own policy, and {} under {}.",
-                    human_time(wait),
-                    row.summary.policy
-                ),
-            });
-        }
-        let over: Vec<&Row> = under().filter(|row| row.summary.over_budget_s > 0.0).collect();
-        let worst = over.iter().map(|row| row.summary.worst_excursion_w).reduce(f64::max);
-        if let Some(worst) = worst {
-            let names: Vec<&str> = over.iter().map(|row| row.summary.policy.as_str()).collect();
-            said.push(format!(
-                "{} would have drawn more than the budget at times, by {} at most: some jobs draw more than was expected \
-                 of them. --guard keeps a share of the budget in reserve for that.",
-                names.join(", "),
-                human_power(worst)
-            ));
-        }
-        said
-    }
-
-    fn beside(&self) -> Beside {
-        let mut notes = self.sentences();
-        notes.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
-        notes.extend(self.assumptions.iter().map(|assumed| format!("Assumed: {assumed}.")));
-        let absent = self.cannot.clone();
-        Beside { notes, absent, tables: vec![self.table()], ..Beside::default() }
-    }
-
-    fn text(&self, arguments: &Arguments, began: Clock) -> String {
-        let mut text = self.table().text();
-        let lines = self.sentences().into_iter();
-        let cannot = self.cannot.iter();
-        let lines = lines.chain(
-            cannot.map(|absent| format!("cannot run: {}: {}", absent.policy, absent.reason)),
-        );
-        let lines = lines.chain(self.notes.iter().map(|note| format!("note: {note}")));
-        let lines =
-            lines.chain(self.assumptions.iter().map(|assumed| format!("assumed: {assumed}")));
-        lines.for_each(|line| {
-            text += &line;
-            text.push('\n');
-        });
-        text += &format!("took {}\n", human_time(began.elapsed().as_secs_f64()));
-        if let Some(folder) = &arguments.out {
-            text += &format!("written to {}\n", folder.display());
-        }
-        text
     }
 }

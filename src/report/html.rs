@@ -76,6 +76,8 @@ pub struct Beside {
     pub other_seeds: Vec<Vec<Summary>>,
     /// What a reader has to know.
     pub notes: Vec<String>,
+    /// What the page was asked for, as a table: it comes before everything else.
+    pub answer: Option<Aside>,
     /// Tables beside those of the runs.
     pub tables: Vec<Aside>,
 }
@@ -116,9 +118,13 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         }
     }
     let palette = Palette::of(digests);
-    let mut tables = tables::notes(&beside.notes)
-        + &ranking::homeless(&homeless)
-        + &overview::overview(&cases, &palette);
+    let mut tables = beside.answer.as_ref().map(tables::aside).unwrap_or_default()
+        + &tables::notes(&beside.notes)
+        + &ranking::homeless(&homeless);
+    // An answer says the same, and more.
+    if beside.answer.is_none() {
+        tables += &overview::overview(&cases, &palette);
+    }
     for (place, case) in cases.iter().enumerate() {
         let (heading, ranking) = (tables::heading(case), ranking::ranking(case, &palette));
         let (best, figures) = (tables::cards(case), all_figures::all_figures(case));
