@@ -345,6 +345,17 @@ impl Ledger {
         limit.saturating_sub(self.floor())
     }
 
+    /// The power that jobs can hold in all at every time from now on, with every node switched on: what draws no more
+    /// can always be fed, whenever it starts and however long it takes.
+    #[inline]
+    pub fn least_for_jobs(&self) -> Watts {
+        let limit = match self.limits_to_come() {
+            [] => self.limit,
+            _ => self.budget.lowest(self.now, Instant::NEVER),
+        };
+        limit.saturating_sub(self.floor())
+    }
+
     /// The budget with its future limits.
     pub fn budget(&self) -> &Budget {
         &self.budget

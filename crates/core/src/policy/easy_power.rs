@@ -225,18 +225,27 @@ impl Chooser for Fastest {
         room: &Room,
     ) -> Option<JobId> {
         // Those that must be slowed are kept in the order of submission.
-        if !is_steady(view) || !(self.oversized.is_empty() || order.is_submission()) {
+        if !(self.oversized.is_empty() || order.is_submission()) {
             return every_candidate(view, order, after, room);
         }
-        let fit = nominal_fit(view, room);
-        let nominal = order.next_fit(view, after, &[fit]);
-        let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
+        let (nominal, oversized) = if is_steady(view) {
+            let fit = nominal_fit(view, room);
+            let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
+            (order.next_fit(view, after, &[fit]), oversized)
+        } else {
+            let rungs = view.model.rungs();
+            let slower = || self.oversized.candidate(after, &room.fits(rungs.iter()));
+            let oversized = if self.oversized.is_empty() { None } else { slower() };
+            (order.next_fit(view, after, &room.fits(rungs[..1].iter())), oversized)
+        };
         nominal.into_iter().chain(oversized).min()
     }
 
     #[inline]
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
-        self.oversized.welcome(view, |job| is_oversized(view, job));
+        // While limits are to come, these are all that may be oversized at some time.
+        let least = view.ledger.least_for_jobs();
+        self.oversized.welcome(view, Some(least), |job| view.nominal(job).power > least);
     }
 
     #[inline]

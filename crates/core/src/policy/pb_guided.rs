@@ -21,7 +21,7 @@ use crate::ledger::Vacancy;
 use crate::model::{Menu, OperatingPoint};
 use crate::policy::easy_power::{is_fed, is_oversized, oversized_candidate};
 use crate::policy::slowable::{
-    Slowable, every_candidate, is_steady, knows_power, nominal_fit, slower_fits,
+    Slowable, every_candidate, is_steady, knows_power, nominal_fit, slower_fits, steady_limit,
 };
 use crate::policy::{Ahead, Backfill, Chooser, Order, Room, View};
 use crate::units::{Instant, JobId, Share, Span, Watts};
@@ -232,8 +232,9 @@ impl Chooser for Guide {
 
     #[inline]
     fn begin<O: Order>(&mut self, view: &View<'_>, _order: &O) {
-        self.slowable.welcome(view, |job| !is_oversized(view, job));
-        self.oversized.welcome(view, |job| is_oversized(view, job));
+        let limit = steady_limit(view);
+        self.slowable.welcome(view, limit, |job| !is_oversized(view, job));
+        self.oversized.welcome(view, limit, |job| is_oversized(view, job));
     }
 
     #[inline]

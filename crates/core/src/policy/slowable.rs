@@ -14,29 +14,33 @@ use crate::units::{JobId, Span, Watts};
 
 /// Waiting jobs that may run slower.
 ///
-/// While limits of the budget are to come, what a job may do changes with the time it would take:
-/// then nobody is kept here and a policy looks through the whole queue ([`every_candidate`]).
+/// Which jobs these are depends on the limits of the budget. A policy that cannot tell them while limits are to come
+/// keeps nobody here until then, and looks through the whole queue ([`every_candidate`]).
 #[derive(Clone, Default)]
 pub(super) struct Slowable {
     jobs: Option<Queue>,
-    /// The limit under which all waiting jobs were looked at, and since then every one that arrived.
+    /// The limit for which all waiting jobs were looked at, and since then every one that arrived.
     complete_for: Option<Watts>,
 }
 
 impl Slowable {
-    /// Takes in the jobs that arrived and are `wanted`, or all that wait, the first time and
-    /// whenever the last limit has come into force or is another.
+    /// Takes in the jobs that arrived and are `wanted`, or all that wait, the first time and whenever the limit is
+    /// another on which it depends who is wanted. Without one, nobody is kept.
     #[inline]
-    pub(super) fn welcome(&mut self, view: &View<'_>, wanted: impl Fn(JobId) -> bool) {
-        let limit = view.ledger.limit();
-        if !is_steady(view) {
+    pub(super) fn welcome(
+        &mut self,
+        view: &View<'_>,
+        limit: Option<Watts>,
+        wanted: impl Fn(JobId) -> bool,
+    ) {
+        if limit.is_none() {
             *self = Slowable::default();
-        } else if self.complete_for == Some(limit) {
+        } else if self.complete_for == limit {
             let arrived = view.changes.arrived.iter().copied();
             arrived.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
         } else {
             let waiting = view.queue.iter();
-            *self = Slowable { jobs: None, complete_for: Some(limit) };
+            *self = Slowable { jobs: None, complete_for: limit };
             waiting.filter(|job| wanted(*job)).for_each(|job| self.insert(view, job));
         }
     }
@@ -75,6 +79,12 @@ impl Slowable {
 #[inline]
 pub(super) fn is_steady(view: &View<'_>) -> bool {
     view.ledger.limits_to_come().is_empty()
+}
+
+/// The limit in force, if it stays for ever.
+#[inline]
+pub(super) fn steady_limit(view: &View<'_>) -> Option<Watts> {
+    is_steady(view).then(|| view.ledger.limit())
 }
 
 /// The first waiting job after this one that may fit at any point.
