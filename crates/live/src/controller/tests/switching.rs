@@ -1,5 +1,6 @@
 //! Nodes that nobody needs: switched off by the rule of the site, and never counted with less than they may draw.
 
+use super::random::{last_resort, step, tell_with};
 use super::*;
 use busbar_core::machine::{Off, Transition};
 
