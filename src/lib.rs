@@ -10,6 +10,7 @@
 //! | crate | here | what it holds |
 //! |---|---|---|
 //! | `busbar-core` | [`policy`], [`world`], [`sim`] and the others | jobs, budgets, policies, the simulator |
+//! | `busbar-workloads` | [`workload`] | logs, records and generators of workloads |
 //! | `busbar-profiles` | [`profile`] | the database of what applications take and draw |
 //! | `busbar-papers` | [`reproduce`] | the papers' experiments, with their numbers beside ours |
 //! | `busbar-live` | [`live`] | the daemon |
@@ -28,7 +29,7 @@ pub(crate) use busbar_core::mixing;
 pub use busbar_core::{
     availability, belief, budget, calendar, call, dispatch, freedom, heterogeneity, job, ledger,
     machine, metrics, model, policy, prepared, queue, scenario, sim, solve, switching, tariff,
-    tuning, units, utility, variation, workload, world,
+    tuning, units, utility, variation, world,
 };
 pub(crate) use busbar_core::{digits, parallel, rows, text};
 #[cfg(feature = "live")]
@@ -44,4 +45,10 @@ pub use cli::commands;
 pub mod profile {
     pub use busbar_core::profile::*;
     pub use busbar_profiles::*;
+}
+
+/// Workloads: jobs in submit order, and where they come from.
+pub mod workload {
+    pub use busbar_core::workload::*;
+    pub use busbar_workloads::*;
 }

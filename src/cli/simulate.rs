@@ -32,7 +32,7 @@ use crate::sim::{Events, Outages, Run};
 use crate::tariff::TariffSpec;
 use crate::units::{Instant, Share, Span};
 use crate::workload::swf::Intake;
-use crate::workload::{Source, Workload};
+use crate::workload::{Source, Workload, terms};
 use crate::world::Repertoire;
 
 /// Simulate a workload on a machine under a policy
@@ -373,7 +373,7 @@ impl Arguments {
         let energy = self.energy.budget(&self.policy, &loaded)?;
         let load::Loaded { mut workload, intake, site, .. } = loaded;
         if let Some(path) = &self.terms {
-            workload.set_terms_from(path)?;
+            terms::read_into(&mut workload, path)?;
         }
         // Tasks that are mapped to machines come with the machines, and with how they run there.
         let mapped = site.and_then(|site| self.policy.on_site(&site).map(|model| (site, model)));

@@ -4,27 +4,38 @@
 //! (nodes, cap, time, power); a **policy** picks from menus; every pick goes through one
 //! **ledger** that cannot be overdrawn. The same policies run in the simulator and live.
 //!
-//! A first simulation: the built-in workload under EASY backfilling, on a machine that may draw
+//! A first simulation: two hundred jobs under EASY backfilling, on a machine that may draw
 //! 80 % of what it could. How jobs run is a property of jobs and machine, the same for every policy.
+//! Logs and generators of workloads are in the crate `busbar-workloads`.
 //!
 //! ```
 //! use busbar_core::budget::BudgetSpec;
+//! use busbar_core::job::Job;
 //! use busbar_core::machine::Machine;
 //! use busbar_core::policy::PolicySpec;
 //! use busbar_core::prepared::{SharedWorld, Rules, PreparedWorkload};
-//! use busbar_core::workload::demo::demo;
+//! use busbar_core::units::{Instant, Span};
+//! use busbar_core::workload::Workload;
 //! use busbar_core::world::Repertoire;
+//!
+//! // A job a minute, on 1 to 128 nodes: each asks for two hours and runs for one.
+//! let jobs = (0..200).map(|number| {
+//!     let submit = Instant::from_secs(60 * number);
+//!     let asked = Job::new(u64::from(number), submit, 1 << (number % 8), Span::from_secs(7200));
+//!     (asked, Span::from_secs(3600))
+//! });
+//! let workload = Workload::new("mine", jobs);
 //!
 //! let applications = Repertoire::BuiltIn;
 //! let machine = applications.filled_in(&Machine::of_processors(256)?)?;
 //! let budget = "80%".parse::<BudgetSpec>()?.resolve(&machine)?;
-//! let prepared = PreparedWorkload::new(machine, demo(), true);
+//! let prepared = PreparedWorkload::new(machine, workload, true);
 //! let shared = SharedWorld::new(&prepared.machine, &prepared.workload, &applications, &Rules::default(), 1)?;
 //! let policy: PolicySpec = "easy".parse()?;
 //! let belief = shared.belief(&policy, &prepared.machine, prepared.workload.jobs())?;
 //! let summary = prepared.in_shared_world(policy, budget, &shared, belief.as_ref()).run().summary;
 //!
-//! assert_eq!(summary.completed + summary.rejected, 2000);
+//! assert_eq!(summary.completed + summary.rejected, 200);
 //! assert!(summary.peak_power_w <= 0.8 * 256.0 * 100.0);
 //! assert_eq!(summary.violations, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,7 +64,7 @@
 //! | [`policy`] | who runs next, and how: one file per policy, and your own |
 //! | [`dispatch`] | carries decisions out, or refuses them |
 //! | [`sim`] | the event loop |
-//! | [`workload`] | logs, generators, the demo |
+//! | [`workload`] | jobs in submit order, with their real run times |
 //! | [`profile`] | what applications were measured to take and draw, and predictions |
 //! | [`variation`] | processors of one model that are not alike |
 //! | [`metrics`] | what came of it, in figures |

@@ -240,16 +240,28 @@ impl<'a> Scenario<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Job;
     use crate::model::{Dvfs, Knowledge, Oversized, Rigid};
     use crate::policy::PbGuidedSpec;
     use crate::units::Share;
-    use crate::workload::demo::demo;
+    use crate::units::{Instant, Span};
+
+    /// Jobs of many sizes and lengths, somewhat more than the machine of 256 can do: some of them wait.
+    fn busy() -> Workload {
+        let jobs = (0..500u32).map(|number| {
+            let seconds = 60 + 977 * number % 7200;
+            let (submit, asked) = (Instant::from_secs(300 * number), Span::from_secs(2 * seconds));
+            let job = Job::new(number.into(), submit, 1 << (5 * number % 9), asked);
+            (job, Span::from_secs(seconds))
+        });
+        Workload::new("busy", jobs)
+    }
 
     /// The bounds are those of a run of plain EASY, whatever budget the policy itself has.
     #[test]
     fn auto_measures_plain_easy_first() {
         let machine = Machine::of_processors(256).unwrap();
-        let workload = demo();
+        let workload = busy();
         let rigid = Rigid::on(&machine);
         let plain = Scenario::new(&machine, &workload, PolicySpec::EASY, &rigid).run();
         assert_eq!(plain.plain_bsld, None);
@@ -259,6 +271,7 @@ mod tests {
         let model = Dvfs::new(&machine, jobs, Knowledge::Unknown, Oversized::Slow, 1);
         let new = Scenario::new(&machine, &workload, policy, &model);
         let guided = Scenario { budget, ..new }.run();
+        assert!(plain.summary.mean_bsld.unwrap() > 2.0, "some jobs wait");
         assert_eq!(guided.plain_bsld, plain.summary.mean_bsld);
         assert!(guided.summary.energy_vs_nominal.unwrap() < 1.0);
         assert_eq!(guided.summary.violations, 0);

@@ -1,35 +1,18 @@
-//! Workloads: jobs in submit order, how long each really runs, and where they came from.
+//! Workloads: jobs in submit order, how long each really runs, and what else is known of them.
 //!
-//! A workload is read from a log ([`swf`]) or a folder of [`tasks`], drawn from a model ([`lublin`],
-//! [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one. A log is made of
-//! the [`records`] of a site's batch system, and may come with the [`power`] that jobs drew.
+//! Where they come from is no concern of the simulator: the crate `busbar-workloads` reads and generates them.
 
 use std::ops::Range;
 
 use crate::calendar::{Calendar, NoCalendar, RunDates};
-use crate::job::Job;
+use crate::job::{Job, Terms};
 use crate::units::{Instant, JobId, Span};
-use partitions::Partitions;
 
-pub mod demo;
-pub mod essc;
-pub mod estimates;
-pub mod lublin;
 mod partitions;
-mod places;
-pub mod power;
-pub mod records;
-pub mod rmap;
-mod source;
-pub mod swf;
-pub mod tasks;
-mod terms;
-mod unpacked;
+mod power;
 
-pub use partitions::{PartitionError, Selection};
-pub use places::{PlacesError, parse_places};
+pub use partitions::{PartitionError, Partitions, Selection};
 pub use power::MeasuredPower;
-pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};
 
 /// Jobs in submit order, with their real run times.
 #[derive(Clone, Debug)]
@@ -65,15 +48,19 @@ impl Workload {
     }
 
     /// [`Workload::new`] for a reader that already keeps jobs and run times apart, so that a long
-    /// log is not copied once more. `waits` and `partitions` may be empty.
-    pub(crate) fn from_parts(
+    /// log is not copied once more. `waits` and `partitions` may be empty; where they are not, they are by the same index,
+    /// and a wait is in seconds, −1 if it is not known.
+    pub fn from_parts(
         name: String,
         mut jobs: Vec<Job>,
         mut run_times: Vec<Span>,
         mut waits: Vec<i32>,
         mut partitions: Partitions,
     ) -> Self {
+        let fits = |of_jobs: usize| of_jobs == 0 || of_jobs == jobs.len();
         assert_eq!(jobs.len(), run_times.len(), "every job has a run time");
+        assert!(fits(waits.len()), "every job has a wait, or none is known");
+        assert!(fits(partitions.of_jobs.len()), "every job has a partition, or none is known");
         if !jobs.is_sorted_by_key(|job| job.submit) {
             let mut order: Vec<u32> = (0..jobs.len() as u32).collect();
             order.sort_by_key(|&i| jobs[i as usize].submit);
@@ -122,6 +109,20 @@ impl Workload {
         assert_eq!(powers.len(), self.jobs.len(), "every job has a power, or none is known");
         self.powers = powers;
         self
+    }
+
+    /// Gives each job the power that was measured for it, if it was.
+    pub fn set_powers(&mut self, measured: impl Fn(&Job) -> Option<MeasuredPower>) {
+        self.powers = self.jobs.iter().map(measured).collect();
+    }
+
+    /// Gives jobs other terms. Those for which there are none keep theirs.
+    pub fn set_terms(&mut self, terms: impl Fn(&Job) -> Option<Terms>) {
+        for job in &mut self.jobs {
+            if let Some(terms) = terms(job) {
+                job.terms = terms;
+            }
+        }
     }
 
     /// The same workload in whole seconds, as a log counts them: requested times rounded up, the others to

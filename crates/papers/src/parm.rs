@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::Reproduction;
 use crate::parallel::in_parallel;
 use busbar_core::workload::Workload;
-use busbar_core::workload::swf::{self, BadRecords, SwfError};
+use busbar_workloads::swf::{self, BadRecords, SwfError};
 
 mod jobs;
 mod runs;

@@ -20,8 +20,8 @@ use busbar_core::scenario::Scenario;
 use busbar_core::sim::Run;
 use busbar_core::units::{Share, Span, Watts};
 use busbar_core::workload::Workload;
-use busbar_core::workload::lublin::{Lublin, LublinError};
-use busbar_core::workload::swf::{self, BadRecords, SwfError};
+use busbar_workloads::lublin::{Lublin, LublinError};
+use busbar_workloads::swf::{self, BadRecords, SwfError};
 
 /// The budget, of all processors at top frequency.
 const BUDGET: Share = Share::percent(80);

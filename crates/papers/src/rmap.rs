@@ -16,7 +16,7 @@ use busbar_core::machine::{Machine, MachineError};
 use busbar_core::model::ProfiledError;
 use busbar_core::profile::cab::{self, Preset};
 use busbar_core::profile::fit::FitError;
-use busbar_core::workload::rmap::TraceError;
+use busbar_workloads::rmap::TraceError;
 
 mod accuracy;
 pub(crate) mod experiment;

@@ -12,9 +12,9 @@ use std::str::FromStr;
 
 use busbar_core::machine::MachineError;
 use busbar_core::policy::PolicyError;
-use busbar_core::workload::essc::EsscError;
-use busbar_core::workload::lublin::LublinError;
-use busbar_core::workload::swf::{BadRecords, SwfError};
+use busbar_workloads::essc::EsscError;
+use busbar_workloads::lublin::LublinError;
+use busbar_workloads::swf::{BadRecords, SwfError};
 
 use crate::Reproduction;
 

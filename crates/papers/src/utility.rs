@@ -14,7 +14,7 @@ use crate::Finding;
 use crate::parallel::in_parallel;
 use busbar_core::policy::utility::{Environment, Heuristic};
 use busbar_core::units::Joules;
-use busbar_core::workload::essc::{Essc, EsscError};
+use busbar_workloads::essc::{Essc, EsscError};
 
 mod interval;
 mod statements;

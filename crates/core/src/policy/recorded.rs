@@ -54,24 +54,31 @@ impl Policy for Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Job;
     use crate::machine::Machine;
     use crate::sim::Simulation;
-    use crate::workload::swf::{BadRecords, read};
+    use crate::units::Span;
+    use crate::workload::{Partitions, Workload};
 
     /// The second job could have started at once, and did not; the third found its nodes taken.
     #[test]
     fn jobs_start_when_they_did() {
-        let log = "; MaxProcs: 4\n\
-                   1 0 0 100 2 -1 -1 2 100 -1 1 1 1 1 1 -1 -1 -1\n\
-                   2 0 50 100 2 -1 -1 2 100 -1 1 1 1 1 1 -1 -1 -1\n\
-                   3 10 80 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n";
-        let log = read(log.as_bytes(), "log", BadRecords::Stop).unwrap();
+        let time = Span::from_secs(100);
+        let jobs = [(1, 0, 2), (2, 0, 2), (3, 10, 1)].map(|(number, submit, nodes)| {
+            Job::new(number, Instant::from_secs(submit), nodes, time)
+        });
+        let workload = |waits: Vec<i32>| {
+            let (name, partitions) = ("log".to_owned(), Partitions::default());
+            Workload::from_parts(name, jobs.to_vec(), vec![time; 3], waits, partitions)
+        };
+        let log = workload(vec![0, 50, 80]);
         let machine = Machine::of_processors(4).unwrap();
-        let mut recorded = Recorded::new(log.workload.recorded_starts().unwrap());
-        let run = Simulation::new(&machine, &log.workload).run(&mut recorded);
+        let mut recorded = Recorded::new(log.recorded_starts().unwrap());
+        let run = Simulation::new(&machine, &log).run(&mut recorded);
         let starts: Vec<u64> =
             run.records.iter().map(|record| record.start.millis() / 1000).collect();
         assert_eq!(starts, [0, 50, 100]);
-        assert!(crate::workload::demo::demo().recorded_starts().is_none());
+        assert!(workload(Vec::new()).recorded_starts().is_none());
+        assert!(workload(vec![0, -1, 80]).recorded_starts().is_none());
     }
 }

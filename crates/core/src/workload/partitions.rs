@@ -12,11 +12,19 @@ use crate::units::JobId;
 
 /// Which partition each job ran in.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Partitions {
+pub struct Partitions {
     /// By the place of the job; 0 is unknown. Empty if it is known of no job.
     pub(super) of_jobs: Vec<u32>,
     /// The names that are known, by their numbers.
-    pub(super) names: Vec<(u32, String)>,
+    names: Vec<(u32, String)>,
+}
+
+impl Partitions {
+    /// The number of each job's partition by the place of the job, 0 if it is unknown, or nothing at all if it is known
+    /// of no job; and the names that are known, by their numbers.
+    pub fn new(of_jobs: Vec<u32>, names: Vec<(u32, String)>) -> Self {
+        Partitions { of_jobs, names }
+    }
 }
 
 /// What was taken out of a log.
@@ -158,17 +166,19 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::swf::{BadRecords, read};
+    use crate::units::{Instant, Span};
 
     /// Two partitions with names, one without, and a job of which nothing is said.
     fn workload() -> Workload {
-        let text = "; MaxProcs: 640\n; Partition: 1 cpu (the rest)\n; Partition: 2 gpu\n\
-            1 0 0 100 8 -1 -1 8 100 -1 1 1 1 1 1 1 -1 -1\n\
-            2 9 1 100 4 -1 -1 4 100 -1 1 1 1 1 1 2 -1 -1\n\
-            3 5 0 100 2 -1 -1 2 100 -1 1 1 1 1 1 2 -1 -1\n\
-            4 300 0 100 1 -1 -1 1 100 -1 1 1 1 1 1 7 -1 -1\n\
-            5 300 0 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n";
-        read(text.as_bytes(), "log.swf", BadRecords::Stop).unwrap().workload
+        let time = Span::from_secs(100);
+        let jobs = [(1, 0, 8), (2, 9, 4), (3, 5, 2), (4, 300, 1), (5, 300, 1)].map(
+            |(number, submit, nodes)| Job::new(number, Instant::from_secs(submit), nodes, time),
+        );
+        let names = vec![(1, "cpu".to_owned()), (2, "gpu".to_owned())];
+        let partitions = Partitions::new(vec![1, 2, 2, 7, 0], names);
+        let (run_times, waits) = (vec![time; jobs.len()], vec![0, 1, 0, 0, 0]);
+        Workload::from_parts("log".to_owned(), jobs.to_vec(), run_times, waits, partitions)
+            .on_processors(Some(640))
     }
 
     fn numbers(workload: &Workload) -> Vec<u64> {

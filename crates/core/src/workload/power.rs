@@ -1,21 +1,6 @@
-//! The power of jobs as it was measured, which no log has a column for: a file of `job,mean_w,peak_w` rows.
-//!
-//! A log names the file in its header (`; BusbarPower: jobs.power.csv`), and it stands beside the log. Watts are of
-//! the whole job, all its nodes together; an empty field is not known.
+//! What a job was measured to draw.
 
-use std::collections::HashMap;
-use std::io::{self, Write};
-use std::path::Path;
-
-use crate::rows::{Cells, Form, TableError};
 use crate::units::Watts;
-use crate::workload::Workload;
-
-const POWERS: Form = Form {
-    what: "the power of jobs in",
-    columns: &["job", "mean_w", "peak_w"],
-    form: "write job,mean_w,peak_w, such as 17,1840.5,2100; a field may be empty",
-};
 
 /// What a job drew, all its nodes together: at least one of the two is known, and neither is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,90 +29,9 @@ impl MeasuredPower {
     }
 }
 
-impl Workload {
-    /// Gives jobs the power that a file has for their numbers. What it says of others is passed over: the
-    /// workload may be a part of that which was measured.
-    pub fn set_power_from(&mut self, path: &Path) -> Result<(), TableError> {
-        self.set_power(&POWERS.read(path)?, path)
-    }
-
-    fn set_power(&mut self, text: &str, path: &Path) -> Result<(), TableError> {
-        let mut measured: HashMap<u64, Option<MeasuredPower>> = HashMap::new();
-        for cells in POWERS.rows(text, path) {
-            let cells = cells?;
-            let [job, mean, peak] = cells.all();
-            let number: u64 = job
-                .parse()
-                .map_err(|_| cells.unreadable("job", format!("'{job}' is not a job's number")))?;
-            let power =
-                MeasuredPower::new(watts(&cells, "mean_w", mean)?, watts(&cells, "peak_w", peak)?);
-            if measured.insert(number, power).is_some() {
-                return Err(cells.wrong("job", format!("{number} stands here twice; keep one")));
-            }
-        }
-        let powers = self.jobs.iter().map(|job| measured.get(&job.number).copied().flatten());
-        self.powers = powers.collect();
-        Ok(())
-    }
-
-    /// Gives jobs the power that was measured, by their numbers.
-    pub(super) fn set_powers(&mut self, measured: impl Iterator<Item = (u64, MeasuredPower)>) {
-        let measured: HashMap<u64, MeasuredPower> = measured.collect();
-        self.powers = self.jobs.iter().map(|job| measured.get(&job.number).copied()).collect();
-    }
-}
-
-/// A field of watts, with a decimal point and as many decimals as there are; rounded up.
-fn watts(cells: &Cells<'_>, field: &'static str, text: &str) -> Result<Option<Watts>, TableError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let number = text.parse().ok().and_then(Watts::from_f64_rounded_up);
-    let watts = number.ok_or_else(|| cells.unreadable(field, format!("'{text}' is no power")))?;
-    Ok(Some(watts))
-}
-
-/// What the file for the power of jobs is called that stands beside a log.
-pub fn name_beside(log: &Path) -> Option<String> {
-    let name = log.file_name()?.to_str()?;
-    let stem = name.strip_suffix(".gz").unwrap_or(name);
-    let stem = stem.strip_suffix(".swf").unwrap_or(stem);
-    Some(format!("{stem}.power.csv"))
-}
-
-/// Writes the power of jobs by their numbers.
-pub fn write_power(
-    out: &mut dyn Write,
-    measured: impl IntoIterator<Item = (u64, MeasuredPower)>,
-) -> io::Result<()> {
-    writeln!(out, "{}", POWERS.columns.join(","))?;
-    let mut line = crate::digits::Line::new();
-    for (number, power) in measured {
-        line.clear();
-        line.byte(b'\n');
-        for watts in [power.peak, power.mean] {
-            if let Some(watts) = watts {
-                line.thousandths(watts.milliwatts());
-            }
-            line.byte(b',');
-        }
-        line.unsigned(number);
-        out.write_all(line.as_bytes())?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Job;
-    use crate::units::{Instant, JobId, Span};
-
-    fn workload() -> Workload {
-        let job =
-            |number, at| (Job::new(number, Instant::from_secs(at), 1, Span::ZERO), Span::ZERO);
-        Workload::new("test", [job(7, 0), job(9, 5), job(8, 5)])
-    }
 
     fn power(mean: u64, peak: u64) -> Option<MeasuredPower> {
         let watts = |milliwatts| (milliwatts > 0).then(|| Watts::from_milliwatts(milliwatts));
@@ -135,46 +39,10 @@ mod tests {
     }
 
     #[test]
-    fn power_goes_with_its_job() {
-        let mut workload = workload();
-        let text = "job,mean_w,peak_w\n9,297.65999999999997,\n7,,10\n12,5,5\n";
-        workload.set_power(text, Path::new("p.csv")).unwrap();
-        let of = |workload: &Workload| [0, 1, 2].map(|job| workload.power(JobId(job)));
-        assert_eq!(of(&workload), [power(0, 10_000), power(297_660, 0), None]);
-        let kept = workload.clone().keep(|job| job.number != 7);
-        assert_eq!((kept.power(JobId(0)), kept.power(JobId(1))), (power(297_660, 0), None));
-        workload.slice(1..3);
-        assert_eq!(workload.power(JobId(0)), power(297_660, 0));
-        assert_eq!(kept.powers_known(), 1);
-    }
-
-    #[test]
-    fn what_is_written_is_read_again() {
-        let mut out = Vec::new();
-        let some = [(7, power(1500, 2000).unwrap()), (8, power(0, 3001).unwrap())];
-        write_power(&mut out, some).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, "job,mean_w,peak_w\n7,1.5,2\n8,,3.001\n");
-        let mut workload = workload();
-        workload.set_power(&text, Path::new("p.csv")).unwrap();
-        assert_eq!(workload.power(JobId(2)), Some(some[1].1));
-    }
-
-    #[test]
-    fn mistakes_are_named_and_change_nothing() {
-        let mut workload = workload();
-        for (text, why) in [
-            ("7,2", "p.csv, line 1, field 'peak_w': '7,2' is not 3 fields"),
-            ("x,2,", "line 1, field 'job': 'x' is not a job's number"),
-            ("7,-2,", "line 1, field 'mean_w': '-2' is no power"),
-            ("7,2,\n7,3,", "line 2, field 'job': 7 stands here twice"),
-        ] {
-            let error = workload.set_power(text, Path::new("p.csv")).unwrap_err().to_string();
-            assert!(error.contains(why), "{error}");
-        }
-        assert_eq!(workload.powers_known(), 0);
-        // A peak below the mean says nothing.
+    fn a_peak_below_the_mean_says_nothing() {
         assert_eq!(power(5, 4), power(5, 0));
         assert_eq!(power(0, 0), None);
+        let both = power(4, 5).unwrap();
+        assert_eq!((both.mean().unwrap().milliwatts(), both.peak().unwrap().milliwatts()), (4, 5));
     }
 }

@@ -9,7 +9,7 @@ use busbar_core::policy::{Decision, Easy, Parm, ParmSpec, Policy, View};
 use busbar_core::sim::{Simulation, State as SimState};
 use busbar_core::units::Watts;
 use busbar_core::workload::Workload;
-use busbar_core::workload::demo::demo;
+use busbar_workloads::demo::demo;
 
 const AT: fn(u32) -> Instant = Instant::from_secs;
 

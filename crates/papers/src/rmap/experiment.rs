@@ -16,7 +16,7 @@ use busbar_core::scenario::Scenario;
 use busbar_core::sim::{Run, State};
 use busbar_core::units::{Share, Span, Watts};
 use busbar_core::workload::Workload;
-use busbar_core::workload::rmap::{Kind, Trace, UsualTimes};
+use busbar_workloads::rmap::{Kind, Trace, UsualTimes};
 
 /// The bounds, in watts, ascending.
 pub(crate) const BOUNDS: [u32; 5] = [6500, 8000, 10_000, 12_000, 14_000];

@@ -13,7 +13,7 @@ use crate::{Finding, Reproduction};
 use busbar_core::machine::Machine;
 use busbar_core::profile::{Origin, Profile, Row, counted};
 use busbar_core::units::Watts;
-use busbar_core::workload::rmap::{Kind, TraceError};
+use busbar_workloads::rmap::{Kind, TraceError};
 
 /// The most that the paper's machine draws: 64 nodes of 230 W.
 const PUBLISHED_MOST: u64 = 64 * 230;

@@ -4,7 +4,7 @@ use crate::Finding;
 use crate::rmap::experiment::{BOUNDS, Contender, Draw, HIGHEST, RunFigures, STRETCHES};
 use crate::sample::{Published, Rows, Sample};
 use busbar_core::profile::cab::Preset;
-use busbar_core::workload::rmap::Kind;
+use busbar_workloads::rmap::Kind;
 
 /// A kind of trace, as the paper counts them.
 pub(super) struct Traces {

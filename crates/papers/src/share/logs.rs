@@ -10,8 +10,8 @@ use busbar_core::policy::PolicySpec;
 use busbar_core::scenario::Scenario;
 use busbar_core::units::Share;
 use busbar_core::workload::Workload;
-use busbar_core::workload::lublin::Lublin;
-use busbar_core::workload::swf;
+use busbar_workloads::lublin::Lublin;
+use busbar_workloads::swf;
 
 use super::{Options, Part, Progress, ShareError, geometric, mean};
 use crate::parallel::in_parallel;

@@ -5,7 +5,7 @@
 //! `busbar reproduce utility`, with seeds from 1 on unless told otherwise.
 
 use busbar_core::policy::utility::{Environment, Heuristic};
-use busbar_core::workload::essc::Essc;
+use busbar_workloads::essc::Essc;
 
 use super::{Options, Progress, ShareError};
 use crate::utility::{Cell, Days, TrialFigures, run_days};

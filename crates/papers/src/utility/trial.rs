@@ -9,7 +9,7 @@ use busbar_core::policy::utility::{Environment, UtilityMapper, UtilitySpec};
 use busbar_core::policy::{Decision, Policy, View};
 use busbar_core::sim::{Run, Simulation, State};
 use busbar_core::units::{Instant, Joules, Span};
-use busbar_core::workload::essc::{Essc, EsscError, Tasks};
+use busbar_workloads::essc::{Essc, EsscError, Tasks};
 
 /// What one run came to.
 #[derive(Clone, Debug)]
