@@ -9,9 +9,9 @@ use clap::Args;
 use super::{home, usual, write_log, write_records};
 use crate::cli::{load, tables, warn};
 use crate::report::write_whole;
-use crate::workload::power::{self, MeasuredPower, write_power};
+use crate::workload::power::{self, write_power};
 use crate::workload::swf::{self, BadRecords};
-use crate::workload::{Selection, Source};
+use crate::workload::{MeasuredPower, Selection, Source};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
