@@ -2,9 +2,8 @@
 //!
 //! The page holds its style, its scripts and its data, and a policy that forbids the browser to
 //! fetch anything. Tables are written here, so that they can be read without scripts; charts are drawn
-//! by plotly.js, which the `plotly` crate carries and `build.rs` compresses. The browser inflates it,
-//! and the data. Figures come from [`Summary`], curves from [`Digest`]: the
-//! scripts in `html/` draw and do not work figures out.
+//! by scripts of our own, as SVG, from data that the browser inflates. Figures come from [`Summary`],
+//! curves from [`Digest`]: the scripts in `html/` draw and do not work figures out.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -30,26 +29,29 @@ mod ranking;
 mod tables;
 mod waits;
 
-/// plotly.js, compressed.
-pub(crate) const CHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plotly.min.js.gz"));
-
 /// Colours, tables and sections, which the daemon's page has, too.
 pub(crate) const STYLE: &str = include_str!("html/page.css");
 const BODY: &str = include_str!("html/page.html");
 
-/// Quantities in words, and one way to draw a chart: what the daemon's page has, too.
-pub(crate) const WORDS: &str = include_str!("html/words.js");
-pub(crate) const DRAWING: &str = include_str!("html/chart.js");
+/// Quantities in words, and how charts are drawn: what the daemon's page has, too.
+pub(crate) const SHARED: &[&str] = &[
+    include_str!("html/words.js"),
+    include_str!("html/ink.js"),
+    include_str!("html/scale.js"),
+    include_str!("html/marks.js"),
+    include_str!("html/axes.js"),
+    include_str!("html/hover.js"),
+    include_str!("html/zoom.js"),
+    include_str!("html/chart.js"),
+    include_str!("html/dates.js"),
+];
 
 /// How many colours of policies the style has; more policies have dashes.
 const COLOURS: usize = 8;
 
 /// The page's own scripts, in the order in which they build on each other.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: &[&str] = &[
     include_str!("html/data.js"),
-    WORDS,
-    DRAWING,
-    include_str!("html/dates.js"),
     include_str!("html/saving.js"),
     include_str!("html/curves.js"),
     include_str!("html/schedule.js"),
@@ -136,12 +138,11 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         );
     }
     tables.extend(beside.tables.iter().map(tables::aside));
-    let scripts = SCRIPTS.concat();
+    let scripts = SHARED.concat() + &SCRIPTS.concat();
     let parts = [
         ("TITLE", escaped(title)),
         ("STYLE", STYLE.to_owned()),
         ("TABLES", tables),
-        ("CHARTS", STANDARD.encode(CHARTS)),
         ("DATA", STANDARD.encode(packed(&data(digests, &cases, &palette)))),
         ("SCRIPTS", format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
     ];

@@ -43,8 +43,11 @@ fn written(title: &str, digests: &[Digest]) -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-const WINDOW: &str = "(() => { const [a, b] = document.getElementById('schedule').layout.xaxis.range; \
+const WINDOW: &str = "(() => { const [a, b] = document.getElementById('schedule').chart.x.range; \
                       return b - a; })()";
+
+/// The nodes that the schedule shows.
+const LANES: &str = "document.getElementById('schedule').chart.y.range";
 
 #[test]
 fn the_demo_report_works_in_a_browser() {
@@ -74,24 +77,15 @@ fn the_demo_report_works_in_a_browser() {
     browser.picture("zoomed.png");
 
     // And by dragging, over the middle half of the schedule.
-    let place = "(() => { const chart = document.getElementById('schedule'); chart.scrollIntoView({ behavior: 'instant' }); \
-                 const box = chart.getBoundingClientRect(), { xaxis, yaxis } = chart._fullLayout; \
-                 return [box.left + xaxis._offset, box.top + yaxis._offset, xaxis._length, yaxis._length]; })()";
-    let place = browser.evaluate(place);
-    let [left, top, width, height] = [0, 1, 2, 3].map(|part| place[part].as_f64().unwrap());
-    let at = |across: f64, up: f64| (left + across * width, top + up * height);
-    browser.mouse("mouseMoved", at(0.25, 0.5), false);
-    browser.mouse("mousePressed", at(0.25, 0.5), true);
-    for step in [0.4, 0.6, 0.75] {
-        browser.mouse("mouseMoved", at(step, 0.5), true);
-    }
-    browser.mouse("mouseReleased", at(0.75, 0.5), false);
+    let plot = Plot::of(&mut browser, "schedule");
+    plot.drag(&mut browser, (0.25, 0.5), (0.75, 0.5));
     browser.wait_until(&format!("Math.abs({WINDOW} / {} - 1) < 0.02", whole / 16.0));
+    assert_eq!(browser.evaluate(LANES), json!([0, 256]));
 
     // The job under the mouse tells about itself: somewhere in this row there is one.
     let tip = "document.getElementById('tip')";
     let found = (0..40).any(|step| {
-        browser.mouse("mouseMoved", at(f64::from(step) / 40.0, 0.95), false);
+        browser.mouse("mouseMoved", plot.at((f64::from(step) / 40.0, 0.95)), false);
         browser
             .evaluate(&format!("!{tip}.hidden && /^Job \\d+\\n\\d+ node/.test({tip}.textContent)"))
             == true
@@ -99,12 +93,14 @@ fn the_demo_report_works_in_a_browser() {
     assert!(found, "no job in the lowest lanes");
     browser.click("[data-zoom=all]");
     browser.wait_until(&format!("{rectangles} === {all}"));
+    zooms_and_resets(&mut browser, whole);
+    tells_what_is_pointed_at(&mut browser);
 
-    // Three traces a policy, and the budget. Who is not shown has none.
-    let traces = "document.getElementById('power').data.length";
-    assert_eq!(browser.evaluate(traces), 3 * 3 + 1);
+    // A line for each policy, and the budget. Who is not shown has none.
+    let lines = "document.getElementById('power').chart.lines.length";
+    assert_eq!(browser.evaluate(lines), 3 + 1);
     browser.click(".policy");
-    browser.wait_until(&format!("{traces} === 3 * 2 + 1"));
+    browser.wait_until(&format!("{lines} === 2 + 1"));
     assert_eq!(
         browser.evaluate("document.querySelector('.policy').getAttribute('aria-pressed')"),
         "false"
@@ -113,12 +109,14 @@ fn the_demo_report_works_in_a_browser() {
     saves_what_it_shows(&mut browser);
 
     // Both themes.
-    let colour = "document.getElementById('power').layout.font.color";
+    let colour = "document.querySelector('#power text').getAttribute('fill')";
     let light = browser.evaluate(colour);
     browser.click("#theme");
     browser.wait_until(&format!("{colour} !== {light}"));
     assert_eq!(browser.evaluate("document.documentElement.dataset.theme"), "dark");
-    browser.wait_until("document.getElementById('differences').layout.font.color !== '#17202a'");
+    browser.wait_until(
+        "document.querySelector('#differences text').getAttribute('fill') !== '#17202a'",
+    );
     browser.picture("dark.png");
 
     // Job by job, counted here too: the best policy against the second.
@@ -137,11 +135,110 @@ fn the_demo_report_works_in_a_browser() {
     // The other case has its own table and its own policies.
     browser.choose("#case", "1");
     browser.wait_until("document.querySelectorAll('.policy').length === 2");
-    browser.wait_until(&format!("{traces} === 3 * 2 + 1"));
+    browser.wait_until(&format!("{lines} === 2 + 1"));
     let shown = "Array.from(document.querySelectorAll('.case'), (section) => section.hidden)";
     assert_eq!(browser.evaluate(shown), json!([true, false]));
 
     assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// Where the plot of a chart is on the screen.
+struct Plot([f64; 4]);
+
+impl Plot {
+    /// The plot of a chart, which is scrolled to; scrolling hides what was told before.
+    fn of(browser: &mut Browser, chart: &str) -> Self {
+        let place = browser.evaluate(&format!(
+            "(async () => {{ const chart = document.getElementById('{chart}'); chart.scrollIntoView({{ behavior: 'instant', block: 'center' }}); \
+             await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); \
+             const box = chart.getBoundingClientRect(), {{ area }} = chart.drawn; \
+             return [box.left + area.left, box.top + area.top, area.width, area.height]; }})()"
+        ));
+        Plot([0, 1, 2, 3].map(|part| place[part].as_f64().unwrap()))
+    }
+
+    /// A place in it, by shares of its width and height.
+    fn at(&self, (across, down): (f64, f64)) -> (f64, f64) {
+        let Plot([left, top, width, height]) = self;
+        (left + across * width, top + down * height)
+    }
+
+    /// Drags from one place to another.
+    fn drag(&self, browser: &mut Browser, from: (f64, f64), to: (f64, f64)) {
+        browser.mouse("mouseMoved", self.at(from), false);
+        browser.mouse("mousePressed", self.at(from), true);
+        for step in [0.3, 0.7, 1.0] {
+            let part = |from: f64, to: f64| from + step * (to - from);
+            browser.mouse("mouseMoved", self.at((part(from.0, to.0), part(from.1, to.1))), true);
+        }
+        browser.mouse("mouseReleased", self.at(to), false);
+    }
+}
+
+/// A box in the schedule chooses times and nodes, a drag in a curve times alone; in a distribution it
+/// leaves the other charts as they are. A double click takes each back.
+fn zooms_and_resets(browser: &mut Browser, whole: f64) {
+    let is_whole = format!("Math.abs({WINDOW} / {whole} - 1) < 1e-9");
+    let is_half = format!("Math.abs({WINDOW} / {whole} - 0.5) < 0.02");
+    let plot = Plot::of(browser, "schedule");
+    plot.drag(browser, (0.25, 0.25), (0.75, 0.75));
+    browser.wait_until(&is_half);
+    let lanes = browser.evaluate(LANES);
+    let lane = |end: usize| lanes[end].as_f64().unwrap();
+    assert!((lane(0) - 64.0).abs() < 2.0 && (lane(1) - 192.0).abs() < 2.0, "{lanes}");
+    browser.double_click(plot.at((0.5, 0.5)));
+    browser.wait_until(&is_whole);
+    assert_eq!(browser.evaluate(LANES), json!([0, 256]));
+
+    let plot = Plot::of(browser, "queue");
+    plot.drag(browser, (0.7, 0.1), (0.2, 0.9));
+    browser.wait_until(&is_half);
+    browser.double_click(plot.at((0.5, 0.5)));
+    browser.wait_until(&is_whole);
+
+    let range = "document.getElementById('slowdowns').drawn.x.range";
+    let before = browser.evaluate(range);
+    let plot = Plot::of(browser, "slowdowns");
+    plot.drag(browser, (0.2, 0.5), (0.6, 0.5));
+    browser.wait_until(&format!("{range}[0] > 1.5 && {range}[1] < {}", before[1]));
+    assert_eq!(browser.evaluate(&is_whole), true);
+    browser.double_click(plot.at((0.5, 0.5)));
+    browser.wait_until(&format!("{range}[1] === {}", before[1]));
+}
+
+/// Over a curve every run's value at that time is named, over a distribution the nearest point, over a bar its number.
+fn tells_what_is_pointed_at(browser: &mut Browser) {
+    let told = |browser: &mut Browser, chart: &str, place: (f64, f64)| {
+        let plot = Plot::of(browser, chart);
+        browser.mouse("mouseMoved", plot.at(place), false);
+        browser.wait_until("!document.getElementById('tip').hidden");
+        let tip = browser.evaluate("document.getElementById('tip').textContent");
+        tip.as_str().unwrap().to_owned()
+    };
+    let power = told(browser, "power", (0.3, 0.5));
+    assert!(power.starts_with("day ") && power.contains("budget: 15.36 kW"), "{power}");
+    for policy in ["easy-power", "pb-guided", "parm"] {
+        assert!(power.contains(&format!("{policy}: ")), "{power}");
+    }
+    assert_eq!(
+        browser.evaluate("document.querySelectorAll('#tip .swatch, #power circle').length"),
+        8
+    );
+    let energy = told(browser, "energy", (0.2, 0.1));
+    assert!(energy.contains(" GJ\nthe budget allowed "), "{energy}");
+    let bars = told(browser, "differences", (0.5, 0.9));
+    assert!(bars.ends_with(": same"), "{bars}");
+    // Where the line of the best policy ends.
+    let point = browser.evaluate(
+        "(() => { const { drawn, chart } = document.getElementById('waits'), { x, y } = chart.lines[0]; \
+         return [drawn.x.to(x[128]) / drawn.area.width, (drawn.y.to(y[128]) + 5) / drawn.area.height]; })()",
+    );
+    let point = [0, 1].map(|part| point[part].as_f64().unwrap());
+    let waits = told(browser, "waits", (point[0], point[1]));
+    assert!(waits.contains(" % up to "), "{waits}");
+    browser.mouse("mouseMoved", (2.0, 2.0), false);
+    browser.wait_until("document.getElementById('tip').hidden");
+    assert_eq!(browser.evaluate("document.querySelectorAll('.chart circle').length"), 0);
 }
 
 /// Every chart has its numbers as CSV and its picture as PNG. Two policies are shown; the files are caught
@@ -158,13 +255,16 @@ fn saves_what_it_shows(browser: &mut Browser) {
         browser.click(&format!("[data-save={chart}-csv]"));
         browser.click(&format!("[data-save={chart}-png]"));
         browser.wait_until(&format!("saved.has('{chart}.csv') && saved.has('{chart}.png')"));
-        // A picture that is not small, and not of nothing.
+        // A picture that is not small, not of nothing, and not transparent.
         let size = format!(
             "(async () => {{ const image = new Image(); image.src = saved.get('{chart}.png'); await image.decode(); \
-                            return [image.naturalWidth, image.naturalHeight, image.src.length]; }})()"
+                            const {{ naturalWidth: width, naturalHeight: height }} = image, canvas = Object.assign(document.createElement('canvas'), {{ width, height }}); \
+                            const brush = canvas.getContext('2d'); brush.drawImage(image, 0, 0); \
+                            return [width, height, image.src.length, ...brush.getImageData(1, 1, 1, 1).data]; }})()"
         );
         let size = browser.evaluate(&size);
         assert!(size[0].as_u64() >= Some(1280) && size[2].as_u64() > Some(9000), "{chart}: {size}");
+        assert_eq!([3, 4, 5, 6].map(|at| size[at].as_u64()), [Some(255); 4], "{chart}: {size}");
     }
     let mut lines = |chart: &str| {
         let text = browser.evaluate(&format!("saved.get('{chart}.csv').text()"));
@@ -192,10 +292,10 @@ fn saves_what_it_shows(browser: &mut Browser) {
 
 /// The colour of a policy's line, in the queue's chart.
 fn colour_of(browser: &mut Browser, policy: &str) -> String {
-    let trace = format!(
-        "document.getElementById('queue').data.find((trace) => trace.name === '{policy}').line.color"
+    let line = format!(
+        "document.getElementById('queue').chart.lines.find((line) => line.name === '{policy}').colour"
     );
-    browser.evaluate(&trace).as_str().unwrap().to_owned()
+    browser.evaluate(&line).as_str().unwrap().to_owned()
 }
 
 /// One colour for one policy: under another budget, and in the tables.
@@ -211,7 +311,7 @@ fn a_policy_keeps_its_colour() {
     let before = ["share", "pb-guided"].map(|policy| colour_of(&mut browser, policy));
     assert_ne!(before[0], before[1]);
     browser.choose("#case", "1");
-    browser.wait_until("document.querySelectorAll('.policy').length === 2 && document.getElementById('queue').data.length === 6");
+    browser.wait_until("document.querySelectorAll('.policy').length === 2 && document.getElementById('queue').chart.lines.length === 2");
     assert_eq!(["share", "pb-guided"].map(|policy| colour_of(&mut browser, policy)), before);
     // The swatch of the third policy of the page, beside its name in every table.
     let swatches = "Array.from(document.querySelectorAll('.ranking th, .overview th, .waits th')) \
@@ -235,6 +335,25 @@ fn a_report_fits_a_phone() {
     assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
     assert_eq!(browser.evaluate("document.getElementById('differences-section').hidden"), true);
     browser.picture("phone.png");
+    // A tap tells what a mouse would; a finger that moves scrolls, and chooses nothing.
+    let plot = Plot::of(&mut browser, "power");
+    browser.tap(plot.at((0.4, 0.5)));
+    let tip = "document.getElementById('tip')";
+    browser.wait_until(&format!("!{tip}.hidden && {tip}.textContent.includes('easy: ')"));
+    let sides = browser.evaluate(&format!(
+        "(({{ left, right }}) => [left, right])({tip}.getBoundingClientRect())"
+    ));
+    assert!(sides[0].as_f64() >= Some(0.0) && sides[1].as_f64() <= Some(390.0), "{sides}");
+    let whole = browser.evaluate(WINDOW);
+    browser.swipe(plot.at((0.2, 0.5)), plot.at((0.8, 0.5)));
+    assert_eq!(browser.evaluate(WINDOW), whole);
+    browser.tap((5.0, 5.0));
+    browser.wait_until(&format!("{tip}.hidden"));
+    // No label is cut off.
+    let outside = "Array.from(document.querySelectorAll('.chart text')).filter((text) => { \
+                   const inner = text.getBoundingClientRect(), outer = text.closest('.chart').getBoundingClientRect(); \
+                   return inner.left < outer.left || inner.right > outer.right || inner.bottom > outer.bottom; }).length";
+    assert_eq!(browser.evaluate(outside), 0);
 
     let none = digests(&Workload::new("none", []), 256, &["easy", "fcfs"], "80%");
     let (_folder, file) = written("no jobs", &none);

@@ -122,8 +122,8 @@ fn jobs_and_budget_through_the_page() {
     browser.write("#whatif-nodes", "1");
     browser.write("#whatif-time", "10m");
     browser.click("#whatif-form button[type=submit]");
-    browser.wait_until("document.getElementById('whatif-chart').data?.length === 4");
-    let highest = "Math.max(...document.getElementById('whatif-chart').data[1].y)";
+    browser.wait_until("document.getElementById('whatif-chart').chart?.lines.length === 4");
+    let highest = "Math.max(...document.getElementById('whatif-chart').chart.lines[1].y)";
     assert!(browser.evaluate(highest).as_f64().unwrap() <= 120.0);
     browser.wait_until(&format!("{}.includes('The last job would end')", text("whatif-words")));
     assert_eq!(served.power().limit, Some(Watts::from_watts(400)));
@@ -167,7 +167,9 @@ fn jobs_and_budget_through_the_page() {
     browser.click("#running a");
     browser.wait_until("location.hash === '#/jobs/1' && !document.getElementById('job').hidden");
     browser.wait_until(&format!("{}.includes('the budget fell')", text("job-decisions")));
-    browser.wait_until("document.getElementById('job-chart').data?.[0].y.includes(200) ?? false");
+    browser.wait_until(
+        "document.getElementById('job-chart').chart?.lines[0].y.includes(200) ?? false",
+    );
     assert_eq!(browser.evaluate("document.activeElement.id"), "job-title");
     assert_accessible(&mut browser, "the page of a job");
     fs::write(served.path("go"), "").unwrap();

@@ -230,6 +230,39 @@ impl Browser {
         );
     }
 
+    /// Two clicks at a place, quickly.
+    pub(super) fn double_click(&mut self, (x, y): (f64, f64)) {
+        self.mouse("mouseMoved", (x, y), false);
+        for count in [1, 2] {
+            for (what, buttons) in [("mousePressed", 1), ("mouseReleased", 0)] {
+                self.call(
+                    "Input.dispatchMouseEvent",
+                    json!({ "type": what, "x": x, "y": y, "button": "left",
+                            "buttons": buttons, "clickCount": count }),
+                );
+            }
+        }
+    }
+
+    /// Touches a place with a finger.
+    pub(super) fn tap(&mut self, at: (f64, f64)) {
+        self.swipe(at, at);
+    }
+
+    /// Draws a finger from one place to another.
+    pub(super) fn swipe(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let mut touch = |what: &str, place: Option<(f64, f64)>| {
+            let points: Vec<Value> = place.iter().map(|(x, y)| json!({ "x": x, "y": y })).collect();
+            self.call("Input.dispatchTouchEvent", json!({ "type": what, "touchPoints": points }));
+        };
+        touch("touchStart", Some(from));
+        if to != from {
+            touch("touchMove", Some(((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0)));
+            touch("touchMove", Some(to));
+        }
+        touch("touchEnd", None);
+    }
+
     /// Errors and warnings on the console, and everything that was fetched beside the file itself.
     pub(super) fn complaints(&self) -> Vec<String> {
         self.complaints_about(&["file:", "data:", "blob:"])

@@ -14,12 +14,10 @@ use crate::app::App;
 /// What the page has in common with the report.
 #[derive(Clone, Copy)]
 pub struct Assets {
-    /// The chart script, compressed by gzip.
-    pub charts: &'static [u8],
     /// Colours, tables and sections.
     pub style: &'static str,
-    /// Quantities in words, and one way to draw a chart.
-    pub scripts: [&'static str; 2],
+    /// Quantities in words, and how charts are drawn.
+    pub scripts: &'static [&'static str],
 }
 
 /// The scripts of the page, in the order in which they depend on each other.
@@ -50,7 +48,6 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/", get(|| async { (HTML, include_str!("page/page.html")) }))
         .route("/page.css", get(style))
         .route("/page.js", get(script))
-        .route("/charts.js", get(charts))
         .route(
             "/favicon.svg",
             get(|| async {
@@ -67,14 +64,4 @@ async fn script(State(app): State<Arc<App>>) -> Response {
     let all: Vec<&str> = app.assets.scripts.iter().chain(SCRIPTS).copied().collect();
     // One scope of its own: the scripts share names, and nobody else sees them.
     (SCRIPT, format!("\"use strict\";\n{{\n{}\n}}\n", all.join("\n"))).into_response()
-}
-
-/// The chart script is large, does not change while a program runs, and every browser can uncompress it.
-async fn charts(State(app): State<Arc<App>>) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/javascript; charset=utf-8"),
-        (header::CONTENT_ENCODING, "gzip"),
-        (header::CACHE_CONTROL, "max-age=3600"),
-    ];
-    (headers, app.assets.charts).into_response()
 }

@@ -25,7 +25,7 @@ use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
 #[cfg(feature = "web")]
-use crate::report::html::{CHARTS, DRAWING, STYLE, WORDS};
+use crate::report::html::{SHARED, STYLE};
 #[cfg(feature = "web")]
 use crate::web::{Assets, Options, Server};
 
@@ -154,7 +154,7 @@ fn web(config: &Config, door: Door) -> Result<Option<Server>, AnyError> {
         state: config.state.clone(),
         request: config.limits.request_bytes as usize,
         connections: config.limits.connections as usize * 4,
-        assets: Assets { charts: CHARTS, style: STYLE, scripts: [WORDS, DRAWING] },
+        assets: Assets { style: STYLE, scripts: SHARED },
     };
     Ok(Some(Server::start(options, door)?))
 }

@@ -1,59 +1,71 @@
-// One way to draw a chart with plotly.js: colours from the style sheet, room for a phone, no logo.
+// Charts, as SVG. A chart is described by
+//
+//   x, y    axes: title; range, else what the values need; log, or names of places; ticks(range, pixels), else
+//           round values; written(value), for the heading of what a reader points at
+//   lines   each with name, colour, dash, width, x, y (null is a gap), said(place), and perhaps a band of low, high
+//           and share, which is how much of it covers what is behind
+//   bars    one for each name of an axis: size, colour, and perhaps a mark; lying, if the names are those of y
+//   paint   the address of a picture of the plot, by its width and height
+//   now     a line across, at a value of x
+//   key     what colours mean: names and colours, where the lines do not tell
+//   hover   what a pointer tells about: "all" lines at its x, the "nearest" point, or what a function of x and y says
+//   zoom    what dragging chooses: "x" or "xy"; onZoom(ranges) shows it, and resets it if there are none.
+//           Without onZoom the chart does, and goes on while `about` stays the same.
 
-const SERIES = 8, DASHES = ["solid", "dot", "dashdot"];
-
-function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
-/** The colour and the dash of a run, by its place. */
-const tint = (place) => ink(`series-${place % SERIES}`);
-const dash = (place) => DASHES[Math.floor(place / SERIES) % DASHES.length];
-
-const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-const faded = (colour, share) => `rgba(${channels(colour)},${share})`;
-
-const isNarrow = () => window.innerWidth < 736;
-const isTouched = () => matchMedia("(pointer: coarse)").matches;
-
-/** What all charts have in common. */
-function layout(more) {
-  const soft = ink("soft"), line = ink("line");
-  const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line, automargin: true,
-    title: { font: { color: soft, size: 12 }, standoff: 8 }, ticks: "outside", ticklen: 4 };
-  const { xaxis = {}, yaxis = {}, ...others } = more;
-  const join = (own) => ({ ...axis, ...own, title: { ...axis.title, text: own.title ?? "" } });
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, autosize: true,
-    margin: { l: isNarrow() ? 8 : 16, r: 12, t: 8, b: 8 }, hovermode: "x unified",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink("ink") },
-    hoverlabel: { bgcolor: ink("paper"), bordercolor: line, font: { color: ink("ink"), size: 12 } },
-    dragmode: isTouched() ? false : "zoom",
-    xaxis: join(xaxis), yaxis: join(yaxis), ...others,
+/** A picture of a chart, with its scales. */
+function drawing(chart, zoomed, width, height) {
+  const values = (key) => function* () {
+    for (const line of chart.lines ?? []) { yield* line[key]; if (key === "y" && line.band) yield* line.band.high; }
+    for (const { size, mark } of chart.bars ?? []) { yield size; yield mark ?? null; }
   };
+  const ranges = { x: zoomed?.x ?? rangeOf(chart.x, values("x")()), y: zoomed?.y ?? rangeOf(chart.y, values("y")()) };
+  const frame = framed(chart, ranges, width, height), { left, top, ...size } = frame.area;
+  const over = shape("g", {}), plot = shape("svg", { x: left, y: top, ...size, overflow: "hidden" }, ...marksOf(chart, frame, size), over);
+  const axes = axesOf(chart, frame, width);
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...(chart.paint ? [plot, ...axes] : [...axes, plot]));
+  return { ...frame, svg, over, width, height };
 }
 
-// Zooming is by dragging and by the page's own buttons, which can be reached without a mouse.
-const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false };
+/** Draws what a place is to show, in the room that it has. */
+function redraw(place) {
+  const { chart, clientWidth: width, clientHeight: height } = place;
+  if (!chart || !width || !height) return;
+  place.drawn = drawing(chart, place.zoomed, width, height);
+  place.replaceChildren(place.drawn.svg);
+  place.classList.toggle("zooms", Boolean(chart.zoom));
+  hoverAgain(place);
+}
 
-/** What is to be done once a chart is there: by its id. */
-const ONCE_DRAWN = new Map();
+/** What a chart shows, for those who do not see it. */
+function describe(place, chart, nothing) {
+  place.dataset.shows ??= place.getAttribute("aria-label") ?? "";
+  const names = (chart.lines ?? []).map((line) => line.name).join(", ");
+  if (place.dataset.shows) place.setAttribute("aria-label", [place.dataset.shows, nothing || names].filter(Boolean).join(": "));
+}
 
 /** Draws or redraws a chart; where there is nothing to draw, says so. */
-async function draw(id, traces, more, nothing) {
-  const place = byId(id);
-  if (nothing) {
-    if (place.classList.contains("js-plotly-plot")) Plotly.purge(place);
-    place.classList.add("empty");
-    place.textContent = nothing;
-    return place;
-  }
-  if (place.classList.contains("empty")) {
-    place.classList.remove("empty");
-    place.textContent = "";
-  }
-  const isNew = !place.classList.contains("js-plotly-plot");
-  await Plotly.react(place, traces, layout(more), CONFIG);
-  if (isNew) ONCE_DRAWN.get(id)?.(place);
-  return place;
+function draw(id, chart, nothing) {
+  const place = byId(id), isNew = !("chart" in place);
+  if (place.chart?.about !== chart.about) place.zoomed = null;
+  place.chart = nothing ? null : chart;
+  place.classList.toggle("empty", Boolean(nothing));
+  describe(place, chart, nothing);
+  if (nothing) place.replaceChildren(nothing);
+  redraw(place);
+  if (!isNew) return;
+  watchHover(place);
+  watchZoom(place);
+  let resizing;
+  new ResizeObserver(() => {
+    clearTimeout(resizing);
+    const { drawn } = place;
+    if (place.clientWidth !== drawn?.width || place.clientHeight !== drawn?.height) resizing = setTimeout(() => redraw(place), 100);
+  }).observe(place);
+}
+
+/** Where in the plot of a chart a pointer is: in pixels, and by its axes. */
+function pointed(place, { clientX, clientY }) {
+  const box = place.getBoundingClientRect(), { area, x, y } = place.drawn;
+  const left = clientX - box.left - area.left, top = clientY - box.top - area.top;
+  return { left, top, x: x.from(left), y: y.from(top), isInside: left >= 0 && top >= 0 && left <= area.width && top <= area.height };
 }

@@ -48,28 +48,23 @@ function curveTable(view, series, unit) {
   return [head, rows];
 }
 
-/** The band and the line of one run. */
-function curveTraces(view, run, curve, scale, written) {
-  const seen = within(curve, run.end, ...view.window), colour = tint(run.place);
-  const x = seen.x.map((at) => at / view.clock[0]), by = (values) => values.map((value) => value * scale);
-  const date = calendar ? (at) => `${dateOf(seen.x[at])}: ` : () => "";
-  const edge = { x, mode: "lines", line: { width: 0, shape: "hv" }, hoverinfo: "skip" };
-  return [
-    { ...edge, y: by(seen.low) },
-    { ...edge, y: by(seen.high), fill: "tonexty", fillcolor: faded(colour, 0.16) },
-    { x, y: by(seen.mean), mode: "lines", name: plain(run.summary.policy),
-      line: { color: colour, width: 1.6, shape: "hv", dash: dash(run.place) },
-      customdata: seen.mean.map((mean, at) => date(at) + written(mean)), hovertemplate: "%{customdata}" },
-  ];
+/** The line of one run, with its band. */
+function curveLine(view, run, curve, scale, written) {
+  const { x, low, high, mean } = within(curve, run.end, ...view.window), by = (values) => values.map((value) => value * scale);
+  return { name: run.summary.policy, colour: tint(run.place), dash: dash(run.place), width: 1.6, x, y: by(mean),
+    band: { low: by(low), high: by(high), share: 0.16 }, said: (place) => written(mean[place]) };
 }
 
+/** Time in milliseconds, with dates where they are known. */
 function timeAxis(view) {
-  const [size, name] = view.clock, range = view.window.map((at) => at / size);
-  if (!calendar) return { title: `time (${name})`, range, hoverformat: ".3~f" };
-  const marks = dateMarks(view.window, isNarrow() ? 4 : 9);
-  return { title: `time in ${calendar.timeZone}`, range, tickvals: marks.map(([at]) => at / size), ticktext: marks.map(([, text]) => text),
-    hoverformat: ".3~f" };
+  const [size, name] = view.clock;
+  const sinceStart = (range, pixels) => roundTicks(range.map((at) => at / size), fewIn(pixels)).map(([at, text]) => [at * size, text]);
+  return { title: calendar ? `time in ${calendar.timeZone}` : `time (${name})`, range: view.window, written: dateOf,
+    ticks: calendar ? (range, pixels) => dateMarks(range, fewIn(pixels)) : sinceStart };
 }
+
+/** A chart over time: what a reader drags in one of them, all of them show. */
+const overTime = (view, y, lines) => ({ x: timeAxis(view), y, lines, hover: "all", zoom: "x", onZoom: followZoom });
 
 function drawPower(view) {
   const runs = view.shown.filter((run) => run.power.from.length);
@@ -79,63 +74,63 @@ function drawPower(view) {
   const most = Math.max(0, ...runs.map((run) => run.summary.peak_power_w), ...limits.map((run) => Math.max(...run.limit.high) / 1000));
   const [size, unit] = unitFor(most, "W");
   const watts = (milliwatts) => scaled(milliwatts / 1000, "W");
-  const traces = runs.flatMap((run) => curveTraces(view, run, run.power, 1 / 1000 / size, watts));
+  const lines = runs.map((run) => curveLine(view, run, run.power, 1 / 1000 / size, watts));
   if (limits.length) {
     const [run] = limits, seen = within(run.limit, Math.max(...limits.map((run) => run.end)), ...view.window);
-    traces.push({ x: seen.x.map((at) => at / view.clock[0]), y: seen.mean.map((limit) => limit > 0 ? limit / 1000 / size : null),
-      mode: "lines", name: "budget", line: { color: ink("ink"), width: 1.5, dash: "dash", shape: "hv" },
-      customdata: seen.mean.map(watts), hovertemplate: "%{customdata}" });
+    lines.push({ name: "budget", colour: ink("ink"), dash: "dash", width: 1.5, x: seen.x,
+      y: seen.mean.map((limit) => (limit > 0 ? limit / 1000 / size : null)), said: (place) => watts(seen.mean[place]) });
   }
   TABLES.set("power", () => curveTable(view, [...runs.map((run) => [run.summary.policy, run.power, run.end, 1 / 1000]),
     ...limits.slice(0, 1).map((run) => ["budget", run.limit, run.end, 1 / 1000])], "w"));
-  return draw("power", traces, { xaxis: timeAxis(view), yaxis: { title: `power (${unit})`, rangemode: "tozero", fixedrange: true } }, nothing);
+  draw("power", overTime(view, { title: `power (${unit})` }, lines), nothing);
 }
 
 function drawBusy(view) {
   const nothing = view.shown.length ? "" : "No policy is shown.";
-  const traces = view.shown.flatMap((run) => {
+  const lines = view.shown.map((run) => {
     const nodes = run.summary.nodes;
-    return curveTraces(view, run, run.busy, 100 / nodes, (mean) => `${(100 * mean / nodes).toFixed(1)} %`);
+    return curveLine(view, run, run.busy, 100 / nodes, (mean) => `${(100 * mean / nodes).toFixed(1)} %`);
   });
   TABLES.set("busy", () => curveTable(view, view.shown.map((run) => [run.summary.policy, run.busy, run.end, 100 / run.summary.nodes]), "percent"));
-  return draw("busy", traces, { xaxis: timeAxis(view), yaxis: { title: "nodes in use (%)", range: [0, 102], fixedrange: true } }, nothing);
+  draw("busy", overTime(view, { title: "nodes in use (%)", range: [0, 102] }, lines), nothing);
 }
 
 function drawQueue(view) {
   const runs = view.shown.filter((run) => run.queue.from.length);
   const nothing = runs.length ? "" : view.shown.length ? "No job was submitted." : "No policy is shown.";
-  const traces = runs.flatMap((run) => curveTraces(view, run, run.queue, 1, (mean) => counted(mean, "job")));
+  const lines = runs.map((run) => curveLine(view, run, run.queue, 1, (mean) => counted(mean, "job")));
   TABLES.set("queue", () => curveTable(view, runs.map((run) => [run.summary.policy, run.queue, run.end, 1]), "jobs"));
-  return draw("queue", traces, { xaxis: timeAxis(view), yaxis: { title: "jobs waiting", rangemode: "tozero", fixedrange: true } }, nothing);
+  draw("queue", overTime(view, { title: "jobs waiting" }, lines), nothing);
 }
 
 /** How many jobs have at most so much of something. */
 function drawRanks(view, id, key, scale, least, title, written, ticks, column) {
   const runs = view.shown.filter((run) => run[key].count > 0);
   const nothing = runs.length ? "" : view.shown.length ? "No job ran." : "No policy is shown.";
-  const traces = runs.map((run) => {
-    const { values, ranks, count } = run[key];
-    const x = Array.from(values, (value) => Math.max(least, value / scale));
-    return { x, y: Array.from(ranks, (rank) => 100 * rank / count), mode: "lines", name: plain(run.summary.policy),
-      line: { color: tint(run.place), width: 2, shape: "hv", dash: dash(run.place) },
-      customdata: Array.from(values, (value) => written(value / scale)),
-      hovertemplate: "%{y:.1f} % up to %{customdata}" };
+  const lines = runs.map((run) => {
+    const { values, ranks, count } = run[key], y = Array.from(ranks, (rank) => 100 * rank / count);
+    return { name: run.summary.policy, colour: tint(run.place), dash: dash(run.place), width: 2, y,
+      x: Array.from(values, (value) => Math.max(least, value / scale)),
+      said: (place) => `${y[place].toFixed(1)} % up to ${written(values[place] / scale)}` };
   });
   TABLES.set(id, () => [["policy", column, "jobs_percent"], runs.flatMap((run) =>
     Array.from(run[key].values, (value, i) => [run.summary.policy, value / scale, 100 * run[key].ranks[i] / run[key].count]))]);
-  return draw(id, traces, { hovermode: "closest", xaxis: { title, type: "log", ...ticks },
-    yaxis: { title: "jobs (%)", range: [0, 102], fixedrange: true } }, nothing);
+  draw(id, { x: { title, log: true, ticks }, y: { title: "jobs (%)", range: [0, 102] }, lines, hover: "nearest", zoom: "x", about: byId("case").value }, nothing);
 }
 
 function drawWaits(view) {
   const ticks = [[1, "1 s"], [10, "10 s"], [60, "1 min"], [600, "10 min"], [3600, "1 h"], [6 * 3600, "6 h"], [86400, "1 d"], [10 * 86400, "10 d"], [100 * 86400, "100 d"]];
-  const few = isNarrow() ? ticks.filter((_, i) => [0, 2, 4, 6, 7, 8].includes(i)) : ticks;
-  return drawRanks(view, "waits", "waits", 1000, 1, "wait", time,
-    { tickvals: few.map(([at]) => at), ticktext: few.map(([, text]) => text) }, "wait_s");
+  const few = ticks.filter((_, place) => [0, 2, 4, 6, 7, 8].includes(place));
+  const shown = ([from, until], pixels) => {
+    const known = (pixels < 400 ? few : ticks).filter(([at]) => at >= from && at <= until);
+    const unit = clockFor(1000 * until)[0] / 1000;
+    return known.length > 1 ? known : logTicks([from / unit, until / unit], fewIn(pixels)).map(([at]) => [at * unit, time(at * unit)]);
+  };
+  drawRanks(view, "waits", "waits", 1000, 1, "wait", time, shown, "wait_s");
 }
 
 function drawSlowdowns(view) {
-  return drawRanks(view, "slowdowns", "slowdowns", 10000, 1, "bounded slowdown", (value) => value.toFixed(2), { dtick: 1 }, "bounded_slowdown");
+  drawRanks(view, "slowdowns", "slowdowns", 10000, 1, "bounded slowdown", (value) => value.toFixed(2), undefined, "bounded_slowdown");
 }
 
 function drawEnergy(view) {
@@ -147,16 +142,13 @@ function drawEnergy(view) {
     : "Drawn over the makespan.";
   const [size, unit] = unitFor(Math.max(0, ...runs.map((run) => Math.max(run.summary.energy_j, allowed(run) ?? 0))), "J");
   // The number stands beside the name: on a bar it would be hard to read in some colours.
-  const y = runs.map((run) => `${plain(run.summary.policy)}<br>${scaled(run.summary.energy_j, "J")}`);
-  const traces = [{ type: "bar", orientation: "h", y, x: runs.map((run) => run.summary.energy_j / size),
-    marker: { color: runs.map((run) => tint(run.place)) }, hoverinfo: "skip", width: 0.6 }];
-  if (isLimited) {
-    traces.push({ type: "scatter", mode: "markers", y, x: runs.map((run) => allowed(run) / size),
-      marker: { symbol: "line-ns-open", size: 20, line: { width: 2, color: ink("ink") }, color: ink("ink") },
-      customdata: runs.map((run) => scaled(allowed(run) ?? 0, "J")), hovertemplate: "the budget allowed %{customdata}<extra></extra>" });
-  }
+  const names = runs.map((run) => `${run.summary.policy}\n${scaled(run.summary.energy_j, "J")}`);
+  const bars = runs.map((run) => ({ size: run.summary.energy_j / size, colour: tint(run.place), mark: allowed(run) && allowed(run) / size }));
+  const hover = (x, y) => {
+    const run = runs[Math.round(y)], words = run && `${run.summary.policy}: ${scaled(run.summary.energy_j, "J")}`;
+    return run && allowed(run) !== null ? `${words}\nthe budget allowed ${scaled(allowed(run), "J")}` : words;
+  };
   TABLES.set("energy", () => [["policy", "energy_j", "budget_allowed_j"], view.shown.map((run) => [run.summary.policy, run.summary.energy_j, allowed(run)])]);
   byId("energy").style.height = `${80 + 44 * runs.length}px`;
-  return draw("energy", traces, { hovermode: "closest", xaxis: { title: `energy (${unit})`, rangemode: "tozero", fixedrange: true },
-    yaxis: { fixedrange: true, ticks: "", type: "category" }, dragmode: false }, runs.length ? "" : "No policy is shown.");
+  draw("energy", { x: { title: `energy (${unit})` }, y: { names }, bars, lying: true, hover }, runs.length ? "" : "No policy is shown.");
 }

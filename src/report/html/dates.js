@@ -1,20 +1,24 @@
-// Dates and times of day beside axes, where it is known when the clock of a run starts.
+// Dates and times of day beside axes, where it is known when a clock starts.
 
 /** The start of the clock in milliseconds since 1970, and the time zone; null where nobody knows. */
 let calendar = null;
 
-/** The same for these runs, if all of them have one. */
-function setCalendar(runs) {
-  const [first] = runs, is = (run) => run.start && run.start[0] === first.start[0] && run.start[1] === first.start[1];
-  calendar = null;
-  if (!runs.length || !runs.every(is)) return;
-  const [start, timeZone] = first.start, two = "2-digit";
+function setCalendar([start, timeZone]) {
+  const two = "2-digit";
   try {
     const parts = new Intl.DateTimeFormat("en-GB", { timeZone, hourCycle: "h23", year: "numeric", month: two, day: two, hour: two, minute: two, second: two });
     calendar = { start, timeZone, parts };
   } catch {
     // A browser that does not know the zone shows the time since the start.
+    calendar = null;
   }
+}
+
+/** That of these runs, if all of them have the same. */
+function setCalendarOf(runs) {
+  const [first] = runs, is = (run) => run.start && run.start[0] === first.start[0] && run.start[1] === first.start[1];
+  if (runs.length && runs.every(is)) setCalendar(first.start);
+  else calendar = null;
 }
 
 /** What a clock on the wall shows, as milliseconds since 1970 on a wall of UTC. */
@@ -34,7 +38,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const twoDigits = (number) => String(number).padStart(2, "0");
 
 /** How far apart marks may be: of which unit how many, and how long that is at least. */
-const MARKS = [["minute", 1, 60e3], ["minute", 5, 300e3], ["minute", 15, 900e3], ["minute", 30, 1800e3], ["hour", 1, 3600e3], ["hour", 3, 3 * 3600e3],
+const MARKS = [["second", 1, 1e3], ["second", 5, 5e3], ["second", 15, 15e3], ["second", 30, 30e3], ["minute", 1, 60e3], ["minute", 5, 300e3], ["minute", 15, 900e3], ["minute", 30, 1800e3], ["hour", 1, 3600e3], ["hour", 3, 3 * 3600e3],
   ["hour", 6, 6 * 3600e3], ["hour", 12, 12 * 3600e3], ["day", 1, 86400e3], ["day", 2, 2 * 86400e3], ["day", 3, 3 * 86400e3], ["day", 7, 7 * 86400e3], ["day", 14, 14 * 86400e3],
   ["month", 1, 28 * 86400e3], ["month", 3, 84 * 86400e3], ["month", 6, 168 * 86400e3], ["year", 1, 365 * 86400e3], ["year", 10, 3650 * 86400e3]];
 
@@ -44,6 +48,7 @@ function dateMarks([from, until], most) {
   const first = new Date(wall(calendar.start + from)), marks = [];
   const year = first.getUTCFullYear(), month = first.getUTCMonth(), day = first.getUTCDate(), down = (number) => number - (number % count);
   const at = {
+    second: (step) => Date.UTC(year, month, day, first.getUTCHours(), first.getUTCMinutes(), down(first.getUTCSeconds()) + step),
     minute: (step) => Date.UTC(year, month, day, first.getUTCHours(), down(first.getUTCMinutes()) + step),
     hour: (step) => Date.UTC(year, month, day, down(first.getUTCHours()) + step),
     // Weeks begin on Monday.
@@ -60,11 +65,11 @@ function dateMarks([from, until], most) {
 }
 
 function dateWritten(shown, unit) {
-  const isMidnight = shown.getUTCHours() === 0 && shown.getUTCMinutes() === 0;
+  const isMidnight = shown.getTime() % 86400e3 === 0;
   if (unit === "year") return String(shown.getUTCFullYear());
   if (unit === "month") return `${MONTHS[shown.getUTCMonth()]} ${shown.getUTCFullYear()}`;
   if (unit === "day" || isMidnight) return `${shown.getUTCDate()} ${MONTHS[shown.getUTCMonth()]}`;
-  return `${twoDigits(shown.getUTCHours())}:${twoDigits(shown.getUTCMinutes())}`;
+  return [shown.getUTCHours(), shown.getUTCMinutes(), ...(unit === "second" ? [shown.getUTCSeconds()] : [])].map(twoDigits).join(":");
 }
 
 /** A point in time: its date, if that is known, or what has passed since the start. */

@@ -17,7 +17,7 @@ function stepOf(difference, ends) {
   return difference < 0 ? -step : step;
 }
 
-async function drawDifferences(view) {
+function drawDifferences(view) {
   const section = byId("differences-section");
   section.hidden = view.runs.length < 2;
   if (section.hidden) return;
@@ -44,12 +44,11 @@ async function drawDifferences(view) {
     return size === most ? `${sign} more` : `${sign} ≤ ${figure.words[size - 1]}`;
   };
   const colour = (step) => (step === 0 ? ink("soft") : ink(step < 0 ? "gain" : "loss"));
-  const trace = { type: "bar", x: steps.map(word), y: steps.map((step) => bins.get(step) ?? 0), marker: { color: steps.map(colour) },
-    hovertemplate: "%{y} jobs: %{x}<extra></extra>" };
+  const bars = steps.map((step) => ({ size: bins.get(step) ?? 0, colour: colour(step) })), names = steps.map(word);
+  const hover = (x) => `${counted(bars[Math.round(x)].size, "job")}: ${names[Math.round(x)]}`;
   TABLES.set("differences", () => [["difference", "jobs"], steps.map((step) => [word(step), bins.get(step) ?? 0])]);
-  await draw("differences", [trace], { hovermode: "closest", dragmode: false, bargap: 0.15,
-    xaxis: { title: `${figure.better}  ←  →  ${figure.worse}`, type: "category", fixedrange: true, tickangle: isNarrow() ? -90 : 0 },
-    yaxis: { title: "jobs", fixedrange: true } }, rows.length ? "" : "No job ran under both.");
+  draw("differences", { x: { title: `${figure.better}  ←  →  ${figure.worse}`, names }, y: { title: "jobs" }, bars, hover },
+    rows.length ? "" : "No job ran under both.");
 
   rows.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const ends = rows.length > 2 * LARGEST ? [...rows.slice(0, LARGEST), ...rows.slice(-LARGEST)] : rows;

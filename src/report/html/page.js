@@ -9,7 +9,7 @@ const breath = () => new Promise((resolve) => setTimeout(resolve));
 
 async function drawAll(charts) {
   for (const chart of charts) {
-    await chart(view);
+    chart(view);
     // A page that is being drawn can still be scrolled.
     await breath();
   }
@@ -34,27 +34,14 @@ const ZOOMS = {
 };
 
 /** What a reader drags in one chart over time, all of them show. */
-function followZoom(place) {
-  place.on("plotly_relayout", (change) => {
-    if (change["yaxis.range[0]"] !== undefined && place.id === "schedule") {
-      const nodes = view.scheduled.run.summary.nodes;
-      view.lanes = [Math.max(0, change["yaxis.range[0]"]), Math.min(nodes, change["yaxis.range[1]"])];
-    }
-    if (change["xaxis.range[0]"] !== undefined) {
-      setWindow(...["xaxis.range[0]", "xaxis.range[1]"].map((key) => change[key] * view.clock[0]));
-    } else if (change["xaxis.autorange"] || change["yaxis.autorange"]) {
-      setWindow(...ZOOMS.all());
-    } else if (change["yaxis.range[0]"] !== undefined) {
-      setWindow(...view.window);
-    }
-  });
+function followZoom(ranges) {
+  setWindow(...(ranges ? ranges.x ?? view.window : ZOOMS.all()));
 }
 
 function showPolicies(runs) {
   const buttons = runs.map((run) => {
-    const button = element("button", { type: "button", className: "policy" }, element("i", { className: "swatch" }), run.summary.policy);
-    button.style.setProperty("--tint", `var(--series-${run.place % SERIES})`);
-    button.style.setProperty("--dash", { solid: "solid", dot: "dotted", dashdot: "dashed" }[dash(run.place)]);
+    const line = swatch(`var(--series-${run.place % SERIES})`, dash(run.place));
+    const button = element("button", { type: "button", className: "policy" }, line, run.summary.policy);
     button.setAttribute("aria-pressed", view.shown.includes(run));
     button.addEventListener("click", () => {
       const isShown = view.shown.includes(run);
@@ -74,7 +61,7 @@ async function showCase(data, place) {
   const begin = Math.min(...view.runs.map((run) => run.begin)), end = Math.max(...view.runs.map((run) => run.end));
   view.whole = [begin, Math.max(end, begin + 1000)];
   view.clock = clockFor(view.whole[1] - begin);
-  setCalendar(view.runs);
+  setCalendarOf(view.runs);
   view.lanes = null;
   const names = view.runs.map((run, at) => [at, run.summary.policy]);
   for (const id of ["schedule-run", "differences-from", "differences-to"]) chooseAmong(byId(id), names);
@@ -98,8 +85,7 @@ async function begin() {
   document.querySelectorAll(".ranking").forEach(watchHeadings);
   const system = matchMedia("(prefers-color-scheme: dark)");
   setTheme(system.matches ? "dark" : "light");
-  const [data, charts] = await Promise.all([loaded(), inflated("charts-code")]);
-  document.head.append(element("script", { textContent: charts }));
+  const data = await loaded();
   if (!data.runs.length) return;
   byId("charts").hidden = false;
 
@@ -116,12 +102,7 @@ async function begin() {
   byId("schedule-run").addEventListener("change", () => { view.lanes = null; drawSchedule(view); });
   byId("schedule-colour").addEventListener("change", () => drawSchedule(view));
   for (const id of ["differences-from", "differences-to", "differences-figure"]) byId(id).addEventListener("change", () => drawDifferences(view));
-  let resizing;
-  addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => drawSchedule(view), 200); });
-
-  for (const id of ["power", "busy", "queue", "schedule"]) ONCE_DRAWN.set(id, followZoom);
   offerFiles();
-  watchSchedule(view);
   await showCase(data, 0);
 }
 

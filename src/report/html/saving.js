@@ -28,14 +28,35 @@ function saveCsv(id) {
   setTimeout(() => URL.revokeObjectURL(address), 60e3);
 }
 
+/** The names beside colours under a chart, in as many rows as they need, and how high these are. */
+function legendOf(chart, width) {
+  const known = chart.key ?? (chart.lines ?? []), shapes = [];
+  let left = 20, row = 0;
+  for (const { name, colour, dash: dashes } of known) {
+    const wide = 42 + widthOf(name);
+    if (left > 20 && left + wide > width - 10) { left = 20; row++; }
+    const y = 20 * row + 10;
+    shapes.push(shape("line", { x1: left, x2: left + 24, y1: y, y2: y, stroke: colour, "stroke-width": chart.key ? 10 : 2.5, "stroke-dasharray": PATTERNS[dashes] }),
+      label(name, left + 30, y + 4, { anchor: "start" }));
+    left += wide + 8;
+  }
+  return [shapes, known.length ? 20 * (row + 1) : 0];
+}
+
 /** A picture that stands alone: with a title, with names beside colours, and not transparent. */
 async function pngOf(id) {
   const place = byId(id), title = place.closest("section").querySelector("h2").textContent;
-  const { width, height } = place.getBoundingClientRect();
-  const data = place.data.map((trace) => ({ ...trace, showlegend: Boolean(trace.name) }));
-  const figure = { data, layout: { ...place.layout, title: { text: title, x: 0.02, font: { size: 15 } }, showlegend: data.some((trace) => trace.name),
-    legend: { orientation: "h", y: -0.25 }, paper_bgcolor: ink("paper"), margin: { l: 60, r: 20, t: 44, b: 50 } } };
-  return Plotly.toImage(figure, { format: "png", scale: 2, width: Math.max(640, Math.round(width)), height: Math.round(height) + 90 });
+  const width = Math.max(640, place.clientWidth), [legend, room] = legendOf(place.chart, width);
+  const { svg } = drawing(place.chart, place.zoomed, width, place.clientHeight), below = 40 + place.clientHeight, height = below + room + 16;
+  svg.setAttribute("y", 40);
+  const whole = shape("svg", { width, height }, shape("rect", { width, height, fill: ink("paper") }), label(title, 20, 26, { anchor: "start", size: 15, weight: 600 }),
+    svg, shape("g", { transform: `translate(0 ${below + 4})` }, ...legend));
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(whole))}`;
+  await image.decode();
+  const canvas = element("canvas", { width: 2 * width, height: 2 * height });
+  canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
+  return canvas.toDataURL("image/png");
 }
 
 /** Two buttons for every chart, beside its heading. */

@@ -1,6 +1,6 @@
-// The schedule. Axes, zoom and pan are plotly's; the rectangles, which may be several hundred thousand, are
-// painted into a picture of just the window that is seen, and painted anew when it changes. Rectangles
-// narrower than a pixel shade it by their share of it, so the whole run and one job are drawn alike.
+// The schedule. The rectangles, which may be several hundred thousand, are painted into a picture of just the
+// window that is seen, and painted anew when it changes. Rectangles narrower than a pixel shade it by their
+// share of it, so the whole run and one job are drawn alike.
 
 /** What colours mean: for each kind, the upper ends of its classes. */
 const CLASSES = {
@@ -78,35 +78,37 @@ function painted(run, kind, window, lanes, width, height) {
   return { source: canvas.toDataURL(), count };
 }
 
-async function drawSchedule(view) {
+function drawSchedule(view) {
   const run = view.runs[Number(byId("schedule-run").value)] ?? view.shown[0] ?? view.runs[0];
   const kind = byId("schedule-colour").value, place = byId("schedule");
   const nothing = run && run.bars.job.length ? "" : "No job ran.";
-  const { ends, words } = nothing ? { ends: [], words: [] } : classesOf(run, kind);
-  byId("schedule-key").replaceChildren(...words.map((word, i) => {
-    const swatch = element("i");
-    swatch.style.background = ink(`step-${i}`);
-    return element("span", {}, swatch, word);
+  const key = nothing ? [] : classesOf(run, kind).words.map((name, step) => ({ name, colour: ink(`step-${step}`) }));
+  byId("schedule-key").replaceChildren(...key.map(({ name, colour }) => {
+    const box = element("i");
+    box.style.background = colour;
+    return element("span", {}, box, name);
   }));
   if (nothing) {
     byId("schedule-note").textContent = "";
-    return draw("schedule", [], {}, nothing);
+    draw("schedule", {}, nothing);
+    return;
   }
   const nodes = run.summary.nodes;
   view.lanes ??= [0, nodes];
-  const lanes = view.lanes, [size] = view.clock;
-  const room = place.getBoundingClientRect(), sharpness = Math.min(2, devicePixelRatio || 1);
-  const { source, count } = painted(run, kind, view.window, lanes, Math.round(Math.max(200, room.width - 60) * sharpness), Math.round(Math.max(100, room.height - 60) * sharpness));
-  const image = { source, xref: "x", yref: "y", x: view.window[0] / size, y: lanes[1], layer: "below", sizing: "stretch",
-    sizex: (view.window[1] - view.window[0]) / size, sizey: lanes[1] - lanes[0], xanchor: "left", yanchor: "top" };
-  const corners = { x: view.window.map((at) => at / size), y: [...lanes], mode: "markers", marker: { opacity: 0 }, hoverinfo: "skip" };
-  await draw("schedule", [corners], { images: [image], hovermode: false, xaxis: { ...timeAxis(view), showgrid: false, zeroline: false },
-    yaxis: { title: "nodes", range: lanes, showgrid: false, zeroline: false } });
-  place.dataset.count = count;
-  byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
+  const { lanes, window } = view, sharpness = Math.min(2, devicePixelRatio || 1);
+  const paint = (width, height) => {
+    const { source, count } = painted(run, kind, window, lanes, Math.round(width * sharpness), Math.round(height * sharpness));
+    place.dataset.count = count;
+    byId("schedule-note").textContent = `${count.toLocaleString("en")} of ${counted(run.bars.job.length, "rectangle")} in this window.`;
+    return source;
+  };
+  const onZoom = (ranges) => {
+    if (ranges?.y) view.lanes = ranges.y;
+    followZoom(ranges);
+  };
   view.scheduled = { run, kind };
   TABLES.set("schedule", () => scheduleTable(view));
-  return place;
+  draw("schedule", { x: timeAxis(view), y: { title: "nodes", range: lanes }, paint, key, hover: (when, where) => jobAt(run, kind, when, where), zoom: "xy", onZoom });
 }
 
 /** The rectangles of the window that is seen, as a table. */
@@ -129,28 +131,11 @@ function rectangleAt(run, kind, when, where) {
   return -1;
 }
 
-/** Tells about the job under the pointer. */
-function watchSchedule(view) {
-  const place = byId("schedule"), tip = byId("tip");
-  const hide = () => { tip.hidden = true; };
-  const show = (event) => {
-    const axes = place._fullLayout;
-    if (!axes || !view.scheduled || event.buttons) return hide();
-    const box = place.getBoundingClientRect(), { xaxis, yaxis } = axes, { run, kind } = view.scheduled;
-    const when = xaxis.p2d(event.clientX - box.left - xaxis._offset) * view.clock[0];
-    const where = yaxis.p2d(event.clientY - box.top - yaxis._offset);
-    const found = rectangleAt(run, kind, when, where);
-    if (found < 0) return hide();
-    const job = run.bars.job[found], start = run.workload.submit[job] + run.wait[job];
-    tip.textContent = `Job ${run.workload.number[job]}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
-      `starts ${dateOf(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
-    tip.hidden = false;
-    const size = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - size.width - 4))}px`;
-    tip.style.top = `${Math.max(4, event.clientY + 16 + size.height > innerHeight ? event.clientY - size.height - 12 : event.clientY + 16)}px`;
-  };
-  place.addEventListener("pointermove", show);
-  place.addEventListener("pointerdown", (event) => { if (event.pointerType !== "mouse") show(event); });
-  place.addEventListener("pointerleave", hide);
-  addEventListener("scroll", hide, { passive: true });
+/** What there is to say about the job at a place. */
+function jobAt(run, kind, when, where) {
+  const found = rectangleAt(run, kind, when, where);
+  if (found < 0) return null;
+  const job = run.bars.job[found], start = run.workload.submit[job] + run.wait[job];
+  return `Job ${run.workload.number[job]}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
+    `starts ${dateOf(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
 }

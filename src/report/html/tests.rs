@@ -40,8 +40,7 @@ fn names_cannot_become_markup() {
     assert!(!text.contains("<script>alert"));
 }
 
-/// No address of anything outside the file; what the scripts of plotly.js mention the browser is told
-/// not to fetch.
+/// No address of anything outside the file, and the browser is told to fetch nothing.
 #[test]
 fn nothing_is_fetched() {
     let text = page("demo", &digests(&demo(), &["easy"], "80%"));
@@ -50,7 +49,7 @@ fn nothing_is_fetched() {
     }
     assert!(text.contains("default-src 'none'"));
     let size = text.len();
-    assert!(size < 3_000_000, "{size} bytes");
+    assert!(size < 300_000, "{size} bytes");
 }
 
 /// Runs under 80 % and under 60 % are two cases; within a case the best comes first, and who turned

@@ -40,9 +40,6 @@ function moment(milliseconds) {
 
 const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 
-/** Names go into chart labels, which read a few tags. */
-const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
-
 function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);

@@ -20,21 +20,21 @@ function drawJob(job, lines, plan) {
   const section = byId("job-power-section");
   const isAhead = !isOver(job) && plan?.start && plan.end > now;
   section.hidden = !points.length && !isAhead;
-  if (section.hidden) return undefined;
+  if (section.hidden) return;
   const end = isOver(job) ? (job.ended ?? now) : isAhead ? plan.end : now;
   const begin = points.length ? points[0][0] : now, margin = Math.max(5, (end - begin) * 0.03);
   const [from, until] = [begin - margin, end + margin];
   const past = steps(points, from, isOver(job) ? until : Math.min(now, until));
   const ahead = !isAhead ? { x: [], y: [] } : steps([[Math.max(now, plan.start), isRunning(job) ? job.power : plan.power ?? job.needs ?? 0], [plan.end, 0]], now - 1, until);
   const most = Math.max(1, ...past.y, ...ahead.y), [size, unit] = unitFor(most / 1000, "W");
-  const traces = [
-    powerLine(past, size, "allotted", { line: { color: tint(0), width: 2, shape: "hv" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.15) }),
-    powerLine(ahead, size, "forecast", { line: { color: tint(0), width: 2, shape: "hv", dash: "dot" } }),
+  const curves = [
+    powerLine(past, size, { name: "allotted", colour: tint(0), width: 2 }, 0.15),
+    powerLine(ahead, size, { name: "forecast", colour: tint(0), width: 2, dash: "dot" }),
   ];
   const changes = lines.filter(({ what }) => what.changed).length;
   const peak = past.y.length ? `It was allotted at most ${watts(Math.max(...past.y))}; its allotment was changed ${counted(changes, "time")}.` : "It has not run yet.";
   setText("job-words", `${peak}${isAhead ? ` Dots: the forecast, until ${clockTime(plan.end)} at the latest.` : ""}`);
-  return draw("job-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], isOver(job) ? until : now));
+  draw("job-chart", powerChart(curves, from, until, [most / 1000 / size, unit], isOver(job) ? until : now, job.job));
 }
 
 function jobFacts(job, share) {
@@ -100,7 +100,7 @@ async function showJob(number, known) {
     fillCell(row.children[0], clockTime(line.wall / 1000, true));
     fillCell(row.children[1], eventWords(line));
   });
-  await drawJob(job, lines, plan);
+  drawJob(job, lines, plan);
 }
 
 /** Empties the page of a job before another one is shown. */

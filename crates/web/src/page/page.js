@@ -51,7 +51,7 @@ let chartsDrawnAt = -Infinity;
 
 /** Draws the charts, at most every two seconds, and only where they can be seen. */
 function drawCharts(force = false) {
-  if (!window.Plotly || !known.status || (!force && performance.now() - chartsDrawnAt < 2000)) return;
+  if (!known.status || (!force && performance.now() - chartsDrawnAt < 2000)) return;
   chartsDrawnAt = performance.now();
   if (byId("overview").hidden) return;
   drawHours(known);
@@ -228,12 +228,10 @@ function begin() {
   });
   addEventListener("hashchange", route);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) tick(); });
-  // The chart script is large; figures and tables do not wait for it.
-  const charts = element("script", { src: "/charts.js", onload: () => { drawCharts(true); if (jobShown !== null) showJobOrWhy(); document.documentElement.dataset.ready = Math.round(performance.now()); } });
-  document.head.append(charts);
   route();
   setInterval(tick, 1000);
   stayConnected();
+  document.documentElement.dataset.ready = Math.round(performance.now());
 }
 
 begin();

@@ -51,8 +51,16 @@ function showNotices(notices) {
   place.replaceChildren(...notices.map((text) => element("p", { className: "warning", textContent: `Notice: ${text}` })));
 }
 
-/** Charts have no zones of time: a time is drawn as the reader's clock shows it. */
-const axisTime = (seconds) => (seconds - new Date(seconds * 1000).getTimezoneOffset() * 60) * 1000;
+// A time is drawn as the reader's clock shows it.
+setCalendar([0, Intl.DateTimeFormat().resolvedOptions().timeZone]);
+
+/** Round times beside an axis of milliseconds; the first says of which day. */
+function clockTicks(range, pixels) {
+  const [first, ...others] = dateMarks(range, fewIn(pixels));
+  if (!first) return [];
+  const [at, text] = first;
+  return [[at, text.includes(":") ? `${text}\n${dateWritten(new Date(wall(at)), "day")}` : text], ...others];
+}
 
 /** The most points of a curve in a chart of hours. */
 const MOST_POINTS = 700;
@@ -87,24 +95,18 @@ function steps(points, from, until) {
   return { x, y };
 }
 
-/** One line of a chart of power over time. */
-function powerLine({ x, y }, size, name, style) {
+/** One line of a chart of power over time, filled down to zero by a share. */
+function powerLine({ x, y }, size, style, share) {
   const shown = y.map((value) => (value === null ? null : value / 1000 / size));
-  return { x: x.map(axisTime), y: shown, mode: "lines", name, connectgaps: false, ...style,
-    customdata: y.map((value) => (value === null ? "" : watts(value))), hovertemplate: "%{customdata}" };
+  return { x: x.map((seconds) => 1000 * seconds), y: shown, ...style, said: (place) => watts(y[place]),
+    band: share && { low: shown.map(() => 0), high: shown, share } };
 }
 
-/** The axes of a chart of power over time, with a line where the present is. */
-function powerAxes(from, until, [top, unit], now, more = {}) {
-  const mark = now > from && now < until ? {
-    shapes: [{ type: "line", x0: axisTime(now), x1: axisTime(now), y0: 0, y1: 1, yref: "paper", line: { color: ink("soft"), width: 1.5 } }],
-    annotations: [{ x: axisTime(now), y: 1, yref: "paper", text: "now", showarrow: false, xanchor: "center", yanchor: "bottom", font: { color: ink("soft"), size: 12 } }],
-  } : {};
-  return { xaxis: { type: "date", range: [axisTime(from), axisTime(until)], hoverformat: "%e %b, %H:%M:%S", tickformatstops: CLOCK_TICKS },
-    yaxis: { title: `power (${unit})`, range: [0, 1.08 * top], fixedrange: true },
-    margin: { l: isNarrow() ? 8 : 16, r: 12, t: 22, b: 8 }, ...mark, ...more };
+/** A chart of power over time, with a line where the present is. A part of it stays chosen while it is about the same. */
+function powerChart(lines, from, until, [top, unit], now, about) {
+  return { x: { range: [1000 * from, 1000 * until], ticks: clockTicks, written: dateOf }, y: { title: `power (${unit})`, range: [0, 1.08 * top] },
+    lines, now: now > from && now < until ? 1000 * now : undefined, hover: "all", zoom: "x", about };
 }
-const CLOCK_TICKS = [{ dtickrange: [null, 60000], value: "%H:%M:%S" }, { dtickrange: [60000, 86400000], value: "%H:%M\n%e %b" }, { dtickrange: [86400000, null], value: "%e %b" }];
 
 /** What the lines of a chart mean: name, colour and dash of each. */
 function showKey(id, lines) {
@@ -134,19 +136,19 @@ function drawHours({ samples, forecast, status }) {
   const [size, unit] = unitFor(most / 1000, "W");
   const main = hasMeters ? "measured" : "counted", name = hasMeters ? (status.power.measured?.emulated ? "emulated" : "measured") : "counted";
   const drawn = steps(points(main), from, now);
-  const traces = [
-    powerLine(drawn, size, name, { line: { color: tint(0), width: 2, shape: "hv" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.15) }),
-    powerLine(plan, size, "forecast", { line: { color: tint(0), width: 2, shape: "hv", dash: "dot" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.06) }),
-    powerLine(joined(steps(points("limit"), from, now), limits), size, "budget", { line: { color: ink("ink"), width: 1.6, shape: "hv", dash: "dash" } }),
+  const lines = [
+    powerLine(drawn, size, { name, colour: tint(0), width: 2 }, 0.15),
+    powerLine(plan, size, { name: "forecast", colour: tint(0), width: 2, dash: "dot" }, 0.06),
+    powerLine(joined(steps(points("limit"), from, now), limits), size, { name: "budget", colour: ink("ink"), width: 1.6, dash: "dash" }),
   ];
   const key = [[name, "series-0", "solid"], ["forecast", "series-0", "dotted"], ["budget", "ink", "dashed"]];
   if (hasMeters) {
-    traces.push(powerLine(steps(points("counted"), from, now), size, "counted for jobs", { line: { color: tint(7), width: 1.3, shape: "hv", dash: "dashdot" } }));
+    lines.push(powerLine(steps(points("counted"), from, now), size, { name: "counted for jobs", colour: tint(7), width: 1.3, dash: "dashdot" }));
     key.push(["counted for jobs", "series-7", "dashed"]);
   }
   showKey("hours-key", key);
   setText("hours-words", hoursWords({ drawn, plan, past, main, name, from, now, until, forecast }));
-  return draw("hours-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], now, { uirevision: String(hours) }));
+  draw("hours-chart", powerChart(lines, from, until, [most / 1000 / size, unit], now, hours));
 }
 
 const joined = (a, b) => ({ x: [...a.x, ...b.x], y: [...a.y, ...b.y] });

@@ -55,7 +55,7 @@ function showDifference(present, assumed) {
 let whatIf = null;
 
 function drawWhatIf() {
-  if (!whatIf) return undefined;
+  if (!whatIf) return;
   const { present, assumed, at } = whatIf;
   const ends = [present, assumed].flatMap(({ all_over: end, limits }) => [end, ...limits.map(([from]) => from)]);
   // What lies days ahead would press the next hours into a line.
@@ -65,18 +65,18 @@ function drawWhatIf() {
   const most = Math.max(1, ...curves.flat().flatMap(({ y }) => y.map((value) => value ?? 0)));
   const [size, unit] = unitFor(most / 1000, "W");
   const [[plan, budget], [otherPlan, otherBudget]] = curves;
-  const traces = [
-    powerLine(plan, size, "present plan", { line: { color: tint(0), width: 2, shape: "hv" }, fill: "tozeroy", fillcolor: faded(tint(0), 0.12) }),
-    powerLine(otherPlan, size, "what if", { line: { color: tint(1), width: 2.4, shape: "hv", dash: "dot" } }),
-    powerLine(budget, size, "budget", { line: { color: ink("ink"), width: 1.6, shape: "hv", dash: "dash" } }),
+  const lines = [
+    powerLine(plan, size, { name: "present plan", colour: tint(0), width: 2 }, 0.12),
+    powerLine(otherPlan, size, { name: "what if", colour: tint(1), width: 2.4, dash: "dot" }),
+    powerLine(budget, size, { name: "budget", colour: ink("ink"), width: 1.6, dash: "dash" }),
   ];
   const key = [["present plan", "series-0", "solid"], ["what if", "series-1", "dotted"], ["budget", "ink", "dashed"]];
   if (JSON.stringify(budget) !== JSON.stringify(otherBudget)) {
-    traces.push(powerLine(otherBudget, size, "budget, what if", { line: { color: tint(1), width: 1.6, shape: "hv", dash: "dash" } }));
+    lines.push(powerLine(otherBudget, size, { name: "budget, what if", colour: tint(1), width: 1.6, dash: "dash" }));
     key.push(["budget, what if", "series-1", "dashed"]);
   }
   showKey("whatif-key", key);
-  return draw("whatif-chart", traces, powerAxes(from, until, [most / 1000 / size, unit], at));
+  draw("whatif-chart", powerChart(lines, from, until, [most / 1000 / size, unit], at, at));
 }
 
 async function tryOut() {
