@@ -38,19 +38,20 @@ function apart(ticks, scale) {
   });
 }
 
-/** Where the plot of a chart of this size is, and its scales and labels. */
-function framed(chart, ranges, width, height) {
-  const { x, y } = chart, top = chart.now === undefined ? 10 : 24, right = 14;
-  const isTight = (ticks, area) => x.names && ticks.some(([, text]) => widthOf(text) + 4 > area / ticks.length);
-  const yTicksIn = (room) => ticksOf(y, ranges.y, room, 45).map(([value, text]) => [value, fitted(text, 0.4 * width)]);
-  const wide = Math.max(0, ...yTicksIn(height - 60).map(([, text]) => widthOf(text)));
-  const left = EDGE + (y.title ? LEADING + GAP : 0) + wide + GAP + TICK, across = Math.max(40, width - left - right);
-  let xTicks = ticksOf(x, ranges.x, across);
-  const isTurned = isTight(xTicks, across), scale = scaleOf(x, ranges.x, [0, across]);
-  if (!isTurned) xTicks = apart(xTicks, scale);
-  const high = isTurned ? Math.max(...xTicks.map(([, text]) => widthOf(text))) : LEADING * Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length));
-  const bottom = TICK + GAP + high + (x.title ? LEADING + GAP : 0) + EDGE, up = Math.max(40, height - top - bottom);
-  return { area: { left, top, width: across, height: up }, x: scale, y: scaleOf(y, ranges.y, [up, 0]), xTicks, yTicks: yTicksIn(up), isTurned, high };
+/** Where the plot of a chart of this size is, with its scales and the labels beside it. */
+function framed({ x, y, now }, ranges, width, height) {
+  const top = now === undefined ? 10 : 24, right = 14, room = (title) => (title ? LEADING + GAP : 0);
+  const labelsUp = (pixels) => ticksOf(y, ranges.y, pixels, 45).map(([value, text]) => [value, fitted(text, 0.4 * width)]);
+  const widest = (ticks) => Math.max(0, ...ticks.map(([, text]) => widthOf(text)));
+
+  const left = EDGE + room(y.title) + widest(labelsUp(height - 60)) + GAP + TICK, across = Math.max(40, width - left - right);
+  const scale = scaleOf(x, ranges.x, [0, across]), known = ticksOf(x, ranges.x, across);
+  // Names that do not fit beside each other are turned; of numbers and dates some are left out.
+  const isTurned = Boolean(x.names) && widest(known) + 4 > across / known.length, xTicks = isTurned ? known : apart(known, scale);
+  const lines = Math.max(1, ...xTicks.map(([, text]) => text.split("\n").length)), high = isTurned ? widest(known) : LEADING * lines;
+
+  const up = Math.max(40, height - top - TICK - GAP - high - room(x.title) - EDGE);
+  return { area: { left, top, width: across, height: up }, x: scale, y: scaleOf(y, ranges.y, [up, 0]), xTicks, yTicks: labelsUp(up), isTurned, high };
 }
 
 /** Grid, labels and titles. */

@@ -38,7 +38,8 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const twoDigits = (number) => String(number).padStart(2, "0");
 
 /** How far apart marks may be: of which unit how many, and how long that is at least. */
-const MARKS = [["second", 1, 1e3], ["second", 5, 5e3], ["second", 15, 15e3], ["second", 30, 30e3], ["minute", 1, 60e3], ["minute", 5, 300e3], ["minute", 15, 900e3], ["minute", 30, 1800e3], ["hour", 1, 3600e3], ["hour", 3, 3 * 3600e3],
+const MARKS = [["second", 1, 1e3], ["second", 2, 2e3], ["second", 5, 5e3], ["second", 10, 10e3], ["second", 30, 30e3],
+  ["minute", 1, 60e3], ["minute", 2, 120e3], ["minute", 5, 300e3], ["minute", 10, 600e3], ["minute", 30, 1800e3], ["hour", 1, 3600e3], ["hour", 2, 2 * 3600e3], ["hour", 3, 3 * 3600e3],
   ["hour", 6, 6 * 3600e3], ["hour", 12, 12 * 3600e3], ["day", 1, 86400e3], ["day", 2, 2 * 86400e3], ["day", 3, 3 * 86400e3], ["day", 7, 7 * 86400e3], ["day", 14, 14 * 86400e3],
   ["month", 1, 28 * 86400e3], ["month", 3, 84 * 86400e3], ["month", 6, 168 * 86400e3], ["year", 1, 365 * 86400e3], ["year", 10, 3650 * 86400e3]];
 

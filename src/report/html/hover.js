@@ -69,10 +69,10 @@ function hoverAgain(place) {
 }
 
 function watchHover(place) {
-  const isMouse = (event) => event.pointerType === "mouse";
-  place.addEventListener("pointermove", (event) => { if (isMouse(event)) showHover(place, event); });
+  const isFinger = (event) => event.pointerType === "touch";
+  place.addEventListener("pointermove", (event) => { if (!isFinger(event)) showHover(place, event); });
   place.addEventListener("click", (event) => showHover(place, event));
-  place.addEventListener("pointerleave", (event) => { if (isMouse(event)) hideHover(place); });
+  place.addEventListener("pointerleave", (event) => { if (!isFinger(event)) hideHover(place); });
   const hide = () => { if (place.hovered) hideHover(place); };
   addEventListener("pointerdown", (event) => { if (!place.contains(event.target)) hide(); });
   addEventListener("scroll", hide, { passive: true });
