@@ -17,7 +17,7 @@ use busbar::workload::{Source, SourceDefaults, Workload};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::devtools::{Browser, Looks};
+use crate::devtools::{Browser, Looks, Plot};
 
 fn digests(workload: &Workload, nodes: u32, policies: &[&str], budget: &str) -> Vec<Digest> {
     let machine = Machine::of_processors(nodes).unwrap();
@@ -140,39 +140,6 @@ fn the_demo_report_works_in_a_browser() {
     assert_eq!(browser.evaluate(shown), json!([true, false]));
 
     assert_eq!(browser.complaints(), [""; 0]);
-}
-
-/// Where the plot of a chart is on the screen.
-struct Plot([f64; 4]);
-
-impl Plot {
-    /// The plot of a chart, which is scrolled to; scrolling hides what was told before.
-    fn of(browser: &mut Browser, chart: &str) -> Self {
-        let place = browser.evaluate(&format!(
-            "(async () => {{ const chart = document.getElementById('{chart}'); chart.scrollIntoView({{ behavior: 'instant', block: 'center' }}); \
-             await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); \
-             const box = chart.getBoundingClientRect(), {{ area }} = chart.drawn; \
-             return [box.left + area.left, box.top + area.top, area.width, area.height]; }})()"
-        ));
-        Plot([0, 1, 2, 3].map(|part| place[part].as_f64().unwrap()))
-    }
-
-    /// A place in it, by shares of its width and height.
-    fn at(&self, (across, down): (f64, f64)) -> (f64, f64) {
-        let Plot([left, top, width, height]) = self;
-        (left + across * width, top + down * height)
-    }
-
-    /// Drags from one place to another.
-    fn drag(&self, browser: &mut Browser, from: (f64, f64), to: (f64, f64)) {
-        browser.mouse("mouseMoved", self.at(from), false);
-        browser.mouse("mousePressed", self.at(from), true);
-        for step in [0.3, 0.7, 1.0] {
-            let part = |from: f64, to: f64| from + step * (to - from);
-            browser.mouse("mouseMoved", self.at((part(from.0, to.0), part(from.1, to.1))), true);
-        }
-        browser.mouse("mouseReleased", self.at(to), false);
-    }
 }
 
 /// A box in the schedule chooses times and nodes, a drag in a curve times alone; in a distribution it
@@ -387,6 +354,12 @@ fn the_picture_of_the_readme() {
         let wanted = whole / f64::from(1 << step);
         browser.wait_until(&format!("Math.abs({WINDOW} / {wanted} - 1) < 1e-6"));
     }
+    // The tables of waits between the ranking and the charts would make it too long, the last column too wide.
+    browser.evaluate(
+        "for (const cell of document.querySelectorAll('.ranking .freedoms')) cell.remove(); \
+         for (const waits of document.querySelectorAll('.breakdown')) { \
+         waits.previousElementSibling.previousElementSibling.remove(); waits.previousElementSibling.remove(); waits.remove(); }",
+    );
     let picture = browser.part(
         "[document.querySelector('.ranking').closest('.case').querySelector('h2').getBoundingClientRect().top + scrollY - 16, \
          document.getElementById('power').closest('section').getBoundingClientRect().bottom \

@@ -10,7 +10,7 @@ use busbar::policy::PolicySpec;
 use busbar::units::Watts;
 use serde_json::{Value, json};
 
-use crate::devtools::{Browser, Looks};
+use crate::devtools::{Browser, Looks, Plot};
 
 mod served;
 
@@ -126,6 +126,21 @@ fn jobs_and_budget_through_the_page() {
     let highest = "Math.max(...document.getElementById('whatif-chart').chart.lines[1].y)";
     assert!(browser.evaluate(highest).as_f64().unwrap() <= 120.0);
     browser.wait_until(&format!("{}.includes('The last job would end')", text("whatif-words")));
+    let plot = Plot::of(&mut browser, "whatif-chart");
+    browser.mouse("mouseMoved", plot.at((0.2, 0.5)), false);
+    browser.wait_until(
+        "/present plan: .*what if: .*budget: /.test(document.getElementById('tip').textContent)",
+    );
+    // A part that was chosen stays chosen while the chart goes on.
+    let plot = Plot::of(&mut browser, "hours-chart");
+    plot.drag(&mut browser, (0.3, 0.5), (0.5, 0.5));
+    let hours = "document.getElementById('hours-chart')";
+    let chosen = browser.evaluate(&format!("window.before = {hours}.chart, {hours}.drawn.x.range"));
+    browser.wait_until(&format!("{hours}.chart !== window.before"));
+    assert_eq!(browser.evaluate(&format!("{hours}.drawn.x.range")), chosen);
+    assert_ne!(browser.evaluate(&format!("{hours}.chart.x.range")), chosen);
+    browser.double_click(plot.at((0.5, 0.5)));
+    browser.wait_until(&format!("{hours}.drawn.x.range === {hours}.chart.x.range"));
     assert_eq!(served.power().limit, Some(Watts::from_watts(400)));
     assert_eq!(served.jobs(), 2);
     assert_accessible(&mut browser, "everything in light colours");

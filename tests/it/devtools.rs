@@ -314,6 +314,39 @@ impl Drop for Browser {
     }
 }
 
+/// Where the plot of a chart is on the screen.
+pub(super) struct Plot([f64; 4]);
+
+impl Plot {
+    /// The plot of a chart, which is scrolled to; scrolling hides what was told before.
+    pub(super) fn of(browser: &mut Browser, chart: &str) -> Self {
+        let place = browser.evaluate(&format!(
+            "(async () => {{ const chart = document.getElementById('{chart}'); chart.scrollIntoView({{ behavior: 'instant', block: 'center' }}); \
+             await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))); \
+             const box = chart.getBoundingClientRect(), {{ area }} = chart.drawn; \
+             return [box.left + area.left, box.top + area.top, area.width, area.height]; }})()"
+        ));
+        Plot([0, 1, 2, 3].map(|part| place[part].as_f64().unwrap()))
+    }
+
+    /// A place in it, by shares of its width and height.
+    pub(super) fn at(&self, (across, down): (f64, f64)) -> (f64, f64) {
+        let Plot([left, top, width, height]) = self;
+        (left + across * width, top + down * height)
+    }
+
+    /// Drags from one place to another.
+    pub(super) fn drag(&self, browser: &mut Browser, from: (f64, f64), to: (f64, f64)) {
+        browser.mouse("mouseMoved", self.at(from), false);
+        browser.mouse("mousePressed", self.at(from), true);
+        for step in [0.3, 0.7, 1.0] {
+            let part = |from: f64, to: f64| from + step * (to - from);
+            browser.mouse("mouseMoved", self.at((part(from.0, to.0), part(from.1, to.1))), true);
+        }
+        browser.mouse("mouseReleased", self.at(to), false);
+    }
+}
+
 /// Asks again and again until there is an answer.
 pub(super) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
