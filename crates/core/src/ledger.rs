@@ -349,11 +349,7 @@ impl Ledger {
     /// can always be fed, whenever it starts and however long it takes.
     #[inline]
     pub fn least_for_jobs(&self) -> Watts {
-        let limit = match self.limits_to_come() {
-            [] => self.limit,
-            _ => self.budget.lowest(self.now, Instant::NEVER),
-        };
-        limit.saturating_sub(self.floor())
+        self.lowest_limit(Instant::NEVER).saturating_sub(self.floor())
     }
 
     /// The budget with its future limits.
