@@ -280,7 +280,7 @@ fn choice(mut candidates: Vec<Candidate<'_>>) -> Option<String> {
     let described = |one: &Candidate<'_>| format!("{}: {}", one.name(), one.figures());
     let mut said = match best.as_slice() {
         [] => return None,
-        [one] => format!("Under the budget, the best policy is {}.", described(one)),
+        [one] => format!("Under the budget, jobs wait least under {}.", described(one)),
         several => format!(
             "Under the budget, there is a choice between fewer jobs left undone and shorter waits. {}.",
             several.iter().map(described).collect::<Vec<_>>().join("; ")
@@ -319,12 +319,12 @@ mod tests {
     #[test]
     fn the_site_s_own_is_named_beside_the_best() {
         let said = choice(vec![candidate("easy", 9, 60.0), candidate("better", 0, 20.0)]);
-        let expected = "Under the budget, the best policy is better: all jobs run and wait 20.0 min in the mean. \
+        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min in the mean. \
             easy, the site's own policy: 9 jobs are left undone, the others wait 60.0 min in the mean.";
         assert_eq!(said.unwrap(), expected);
         // Nothing speaks for a change where they are alike.
         let alike = choice(vec![candidate("easy", 0, 20.0), candidate("other", 0, 20.0)]).unwrap();
-        assert!(alike.contains("the best policy is easy") && !alike.contains("other:"), "{alike}");
+        assert!(alike.contains("wait least under easy") && !alike.contains("other:"), "{alike}");
         assert_eq!(choice(Vec::new()), None);
     }
 }
