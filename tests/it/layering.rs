@@ -276,6 +276,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
+/// Whether a file holds tests alone: `tests.rs`, or one in a folder of that name.
+fn is_test(inside: &Path) -> bool {
+    inside.ends_with("tests.rs") || inside.iter().any(|part| part == "tests")
+}
+
 /// A policy's name decides nothing outside of `policy`: only the papers' experiments know single ones.
 #[test]
 fn nobody_asks_which_policy_it_is() {
@@ -283,7 +288,7 @@ fn nobody_asks_which_policy_it_is() {
         let first = inside.iter().next().unwrap().to_string_lossy().into_owned();
         ["policy", "policy.rs"].contains(&first.as_str())
             || inside == Path::new("cli/reproduce.rs")
-            || inside.ends_with("tests.rs")
+            || is_test(inside)
     };
     let mut looked_at = 0;
     for (source, path) in sources(&[
@@ -322,7 +327,7 @@ fn no_module_looks_upward() {
         let inside = path.strip_prefix(&source).unwrap();
         let first = inside.iter().next().unwrap().to_string_lossy();
         let module = first.trim_end_matches(".rs");
-        if ["main", "lib"].contains(&module) || inside.ends_with("tests.rs") {
+        if ["main", "lib"].contains(&module) || is_test(inside) {
             continue;
         }
         let (module, house) = match source.ends_with("crates/workloads/src") {
