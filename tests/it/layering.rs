@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("call", &["spelling"]),
     ("rows", &["text"]),
     ("mixing", &[]),
+    ("linear", &[]),
     ("parallel", &[]),
     ("text", &[]),
     ("variation", &["units", "spelling", "rows"]),
@@ -26,7 +27,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tariff", &["units", "rows", "calendar"]),
     ("budget", &["units", "rows", "calendar", "machine"]),
     ("freedom", &["spelling"]),
-    ("model", &["units", "freedom", "job", "machine", "profile", "variation", "heterogeneity"]),
+    (
+        "model",
+        &["units", "linear", "freedom", "job", "machine", "profile", "variation", "heterogeneity"],
+    ),
     (
         "world",
         &[
@@ -91,7 +95,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
-    ("profile", &["units", "text", "rows"]),
+    ("profile", &["units", "text", "rows", "linear"]),
     (
         "sim",
         &[

@@ -89,6 +89,7 @@ pub mod freedom;
 pub mod heterogeneity;
 pub mod job;
 pub mod ledger;
+mod linear;
 pub mod machine;
 pub mod metrics;
 #[doc(hidden)]

@@ -23,6 +23,13 @@ pub struct Holding {
     pub power: Watts,
 }
 
+impl Holding {
+    /// Puts holdings in order, soonest back first.
+    pub(crate) fn sort(holdings: &mut [Holding]) {
+        holdings.sort_unstable_by_key(|holding| (holding.until, holding.job));
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Block {
     holdings: Vec<Holding>,

@@ -404,7 +404,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
             return;
         }
         let mut arrived: SmallVec<[JobId; 8]> = view.changes.arrived.iter().copied().collect();
-        arrived.sort_unstable_by(|one, other| self.order.compare(*one, *other));
+        self.order.sort(&mut arrived);
         for job in arrived {
             self.consider(view, job, room, decisions);
         }
@@ -442,7 +442,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
             self.started.push(Holding { until, job, nodes: point.nodes, power: point.power });
             head = self.order.next(view, job);
         }
-        self.started.sort_unstable_by_key(|holding| (holding.until, holding.job));
+        Holding::sort(&mut self.started);
         head
     }
 

@@ -24,9 +24,8 @@
 
 use std::collections::BTreeMap;
 
-use nalgebra::DMatrix;
-
 use super::{Configuration, LONGEST, Origin, Profile, Row, counted};
+use crate::linear::{Symmetric, dot};
 use crate::units::{Span, Watts};
 
 mod basis;
@@ -140,16 +139,20 @@ pub fn fit(application: &str, rows: &[Row]) -> Result<Fit, FitError> {
         let application = application.to_owned();
         return Err(FitError::TooFew { application, rows: rows.len(), needed });
     }
-    let terms = trained_on.iter().flat_map(|configuration| basis.terms(configuration));
-    let terms = DMatrix::from_row_iterator(rows.len(), basis.len(), terms);
-    let logarithms =
-        rows.iter().flat_map(|row| [row.time.secs_f64(), row.power.as_f64()].map(libm::log));
-    let logarithms = DMatrix::from_row_iterator(rows.len(), 2, logarithms);
+    let terms: Vec<Vec<f64>> = trained_on.iter().map(|at| basis.terms(at)).collect();
+    let column = |place: usize| terms.iter().map(|terms| terms[place]).collect();
+    let columns: Vec<Vec<f64>> = (0..basis.len()).map(column).collect();
     let entangled =
         || FitError::Entangled { application: application.to_owned(), rows: rows.len() };
-    let coefficients = least_squares(terms, logarithms).ok_or_else(entangled)?;
-    let column = |index| coefficients.column(index).iter().copied().collect();
-    let (time, power) = (column(0), column(1));
+    let products = independent(&columns).ok_or_else(entangled)?;
+    // The coefficients whose predictions are nearest to the logarithms of a figure.
+    let coefficients = |figure: fn(&Row) -> f64| {
+        let logarithms: Vec<f64> = rows.iter().map(|row| libm::log(figure(row))).collect();
+        let with: Vec<f64> = columns.iter().map(|column| dot(column, &logarithms)).collect();
+        products.solve(&with).ok_or_else(entangled)
+    };
+    let time = coefficients(|row| row.time.secs_f64())?;
+    let power = coefficients(|row| row.power.as_f64())?;
     trained_on.sort_unstable();
     Ok(Fit { application: application.to_owned(), trained_on, basis, time, power })
 }
@@ -172,22 +175,17 @@ fn check(application: &str, row: &Row) -> Result<(), FitError> {
     }
 }
 
-/// For each column of values, the coefficients of the terms that come nearest to it; `None` if the
-/// terms of these rows can hardly be told apart.
-fn least_squares(terms: DMatrix<f64>, mut values: DMatrix<f64>) -> Option<DMatrix<f64>> {
+/// The products of columns of terms with each other; `None` if the terms of these rows can hardly be told apart.
+fn independent(columns: &[Vec<f64>]) -> Option<Symmetric> {
     /// The most by which an error of what was measured may grow in the coefficients, at worst: of
-    /// 1 %, which is good measurement, to 100 %, which is no model.
+    /// 1 %, which is good measurement, to 100 %, which is no model. With it, products lose four digits of sixteen.
     const WORST_CONDITION: f64 = 100.0;
-    let count = terms.ncols();
-    let factors = terms.qr();
-    let triangle = factors.r();
+    let products = Symmetric::products(columns);
     // Terms are between −1 and 1, so that none is small for its unit's sake.
-    let sizes = triangle.singular_values();
-    if sizes.max() > WORST_CONDITION * sizes.min() {
-        return None;
-    }
-    factors.q_tr_mul(&mut values);
-    triangle.solve_upper_triangular(&values.rows(0, count))
+    let squared_sizes = products.eigen().values;
+    let largest = squared_sizes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let smallest = squared_sizes.iter().copied().fold(f64::INFINITY, f64::min);
+    (largest <= WORST_CONDITION * WORST_CONDITION * smallest).then_some(products)
 }
 
 impl Fit {

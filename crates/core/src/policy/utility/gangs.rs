@@ -185,7 +185,7 @@ impl Gangs {
             let point = ways[bid.place()].point;
             let OperatingPoint { nodes, power, time, .. } = point;
             started.push(Holding { until: view.now + time, job, nodes, power });
-            started.sort_unstable_by_key(|holding| (holding.until, holding.job));
+            Holding::sort(&mut started);
             self.start(job, point, turn);
         }
         None

@@ -1,12 +1,12 @@
 //! Which rows to train on.
 
-use nalgebra::{DMatrix, DVector};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Dxsm;
 
 use super::basis::Basis;
 use super::{Configuration, Row};
+use crate::linear::{Symmetric, dot, norm_squared};
 use crate::units::Share;
 
 /// How to choose the rows to train on.
@@ -90,16 +90,16 @@ fn most_telling(configurations: &[Configuration], count: usize) -> Vec<usize> {
     /// What is nearer than this counts as equal: the rest is rounding.
     const TIE: f64 = 1.0 + 1e-9;
     struct Candidate {
-        terms: DVector<f64>,
+        terms: Vec<f64>,
         /// The variance of its prediction, or nothing once it is chosen.
         variance: Option<f64>,
     }
 
     let basis = Basis::of(configurations);
-    let mut covariance = DMatrix::identity(basis.len(), basis.len()) * AT_FIRST;
+    let mut covariance = Symmetric::diagonal(basis.len(), AT_FIRST);
     let candidate = |configuration| {
-        let terms = DVector::from_vec(basis.terms(configuration));
-        let variance = Some(AT_FIRST * terms.norm_squared());
+        let terms = basis.terms(configuration);
+        let variance = Some(AT_FIRST * norm_squared(&terms));
         Candidate { terms, variance }
     };
     let mut candidates: Vec<Candidate> = configurations.iter().map(candidate).collect();
@@ -117,10 +117,10 @@ fn most_telling(configurations: &[Configuration], count: usize) -> Vec<usize> {
         candidates[place].variance = None;
         chosen.push(place);
         // What one more measurement takes from the uncertainty (Sherman and Morrison).
-        let gain = &covariance * &candidates[place].terms;
-        covariance -= &gain * gain.transpose() / (1.0 + variance);
+        let gain = covariance.times(&candidates[place].terms);
+        covariance.subtract_products(&gain, 1.0 + variance);
         for Candidate { terms, variance: other } in &mut candidates {
-            *other = other.map(|other| other - gain.dot(terms).powi(2) / (1.0 + variance));
+            *other = other.map(|other| other - dot(&gain, terms).powi(2) / (1.0 + variance));
         }
     }
     chosen

@@ -11,11 +11,10 @@
 
 use std::ops::RangeInclusive;
 
-use nalgebra::{DMatrix, DVector};
-
 use super::least_squares::derivatives;
 use super::problem::{Parameters, Problem};
 use super::{Estimates, PARAMETERS};
+use crate::linear::{Symmetric, norm_squared};
 
 /// A fitted parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,17 +94,17 @@ fn end(value: f64, range: &RangeInclusive<f64>) -> Option<Certainty> {
 /// The standard errors of the parameters; nothing where they cannot be told.
 fn standard_errors(
     problem: &Problem,
-    values: &DVector<f64>,
+    values: &[f64; PARAMETERS],
     ranges: &[RangeInclusive<f64>; PARAMETERS],
 ) -> [Option<f64>; PARAMETERS] {
     let mut errors = [None; PARAMETERS];
-    let residuals = |values: &DVector<f64>| problem.residuals(&from_vector(values));
+    let residuals = |values: &[f64]| problem.residuals(&from_vector(values));
     let Some(spare) = problem.len().checked_sub(PARAMETERS).filter(|&spare| spare > 0) else {
         return errors;
     };
-    let variance = residuals(values).norm_squared() / spare as f64;
-    let mut at = values.clone();
-    let mut steps = DVector::repeat(PARAMETERS, 1e-6);
+    let variance = norm_squared(&residuals(values)) / spare as f64;
+    let mut at = *values;
+    let mut steps = [1e-6; PARAMETERS];
     for (place, range) in ranges.iter().enumerate() {
         let (low, high) = (*range.start(), *range.end());
         if high - low < f64::INFINITY {
@@ -116,47 +115,43 @@ fn standard_errors(
     }
     let jacobian = derivatives(&at, &steps, residuals);
     // Those that move nothing say nothing, and would spoil the rest.
-    let sizes: Vec<f64> = jacobian.column_iter().map(|column| column.norm()).collect();
+    let sizes: Vec<f64> = jacobian.iter().map(|column| norm_squared(column).sqrt()).collect();
     let moving: Vec<usize> =
         (0..PARAMETERS).filter(|&place| sizes[place] * steps[place] > 1e-12).collect();
-    let columns: Vec<DVector<f64>> =
-        moving.iter().map(|&place| jacobian.column(place) / sizes[place]).collect();
-    if columns.is_empty() {
-        return errors;
-    }
-    let columns = DMatrix::from_columns(&columns);
-    let combinations = columns.tr_mul(&columns).symmetric_eigen();
-    let most = combinations.eigenvalues.max();
+    let scaled = |&place: &usize| -> Vec<f64> {
+        jacobian[place].iter().map(|change| change / sizes[place]).collect()
+    };
+    let columns: Vec<Vec<f64>> = moving.iter().map(scaled).collect();
+    let combinations = Symmetric::products(&columns).eigen();
+    let most = combinations.values.iter().copied().fold(0.0, f64::max);
     for (order, &place) in moving.iter().enumerate() {
         // What each combination adds, as far as the parameter is part of it.
-        let parts = combinations.eigenvectors.row(order);
-        let added =
-            parts.iter().zip(combinations.eigenvalues.iter()).map(|(part, &moves)| {
-                match (part * part, moves > NEGLIGIBLE * most) {
-                    (share, true) => share / moves,
-                    (share, false) if share < NEGLIGIBLE => 0.0,
-                    (_, false) => f64::INFINITY,
-                }
-            });
+        let added = combinations.vectors.iter().zip(&combinations.values).map(|(parts, &moves)| {
+            match (parts[order] * parts[order], moves > NEGLIGIBLE * most) {
+                (share, true) => share / moves,
+                (share, false) if share < NEGLIGIBLE => 0.0,
+                (_, false) => f64::INFINITY,
+            }
+        });
         let error = (variance * added.sum::<f64>()).sqrt() / sizes[place];
         errors[place] = Some(error).filter(|error| error.is_finite());
     }
     errors
 }
 
-fn to_vector(parameters: &Parameters) -> DVector<f64> {
+fn to_vector(parameters: &Parameters) -> [f64; PARAMETERS] {
     let p = parameters;
-    DVector::from_column_slice(&[
+    [
         p.ln_seconds,
         p.average_parallelism,
         p.variation,
         p.highest_watts,
         p.constant_watts,
         p.sensitivity,
-    ])
+    ]
 }
 
-fn from_vector(values: &DVector<f64>) -> Parameters {
+fn from_vector(values: &[f64]) -> Parameters {
     Parameters {
         ln_seconds: values[0],
         average_parallelism: values[1],

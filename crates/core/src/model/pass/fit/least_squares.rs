@@ -1,10 +1,9 @@
 //! Non-linear least squares: a damped Gauss–Newton method, after Levenberg and Marquardt.
 //!
 //! Each step solves the linear problem that the residuals look like from here, and is held back as
-//! far as the last steps were too bold. Derivatives are differences. It is written here since the
-//! crate that does this comes with another version of the matrices; with six unknowns it is a page.
+//! far as the last steps were too bold. Derivatives are differences.
 
-use nalgebra::{DMatrix, DVector};
+use crate::linear::{Symmetric, dot, norm_squared};
 
 /// Where to stop in any case.
 const MOST_STEPS: usize = 200;
@@ -16,31 +15,29 @@ const MOST_DAMPING: f64 = 1e12;
 /// The unknowns at which the residuals are least in the sum of their squares, near a start.
 #[derive(Clone, Debug)]
 pub(super) struct Minimum {
-    pub(super) at: DVector<f64>,
+    pub(super) at: Vec<f64>,
     pub(super) sum_of_squares: f64,
 }
 
 /// Walks downhill from a start.
-pub(super) fn minimise(
-    start: DVector<f64>,
-    residuals: impl Fn(&DVector<f64>) -> DVector<f64>,
-) -> Minimum {
+pub(super) fn minimise(start: Vec<f64>, residuals: impl Fn(&[f64]) -> Vec<f64>) -> Minimum {
     let mut at = start;
     let mut here = residuals(&at);
-    let mut sum_of_squares = here.norm_squared();
+    let mut sum_of_squares = norm_squared(&here);
     let mut damping = 1e-3;
     for _ in 0..MOST_STEPS {
-        let jacobian = derivatives(&at, &DVector::repeat(at.len(), 1e-6), &residuals);
-        let normal = jacobian.tr_mul(&jacobian);
-        let gradient = jacobian.tr_mul(&here);
+        let jacobian = derivatives(&at, &vec![1e-6; at.len()], &residuals);
+        let normal = Symmetric::products(&jacobian);
+        let gradient: Vec<f64> = jacobian.iter().map(|column| dot(column, &here)).collect();
         let mut gain = None;
         while gain.is_none() && damping <= MOST_DAMPING {
-            let next = step(&normal, &gradient, damping).map(|step| &at - step);
+            let next = step(&normal, &gradient, damping).map(|step| minus(&at, &step));
             let there = next.map(|next| (residuals(&next), next));
-            match there.filter(|(there, _)| there.norm_squared() < sum_of_squares) {
+            let smaller = there.filter(|(there, _)| norm_squared(there) < sum_of_squares);
+            match smaller {
                 Some((there, next)) => {
-                    gain = Some(1.0 - there.norm_squared() / sum_of_squares);
-                    sum_of_squares = there.norm_squared();
+                    gain = Some(1.0 - norm_squared(&there) / sum_of_squares);
+                    sum_of_squares = norm_squared(&there);
                     (at, here) = (next, there);
                     damping = (damping / 5.0).max(1e-9);
                 }
@@ -55,33 +52,38 @@ pub(super) fn minimise(
 }
 
 /// What to subtract from the unknowns; nothing if rounding leaves no answer.
-fn step(normal: &DMatrix<f64>, gradient: &DVector<f64>, damping: f64) -> Option<DVector<f64>> {
+fn step(normal: &Symmetric, gradient: &[f64], damping: f64) -> Option<Vec<f64>> {
     let mut damped = normal.clone();
     // An unknown that changes nothing must not be divided by.
-    let least = 1e-12 * normal.diagonal().max().max(f64::MIN_POSITIVE);
-    for place in 0..damped.nrows() {
+    let places = 0..normal.size();
+    let largest = places.clone().map(|place| normal[(place, place)]).fold(0.0, f64::max);
+    let least = 1e-12 * largest.max(f64::MIN_POSITIVE);
+    for place in places {
         damped[(place, place)] += damping * normal[(place, place)].max(least);
     }
-    damped.cholesky().map(|factors| factors.solve(gradient))
+    damped.solve(gradient)
+}
+
+fn minus(one: &[f64], other: &[f64]) -> Vec<f64> {
+    one.iter().zip(other).map(|(one, other)| one - other).collect()
 }
 
 /// How the residuals change with each unknown, by steps to either side.
 pub(super) fn derivatives(
-    at: &DVector<f64>,
-    steps: &DVector<f64>,
-    residuals: impl Fn(&DVector<f64>) -> DVector<f64>,
-) -> DMatrix<f64> {
-    let columns: Vec<DVector<f64>> = (0..at.len())
-        .map(|place| {
-            let moved = |by: f64| {
-                let mut there = at.clone();
-                there[place] += by;
-                residuals(&there)
-            };
-            (moved(steps[place]) - moved(-steps[place])) / (2.0 * steps[place])
-        })
-        .collect();
-    DMatrix::from_columns(&columns)
+    at: &[f64],
+    steps: &[f64],
+    residuals: impl Fn(&[f64]) -> Vec<f64>,
+) -> Vec<Vec<f64>> {
+    let derivative = |(place, step): (usize, &f64)| -> Vec<f64> {
+        let moved = |by: f64| {
+            let mut there = at.to_vec();
+            there[place] += by;
+            residuals(&there)
+        };
+        let changes = minus(&moved(*step), &moved(-step));
+        changes.into_iter().map(|change| change / (2.0 * step)).collect()
+    };
+    steps.iter().enumerate().map(derivative).collect()
 }
 
 #[cfg(test)]
@@ -91,10 +93,11 @@ mod tests {
     #[test]
     fn a_line_is_found() {
         // y = 3x + 1 at x = 0, 1, 2, with errors 0, 0.3 and 0: the mean of y is 4.1, its slope 3.
-        let residuals = |line: &DVector<f64>| {
-            DVector::from_fn(3, |row, _| line[0] * row as f64 + line[1] - [1.0, 4.3, 7.0][row])
+        let residuals = |line: &[f64]| {
+            let measured = [(0.0, 1.0), (1.0, 4.3), (2.0, 7.0)];
+            measured.iter().map(|(x, y)| line[0] * x + line[1] - y).collect()
         };
-        let found = minimise(DVector::from_vec(vec![0.0, 0.0]), residuals);
+        let found = minimise(vec![0.0, 0.0], residuals);
         assert!((found.at[0] - 3.0).abs() < 1e-6 && (found.at[1] - 1.1).abs() < 1e-6, "{found:?}");
         // −0.1, 0.2, −0.1.
         assert!((found.sum_of_squares - 0.06).abs() < 1e-9, "{found:?}");
@@ -103,18 +106,17 @@ mod tests {
     #[test]
     fn the_curved_valley_is_walked_to_its_end() {
         // Rosenbrock's: least at (1, 1).
-        let residuals =
-            |x: &DVector<f64>| DVector::from_vec(vec![10.0 * (x[1] - x[0] * x[0]), 1.0 - x[0]]);
-        let found = minimise(DVector::from_vec(vec![-1.2, 1.0]), residuals);
-        assert!((found.at - DVector::from_vec(vec![1.0, 1.0])).norm() < 1e-4);
+        let residuals = |x: &[f64]| vec![10.0 * (x[1] - x[0] * x[0]), 1.0 - x[0]];
+        let found = minimise(vec![-1.2, 1.0], residuals);
+        assert!(norm_squared(&minus(&found.at, &[1.0, 1.0])) < 1e-8);
     }
 
     #[test]
     fn an_unknown_without_effect_stays() {
-        let residuals = |x: &DVector<f64>| DVector::from_vec(vec![x[0] - 2.0, 0.0]);
-        let found = minimise(DVector::from_vec(vec![0.0, 7.0]), residuals);
+        let residuals = |x: &[f64]| vec![x[0] - 2.0, 0.0];
+        let found = minimise(vec![0.0, 7.0], residuals);
         assert!((found.at[0] - 2.0).abs() < 1e-6 && found.at[1] == 7.0, "{found:?}");
-        let nothing = minimise(DVector::from_vec(vec![1.0]), |_| DVector::from_vec(vec![5.0]));
+        let nothing = minimise(vec![1.0], |_| vec![5.0]);
         assert_eq!(nothing.at[0], 1.0);
     }
 }

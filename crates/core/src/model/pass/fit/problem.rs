@@ -10,8 +10,6 @@
 use std::f64::consts::FRAC_PI_2;
 use std::ops::RangeInclusive;
 
-use nalgebra::DVector;
-
 use super::Sample;
 use crate::model::pass::power::root;
 use crate::model::pass::scaling::share_of_one_node;
@@ -146,7 +144,7 @@ impl Problem {
     }
 
     /// The parameters that unknowns stand for.
-    pub(super) fn parameters(&self, unknowns: &DVector<f64>) -> Parameters {
+    pub(super) fn parameters(&self, unknowns: &[f64]) -> Parameters {
         let average_parallelism = bounded(unknowns[1], &self.parallelism_range());
         // No node makes things worse: σ ≤ 2A.
         let fixed = bounded(unknowns[2], &(0.0..=1.0));
@@ -161,7 +159,7 @@ impl Problem {
     }
 
     /// Predicted over measured time, as logarithms.
-    pub(super) fn residuals(&self, parameters: &Parameters) -> DVector<f64> {
+    pub(super) fn residuals(&self, parameters: &Parameters) -> Vec<f64> {
         let Parameters { ln_seconds, average_parallelism, variation, .. } = *parameters;
         let fixed = variation / (2.0 * average_parallelism);
         let of_nodes =
@@ -169,9 +167,8 @@ impl Problem {
         let of_nodes: Vec<f64> = self.node_counts.iter().map(of_nodes).collect();
         let of_caps: Vec<f64> = self.slowdowns(parameters).into_iter().map(libm::log).collect();
         let rows = self.rows.iter();
-        let residuals =
-            rows.map(|row| ln_seconds + of_nodes[row.nodes] + of_caps[row.cap] - row.ln_seconds);
-        DVector::from_iterator(self.rows.len(), residuals)
+        rows.map(|row| ln_seconds + of_nodes[row.nodes] + of_caps[row.cap] - row.ln_seconds)
+            .collect()
     }
 
     /// The slowdown under each cap.
@@ -188,7 +185,7 @@ impl Problem {
 
     /// Where to start: with A and p_h at many places of their ranges, since the laws have kinks
     /// there, and with the others at middling ones.
-    pub(super) fn starts(&self) -> Vec<DVector<f64>> {
+    pub(super) fn starts(&self) -> Vec<Vec<f64>> {
         const PARALLELISMS: usize = 6;
         const HIGHEST_CAPS: usize = 8;
         let (a_range, p_range) = (self.parallelism_range(), self.highest_watts_range());
@@ -204,16 +201,17 @@ impl Problem {
                 // Between two caps that follow each other.
                 let place = 1 + place * steps / count;
                 let highest = 0.5 * (self.caps[place] + self.caps[place + 1]);
-                let mut start = DVector::from_column_slice(&[
+                let mut start = vec![
                     0.0,
                     unbounded(parallelism, &a_range),
                     unbounded(0.2 / parallelism, &(0.0..=1.0)),
                     unbounded(highest, &p_range),
                     unbounded(0.4 * self.lowest_cap(), &self.constant_watts_range()),
                     unbounded(0.2, &self.sensitivity_range()),
-                ]);
+                ];
                 // T₁ such that the residuals are zero on average.
-                start[0] = -self.residuals(&self.parameters(&start)).mean();
+                let residuals = self.residuals(&self.parameters(&start));
+                start[0] = -residuals.iter().sum::<f64>() / residuals.len() as f64;
                 starts.push(start);
             }
         }
