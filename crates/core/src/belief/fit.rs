@@ -8,16 +8,17 @@
 
 mod clock;
 mod curves;
+mod pass;
 
 use std::sync::Arc;
 
 pub use clock::Clock;
 pub use curves::curves;
+pub use pass::pass;
 
 use crate::belief::Choices;
 use crate::model::Beta;
 use crate::model::elastic::QUARTERS;
-use crate::model::pass;
 use crate::profile::fit::{Prediction, Training, train_on_enough};
 use crate::profile::{Configuration, Origin, Profile, Row};
 use crate::units::{Share, Span, Watts};
@@ -163,30 +164,6 @@ fn regressed(trials: &Trials, choices: &Choices, training: &Training) -> Option<
         Sample { time: time.secs_f64(), draw: draw.min(share) }
     });
     law.ok().map(|law| Arc::new(law) as Arc<dyn Law>)
-}
-
-/// PASS, as PARM fits it. An application that was tried on too few sizes or under too few caps for that is
-/// believed to do what was measured.
-pub fn pass(world: &World, choices: &Choices) -> Vec<Arc<dyn Law>> {
-    let fitted = |(place, application): (usize, &Application)| {
-        let trials = Trials::of(world, place, choices);
-        let samples = trials.profile.rows.iter().map(|row| pass::Sample {
-            nodes: row.configuration.nodes,
-            cap_watts: row.configuration.cap.as_f64(),
-            seconds: row.time.secs_f64(),
-        });
-        let samples: Vec<pass::Sample> = samples.collect();
-        let law = pass::fit(&samples).ok().map(|fit| fit.pass).and_then(|fit| {
-            let law = Sampled::of(|size, share| {
-                let seconds = fit.scaling.seconds(trials.nodes(size)).unwrap_or(1.0);
-                let cap = share * choices.node.highest.as_f64();
-                Sample { time: seconds * fit.throttling.stretched(cap), draw: share }
-            });
-            law.ok()
-        });
-        law.map_or_else(|| application.law.clone(), |law| Arc::new(law) as Arc<dyn Law>)
-    };
-    world.applications().iter().enumerate().map(fitted).collect()
 }
 
 fn cap_of(share: f64, choices: &Choices) -> Watts {
