@@ -1,8 +1,8 @@
 //! Many runs that know nothing of each other, on all cores or on as many as were asked for.
 
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// As many threads as there are cores.
 pub fn all_cores() -> NonZeroUsize {
@@ -25,28 +25,44 @@ pub fn on_threads<Task: Sync, Done: Send>(
     work: impl Fn(&Task) -> Done + Sync,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Vec<Done> {
+    let finished = Mutex::new(tasks.iter().map(|_| None).collect::<Vec<Option<Done>>>());
+    let act = |place: usize| {
+        let done = work(&tasks[place]);
+        // A worker that panicked took its task with it; the others are sound.
+        finished.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(done);
+    };
+    share_out(threads, tasks.len(), &act, progress);
+    let finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
+    finished.into_iter().flatten().collect()
+}
+
+/// Calls a function once for each place. It is the same code for all kinds of tasks, which are compiled one by one.
+fn share_out(
+    threads: NonZeroUsize,
+    places: usize,
+    act: &(dyn Fn(usize) + Sync),
+    progress: &(dyn Fn(u64, u64) + Sync),
+) {
     let next = AtomicUsize::new(0);
-    let finished = Mutex::new(Vec::new());
+    let finished = Mutex::new(0);
     let worker = || {
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(task) = tasks.get(index) else { return };
-            let done = work(task);
-            // A worker that panicked took its task with it; the others are sound.
-            let mut finished = finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            finished.push((index, done));
-            progress(finished.len() as u64, tasks.len() as u64);
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= places {
+                return;
+            }
+            act(place);
+            let mut finished = finished.lock().unwrap_or_else(PoisonError::into_inner);
+            *finished += 1;
+            progress(*finished, places as u64);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.get().min(tasks.len()) {
+        for _ in 1..threads.get().min(places) {
             scope.spawn(worker);
         }
         worker();
     });
-    let mut finished = finished.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    finished.sort_by_key(|(index, _)| *index);
-    finished.into_iter().map(|(_, done)| done).collect()
 }
 
 #[cfg(test)]
