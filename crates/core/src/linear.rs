@@ -6,8 +6,27 @@
 use std::ops::{Index, IndexMut};
 
 /// The sum of the products of two vectors' elements.
+///
+/// Fits whose parameters the samples hardly tell end elsewhere if the last digit is rounded otherwise: in which order the
+/// products are added is part of every result.
 pub(crate) fn dot(one: &[f64], other: &[f64]) -> f64 {
-    one.iter().zip(other).map(|(one, other)| one * other).sum()
+    // Eight sums that do not wait for each other, as a processor likes it.
+    let (ones, one) = one.as_chunks::<8>();
+    let (others, other) = other.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (one, other) in ones.iter().zip(others) {
+        for (sum, (one, other)) in sums.iter_mut().zip(one.iter().zip(other)) {
+            *sum += one * other;
+        }
+    }
+    let (low, high) = (&sums[..4], &sums[4..]);
+    let sum = low.iter().zip(high).fold(0.0, |sum, (low, high)| sum + (low + high));
+    one.iter().zip(other).fold(sum, |sum, (one, other)| sum + one * other)
+}
+
+/// What is left of a number after the products of two vectors' elements.
+fn without(number: f64, one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).fold(number, |rest, (one, other)| rest - one * other)
 }
 
 /// The square of a vector's length.
@@ -65,7 +84,8 @@ impl Symmetric {
 
     /// The matrix times a vector.
     pub(crate) fn times(&self, vector: &[f64]) -> Vec<f64> {
-        (0..self.size).map(|row| dot(self.row(row), vector)).collect()
+        let product = |row| self.row(row).iter().zip(vector).map(|(one, other)| one * other).sum();
+        (0..self.size).map(product).collect()
     }
 
     /// Subtracts the products of a vector's elements with each other, divided.
@@ -84,8 +104,8 @@ impl Symmetric {
         let mut lower = self.clone();
         for row in 0..self.size {
             for column in 0..=row {
-                let known = dot(&lower.row(row)[..column], &lower.row(column)[..column]);
-                let rest = self[(row, column)] - known;
+                let (one, other) = (&lower.row(row)[..column], &lower.row(column)[..column]);
+                let rest = without(self[(row, column)], one, other);
                 lower[(row, column)] = if row > column {
                     rest / lower[(column, column)]
                 } else if rest > 0.0 {
@@ -97,8 +117,8 @@ impl Symmetric {
         }
         let mut solution = wanted.to_vec();
         for row in 0..self.size {
-            let known = dot(&lower.row(row)[..row], &solution[..row]);
-            solution[row] = (solution[row] - known) / lower[(row, row)];
+            let rest = without(solution[row], &lower.row(row)[..row], &solution[..row]);
+            solution[row] = rest / lower[(row, row)];
         }
         for row in (0..self.size).rev() {
             let below = row + 1..self.size;

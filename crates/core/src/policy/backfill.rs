@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::availability::{Availability, Claim, Tenure};
 use crate::ledger::{Holding, Vacancy};
 use crate::model::{OperatingPoint, Rung};
-use crate::policy::{Decision, Order, PastJob, Policy, Predictions, Submission, View};
+use crate::policy::{Decision, Order, PastJob, Policy, Predictions, Submission, View, order};
 use crate::queue::Fit;
 use crate::units::{Instant, JobId, Span, Watts};
 
@@ -404,7 +404,7 @@ impl<C: Chooser, O: Order> Backfill<C, O> {
             return;
         }
         let mut arrived: SmallVec<[JobId; 8]> = view.changes.arrived.iter().copied().collect();
-        self.order.sort(&mut arrived);
+        order::sort(&mut arrived, &self.order);
         for job in arrived {
             self.consider(view, job, room, decisions);
         }

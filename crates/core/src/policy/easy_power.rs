@@ -197,6 +197,23 @@ impl Fastest {
         }
         view.menu(job).iter().copied().find(|point| is_fed(view, point))
     }
+
+    /// The same as [`Chooser::candidate`] where the room is not the same for ever. Most budgets are steady, and what
+    /// they need has to stay small.
+    #[inline(never)]
+    fn candidate_under_limits_to_come<O: Order>(
+        &self,
+        view: &View<'_>,
+        order: &O,
+        after: JobId,
+        room: &Room,
+    ) -> Option<JobId> {
+        let rungs = view.model.rungs();
+        let slower = || self.oversized.candidate(after, &room.fits(rungs.iter()));
+        let oversized = if self.oversized.is_empty() { None } else { slower() };
+        let nominal = order.next_fit(view, after, &room.fits(rungs[..1].iter()));
+        nominal.into_iter().chain(oversized).min()
+    }
 }
 
 impl Chooser for Fastest {
@@ -228,17 +245,12 @@ impl Chooser for Fastest {
         if !(self.oversized.is_empty() || order.is_submission()) {
             return every_candidate(view, order, after, room);
         }
-        let (nominal, oversized) = if is_steady(view) {
-            let fit = nominal_fit(view, room);
-            let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
-            (order.next_fit(view, after, &[fit]), oversized)
-        } else {
-            let rungs = view.model.rungs();
-            let slower = || self.oversized.candidate(after, &room.fits(rungs.iter()));
-            let oversized = if self.oversized.is_empty() { None } else { slower() };
-            (order.next_fit(view, after, &room.fits(rungs[..1].iter())), oversized)
-        };
-        nominal.into_iter().chain(oversized).min()
+        if !is_steady(view) {
+            return self.candidate_under_limits_to_come(view, order, after, room);
+        }
+        let fit = nominal_fit(view, room);
+        let oversized = oversized_candidate(&self.oversized, view, after, room, &fit);
+        order.next_fit(view, after, &[fit]).into_iter().chain(oversized).min()
     }
 
     #[inline]

@@ -59,11 +59,6 @@ pub trait Order {
         self.place(one).cmp(&self.place(other))
     }
 
-    /// Puts jobs in order. Here, so that there is one for each order, not for each policy with it.
-    fn sort(&self, jobs: &mut [JobId]) {
-        jobs.sort_unstable_by(|one, other| self.compare(*one, *other));
-    }
-
     /// A job is about to start at a point, or to go on there, and is expected to run for so long.
     fn goes_on(&mut self, _view: &View<'_>, _job: JobId, _point: &OperatingPoint, _left: Span) {}
 
@@ -74,6 +69,11 @@ pub trait Order {
     fn predictions(&self) -> Option<Predictions> {
         None
     }
+}
+
+/// Puts jobs in order. It is compiled for each order, and not for each policy that has one.
+pub(super) fn sort<O: Order>(jobs: &mut [JobId], order: &O) {
+    jobs.sort_unstable_by(|one, other| order.compare(*one, *other));
 }
 
 /// First come, first served.
