@@ -1,7 +1,7 @@
 //! Small linear problems: what the fits of models need.
 //!
 //! All of them come down to one symmetric matrix, the products of a few columns with each other, so that this is all
-//! there is. A library of linear algebra takes a fifteenth of the time of a first build; tests compare with one.
+//! there is. A first build had to wait for a library of linear algebra; tests compare with one.
 
 use std::ops::{Index, IndexMut};
 
@@ -97,8 +97,8 @@ impl Symmetric {
         }
     }
 
-    /// The vector that the matrix turns into this one; `None` if rounding leaves no answer, or the matrix makes some
-    /// vector shorter than nothing. By Cholesky's factors.
+    /// The vector that the matrix turns into this one, by Cholesky's factors; `None` if the matrix is not positive
+    /// definite, as far as rounding lets one see.
     pub(crate) fn solve(&self, wanted: &[f64]) -> Option<Vec<f64>> {
         // The lower half times itself turned over is the matrix.
         let mut lower = self.clone();
