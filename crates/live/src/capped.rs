@@ -2,16 +2,21 @@
 //!
 //! An order that starts or changes a job is carried out in steps, and none of them is waited for:
 //!
-//! 1. the nodes of the job get their caps, and every agent has to confirm its own;
-//! 2. the engine within starts or changes the job;
-//! 3. nodes that the job leaves go down to their lowest cap, which their agents have to confirm, too.
+//! 1. those nodes of the job that get a lower cap get it, and every agent has to confirm its own;
+//! 2. so do those that get a higher one;
+//! 3. the engine within starts or changes the job.
 //!
 //! Only then is the order confirmed. If a node does not confirm, the order fails, and the daemon counts what it
-//! counted before. Nodes without a job are kept at their lowest cap.
+//! counted before. Nodes without a job are kept at their lowest cap. They are [lowered](lowerings) when a job leaves
+//! them, and nobody is given what they had before their agents have confirmed that.
 //!
 //! An agent that cannot be reached is [down](NodeState::Down): no job starts there, and what runs there counts as
 //! before. When it is back, it is told its cap again before it is in service. Agents that hear nothing of the
 //! daemon for a lease fall to their safe cap by themselves, which is no higher than the lowest that jobs get.
+//!
+//! After a restart of the daemon nobody knows which caps hold. Nodes with a job are told the cap that the job
+//! [has](Engine::adopted), all others the lowest one, and until their agents have answered they count as nodes that
+//! are to be lowered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,15 +29,17 @@ use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
 use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
 use super::engine::{
-    Allotment, Attempt, Engine, EngineError, EnginePace, Found, Measurement, NodeInfo, NodeState,
-    Order, Report, Ticket,
+    Allotment, Attempt, Engine, EngineError, EnginePace, Found, Lowered, Measurement, NodeInfo,
+    NodeState, Order, Report, Signal, Ticket,
 };
 use busbar_core::machine;
 use busbar_core::units::Watts;
 
+mod lowerings;
 mod meters;
 mod steps;
 
+use lowerings::Lowerings;
 use meters::Meters;
 use steps::{Step, Steps};
 
@@ -59,6 +66,14 @@ pub struct Terms {
     pub node: machine::Node,
 }
 
+impl Terms {
+    /// After how long an agent that does not answer has fallen to its safe cap: a sign of life that was sent before may
+    /// have taken as long as an answer, and the agent looks at its lease now and then.
+    fn silence(&self) -> Duration {
+        self.lease + 2 * self.within
+    }
+}
+
 /// The cap of a node, and what its agent says of it.
 struct Kept {
     node: Node,
@@ -80,6 +95,10 @@ pub struct Capped {
     nodes: Vec<Kept>,
     /// The nodes of each job that was started, with their caps.
     jobs: BTreeMap<Attempt, Vec<(u32, Watts)>>,
+    /// Nodes that must not have more than they are to have, and may.
+    lowerings: Lowerings,
+    /// Orders for nodes whose agents have not answered yet, until when they wait for that.
+    awaiting: Vec<(Ticket, Order, Instant)>,
     steps: Steps,
     meters: Meters,
     reports: Vec<Report>,
@@ -117,14 +136,19 @@ impl Capped {
             terms,
             nodes: kept.collect(),
             jobs: BTreeMap::new(),
+            lowerings: Lowerings::default(),
+            awaiting: Vec::new(),
             steps: Steps::default(),
             meters: Meters::default(),
             reports: Vec::new(),
             renewed: None,
         };
+        // Whoever used the nodes before may have left them with any cap.
+        let until = Instant::now() + terms.silence();
         for node in 0..engine.nodes.len() as u32 {
             let state = engine.nodes[node as usize].state.clone();
             engine.reports.push(Report::Node { node, state });
+            engine.lowerings.begin(node, until);
         }
         Ok(engine)
     }
@@ -138,7 +162,20 @@ impl Capped {
             Some((AgentId(*node as usize), request))
         });
         let requests: Vec<_> = requests.collect();
-        self.fleet.ask_all(requests, self.terms.within).into_keys().collect()
+        let asked = self.fleet.ask_all(requests, self.terms.within);
+        for (ticket, agent) in &asked {
+            self.lowerings.asked(agent.0 as u32, *ticket);
+        }
+        asked.into_keys().collect()
+    }
+
+    /// Asks the agents of nodes for caps that are lower than those they may have, with nobody waiting for the answers.
+    fn lower(&mut self, caps: &[(u32, Watts)]) {
+        let until = Instant::now() + self.terms.silence();
+        for (node, _) in caps {
+            self.lowerings.begin(*node, until);
+        }
+        self.ask(caps);
     }
 
     /// The caps that the agents of a job's nodes are asked for.
@@ -148,20 +185,59 @@ impl Capped {
         allotment.nodes.iter().map(|(node, added)| (*node, cap(*added))).collect()
     }
 
-    /// Takes the first step of an order.
-    fn begin(&mut self, ticket: Ticket, order: Order) {
+    /// Takes the first step of an order, or keeps it until the agents of its nodes have answered for the first time.
+    fn begin(&mut self, ticket: Ticket, order: Order, until: Instant) {
         let caps = match &order {
-            Order::Signal { .. } => return self.inner.request(vec![(ticket, order)]),
+            Order::Signal { .. } => return self.order_within(ticket, order),
             Order::Start(launch) => self.caps(&launch.allotment),
             Order::Set { allotment, .. } => self.caps(allotment),
         };
+        let state = |node: &u32| self.nodes.get(*node as usize).map(|kept| &kept.state);
+        let is_awaited = caps.iter().any(|(node, _)| state(node) == Some(&NodeState::Awaited));
+        if is_awaited && Instant::now() < until {
+            return self.awaiting.push((ticket, order, until));
+        }
         if let Some((node, reason)) = caps.iter().find_map(|(node, _)| self.hindrance(*node)) {
             let attempt = order.attempt();
             let error = EngineError::Node { attempt, node, reason };
             return self.reports.push(Report::Failed { ticket, error });
         }
-        let asked = self.ask(&caps);
-        self.steps.begin(ticket, Step::Capping(order), asked);
+        // Nobody gets more before the others have less.
+        let has = |node: &u32| self.nodes.get(*node as usize).map(|kept| kept.cap);
+        let (raised, lowered): (Vec<_>, Vec<_>) =
+            caps.into_iter().partition(|(node, cap)| has(node) < Some(*cap));
+        self.cap(ticket, order, lowered, raised);
+    }
+
+    /// Gives nodes of an order their caps, and others after them.
+    fn cap(
+        &mut self,
+        ticket: Ticket,
+        order: Order,
+        now: Vec<(u32, Watts)>,
+        then: Vec<(u32, Watts)>,
+    ) {
+        match (now.is_empty(), then.is_empty()) {
+            (true, true) => self.order_within(ticket, order),
+            (true, false) => self.cap(ticket, order, then, now),
+            (false, _) => {
+                let asked = self.ask(&now);
+                self.steps.begin(ticket, Step { order, then }, asked);
+            }
+        }
+    }
+
+    /// Lets the engine within carry an order out.
+    fn order_within(&mut self, ticket: Ticket, order: Order) {
+        self.steps.within(ticket, order.clone());
+        self.inner.request(vec![(ticket, order)]);
+    }
+
+    /// Takes up orders whose nodes' agents have answered, or have not in time.
+    fn take_up(&mut self) {
+        for (ticket, order, until) in std::mem::take(&mut self.awaiting) {
+            self.begin(ticket, order, until);
+        }
     }
 
     /// Why a node cannot be given a cap now: its name, and the reason.
@@ -181,6 +257,9 @@ impl Capped {
     /// An agent confirmed a cap, or did not.
     fn answered(&mut self, agent: AgentId, asked: fleet::Ticket, result: Result<(), String>) {
         let node = agent.0 as u32;
+        if result.is_ok() {
+            self.lowerings.confirmed(node, asked);
+        }
         if self.nodes[agent.0].welcome == Some(asked) {
             self.nodes[agent.0].welcome = None;
             let state = match result {
@@ -189,9 +268,11 @@ impl Capped {
             };
             return self.set_state(node, state);
         }
-        let Some((ticket, step)) = self.steps.answered(asked, &result) else { return };
-        match (step, result) {
-            (Step::Capping(order), Err(reason)) => {
+        let Some((ticket, Step { order, then })) = self.steps.answered(asked, &result) else {
+            return;
+        };
+        match result {
+            Err(reason) => {
                 // Nobody else is to try the same there before something changes.
                 if self.nodes[agent.0].state == NodeState::Up {
                     self.set_state(node, NodeState::Drained { reason: reason.clone() });
@@ -202,17 +283,7 @@ impl Capped {
                 self.give_up(&order);
                 self.reports.push(Report::Failed { ticket, error });
             }
-            (Step::Capping(order), Ok(())) => {
-                self.steps.within(ticket, order.clone());
-                self.inner.request(vec![(ticket, order)]);
-            }
-            // What was left behind is not free until it is known to be low.
-            (Step::Leaving(attempt), Err(reason)) => {
-                let node = self.nodes[agent.0].info.name.clone();
-                let error = EngineError::Node { attempt, node, reason };
-                self.reports.push(Report::Failed { ticket, error });
-            }
-            (Step::Leaving(_), Ok(())) => self.reports.push(Report::Confirmed { ticket }),
+            Ok(()) => self.cap(ticket, order, then, Vec::new()),
         }
     }
 
@@ -225,48 +296,58 @@ impl Capped {
         };
         let held: BTreeMap<u32, Watts> = self.jobs.values().flatten().copied().collect();
         let before = |node: &u32| held.get(node).copied().unwrap_or(self.terms.lowest);
-        let caps: Vec<(u32, Watts)> = nodes.iter().map(|node| (*node, before(node))).collect();
-        self.ask(&caps);
+        let caps = nodes.iter().map(|node| (*node, before(node)));
+        let may_have = |node: &u32| self.nodes.get(*node as usize).map(|kept| kept.cap);
+        let (raised, others): (Vec<_>, Vec<_>) =
+            caps.partition(|(node, cap)| may_have(node) > Some(*cap));
+        self.lower(&raised);
+        self.ask(&others);
     }
 
     /// The engine within has carried an order out.
     fn done_within(&mut self, ticket: Ticket) {
-        let Some(order) = self.steps.done_within(ticket) else {
-            return self.reports.push(Report::Confirmed { ticket });
-        };
+        let order = self.steps.done_within(ticket);
+        self.reports.push(Report::Confirmed { ticket });
         let (attempt, nodes) = match &order {
-            Order::Start(launch) => (launch.attempt, self.caps(&launch.allotment)),
-            Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
-            Order::Signal { .. } => return self.reports.push(Report::Confirmed { ticket }),
+            Some(Order::Start(launch)) => (launch.attempt, self.caps(&launch.allotment)),
+            Some(Order::Set { attempt, allotment, .. }) => (*attempt, self.caps(allotment)),
+            Some(Order::Signal { attempt, signal }) => return self.signalled(*attempt, *signal),
+            None => return,
         };
-        self.meter(&order);
+        self.meter(order.as_ref());
         let now: BTreeSet<u32> = nodes.iter().map(|(node, _)| *node).collect();
         self.demand(&now, self.terms.node.highest);
         let before = self.jobs.insert(attempt, nodes).unwrap_or_default();
         let left = before.into_iter().map(|(node, _)| node).filter(|node| !now.contains(node));
-        let left: BTreeSet<u32> = left.collect();
-        if left.is_empty() {
-            return self.reports.push(Report::Confirmed { ticket });
-        }
-        let asked = self.leave(&left);
-        self.steps.begin(ticket, Step::Leaving(attempt), asked);
+        self.leave(&left.collect());
+    }
+
+    /// A job was sent a signal. One that is suspended draws nothing.
+    fn signalled(&self, attempt: Attempt, signal: Signal) {
+        let power = match signal {
+            Signal::Suspend => Watts::ZERO,
+            Signal::Resume => self.terms.node.highest,
+            Signal::Terminate | Signal::Kill => return,
+        };
+        let nodes = self.jobs.get(&attempt).into_iter().flatten();
+        self.demand(&nodes.map(|(node, _)| *node).collect(), power);
     }
 
     /// Lets nodes add up what a job consumes.
-    fn meter(&mut self, order: &Order) {
+    fn meter(&mut self, order: Option<&Order>) {
         match order {
-            Order::Start(launch) => {
+            Some(Order::Start(launch)) => {
                 self.meters.began(launch.attempt, &launch.allotment);
                 let nodes = launch.allotment.node_numbers().into_iter().collect();
                 let job = meters::name(launch.attempt);
                 self.ask_each(&nodes, &wire::Request::Begin { job });
             }
-            Order::Set { attempt, allotment, .. } => {
+            Some(Order::Set { attempt, allotment, .. }) => {
                 let left = self.meters.changed(*attempt, allotment);
                 let job = meters::name(*attempt);
                 self.ask_each(&left, &wire::Request::End { job });
             }
-            Order::Signal { .. } => (),
+            Some(Order::Signal { .. }) | None => (),
         }
     }
 
@@ -276,11 +357,17 @@ impl Capped {
     }
 
     /// Nodes have no job any more.
-    fn leave(&mut self, nodes: &BTreeSet<u32>) -> BTreeSet<fleet::Ticket> {
+    fn leave(&mut self, nodes: &BTreeSet<u32>) {
         self.demand(nodes, Watts::ZERO);
         let lowest = self.terms.lowest;
         let caps: Vec<(u32, Watts)> = nodes.iter().map(|node| (*node, lowest)).collect();
-        self.ask(&caps)
+        self.lower(&caps);
+    }
+
+    /// A job is over, or never began.
+    fn is_over(&mut self, attempt: Attempt) {
+        let nodes = self.jobs.remove(&attempt).unwrap_or_default();
+        self.leave(&nodes.into_iter().map(|(node, _)| node).collect());
     }
 
     /// Tells emulated nodes what their job would draw.
@@ -353,6 +440,8 @@ impl Capped {
             Some(_) => None,
         };
         if let Some(reason) = hindrance {
+            // It is asked for nothing, so that there is nothing to wait for.
+            self.lowerings.forget(node);
             return self.set_state(node, NodeState::Drained { reason });
         }
         // A job may have ended there while no daemon was running.
@@ -443,13 +532,23 @@ impl Engine for Capped {
     }
 
     fn request(&mut self, orders: Vec<(Ticket, Order)>) {
+        let until = Instant::now() + self.terms.within;
         for (ticket, order) in orders {
-            self.begin(ticket, order);
+            self.begin(ticket, order, until);
         }
     }
 
     fn reports(&mut self) -> Vec<Report> {
         self.hear();
+        self.take_up();
+        for node in self.lowerings.expire(Instant::now()) {
+            let kept = &self.nodes[node as usize];
+            tracing::warn!(
+                node = kept.info.name,
+                cap = %kept.cap,
+                "its agent has not confirmed its cap for longer than a lease; it counts as one that has fallen to its safe cap"
+            );
+        }
         for report in self.inner.reports() {
             match report {
                 Report::Confirmed { ticket } => self.done_within(ticket),
@@ -464,8 +563,7 @@ impl Engine for Capped {
                     let job = meters::name(attempt);
                     let asked = self.ask_each(&metered, &wire::Request::End { job });
                     self.meters.asked(attempt, asked.into_iter());
-                    let nodes = self.jobs.remove(&attempt).unwrap_or_default();
-                    self.leave(&nodes.into_iter().map(|(node, _)| node).collect());
+                    self.is_over(attempt);
                     self.reports.push(Report::Ended { attempt, end, at });
                 }
                 other => self.reports.push(other),
@@ -475,7 +573,40 @@ impl Engine for Capped {
     }
 
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
-        self.inner.find(attempt)
+        // It may still begin.
+        if self.steps.is_under_way(attempt) {
+            return Err(EngineError::Unclear { attempt });
+        }
+        let found = self.inner.find(attempt);
+        if let Ok(Found::Ended(_) | Found::NeverStarted) = found {
+            self.is_over(attempt);
+        }
+        found
+    }
+
+    fn adopted(&mut self, attempt: Attempt, may_have: &[Allotment]) {
+        if self.jobs.contains_key(&attempt) || self.steps.is_under_way(attempt) {
+            return;
+        }
+        // While a change is not confirmed, the lower of both caps of a node is safe.
+        let all: Vec<Vec<(u32, Watts)>> = may_have.iter().map(|one| self.caps(one)).collect();
+        let mut caps: BTreeMap<u32, Watts> = all.iter().flatten().copied().collect();
+        for (node, cap) in &mut caps {
+            let in_each = all.iter().map(|one| one.iter().find(|(other, _)| other == node));
+            *cap = in_each
+                .map(|found| found.map_or(self.terms.lowest, |(_, cap)| *cap))
+                .fold(*cap, Watts::min);
+        }
+        for (node, cap) in &caps {
+            if let Some(kept) = self.nodes.get_mut(*node as usize) {
+                kept.cap = *cap;
+            }
+        }
+        self.jobs.insert(attempt, caps.into_iter().collect());
+    }
+
+    fn lowered(&self) -> Lowered {
+        self.lowerings.lowered()
     }
 
     fn forget(&mut self, attempt: Attempt) {

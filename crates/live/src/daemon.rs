@@ -217,7 +217,11 @@ impl Daemon {
 
     fn find_unresolved(&mut self, now: Instant) {
         for attempt in std::mem::take(&mut self.unresolved) {
-            match self.engine.find(attempt) {
+            let found = self.engine.find(attempt);
+            if !matches!(found, Ok(Found::Ended(_) | Found::NeverStarted)) {
+                self.engine.adopted(attempt, &self.controller.may_have(attempt));
+            }
+            match found {
                 Ok(found) => {
                     match found {
                         // While the database cannot be written this is repeated all the time.
@@ -389,7 +393,7 @@ impl Daemon {
         batch.boot = Some(Boot { id: stamp.boot, origin: stamp.origin });
         match self.store.commit(&batch) {
             Ok(()) => {
-                self.pipeline.extend(acts);
+                self.pipeline.extend(acts, self.engine.lowered().begun);
                 self.act(now);
                 if let Some(since) = self.unwritten_since.take() {
                     tracing::warn!(

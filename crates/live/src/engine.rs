@@ -402,6 +402,15 @@ pub struct EnginePace {
     pub longest_own_act: u64,
 }
 
+/// How far an engine has got with what it lowers by itself, such as nodes that a job has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lowered {
+    /// How many times it has begun to lower something.
+    pub begun: u64,
+    /// How many of these, from the first on, are over, so that what was freed is free.
+    pub over: u64,
+}
+
 /// What jobs run on.
 pub trait Engine: Send {
     /// A description for users.
@@ -427,6 +436,18 @@ pub trait Engine: Send {
 
     /// Finds out, after a restart, what happened to an attempt. One that did not begin never will.
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError>;
+
+    /// After a restart, an attempt runs as far as is known, and has this; or one of these, while a change is not
+    /// confirmed.
+    fn adopted(&mut self, attempt: Attempt, may_have: &[Allotment]) {
+        let _ = (attempt, may_have);
+    }
+
+    /// How far it has got with what it lowers by itself. An order that takes power is given only when everything
+    /// that was begun before is over.
+    fn lowered(&self) -> Lowered {
+        Lowered::default()
+    }
 
     /// Removes what is kept of an attempt that is over and recorded; this may happen later.
     fn forget(&mut self, attempt: Attempt);

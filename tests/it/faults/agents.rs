@@ -17,6 +17,8 @@ use rand_pcg::Pcg64Dxsm;
 use super::served::{BUSBAR, Served};
 use super::wait_for;
 
+mod restart;
+
 const NODES: usize = 16;
 
 /// Each node has two packages of 40 to 100 W, which draw 10 W when they are idle.

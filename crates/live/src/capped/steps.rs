@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use busbar_agent::fleet;
 
+use busbar_core::units::Watts;
+
 use crate::engine::{Attempt, Order, Ticket};
 
-/// A step that waits for agents.
+/// An order some of whose nodes are about to get their caps.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
-    /// The nodes of the job get their caps; then the engine within gets the order.
-    Capping(Order),
-    /// The nodes that the job has left go down.
-    Leaving(Attempt),
+pub(super) struct Step {
+    /// The order.
+    pub(super) order: Order,
+    /// The nodes that get their caps after those.
+    pub(super) then: Vec<(u32, Watts)>,
 }
 
 /// The orders that are not finished.
@@ -42,6 +44,12 @@ impl Steps {
         self.within.remove(&ticket)
     }
 
+    /// Whether an order about an attempt is not finished.
+    pub(super) fn is_under_way(&self, attempt: Attempt) -> bool {
+        let asking = self.asking.values().map(|(step, _)| &step.order);
+        asking.chain(self.within.values()).any(|order| order.attempt() == attempt)
+    }
+
     /// A request was answered. Returns the order and its step if that is over: by the last answer, or by the
     /// first that is not good.
     pub(super) fn answered<E>(
@@ -65,6 +73,7 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Signal;
 
     fn asked(numbers: &[u64]) -> BTreeSet<fleet::Ticket> {
         numbers.iter().map(|number| fleet::Ticket(*number)).collect()
@@ -73,15 +82,19 @@ mod tests {
     #[test]
     fn the_last_good_answer_or_the_first_bad_one_ends_a_step() {
         let mut steps = Steps::default();
-        let step = Step::Leaving(Attempt { job: 1, number: 1 });
+        let attempt = Attempt { job: 1, number: 1 };
+        let order = Order::Signal { attempt, signal: Signal::Kill };
+        let step = Step { order, then: Vec::new() };
         steps.begin(Ticket(7), step.clone(), asked(&[1, 2, 3]));
         steps.begin(Ticket(8), step, asked(&[4, 5]));
         let good: Result<(), ()> = Ok(());
+        assert!(steps.is_under_way(attempt));
         assert!(steps.answered(fleet::Ticket(1), &good).is_none());
         assert!(steps.answered(fleet::Ticket(3), &good).is_none());
         assert_eq!(steps.answered(fleet::Ticket(2), &good).unwrap().0, Ticket(7));
         assert_eq!(steps.answered(fleet::Ticket(4), &Err(())).unwrap().0, Ticket(8));
         assert!(steps.answered(fleet::Ticket(5), &good).is_none(), "it is over already");
         assert!(steps.answered(fleet::Ticket(9), &good).is_none(), "nobody asked that");
+        assert!(!steps.is_under_way(attempt));
     }
 }

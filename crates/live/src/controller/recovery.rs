@@ -18,6 +18,12 @@ pub(super) struct Failure {
     tries: u32,
     /// When the change may be tried again, if that is due.
     pub(super) again: Option<Instant>,
+    /// Whether the job may have something else than is written down, so that it must be told again.
+    is_unclear: bool,
+    /// Whether the job may still be suspended although it is to go on.
+    is_stopped: bool,
+    /// Whether the job runs on although it was to be suspended.
+    is_unstoppable: bool,
 }
 
 impl Controller {
@@ -28,6 +34,13 @@ impl Controller {
             Some(entry.attempt())
         };
         self.running.iter().filter_map(attempt).collect()
+    }
+
+    /// What an attempt may have: its present settings, and those before as long as the last change is not confirmed.
+    pub fn may_have(&self, attempt: Attempt) -> Vec<Allotment> {
+        let Some(run) = self.run_of(attempt.job) else { return Vec::new() };
+        let before = run.before.iter().map(|before| before.allotment.clone());
+        std::iter::once(run.allotment.clone()).chain(before).collect()
     }
 
     /// Takes in what the engine found out about an attempt after a restart.
@@ -77,23 +90,66 @@ impl Controller {
         if entry.attempts != attempt.number || run.allotment != *allotment {
             return;
         }
-        self.failures.remove(&attempt.job);
+        self.failures.retain(|number, failure| *number != attempt.job || failure.is_stopped);
         if run.before.take().is_some() {
             self.unwritten.confirmed.insert(attempt.job);
         }
     }
 
-    /// Records that a change of a job failed. It is tried again later, a limited number of times
-    /// before the last resort acts.
-    pub fn failed(&mut self, now: Instant, attempt: Attempt) {
+    /// Records that a change of a job failed, or may have failed if that is not clear. It is tried again later, a
+    /// limited number of times before the last resort acts.
+    pub fn failed(&mut self, now: Instant, attempt: Attempt, is_unclear: bool) {
         let failure = self.failures.entry(attempt.job).or_default();
         failure.tries += 1;
         failure.again = Some(now + BETWEEN_TRIES);
+        failure.is_unclear |= is_unclear;
+    }
+
+    /// Records that a job could not be resumed. It counts as one that runs, and is told again.
+    pub fn not_resumed(&mut self, now: Instant, attempt: Attempt) {
+        self.failed(now, attempt, false);
+        self.failures.entry(attempt.job).or_default().is_stopped = true;
+    }
+
+    /// Records that the engine has resumed a job.
+    pub fn resumed(&mut self, attempt: Attempt) {
+        if self.failures.get(&attempt.job).is_some_and(|failure| failure.is_stopped) {
+            self.failures.remove(&attempt.job);
+        }
+    }
+
+    /// Records that a job could not be suspended, as far as is known: it runs on, and counts with what it has.
+    pub fn not_suspended(&mut self, now: Instant, attempt: Attempt) {
+        let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
+        let is_this = entry.attempts == attempt.number;
+        let Some(run) = entry.run_mut().filter(|run| is_this && run.suspended) else { return };
+        run.resume(now);
+        self.must_rebuild = true;
+        self.unwritten.changed.insert(attempt.job);
+        self.note(now, EventKind::Resumed { job: attempt.job });
+        self.failed(now, attempt, false);
+        self.failures.entry(attempt.job).or_default().is_unstoppable = true;
+    }
+
+    /// A job that was to go on stays suspended, because the power for it was not freed.
+    fn stays_suspended(&mut self, now: Instant, attempt: Attempt) {
+        let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
+        let is_this = entry.attempts == attempt.number;
+        let Some(run) = entry.run_mut().filter(|run| is_this && !run.suspended) else { return };
+        run.suspend(now);
+        self.unwritten.changed.insert(attempt.job);
+        self.note(now, EventKind::Suspended { job: attempt.job });
     }
 
     /// Whether a change of this job has just failed.
     pub(super) fn has_just_failed(&self, number: u64) -> bool {
         self.failures.get(&number).is_some_and(|failure| failure.again.is_some())
+    }
+
+    /// Whether this job could not be suspended just now.
+    pub(super) fn is_unstoppable(&self, number: u64) -> bool {
+        let failure = self.failures.get(&number);
+        failure.is_some_and(|failure| failure.is_unstoppable && failure.again.is_some())
     }
 
     /// Whether a change of any job has just failed.
@@ -107,8 +163,8 @@ impl Controller {
         self.failures.values().any(may)
     }
 
-    /// Allows failed changes to be tried again when they are due. Unconfirmed ones are sent again;
-    /// the others are decided anew.
+    /// Allows failed changes to be tried again when they are due. Unconfirmed ones are sent again, and so is what the
+    /// job has, if nobody knows whether it has that; the others are decided anew.
     pub(super) fn try_again(&mut self, now: Instant) {
         for (number, failure) in &mut self.failures {
             if failure.again.is_none_or(|again| again > now) {
@@ -117,11 +173,13 @@ impl Controller {
             failure.again = None;
             self.must_ask = true;
             let Some(entry) = self.jobs.get(number) else { continue };
-            if let Some(run) = entry.run()
-                && run.before.is_some()
-            {
-                let attempt = entry.attempt();
+            let Some(run) = entry.run() else { continue };
+            let attempt = entry.attempt();
+            if run.before.is_some() || std::mem::take(&mut failure.is_unclear) {
                 self.unwritten.acts.push(set_again(attempt, run));
+            }
+            if failure.is_stopped && !run.suspended {
+                self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Resume });
             }
         }
     }
@@ -172,6 +230,9 @@ impl Controller {
                 Act::Set { attempt, before, .. } => self.go_back(now, *attempt, before),
                 Act::Switch { node, to, again, .. } => {
                     self.not_switched(now, *node, *to, *again);
+                }
+                Act::Signal { attempt, signal: Signal::Resume } => {
+                    self.stays_suspended(now, *attempt);
                 }
                 // Sent again when it is due.
                 Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),

@@ -127,6 +127,7 @@ impl Controller {
         let done = match self.setup.last_resort {
             LastResort::Hold => "no job starts until enough have ended",
             LastResort::Suspend => {
+                running.retain(|(_, number)| !self.is_unstoppable(*number));
                 while self.is_short() {
                     let Some((_, number)) = running.pop() else { break };
                     self.suspend(now, number);

@@ -14,7 +14,7 @@ impl Daemon {
     /// Orders whatever may be ordered, until nothing more can be before the engine answers.
     pub(super) fn act(&mut self, now: Instant) {
         loop {
-            let ready = self.pipeline.ready();
+            let ready = self.pipeline.ready(self.engine.lowered().over);
             if ready.is_empty() {
                 return;
             }
@@ -133,6 +133,9 @@ impl Daemon {
             Some(Act::Set { attempt, allotment, .. }) => {
                 self.controller.confirmed(attempt, &allotment);
             }
+            Some(Act::Signal { attempt, signal: Signal::Resume }) => {
+                self.controller.resumed(attempt);
+            }
             Some(
                 Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. },
             )
@@ -167,19 +170,30 @@ impl Daemon {
             }
             Act::Start { attempt, .. } => self.not_started(now, *attempt, &reason),
             Act::Set { attempt, .. } => {
+                let is_unclear = matches!(error, EngineError::Late { .. });
                 tracing::error!(%attempt, error = reason, "cannot be changed");
-                self.controller.failed(now, *attempt);
+                self.controller.failed(now, *attempt, is_unclear);
                 let mut undone = vec![act.clone()];
                 if act.frees() {
                     // What it should have freed was promised to those.
                     undone.extend(self.pipeline.withdraw_takers());
                 }
-                self.undo(now, &undone, &reason);
+                self.undo(now, &undone, &reason, is_unclear);
             }
-            Act::Signal { attempt, signal } => match error {
-                EngineError::Unknown { .. } => (),
-                _ => tracing::error!(%attempt, ?signal, error = reason, "no signal"),
-            },
+            Act::Signal { .. } if matches!(error, EngineError::Unknown { .. }) => (),
+            Act::Signal { attempt, signal } => {
+                tracing::error!(%attempt, ?signal, error = reason, "no signal");
+                match signal {
+                    Signal::Suspend => {
+                        self.controller.not_suspended(now, *attempt);
+                        let takers = self.pipeline.withdraw_takers();
+                        self.undo(now, &takers, &reason, false);
+                    }
+                    Signal::Resume => self.controller.not_resumed(now, *attempt),
+                    // The daemon repeats it until the job has ended.
+                    Signal::Terminate | Signal::Kill => (),
+                }
+            }
             Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. } => (),
         }
     }
@@ -206,18 +220,19 @@ impl Daemon {
         self.controller.never_started(now, attempt, reason, true);
     }
 
-    /// Reverts acts that were not carried out. An increase that may have been made before a restart stays,
-    /// so that it is counted, and is tried again.
-    fn undo(&mut self, now: Instant, acts: &[Act], reason: &str) {
+    /// Reverts acts that were not carried out; the first may have been, if that is not clear. An increase that may have
+    /// been made, also before a restart, stays, so that it is counted, and is tried again.
+    fn undo(&mut self, now: Instant, acts: &[Act], reason: &str, is_first_unclear: bool) {
         let mut undone = Vec::new();
         for (place, act) in acts.iter().enumerate() {
+            let is_unclear = place == 0 && is_first_unclear;
             match act {
-                Act::Set { attempt, allotment, before, again: true, .. }
-                    if allotment.power > before.allotment.power =>
+                Act::Set { attempt, allotment, before, again, .. }
+                    if (*again || is_unclear) && allotment.power > before.allotment.power =>
                 {
                     // The failure of the first one is recorded already.
                     if place > 0 {
-                        self.controller.failed(now, *attempt);
+                        self.controller.failed(now, *attempt, false);
                     }
                 }
                 _ => undone.push(act),

@@ -2,8 +2,9 @@
 //!
 //! Acts are ordered in the order in which they were decided, with one exception and one rule. The exception: an
 //! act that takes nothing may overtake others that wait, unless they are about the same job. The rule: an act that
-//! takes power or nodes is ordered only when every act before it that frees some was confirmed. So whatever an
-//! engine has not confirmed counts at its old, higher draw.
+//! takes power or nodes is ordered only when every act before it that frees some was confirmed, and everything that
+//! the engine had [begun to lower](crate::engine::Lowered) by itself. So whatever an engine has not confirmed counts
+//! at its old, higher draw.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,16 +16,16 @@ use busbar_core::units::{Instant, Span};
 #[derive(Default)]
 pub(super) struct Pipeline {
     next: u64,
-    /// Acts that were not ordered yet.
-    waiting: VecDeque<Act>,
+    /// Acts that were not ordered yet, each with the number of what the engine had begun to lower by itself before.
+    waiting: VecDeque<(Act, u64)>,
     /// Acts that were ordered, and when an answer is due.
     ordered: BTreeMap<Ticket, (Act, Instant)>,
 }
 
 impl Pipeline {
-    /// Takes in acts that were written down.
-    pub(super) fn extend(&mut self, acts: Vec<Act>) {
-        self.waiting.extend(acts);
+    /// Takes in acts that were written down, when the engine had begun to lower so much by itself.
+    pub(super) fn extend(&mut self, acts: Vec<Act>, begun: u64) {
+        self.waiting.extend(acts.into_iter().map(|act| (act, begun)));
     }
 
     /// Forgets everything: what was ordered is found out again from the engine.
@@ -39,22 +40,22 @@ impl Pipeline {
         Ticket(self.next)
     }
 
-    /// Takes the acts that may be ordered now.
-    pub(super) fn ready(&mut self) -> Vec<Act> {
+    /// Takes the acts that may be ordered now, when so much of what the engine lowers by itself is over.
+    pub(super) fn ready(&mut self, over: u64) -> Vec<Act> {
         let mut busy: BTreeSet<Attempt> =
             self.ordered.values().filter_map(|(act, _)| act.attempt()).collect();
         let mut is_freeing = self.ordered.values().any(|(act, _)| act.frees());
         let (mut ready, mut waiting) = (Vec::new(), VecDeque::new());
-        for act in self.waiting.drain(..) {
+        for (act, begun) in self.waiting.drain(..) {
             let is_busy = act.attempt().is_some_and(|attempt| busy.contains(&attempt));
-            let is_blocked = is_busy || (act.takes() && is_freeing);
+            let is_blocked = is_busy || (act.takes() && (is_freeing || over < begun));
             // Also those that wait free what later ones may count on.
             is_freeing |= act.frees();
             if is_blocked || !matches!(act, Act::Forget { .. } | Act::Dismiss { .. }) {
                 busy.extend(act.attempt());
             }
             match is_blocked {
-                true => waiting.push_back(act),
+                true => waiting.push_back((act, begun)),
                 false => ready.push(act),
             }
         }
@@ -83,9 +84,10 @@ impl Pipeline {
     /// Takes out all acts that take power or nodes and were not ordered yet, because something that should
     /// have been freed for them was not.
     pub(super) fn withdraw_takers(&mut self) -> Vec<Act> {
-        let (takers, others) = self.waiting.drain(..).partition(Act::takes);
+        let (takers, others): (VecDeque<_>, _) =
+            self.waiting.drain(..).partition(|(act, _)| act.takes());
         self.waiting = others;
-        Vec::from(takers)
+        takers.into_iter().map(|(act, _)| act).collect()
     }
 
     /// When the next answer is due.
@@ -134,19 +136,19 @@ mod tests {
     fn nobody_takes_what_was_not_confirmed_to_be_free() {
         let mut pipeline = Pipeline::default();
         let end = Act::Signal { attempt: attempt(5), signal: Signal::Terminate };
-        pipeline.extend(vec![set(1, 100, 50), set(2, 90, 40), start(3), set(4, 50, 60), end]);
-        let ready = pipeline.ready();
+        pipeline.extend(vec![set(1, 100, 50), set(2, 90, 40), start(3), set(4, 50, 60), end], 0);
+        let ready = pipeline.ready(0);
         assert_eq!(jobs(&ready), [1, 2, 5]);
         let due = Instant::from_secs(30);
         let tickets: Vec<Ticket> =
             ready.into_iter().map(|act| pipeline.ordered(act, due)).collect();
-        assert!(pipeline.ready().is_empty());
+        assert!(pipeline.ready(0).is_empty());
         pipeline.answered(tickets[0]);
-        assert!(pipeline.ready().is_empty());
+        assert!(pipeline.ready(0).is_empty());
         assert_eq!(pipeline.late(Instant::from_secs(29)), []);
         assert_eq!(pipeline.late(due), &tickets[1..]);
         pipeline.answered(tickets[1]);
-        assert_eq!(jobs(&pipeline.ready()), [3, 4]);
+        assert_eq!(jobs(&pipeline.ready(0)), [3, 4]);
         assert!(pipeline.answered(tickets[1]).is_none(), "it was answered already");
     }
 
@@ -155,14 +157,14 @@ mod tests {
     fn a_job_is_told_one_thing_after_the_other() {
         let mut pipeline = Pipeline::default();
         let kill = Act::Signal { attempt: attempt(1), signal: Signal::Kill };
-        pipeline.extend(vec![start(1), set(1, 100, 50), kill, set(2, 50, 60)]);
-        let ready = pipeline.ready();
+        pipeline.extend(vec![start(1), set(1, 100, 50), kill, set(2, 50, 60)], 0);
+        let ready = pipeline.ready(0);
         // The lowering of job 1 frees what job 2 may have been given.
         assert_eq!(jobs(&ready), [1]);
         let ticket = pipeline.ordered(start(1), Instant::from_secs(1));
-        assert!(pipeline.ready().is_empty());
+        assert!(pipeline.ready(0).is_empty());
         pipeline.answered(ticket);
-        assert_eq!(jobs(&pipeline.ready()), [1]);
+        assert_eq!(jobs(&pipeline.ready(0)), [1]);
     }
 
     /// A node is switched only when what was freed for it is confirmed to be free.
@@ -171,21 +173,36 @@ mod tests {
         let mut pipeline = Pipeline::default();
         let switch =
             Act::Switch { node: 3, to: Power::On, expected: Span::from_secs(60), again: false };
-        pipeline.extend(vec![set(1, 100, 50), switch.clone()]);
-        let lowered = pipeline.ready();
+        pipeline.extend(vec![set(1, 100, 50), switch.clone()], 0);
+        let lowered = pipeline.ready(0);
         assert_eq!(jobs(&lowered), [1]);
         let ticket = pipeline.ordered(lowered[0].clone(), Instant::from_secs(30));
-        assert!(pipeline.ready().is_empty());
+        assert!(pipeline.ready(0).is_empty());
         pipeline.answered(ticket);
-        assert_eq!(pipeline.ready(), [switch]);
+        assert_eq!(pipeline.ready(0), [switch]);
+    }
+
+    /// Two nodes are being left when job 2 is to start, and a third one later. Job 2 waits for the first two alone, and
+    /// what lowers a job for nobody.
+    #[test]
+    fn nobody_takes_what_the_engine_has_not_lowered() {
+        let mut pipeline = Pipeline::default();
+        pipeline.extend(vec![set(1, 100, 50)], 2);
+        let ready = pipeline.ready(0);
+        assert_eq!(jobs(&ready), [1]);
+        pipeline.extend(vec![start(2)], 2);
+        pipeline.extend(vec![start(3)], 3);
+        assert!(pipeline.ready(1).is_empty());
+        assert_eq!(jobs(&pipeline.ready(2)), [2]);
+        assert_eq!(jobs(&pipeline.ready(3)), [3]);
     }
 
     #[test]
     fn takers_are_withdrawn_and_others_stay() {
         let mut pipeline = Pipeline::default();
         let lower = set(1, 100, 50);
-        pipeline.extend(vec![lower.clone(), start(2), set(3, 80, 40)]);
-        for act in pipeline.ready() {
+        pipeline.extend(vec![lower.clone(), start(2), set(3, 80, 40)], 0);
+        for act in pipeline.ready(0) {
             pipeline.ordered(act, Instant::from_secs(1));
         }
         assert_eq!(jobs(&pipeline.withdraw_takers()), [2]);

@@ -1,0 +1,106 @@
+//! Nodes that are to have less than they may have, until their agents confirm it.
+//!
+//! The daemon counts what a job had as free when the job has left its nodes. It is free only when the agents there
+//! have confirmed the lower cap, or when they have been silent for so long that they have fallen to their safe cap by
+//! themselves. What was begun is numbered, so that whoever takes power waits for what was begun before, and not for
+//! what comes after.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use busbar_agent::fleet::Ticket;
+
+use crate::engine::Lowered;
+
+/// The nodes that are to be lowered.
+#[derive(Debug, Default)]
+pub(super) struct Lowerings {
+    begun: u64,
+    open: BTreeMap<u32, Lowering>,
+}
+
+/// A node that is to be lowered.
+#[derive(Debug)]
+struct Lowering {
+    number: u64,
+    /// The request that its agent has to confirm: the last one.
+    asked: Option<Ticket>,
+    /// When an agent that did not answer has fallen to its safe cap.
+    until: Instant,
+}
+
+impl Lowerings {
+    /// A node is to have less than it may have.
+    pub(super) fn begin(&mut self, node: u32, until: Instant) {
+        self.begun += 1;
+        let number = self.begun;
+        self.open.insert(node, Lowering { number, asked: None, until });
+    }
+
+    /// The agent of a node was asked for the cap that it is to have.
+    pub(super) fn asked(&mut self, node: u32, ticket: Ticket) {
+        if let Some(lowering) = self.open.get_mut(&node) {
+            lowering.asked = Some(ticket);
+        }
+    }
+
+    /// The agent of a node has confirmed the cap that it was asked for.
+    pub(super) fn confirmed(&mut self, node: u32, ticket: Ticket) {
+        if self.open.get(&node).is_some_and(|lowering| lowering.asked == Some(ticket)) {
+            self.open.remove(&node);
+        }
+    }
+
+    /// Nobody waits for a node any more.
+    pub(super) fn forget(&mut self, node: u32) {
+        self.open.remove(&node);
+    }
+
+    /// Takes out the nodes whose agents have been silent for long enough.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<u32> {
+        self.open.extract_if(.., |_, lowering| lowering.until <= now).map(|(node, _)| node).collect()
+    }
+
+    /// How many were begun, and how many of the first are over.
+    pub(super) fn lowered(&self) -> Lowered {
+        let first = self.open.values().map(|lowering| lowering.number).min();
+        Lowered { begun: self.begun, over: first.map_or(self.begun, |first| first - 1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_last_request_has_to_be_confirmed() {
+        let (mut lowerings, until) = (Lowerings::default(), Instant::now());
+        lowerings.begin(4, until);
+        lowerings.begin(7, until);
+        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 0 });
+        lowerings.asked(4, Ticket(1));
+        lowerings.asked(4, Ticket(2));
+        lowerings.asked(5, Ticket(3));
+        lowerings.confirmed(4, Ticket(1));
+        lowerings.confirmed(5, Ticket(3));
+        assert_eq!(lowerings.lowered().over, 0);
+        lowerings.confirmed(4, Ticket(2));
+        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 1 });
+        // Another one of the same node is a new one.
+        lowerings.begin(4, until);
+        assert_eq!(lowerings.lowered(), Lowered { begun: 3, over: 1 });
+        lowerings.forget(7);
+        assert_eq!(lowerings.lowered(), Lowered { begun: 3, over: 2 });
+    }
+
+    #[test]
+    fn who_is_silent_for_long_has_fallen_by_itself() {
+        let (mut lowerings, now) = (Lowerings::default(), Instant::now());
+        lowerings.begin(1, now + Duration::from_secs(10));
+        lowerings.begin(2, now + Duration::from_secs(20));
+        assert!(lowerings.expire(now).is_empty());
+        assert_eq!(lowerings.expire(now + Duration::from_secs(10)), [1]);
+        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 1 });
+    }
+}
