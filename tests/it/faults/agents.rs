@@ -10,14 +10,18 @@ use std::time::{Duration, Instant};
 
 use busbar::live::engine::NodeState;
 use busbar::live::job::EventKind;
-use busbar::live::wire::{Reply, Request};
+use busbar::live::wire::{NodeLine, Reply, Request};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use super::served::{BUSBAR, Served};
 use super::wait_for;
 
+mod relay;
 mod restart;
+mod storm;
+
+use relay::Relay;
 
 const NODES: usize = 16;
 
@@ -30,18 +34,42 @@ fn is_in_full() -> bool {
     std::env::var_os("BUSBAR_AGENTS").is_some_and(|value| value == "1")
 }
 
+/// How many kills of daemons and agents there are in a storm. BUSBAR_STORMS=N asks for so many.
+fn kills_of_storms() -> u32 {
+    let asked = std::env::var("BUSBAR_STORMS").ok();
+    asked.map_or(12, |text| text.parse().expect("BUSBAR_STORMS is a number of kills, such as 250"))
+}
+
 /// The agents of 16 emulated nodes.
 struct Cluster {
     served: Served,
     agents: Vec<Option<Child>>,
+    /// The lines to the agents, if they can be cut.
+    relays: Vec<Relay>,
 }
 
 impl Cluster {
     fn new(policy: &str, more: &str) -> Self {
+        Cluster::reached_by(policy, more, "socket")
+    }
+
+    /// A cluster whose agents can be cut off.
+    fn with_relays(policy: &str) -> Self {
+        let mut cluster = Cluster::reached_by(policy, "", "relay");
+        let line = |number: usize| {
+            let folder = cluster.folder(number);
+            Relay::begin(&folder.join("relay"), folder.join("socket"))
+        };
+        cluster.relays = (0..NODES).map(line).collect();
+        cluster
+    }
+
+    /// A cluster whose agents are reached by the file of this name in their folders.
+    fn reached_by(policy: &str, more: &str, socket: &str) -> Self {
         let served = Served::new(policy, "");
         let node = |number: usize| {
             format!(
-                "{{ name = \"n{number}\", address = \"n{number}/socket\", demand = \"n{number}/tree/demand_uw\" }}"
+                "{{ name = \"n{number}\", address = \"n{number}/{socket}\", demand = \"n{number}/tree/demand_uw\" }}"
             )
         };
         let nodes: Vec<String> = (0..NODES).map(node).collect();
@@ -53,7 +81,8 @@ impl Cluster {
         );
         fs::write(served.path("machine.toml"), MACHINE).unwrap();
         fs::write(served.path("busbar.toml"), config).unwrap();
-        let mut cluster = Cluster { served, agents: (0..NODES).map(|_| None).collect() };
+        let agents = (0..NODES).map(|_| None).collect();
+        let mut cluster = Cluster { served, agents, relays: Vec::new() };
         for number in 0..NODES {
             let folder = cluster.folder(number);
             fs::create_dir(&folder).unwrap();
@@ -111,6 +140,40 @@ impl Cluster {
             (cap / 1_000_000, read(number, "demand_uw") > 0)
         };
         (0..NODES).map(node).collect()
+    }
+
+    fn submit(&self, nodes: u32, script: &str) -> u64 {
+        match self.served.ask(&self.served.job(nodes, script)) {
+            Reply::Submitted { job, .. } => job,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn lines(&self) -> Vec<NodeLine> {
+        match self.served.ask(&Request::Nodes) {
+            Reply::Nodes(lines) => lines,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until all agents have answered and every node has the cap that the daemon says; those caps, in watts.
+    fn settled(&self) -> Vec<u64> {
+        wait_for("caps that are as the daemon says", || {
+            let is_up = self.lines().iter().all(|line| line.state == NodeState::Up);
+            let caps = self.caps_if_as_said(|_| true)?;
+            is_up.then_some(caps)
+        })
+    }
+
+    /// The caps of these nodes in watts, if they are those that the daemon says.
+    fn caps_if_as_said(&self, of: impl Fn(usize) -> bool) -> Option<Vec<u64>> {
+        // What a job adds to the 20 W that its node draws without it.
+        let said = |line: &NodeLine| line.cap.map_or(80, |cap| cap.milliwatts() / 1000 + 20);
+        let said: Vec<u64> = self.lines().iter().map(said).collect();
+        let caps: Vec<u64> = self.nodes().iter().map(|(cap, _)| *cap).collect();
+        let nodes: Vec<usize> = (0..NODES).filter(|node| of(*node)).collect();
+        let caps_of = |all: &[u64]| -> Vec<u64> { nodes.iter().map(|node| all[*node]).collect() };
+        (caps_of(&said) == caps_of(&caps)).then(|| caps_of(&caps))
     }
 
     /// What all nodes draw now, if nothing changed while this was read.

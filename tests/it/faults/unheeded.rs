@@ -1,5 +1,7 @@
 //! Changes of running jobs that the engine cannot carry out.
 
+use busbar::live::Signal;
+use busbar::live::config::LastResort;
 use busbar::units::Watts;
 
 use super::by_hand::{ByHand, Done, daily, first, o_clock};
@@ -101,5 +103,62 @@ fn a_lowering_that_fails_after_a_restart() {
     }
     done.take(&day.engine);
     assert!(done.drawn(&day.engine) <= Watts::from_watts(330), "{done:?}");
+    day.end();
+}
+
+/// Two jobs on a machine whose limit falls at noon below what both need, and rises in the evening. Nobody can know
+/// beforehand that the clock on the wall will be set.
+fn two_jobs_at_noon(day: &mut ByHand) -> u64 {
+    day.hand.set_wall(o_clock(6));
+    day.begin();
+    day.submit(2, 7200).unwrap();
+    let younger = day.submit(2, 7200).unwrap();
+    assert_eq!(day.engine.running().len(), 2);
+    day.engine.take_calls();
+    day.hand.set_wall(o_clock(13));
+    younger
+}
+
+/// A job that could not be suspended runs on, and counts as one that does, until it is suspended.
+#[test]
+fn a_suspension_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = daily(&[(0, "400W"), (12, "300W"), (18, "400W")]);
+    let mut day = ByHand::new(folder.path(), "easy", &limits).last_resort(LastResort::Suspend);
+    day.engine.fail_signal("no hand to stop it");
+    let younger = two_jobs_at_noon(&mut day);
+    day.pass(1);
+    assert_eq!(day.status().power.held, Watts::from_watts(400), "it draws what it drew");
+    for _ in 0..3 {
+        day.pass(1);
+    }
+    assert_eq!(day.status().power.held, Watts::from_watts(200));
+    let mut done = Done::default();
+    done.take(&day.engine);
+    assert_eq!(done.signals, [(first(younger), Signal::Suspend); 2]);
+    day.end();
+}
+
+/// A job that could not be resumed is told again, as long as it takes.
+#[test]
+fn a_resumption_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = daily(&[(0, "400W"), (12, "300W"), (18, "400W")]);
+    let mut day = ByHand::new(folder.path(), "easy", &limits).last_resort(LastResort::Suspend);
+    let younger = two_jobs_at_noon(&mut day);
+    day.pass(1);
+    let mut done = Done::default();
+    done.take(&day.engine);
+    assert_eq!(done.signals, [(first(younger), Signal::Suspend)]);
+    for _ in 0..3 {
+        day.engine.fail_signal("no hand to let it go");
+    }
+    day.hand.set_wall(o_clock(19));
+    for _ in 0..10 {
+        day.pass(1);
+    }
+    assert_eq!(day.status().power.held, Watts::from_watts(400));
+    done.take(&day.engine);
+    assert_eq!(done.signals, [(first(younger), Signal::Resume); 4]);
     day.end();
 }

@@ -38,6 +38,7 @@ struct State {
     news: VecDeque<Attempt>,
     failing_starts: VecDeque<String>,
     failing_sets: VecDeque<String>,
+    failing_signals: VecDeque<String>,
 }
 
 impl Recording {
@@ -82,6 +83,11 @@ impl Recording {
     /// Lets the next change fail with this reason.
     pub fn fail_set(&self, reason: &str) {
         self.state().failing_sets.push_back(reason.to_owned());
+    }
+
+    /// Lets the next signal fail with this reason.
+    pub fn fail_signal(&self, reason: &str) {
+        self.state().failing_signals.push_back(reason.to_owned());
     }
 }
 
@@ -134,6 +140,9 @@ impl Immediate for Recording {
     fn signal(&mut self, attempt: Attempt, signal: Signal) -> Result<(), EngineError> {
         let mut state = self.state();
         state.calls.push(Call::Signal(attempt, signal));
+        if let Some(reason) = state.failing_signals.pop_front() {
+            return Err(failure(attempt, "signal on", reason));
+        }
         state.check_runs(attempt)
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use busbar::live::engine::NodeState;
 use busbar::live::job::EventKind;
-use busbar::live::wire::{NodeLine, Reply, Request};
+use busbar::live::wire::Request;
 
 use super::super::wait_for;
 use super::Cluster;
@@ -15,33 +15,6 @@ fn until_told(name: &str) -> String {
 }
 
 impl Cluster {
-    fn submit(&self, nodes: u32, script: &str) -> u64 {
-        match self.served.ask(&self.served.job(nodes, script)) {
-            Reply::Submitted { job, .. } => job,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn lines(&self) -> Vec<NodeLine> {
-        match self.served.ask(&Request::Nodes) {
-            Reply::Nodes(lines) => lines,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Waits until all agents have answered and every node has the cap that the daemon says; those caps, in watts.
-    fn settled(&self) -> Vec<u64> {
-        wait_for("caps that are as the daemon says", || {
-            let lines = self.lines();
-            let is_up = lines.iter().all(|line| line.state == NodeState::Up);
-            // What a job adds to the 20 W that its node draws without it.
-            let said = |line: &NodeLine| line.cap.map_or(80, |cap| cap.milliwatts() / 1000 + 20);
-            let said: Vec<u64> = lines.iter().map(said).collect();
-            let caps: Vec<u64> = self.nodes().iter().map(|(cap, _)| *cap).collect();
-            (is_up && said == caps).then_some(caps)
-        })
-    }
-
     /// How often the agent of a node was asked for so many watts, for each of its two packages.
     fn asked_for(&self, number: usize, watts: u64) -> usize {
         let log = fs::read_to_string(self.folder(number).join("state/changes.log")).unwrap();
