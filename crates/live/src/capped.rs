@@ -103,6 +103,8 @@ pub struct Capped {
     meters: Meters,
     reports: Vec<Report>,
     renewed: Option<Instant>,
+    /// Whether it has been asked for reports: by then it knows the jobs that run.
+    has_begun: bool,
 }
 
 impl Capped {
@@ -142,6 +144,7 @@ impl Capped {
             meters: Meters::default(),
             reports: Vec::new(),
             renewed: None,
+            has_begun: false,
         };
         // Whoever used the nodes before may have left them with any cap.
         let until = Instant::now() + terms.silence();
@@ -370,6 +373,13 @@ impl Capped {
         self.leave(&nodes.into_iter().map(|(node, _)| node).collect());
     }
 
+    /// Emulated nodes without a job draw nothing for one that ended while no daemon was running.
+    fn quieten(&self) {
+        let used: BTreeSet<u32> = self.jobs.values().flatten().map(|(node, _)| *node).collect();
+        let all = 0..self.nodes.len() as u32;
+        self.demand(&all.filter(|node| !used.contains(node)).collect(), Watts::ZERO);
+    }
+
     /// Tells emulated nodes what their job would draw.
     fn demand(&self, nodes: &BTreeSet<u32>, power: Watts) {
         for kept in nodes.iter().filter_map(|node| self.nodes.get(*node as usize)) {
@@ -443,10 +453,6 @@ impl Capped {
             // It is asked for nothing, so that there is nothing to wait for.
             self.lowerings.forget(node);
             return self.set_state(node, NodeState::Drained { reason });
-        }
-        // A job may have ended there while no daemon was running.
-        if !self.jobs.values().flatten().any(|(other, _)| *other == node) {
-            self.demand(&BTreeSet::from([node]), Watts::ZERO);
         }
         let cap = self.nodes[agent.0].cap;
         self.nodes[agent.0].welcome = self.ask(&[(node, cap)]).into_iter().next();
@@ -539,6 +545,9 @@ impl Engine for Capped {
     }
 
     fn reports(&mut self) -> Vec<Report> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.quieten();
+        }
         self.hear();
         self.take_up();
         for node in self.lowerings.expire(Instant::now()) {
@@ -606,7 +615,9 @@ impl Engine for Capped {
     }
 
     fn lowered(&self) -> Lowered {
-        self.lowerings.lowered()
+        let is_away =
+            |state: &NodeState| matches!(state, NodeState::Awaited | NodeState::Down { .. });
+        self.lowerings.lowered(|node| !is_away(&self.nodes[node as usize].state))
     }
 
     fn forget(&mut self, attempt: Attempt) {

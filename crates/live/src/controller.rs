@@ -90,6 +90,8 @@ pub struct Controller {
     must_ask: bool,
     /// Since when asking the policy has been put off because jobs are about to end.
     put_off: Option<Instant>,
+    /// Whether it is not clear when power that counts as free will be.
+    is_engine_stuck: bool,
     /// The limit in force, and what the machine draws without any job, as they were last recorded.
     limit: Option<(Watts, Watts)>,
     /// A message, as long as jobs hold more than the limit allows.
@@ -160,6 +162,7 @@ impl Controller {
             must_rebuild: true,
             must_ask: true,
             put_off: None,
+            is_engine_stuck: false,
             limit: None,
             shortage: None,
             refusals: BTreeSet::new(),
@@ -417,6 +420,12 @@ impl Controller {
         limit.into_iter().chain(over).chain(again).chain(ask).chain(self.next_switch()).min()
     }
 
+    /// Says whether it is not clear when power that counts as free will be, because nodes that are to draw less cannot be
+    /// reached. Until then nothing starts: a job's time would pass while it waits for its power.
+    pub fn set_engine_stuck(&mut self, is_stuck: bool) {
+        self.is_engine_stuck = is_stuck;
+    }
+
     /// Moves the clock, so that jobs submitted from now on are checked against the current limits.
     pub fn advance(&mut self, now: Instant) {
         self.scheduler.advance(now);
@@ -445,6 +454,7 @@ impl Controller {
             true => may_adjust,
             false => !self.scheduler.ledger().has_suspended(),
         };
+        let may_ask = may_ask && !self.is_engine_stuck;
         let is_put_off = self.must_ask && may_ask && self.settles(now);
         if self.must_ask && may_ask && !is_put_off {
             self.ask(now);

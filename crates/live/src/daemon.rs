@@ -348,6 +348,7 @@ impl Daemon {
                 pending.push((reply, what));
             }
         }
+        self.controller.set_engine_stuck(self.engine.lowered().is_stuck);
         self.controller.turn(now)?;
         if self.is_stopping {
             self.controller.stopped(now);

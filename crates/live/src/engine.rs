@@ -409,6 +409,8 @@ pub struct Lowered {
     pub begun: u64,
     /// How many of these, from the first on, are over, so that what was freed is free.
     pub over: u64,
+    /// Whether one of the others may take long, because its node cannot be reached.
+    pub is_stuck: bool,
 }
 
 /// What jobs run on.

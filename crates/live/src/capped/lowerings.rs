@@ -58,13 +58,20 @@ impl Lowerings {
 
     /// Takes out the nodes whose agents have been silent for long enough.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<u32> {
-        self.open.extract_if(.., |_, lowering| lowering.until <= now).map(|(node, _)| node).collect()
+        self.open
+            .extract_if(.., |_, lowering| lowering.until <= now)
+            .map(|(node, _)| node)
+            .collect()
     }
 
-    /// How many were begun, and how many of the first are over.
-    pub(super) fn lowered(&self) -> Lowered {
+    /// How many were begun, how many of the first are over, and whether others are of nodes that cannot be reached.
+    pub(super) fn lowered(&self, is_reached: impl Fn(u32) -> bool) -> Lowered {
         let first = self.open.values().map(|lowering| lowering.number).min();
-        Lowered { begun: self.begun, over: first.map_or(self.begun, |first| first - 1) }
+        Lowered {
+            begun: self.begun,
+            over: first.map_or(self.begun, |first| first - 1),
+            is_stuck: self.open.keys().any(|node| !is_reached(*node)),
+        }
     }
 }
 
@@ -73,25 +80,32 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    fn progress(lowerings: &Lowerings) -> (u64, u64) {
+        let lowered = lowerings.lowered(|_| true);
+        assert!(!lowered.is_stuck);
+        (lowered.begun, lowered.over)
+    }
+
     #[test]
     fn the_last_request_has_to_be_confirmed() {
         let (mut lowerings, until) = (Lowerings::default(), Instant::now());
         lowerings.begin(4, until);
         lowerings.begin(7, until);
-        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 0 });
+        assert_eq!(progress(&lowerings), (2, 0));
         lowerings.asked(4, Ticket(1));
         lowerings.asked(4, Ticket(2));
         lowerings.asked(5, Ticket(3));
         lowerings.confirmed(4, Ticket(1));
         lowerings.confirmed(5, Ticket(3));
-        assert_eq!(lowerings.lowered().over, 0);
+        assert_eq!(progress(&lowerings), (2, 0));
+        assert!(lowerings.lowered(|node| node == 4).is_stuck);
         lowerings.confirmed(4, Ticket(2));
-        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 1 });
+        assert_eq!(progress(&lowerings), (2, 1));
         // Another one of the same node is a new one.
         lowerings.begin(4, until);
-        assert_eq!(lowerings.lowered(), Lowered { begun: 3, over: 1 });
+        assert_eq!(progress(&lowerings), (3, 1));
         lowerings.forget(7);
-        assert_eq!(lowerings.lowered(), Lowered { begun: 3, over: 2 });
+        assert_eq!(progress(&lowerings), (3, 2));
     }
 
     #[test]
@@ -101,6 +115,6 @@ mod tests {
         lowerings.begin(2, now + Duration::from_secs(20));
         assert!(lowerings.expire(now).is_empty());
         assert_eq!(lowerings.expire(now + Duration::from_secs(10)), [1]);
-        assert_eq!(lowerings.lowered(), Lowered { begun: 2, over: 1 });
+        assert_eq!(progress(&lowerings), (2, 1));
     }
 }

@@ -160,7 +160,8 @@ impl Storm {
             let (job, word) = line.split_once(' ').unwrap();
             *lines.entry((job.parse().unwrap(), word)).or_default() += 1;
         }
-        let once = self.submitted.iter().flat_map(|job| [((*job, "begins"), 1), ((*job, "ends"), 1)]);
+        let once =
+            self.submitted.iter().flat_map(|job| [((*job, "begins"), 1), ((*job, "ends"), 1)]);
         assert_eq!(lines, once.collect());
         wait_for("nodes at their lowest cap", || {
             self.cluster.nodes().iter().all(|node| *node == (80, false)).then_some(())
