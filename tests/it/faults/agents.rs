@@ -131,7 +131,11 @@ impl Cluster {
     fn nodes(&self) -> Vec<(u64, bool)> {
         let read = |number: usize, name: &str| -> u64 {
             let path = self.folder(number).join("tree").join(name);
-            fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+            // A file that is being written may be empty for a moment.
+            wait_for("a value of an emulated node", || {
+                let text = fs::read_to_string(&path).unwrap();
+                text.trim().parse().ok()
+            })
         };
         let limit = "constraint_0_power_limit_uw";
         let node = |number: usize| {

@@ -22,6 +22,7 @@ const LOW: u64 = 1700;
 const HIGH: u64 = 2200;
 
 /// Something that is to be undone later.
+#[derive(Debug)]
 enum Trouble {
     /// An agent was killed.
     Killed(usize),
@@ -53,8 +54,8 @@ impl Storm {
     fn look(&mut self) {
         let Some(drawn) = self.cluster.drawn() else { return };
         self.looks += 1;
-        let (limit, nodes) = (self.limit, self.cluster.nodes());
-        assert!(drawn <= limit, "{drawn} W of {limit} W\n{nodes:?}\n{}", self.cluster.served.log());
+        let (limit, nodes, troubles) = (self.limit, self.cluster.nodes(), &self.troubles);
+        assert!(drawn <= limit, "{drawn} W of {limit} W\n{nodes:?}\n{troubles:?}");
     }
 
     /// Keeps the queue filled.
