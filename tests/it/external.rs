@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -273,6 +274,64 @@ fn an_exception_ends_the_run_with_its_traceback() {
     assert!(output.status.success() && text.contains("1  easy"), "{text}");
     assert!(text.contains(": external(python3 late.py): the policy gave up at "), "{text}");
     assert!(text.contains("ValueError: boom"), "{text}");
+}
+
+/// Whether nothing is left of a process but perhaps its number, until its parent asks for it.
+fn is_gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+    stat.map_or(true, |stat| stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+}
+
+/// A program has a child, and that has one, too. None of them is there when the run is over, in whatever way.
+#[test]
+fn nothing_is_left_of_what_a_program_has_started() {
+    let family = "sleep 600 & echo $! >> pids; sh -c 'sleep 600 & echo $! >> pids; wait' & echo $! >> pids\n\
+                  while [ $(wc -l < pids) -lt 3 ]; do sleep 0.01; done\n\
+                  read -r hello; echo '{\"protocol\": 1}'\n";
+    let waits = "read -r line; touch ready; sleep 600";
+    for (way, then, signal) in [
+        ("ends", "while read -r line; do echo '{}'; done", None),
+        ("ends with those it knows", "while read -r line; do echo '{}'; done; kill 0", None),
+        ("fails", "read -r line; echo nonsense; wait", None),
+        ("stops all", "read -r line; kill -s STOP 0", None),
+        ("is interrupted", waits, Some("INT")),
+        ("is killed", waits, Some("KILL")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("pids"), "").unwrap();
+        fs::write(path("policy.sh"), format!("{family}{then}")).unwrap();
+        let limit = if way == "stops all" { "1s" } else { "1h" };
+        let policy = format!("external(sh policy.sh, limit={limit})");
+        let mut run = Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args(["simulate", "-w", FEW, "--policy", &policy])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Signals to a whole group are not meant for this process.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        if let Some(signal) = signal {
+            wait_until(way, || path("ready").exists());
+            let kill = format!("kill -s {signal} {}", run.id());
+            assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        }
+        run.wait().unwrap();
+        let pids = fs::read_to_string(path("pids")).unwrap();
+        assert_eq!(pids.lines().count(), 3, "{way}: {pids}");
+        wait_until(way, || pids.lines().all(is_gone));
+    }
+}
+
+/// Waits for a condition, for much longer than it takes anywhere.
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// A program that goes on when its input has ended is ended, and nothing is left of it.

@@ -12,6 +12,7 @@
 //! likes, and nobody can copy it to ask what it would decide.
 
 mod courses;
+mod group;
 mod process;
 mod protocol;
 mod spec;

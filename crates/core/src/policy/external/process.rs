@@ -2,9 +2,13 @@
 //!
 //! One thread writes each question and reads the answer, so that a program that does not read cannot hold up the
 //! simulation either; another keeps the end of what the program writes to standard error. Neither is waited for:
-//! a child of the program may hold its pipes open for as long as it likes.
+//! a child of the program that left its group may hold its pipes open for as long as it likes.
+//!
+//! The program and all that it starts are in one [group](Group), and none of them is left when the program is not
+//! needed any more, or when this process has ended in whatever way.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -12,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant as Clock};
 
+use super::group::{self, Group};
 use crate::units::{Length, Span};
 
 /// The most bytes that an answer may have.
@@ -74,6 +79,7 @@ impl Fault {
 /// A program that runs.
 pub(super) struct Program {
     child: Child,
+    group: Group,
     /// Nothing, once there is nothing more to be asked: then the program's input ends.
     questions: Option<SyncSender<Vec<u8>>>,
     answers: Receiver<Result<String, Fault>>,
@@ -91,8 +97,13 @@ impl Program {
             program: program.to_owned(),
             why: not_started(program, &error),
         };
+        let group = Group::start().map_err(|error| Fault::Start {
+            program: group::GUARD.to_owned(),
+            why: not_started(group::GUARD, &error),
+        })?;
         let mut child = Command::new(program)
             .args(words)
+            .process_group(group.number())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -116,7 +127,7 @@ impl Program {
                 let _ = silent.send(());
             });
         }
-        Ok(Program { child, questions: Some(questions), answers, errors, silence })
+        Ok(Program { child, group, questions: Some(questions), answers, errors, silence })
     }
 
     /// Asks a question and waits for the answer, as long as the limit allows.
@@ -163,21 +174,23 @@ impl Program {
         }
     }
 
-    /// Ends the process, and that one alone. It is waited for, so that nothing is left of it.
+    /// Ends the program and all that it has started. It is waited for, so that nothing is left of it.
     fn kill(&mut self) {
-        // One that has ended cannot be ended, which is as good.
+        self.group.kill();
+        // If somebody has taken the program out of its group, it is ended by itself; one that has ended cannot be,
+        // which is as good.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A program whose input ends may still write its own files; one that goes on for no reason is ended.
+/// A program whose input ends may still write its own files; if it goes on for no reason it is ended, and so is
+/// whatever it leaves behind.
 impl Drop for Program {
     fn drop(&mut self) {
         self.questions = None;
-        if self.wait(GRACE).is_none() {
-            self.kill();
-        }
+        self.wait(GRACE);
+        self.kill();
     }
 }
 
