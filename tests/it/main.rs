@@ -7,6 +7,7 @@ mod adversarial;
 #[cfg(all(feature = "agent", feature = "live"))]
 mod agent;
 mod agreement;
+mod bombs;
 mod browser;
 mod calendar;
 mod cli;

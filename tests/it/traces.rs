@@ -1,5 +1,6 @@
 //! Whole logs of the Parallel Workloads Archive, where `BUSBAR_TRACES` says they are.
 
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use busbar::units::Share;
 use busbar::workload::Workload;
 use busbar::workload::lublin::Lublin;
 use busbar::workload::swf::{self, BadRecords};
+use flate2::read::MultiGzDecoder;
 
 /// The logs, or nothing and a word about it.
 fn logs() -> Vec<PathBuf> {
@@ -52,7 +54,12 @@ fn every_record_is_accounted_for() {
     let (_folder, generated) = generated();
     for path in logs().into_iter().chain([generated]) {
         let mut log = swf::read_path(&path, BadRecords::Stop).unwrap();
-        let lines = swf::load(&path).unwrap();
+        let mut lines = Vec::new();
+        let packed = std::fs::File::open(&path).unwrap();
+        match path.extension().is_some_and(|ending| ending == "gz") {
+            true => MultiGzDecoder::new(packed).read_to_end(&mut lines).unwrap(),
+            false => (&packed).read_to_end(&mut lines).unwrap(),
+        };
         let lines = String::from_utf8_lossy(&lines).into_owned();
         let records = lines.lines().filter(|l| !l.trim().is_empty() && !l.starts_with(';')).count();
         assert_eq!(log.intake.records, records as u64, "{}", path.display());

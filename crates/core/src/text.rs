@@ -2,7 +2,8 @@
 //!
 //! A few megabytes of gzip can hold a line of a gigabyte. So lines are measured while they are read,
 //! and reading stops at the first one that is too long. What has lines of numbers (logs, CSV) may
-//! have any number of them; what is parsed as a whole (TOML, JSON) is bounded in size instead.
+//! have any number of them, and is read in [`Pieces`] where it may be packed; what is parsed as a whole (TOML,
+//! JSON) is bounded in size instead.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,37 +29,86 @@ pub struct LongLine {
     pub line: usize,
 }
 
-/// Reads all lines of an input, and stops at one that is too long. Then, no more than that
-/// line's allowance and one chunk beyond it has been kept. `expected` is how many bytes may come;
-/// it is a hint.
-pub fn read_lines(mut input: impl Read, expected: u64) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    // A hint that cannot be met is no error: what really comes may be less.
-    let _ = text.try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX));
-    let mut chunk = vec![0; CHUNK];
-    let (mut line, mut begin) = (1, 0);
-    loop {
-        let read = match input.read(&mut chunk) {
-            Ok(0) => return Ok(text),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+/// An input in pieces of whole lines, so that no more of it is held than is being looked at. Reading stops at a
+/// line that is too long: then, no more than that line's allowance and one chunk beyond it has been read.
+#[derive(Debug)]
+pub struct Pieces<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// How much of the buffer was handed out last, and how much of it has been read.
+    handed_out: usize,
+    end: usize,
+    /// The number of the first line of the latest piece, from 1.
+    line: usize,
+}
+
+impl<R: Read> Pieces<R> {
+    /// The pieces of an input of which nothing has been read.
+    pub fn new(input: R) -> Self {
+        Pieces { input, buffer: vec![0; LONGEST_LINE + CHUNK], handed_out: 0, end: 0, line: 1 }
+    }
+
+    /// The next lines, each with its end, which only the last one of the input may lack, after the number of the first
+    /// of them, from 1; `None` if there are no more.
+    pub fn next_piece(&mut self) -> io::Result<Option<(usize, &[u8])>> {
+        self.line += memchr::memchr_iter(b'\n', &self.buffer[..self.handed_out]).count();
+        self.buffer.copy_within(self.handed_out..self.end, 0);
+        (self.handed_out, self.end) = (0, self.end - self.handed_out);
+        let is_last = self.fill()?;
+        let filled = &self.buffer[..self.end];
+        let whole = match is_last {
+            true => self.end,
+            false => memchr::memrchr(b'\n', filled).map_or(0, |end| end + 1),
         };
-        let before = text.len();
-        text.extend_from_slice(&chunk[..read]);
-        for end in memchr::memchr_iter(b'\n', &chunk[..read]) {
-            check(line, before + end - begin)?;
-            (line, begin) = (line + 1, before + end + 1);
+        // What follows the last end of a line is looked at with the next piece, unless it is all there is.
+        let looked_at = if whole == 0 { filled } else { &filled[..whole] };
+        if let Some(begin) = too_long(looked_at) {
+            let before = memchr::memchr_iter(b'\n', &filled[..begin]).count();
+            let error = LongLine { line: self.line + before };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
         }
-        check(line, text.len() - begin)?;
+        self.handed_out = whole;
+        Ok((whole > 0).then(|| (self.line, &self.buffer[..whole])))
+    }
+
+    /// Reads until the buffer is full, and says whether the input has ended before that.
+    fn fill(&mut self) -> io::Result<bool> {
+        while self.end < self.buffer.len() {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(true),
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 }
 
-fn check(line: usize, bytes: usize) -> io::Result<()> {
-    if bytes <= LONGEST_LINE {
-        return Ok(());
+/// Where the first line begins that is too long. An end of a line among so many bytes after the beginning of another
+/// line shows that none in between is, so few of them are looked at.
+fn too_long(text: &[u8]) -> Option<usize> {
+    let mut begin = 0;
+    while text.len() - begin > LONGEST_LINE {
+        match memchr::memrchr(b'\n', &text[begin..=begin + LONGEST_LINE]) {
+            Some(end) => begin += end + 1,
+            None => return Some(begin),
+        }
     }
-    Err(io::Error::new(io::ErrorKind::InvalidData, LongLine { line }))
+    None
+}
+
+/// Reads all lines of an input, and stops at one that is too long. `expected` is how many bytes may come;
+/// it is a hint.
+pub fn read_lines(input: impl Read, expected: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    // A hint that cannot be met is no error: what really comes may be less.
+    let _ = text.try_reserve_exact(usize::try_from(expected).unwrap_or(usize::MAX));
+    let mut pieces = Pieces::new(input);
+    while let Some((_, piece)) = pieces.next_piece()? {
+        text.extend_from_slice(piece);
+    }
+    Ok(text)
 }
 
 /// Which line was too long, if that is the error.
@@ -142,6 +192,24 @@ mod tests {
         }
         let many = "1 2 3\n".repeat(100_000);
         assert_eq!(read_lines(many.as_bytes(), 10).unwrap(), many.as_bytes());
+    }
+
+    #[test]
+    fn pieces_are_whole_lines_with_their_numbers() {
+        let lines: Vec<String> = (1..60_000).map(|number| format!("line {number}\n")).collect();
+        for last in ["", "and more"] {
+            let text = lines.concat() + last;
+            let mut pieces = Pieces::new(text.as_bytes());
+            let (mut read, mut count) = (Vec::new(), 0);
+            while let Some((first, piece)) = pieces.next_piece().unwrap() {
+                assert!(piece.starts_with(format!("line {first}\n").as_bytes()));
+                assert!(piece.ends_with(b"\n") || read.len() + piece.len() == text.len());
+                read.extend_from_slice(piece);
+                count += 1;
+            }
+            assert!(read == text.as_bytes() && count > 3);
+            assert!(pieces.next_piece().unwrap().is_none(), "it stays at its end");
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ mod writer;
 
 pub use clean::{CleanLog, clean};
 pub use error::{Problem, SwfError};
-pub use file::{add_power, clean_path, load, read_path};
+pub use file::{add_power, clean_path, read_path};
 pub use header::{Header, POWER_KEY};
 pub use intake::Intake;
 pub use reader::{BadRecords, Log, Records, read, records};

@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 /// How gzip begins.
-pub(super) const GZIP: &[u8] = b"\x1f\x8b";
+const GZIP: &[u8] = b"\x1f\x8b";
 
 /// An input as it is read, unpacked if need be.
 pub(super) struct Unpacked {

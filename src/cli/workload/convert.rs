@@ -1,7 +1,6 @@
 //! `busbar workload convert`: the usable jobs of a log as a log again.
 
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,8 +9,8 @@ use super::{home, usual, write_log, write_records};
 use crate::cli::{load, tables, warn};
 use crate::report::write_whole;
 use crate::workload::power::{self, write_power};
-use crate::workload::swf::{self, BadRecords};
-use crate::workload::{MeasuredPower, Selection, Source};
+use crate::workload::swf::{self, CleanLog};
+use crate::workload::{MeasuredPower, Selection, Source, Workload};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -36,16 +35,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return write_log(&workload, arguments.out.as_deref());
     };
     // A log says more of its jobs than a workload keeps, and a copy of it says as much.
-    let (bytes, name) = (swf::load(&path)?, path.display().to_string());
-    let bad = arguments.load.bad_records();
-    let mut log = swf::clean(&bytes, &name, bad)?;
+    let mut log = swf::clean_path(&path, arguments.load.bad_records())?;
     let partitions = &arguments.load.partition;
+    let with_power = with_power(&log, &path, partitions)?;
     let mut replaced = vec!["MaxJobs", "MaxRecords", swf::POWER_KEY];
     let mut processors = None;
     if !partitions.is_empty() {
         // What is wrong with them is told as everywhere.
-        let workload = swf::read(&bytes, &name, bad)?.workload.in_partitions(partitions)?;
-        let names = swf::Header::of(&bytes).partitions;
+        let workload = log.log(&path.display().to_string())?.workload.in_partitions(partitions)?;
+        let names = &log.header.partitions;
         let name_of = |number: i64| {
             let named = names.iter().find(|(known, _)| i64::from(*known) == number);
             named.map_or_else(|| number.to_string(), |(_, name)| name.clone())
@@ -62,13 +60,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _ = writeln!(io::stderr(), "left out, in other partitions or none: {left_out}");
     }
     let range = arguments.load.places(log.records.len())?;
-    let powers = powers(&bytes, &path, bad, partitions, range.clone())?;
+    let powers: Option<Vec<(u64, MeasuredPower)>> = with_power.map(|mut workload| {
+        workload.slice(range.clone());
+        workload.powers().map(|(job, power)| (job.number, power)).collect()
+    });
     let out = arguments.out.as_deref();
     let power_file = powers.as_ref().zip(out).and_then(|(_, out)| power::name_beside(out));
     let is_replaced = |comment: &String| {
         comment.split_once(':').is_some_and(|(key, _)| replaced.contains(&key.trim()))
     };
-    let mut comments = log.comments;
+    let mut comments = log.header.comments;
     comments.retain(|comment| !is_replaced(comment));
     comments.push(format!("MaxJobs: {}", range.len()));
     comments.push(format!("MaxRecords: {}", range.len()));
@@ -90,20 +91,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The power of the jobs at these places by their numbers, if the log comes with it.
-fn powers(
-    bytes: &[u8],
+/// The jobs in these partitions with their power, if the log comes with it.
+fn with_power(
+    log: &CleanLog,
     path: &Path,
-    bad: BadRecords,
     partitions: &[String],
-    places: Range<usize>,
-) -> anyhow::Result<Option<Vec<(u64, MeasuredPower)>>> {
-    if swf::Header::of(bytes).power_file.is_none() {
+) -> anyhow::Result<Option<Workload>> {
+    if log.header.power_file.is_none() {
         return Ok(None);
     }
-    let mut log = swf::read(bytes, &path.display().to_string(), bad)?;
+    let mut log = log.log(&path.display().to_string())?;
     swf::add_power(&mut log, path)?;
-    let mut workload = log.workload.in_partitions(partitions)?;
-    workload.slice(places);
-    Ok(Some(workload.powers().map(|(job, power)| (job.number, power)).collect()))
+    Ok(Some(log.workload.in_partitions(partitions)?))
 }

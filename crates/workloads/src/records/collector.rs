@@ -18,37 +18,53 @@ pub(super) enum Step {
     Numbered,
 }
 
-/// The energy of the steps of one job, in joules.
+/// The steps of one job, and their energy in joules.
 ///
 /// Slurm measures nodes, not processes: each step has the energy of its nodes while it ran. So steps of different
 /// kinds measure the same nodes again, and are not added up. Of what each kind says, the largest is the job's.
 #[derive(Clone, Copy, Debug, Default)]
-struct StepEnergy {
+pub(super) struct Steps {
+    count: u64,
     external: u64,
     batch: u64,
     numbered: u64,
 }
 
-impl StepEnergy {
-    fn add(&mut self, step: Step, joules: u64) {
-        match step {
-            Step::External => self.external = self.external.max(joules),
-            Step::Batch => self.batch = self.batch.max(joules),
-            Step::Numbered => self.numbered = self.numbered.saturating_add(joules),
-        }
+impl Steps {
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
-    fn job(self) -> u64 {
+    /// One more of them.
+    pub(super) fn add(&mut self, step: Step, joules: u64) {
+        let mut one = Steps { count: 1, ..Steps::default() };
+        match step {
+            Step::External => one.external = joules,
+            Step::Batch => one.batch = joules,
+            Step::Numbered => one.numbered = joules,
+        }
+        self.join(one);
+    }
+
+    /// These and others of the same job.
+    fn join(&mut self, others: Steps) {
+        self.count += others.count;
+        self.external = self.external.max(others.external);
+        self.batch = self.batch.max(others.batch);
+        self.numbered = self.numbered.saturating_add(others.numbered);
+    }
+
+    fn energy(self) -> u64 {
         self.external.max(self.batch).max(self.numbered)
     }
 }
 
-/// A step that does not stand below its job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LooseStep {
+/// Steps of a job that do not stand below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LooseSteps {
     id: Id,
-    step: Step,
-    joules: u64,
+    steps: Steps,
 }
 
 /// The job whose record came last, for the steps that stand below it.
@@ -57,13 +73,13 @@ struct Latest {
     id: Id,
     /// Its run, if it was one.
     run: Option<usize>,
-    energy: StepEnergy,
+    steps: Steps,
 }
 
 /// Gathers runs.
 pub(super) struct Collector {
     pub(super) runs: Vec<Run>,
-    pub(super) loose: Vec<LooseStep>,
+    pub(super) loose: Vec<LooseSteps>,
     pub(super) names: NameTable,
     pub(super) intake: RecordIntake,
     pub(super) clock: Clock,
@@ -90,7 +106,7 @@ impl Collector {
     /// Takes what a record says of a job. Whoever never ran is counted, and is no defect.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Defect> {
         self.finish_steps();
-        self.latest = entry.id.map(|id| Latest { id, run: None, energy: StepEnergy::default() });
+        self.latest = entry.id.map(|id| Latest { id, run: None, steps: Steps::default() });
         let ending = match entry.state {
             State::Waiting => {
                 self.intake.skipped_never_started += 1;
@@ -159,51 +175,62 @@ impl Collector {
 
     /// Takes a step of a job, with its energy if that was measured.
     pub(super) fn take_step(&mut self, id: Id, step: Step, joules: u64) {
-        self.intake.steps += 1;
-        match &mut self.latest {
-            Some(latest) if latest.id == id => latest.energy.add(step, joules),
-            _ => self.loose.push(LooseStep { id, step, joules }),
+        let mut steps = Steps::default();
+        steps.add(step, joules);
+        self.take_steps(id, steps);
+    }
+
+    /// Takes steps of a job.
+    pub(super) fn take_steps(&mut self, id: Id, steps: Steps) {
+        if steps.count == 0 {
+            return;
+        }
+        self.intake.steps += steps.count;
+        match (&mut self.latest, self.loose.last_mut()) {
+            (Some(latest), _) if latest.id == id => latest.steps.join(steps),
+            (_, Some(last)) if last.id == id => last.steps.join(steps),
+            _ => self.loose.push(LooseSteps { id, steps }),
         }
     }
 
-    /// Takes a step of a job that nobody knows.
-    pub(super) fn take_lost_step(&mut self) {
-        self.intake.steps += 1;
-        self.intake.steps_without_job += 1;
+    /// Takes steps of a job that nobody knows.
+    pub(super) fn take_lost_steps(&mut self, steps: Steps) {
+        self.intake.steps += steps.count;
+        self.intake.steps_without_job += steps.count;
     }
 
     /// Gives the job whose steps have been read their energy, if it has none of its own.
     pub(super) fn finish_steps(&mut self) {
-        if let Some(Latest { run: Some(place), energy, .. }) = self.latest.take() {
-            self.runs[place].add_energy(energy);
+        if let Some(Latest { run: Some(place), steps, .. }) = self.latest.take() {
+            self.runs[place].add_energy(steps.energy());
         }
     }
 
     /// Gives steps that stand elsewhere to their jobs. `by_key` is the places of runs by their keys.
     pub(super) fn settle_loose_steps(&mut self, by_key: &[u32]) {
         let mut loose = std::mem::take(&mut self.loose);
-        loose.sort_unstable();
-        for steps in loose.chunk_by(|one, next| one.id == next.id) {
-            let key = steps[0].id.0;
+        loose.sort_unstable_by_key(|steps| steps.id);
+        for same in loose.chunk_by(|one, next| one.id == next.id) {
+            let key = same[0].id.0;
+            let mut steps = Steps::default();
+            same.iter().for_each(|more| steps.join(more.steps));
             let first = by_key.partition_point(|place| self.runs[*place as usize].key < key);
             let is_job = |place: &&u32| self.runs[**place as usize].key == key;
             let mut jobs = by_key[first..].iter().take_while(is_job);
             // Of several runs nobody can tell whose step it is.
             let (Some(place), None) = (jobs.next(), jobs.next()) else {
-                self.intake.steps_without_job += steps.len() as u64;
+                self.intake.steps_without_job += steps.count;
                 continue;
             };
-            let mut energy = StepEnergy::default();
-            steps.iter().for_each(|step| energy.add(step.step, step.joules));
-            self.runs[*place as usize].add_energy(energy);
+            self.runs[*place as usize].add_energy(steps.energy());
         }
     }
 }
 
 impl Run {
-    fn add_energy(&mut self, energy: StepEnergy) {
+    fn add_energy(&mut self, joules: u64) {
         if self.mean_mw == 0 {
-            self.mean_mw = mean_of(energy.job(), self.run_time);
+            self.mean_mw = mean_of(joules, self.run_time);
             self.is_of_nodes = true;
         }
     }

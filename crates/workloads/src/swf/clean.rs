@@ -3,14 +3,16 @@
 use super::error::SwfError;
 use super::header::Header;
 use super::intake::Intake;
-use super::reader::{BadRecords, admit_all};
+use super::reader::{BadRecords, Found, Jobs, Log, Scan};
 use super::record::Record;
+use busbar_core::job::Job;
+use busbar_core::units::Span;
 
 /// A log without what cannot be used, and with the gaps filled.
 #[derive(Clone, Debug)]
 pub struct CleanLog {
-    /// Its opening comments.
-    pub comments: Vec<String>,
+    /// What its opening comments say.
+    pub header: Header,
     /// Its usable records in submit order, size and requested time filled in where they were
     /// missing, all other fields as they were.
     pub records: Vec<Record>,
@@ -21,11 +23,35 @@ pub struct CleanLog {
 /// Cleans a log by the same rules by which [`read`](super::read) makes jobs of it.
 pub fn clean(bytes: &[u8], name: &str, bad: BadRecords) -> Result<CleanLog, SwfError> {
     let mut records = Vec::new();
-    let intake = admit_all(bytes, name, bad, |record, job, run_time| {
-        let Record { number, requested_processors, requested_time, .. } =
-            Record::new(&job, run_time);
-        records.push(Record { number, requested_processors, requested_time, ..*record });
-    })?;
-    records.sort_by_key(|record| record.submit);
-    Ok(CleanLog { comments: Header::of(bytes).comments, records, intake })
+    let mut scan = Scan::new(name, bad);
+    scan.take(1, bytes, |record, job, run_time| records.push(cleaned(record, job, run_time)))?;
+    Ok(CleanLog::new(records, scan.finish()?))
+}
+
+/// A record with the gaps filled.
+pub(super) fn cleaned(record: &Record, job: Job, run_time: Span) -> Record {
+    let Record { number, requested_processors, requested_time, .. } = Record::new(&job, run_time);
+    Record { number, requested_processors, requested_time, ..*record }
+}
+
+impl CleanLog {
+    /// The log with these clean records, in any order.
+    pub(super) fn new(mut records: Vec<Record>, found: Found) -> Self {
+        records.sort_by_key(|record| record.submit);
+        CleanLog { header: found.header, records, intake: found.intake }
+    }
+
+    /// The same as a workload; see [`read`](super::read) for its name.
+    pub fn log(&self, name: &str) -> Result<Log, SwfError> {
+        let mut jobs = Jobs::default();
+        // What was repaired is known already.
+        let mut again = Intake::default();
+        for record in &self.records {
+            if let Some((job, run_time)) = again.admit(record) {
+                jobs.push(record, job, run_time);
+            }
+        }
+        let found = Found { header: self.header.clone(), intake: self.intake.clone() };
+        jobs.into_log(name, found)
+    }
 }

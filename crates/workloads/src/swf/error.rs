@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use super::header::LARGEST_HEADER;
 use super::intake::Intake;
 use super::line::{Fault, FaultKind};
 use super::record::{FIELD_NAMES, FIELDS, LARGEST};
@@ -35,6 +36,18 @@ pub enum SwfError {
         /// The path as given.
         file: String,
         /// Which line, from 1.
+        line: usize,
+    },
+    /// The log opens with more comments than any does.
+    #[error(
+        "the log '{file}': the comments up to line {line} take more than {} MiB, so this is not the log it should \
+         be; check the file, or take some of them out",
+        LARGEST_HEADER >> 20
+    )]
+    LargeHeader {
+        /// The path as given.
+        file: String,
+        /// The line at which that is so, from 1.
         line: usize,
     },
     /// A line is not a record.

@@ -1,23 +1,28 @@
 //! Logs in files: plain or gzip, or on standard input.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-
-use super::clean::{CleanLog, clean};
+use super::clean::{CleanLog, cleaned};
 use super::error::SwfError;
-use super::reader::{BadRecords, Log, read};
+use super::reader::{BadRecords, Found, Jobs, Log, Scan};
+use super::record::Record;
 use crate::power;
-use crate::unpacked::{GZIP, is_standard_input, name_of};
-use busbar_core::text::{self, LongLine};
+use crate::unpacked::{self, Unpacked, is_standard_input, name_of};
+use busbar_core::job::Job;
+use busbar_core::text::{self, LongLine, Pieces};
+use busbar_core::units::Span;
 
-/// Reads the log in a file; see [`load`] for what it may be and [`read`] for what becomes of it. If the log names a file
+/// Reads the log in a file, or on standard input for `-`; see [`read`](super::read) for what becomes of it. Gzip is
+/// known by its first bytes, whatever the file is called, and may have several members. If the log names a file
 /// with the power of its jobs, that is read, too.
+///
+/// The file is read as a stream: only jobs and opening comments are held. A line that is too long is an error, and
+/// what comes after it is not even unpacked.
 pub fn read_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<Log, SwfError> {
     let path = path.as_ref();
-    let mut log = read(&load(path)?, &name_of(path), bad)?;
+    let mut jobs = Jobs::default();
+    let found = scan(path, bad, |record, job, run_time| jobs.push(record, job, run_time))?;
+    let mut log = jobs.into_log(&name_of(path), found)?;
     add_power(&mut log, path)?;
     Ok(log)
 }
@@ -34,48 +39,33 @@ pub fn add_power(log: &mut Log, path: &Path) -> Result<(), SwfError> {
     set.map_err(|source| SwfError::Power { file: name_of(path), source })
 }
 
-/// Cleans the log in a file; see [`clean`].
+/// Cleans the log in a file, which is read like that of [`read_path`]; see [`clean`](super::clean).
 pub fn clean_path(path: impl AsRef<Path>, bad: BadRecords) -> Result<CleanLog, SwfError> {
-    let path = path.as_ref();
-    clean(&load(path)?, &name_of(path), bad)
+    let mut records = Vec::new();
+    let found = scan(path.as_ref(), bad, |record, job, run_time| {
+        records.push(cleaned(record, job, run_time));
+    })?;
+    Ok(CleanLog::new(records, found))
 }
 
-/// The text of a log in a file, or on standard input for `-`. Gzip is known by its first bytes,
-/// whatever the file is called, and may have several members. A line that is too long is an error,
-/// and what comes after it is not even unpacked.
-pub fn load(path: impl AsRef<Path>) -> Result<Vec<u8>, SwfError> {
-    let path = path.as_ref();
-    let name = || name_of(path);
-    let unreadable = |source| SwfError::Unreadable { file: name(), source };
-    let (mut input, size): (Box<dyn Read>, u64) = if is_standard_input(path) {
-        (Box::new(io::stdin().lock()), 0)
-    } else {
-        let file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_or(0, |found| found.len());
-        (Box::new(file), size)
-    };
-    let mut beginning = Vec::new();
-    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning).map_err(unreadable)?;
-    let mut whole = beginning.as_slice().chain(input);
-    let (read, is_packed) = if beginning == GZIP {
-        let mut packed = Vec::new();
-        whole.read_to_end(&mut packed).map_err(unreadable)?;
-        let expected = unpacked_size(&packed) as u64;
-        (text::read_lines(MultiGzDecoder::new(packed.as_slice()), expected), true)
-    } else {
-        (text::read_lines(whole, size), false)
-    };
-    read.map_err(|source| match text::long_line(&source) {
-        Some(LongLine { line }) => SwfError::LongLine { file: name(), line },
-        None if is_packed => SwfError::Damaged { file: name(), source },
-        None => unreadable(source),
-    })
-}
-
-/// The size the last member claims to have, held to what a log may shrink by: the claim is not to
-/// be trusted with memory.
-fn unpacked_size(packed: &[u8]) -> usize {
-    const USUAL_SHRINKAGE: usize = 16;
-    let claimed = packed.last_chunk().map_or(0, |&size| u32::from_le_bytes(size) as usize);
-    claimed.min(packed.len().saturating_mul(USUAL_SHRINKAGE))
+/// Hands every usable record of a log to `keep`, with the job that is made of it.
+fn scan(
+    path: &Path,
+    bad: BadRecords,
+    mut keep: impl FnMut(&Record, Job, Span),
+) -> Result<Found, SwfError> {
+    let file = name_of(path);
+    let unreadable = |source| SwfError::Unreadable { file: file.clone(), source };
+    let Unpacked { input, is_packed } = unpacked::open(path).map_err(unreadable)?;
+    let mut pieces = Pieces::new(input);
+    let mut scan = Scan::new(&file, bad);
+    loop {
+        let piece = pieces.next_piece().map_err(|source| match text::long_line(&source) {
+            Some(LongLine { line }) => SwfError::LongLine { file: file.clone(), line },
+            None if is_packed => SwfError::Damaged { file: file.clone(), source },
+            None => unreadable(source),
+        })?;
+        let Some((first, piece)) = piece else { return scan.finish() };
+        scan.take(first, piece, &mut keep)?;
+    }
 }

@@ -5,6 +5,12 @@ use super::line::{Line, Lines};
 /// The key of the comment that names the file in which jobs have their power.
 pub const POWER_KEY: &str = "BusbarPower";
 
+/// The most bytes that opening comments may take together.
+pub(super) const LARGEST_HEADER: usize = 4 << 20;
+
+/// What each of them takes beside its text.
+pub(super) const COMMENT: usize = 32;
+
 /// What a log's opening comments say about it: `; Key: value` lines before the first record.
 ///
 /// Headers are written by people, so nothing in them is an error: a value that cannot be
@@ -54,7 +60,8 @@ impl Header {
         header
     }
 
-    fn take(&mut self, comment: &[u8]) {
+    /// Takes an opening comment.
+    pub(super) fn take(&mut self, comment: &[u8]) {
         let comment = String::from_utf8_lossy(comment);
         let comment = comment.strip_prefix(' ').unwrap_or(&comment).trim_end();
         if let Some((key, value)) = comment.split_once(':') {

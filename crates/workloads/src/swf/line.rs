@@ -33,6 +33,8 @@ pub(super) enum FaultKind {
 /// The lines of a log that are not blank.
 #[derive(Clone, Debug)]
 pub(super) struct Lines<'a> {
+    /// The number of the first line.
+    first: usize,
     bytes: &'a [u8],
     /// From the start of the latest line on.
     latest: &'a [u8],
@@ -41,16 +43,23 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
+    /// The lines of a whole log.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let rest = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        Lines { bytes, latest: rest, rest }
+        Lines::from(1, bytes)
+    }
+
+    /// Lines of a log from the one with this number on.
+    pub(super) fn from(first: usize, bytes: &'a [u8]) -> Self {
+        let marked = bytes.strip_prefix(b"\xEF\xBB\xBF").filter(|_| first == 1);
+        let rest = marked.unwrap_or(bytes);
+        Lines { first, bytes, latest: rest, rest }
     }
 
     /// The number of the latest line, from 1. It is only wanted for a message, so it is counted
     /// when asked for and costs nothing while reading.
     pub(super) fn number(&self) -> usize {
         let before = self.bytes.len() - self.latest.len();
-        1 + memchr::memchr_iter(b'\n', &self.bytes[..before]).count()
+        self.first + memchr::memchr_iter(b'\n', &self.bytes[..before]).count()
     }
 }
 

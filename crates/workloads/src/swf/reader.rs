@@ -1,7 +1,7 @@
-//! From a log's bytes to a workload, or to its records one by one.
+//! From a log's lines to a workload, or to its records one by one.
 
 use super::error::SwfError;
-use super::header::Header;
+use super::header::{COMMENT, Header, LARGEST_HEADER};
 use super::intake::Intake;
 use super::line::{Line, Lines};
 use super::record::{FIELDS, Record};
@@ -34,32 +34,58 @@ pub struct Log {
 /// Reads a log. `name` stands in messages and, without folder and `.swf` or `.swf.gz`, is the
 /// workload's name. A log without a single usable record is an error.
 pub fn read(bytes: &[u8], name: &str, bad: BadRecords) -> Result<Log, SwfError> {
-    let header = Header::of(bytes);
-    let expected = expected_records(bytes);
-    let mut jobs = Vec::with_capacity(expected);
-    let mut run_times = Vec::with_capacity(expected);
-    let mut waits = Vec::with_capacity(expected);
-    let mut partitions = Vec::with_capacity(expected);
-    let intake = admit_all(bytes, name, bad, |record, job, run_time| {
-        jobs.push(job);
-        run_times.push(run_time);
-        waits.push(i32::try_from(record.wait).unwrap_or(-1));
-        partitions.push(u32::try_from(record.partition).unwrap_or(0));
-    })?;
-    if u32::try_from(jobs.len()).is_err() {
-        return Err(SwfError::TooManyJobs { file: name.to_owned() });
+    let mut jobs = Jobs::with_capacity(expected_records(bytes));
+    let mut scan = Scan::new(name, bad);
+    scan.take(1, bytes, |record, job, run_time| jobs.push(record, job, run_time))?;
+    jobs.into_log(name, scan.finish()?)
+}
+
+/// Jobs as the arrays that a workload is made of.
+#[derive(Default)]
+pub(super) struct Jobs {
+    jobs: Vec<Job>,
+    run_times: Vec<Span>,
+    waits: Vec<i32>,
+    partitions: Vec<u32>,
+}
+
+impl Jobs {
+    fn with_capacity(expected: usize) -> Self {
+        Jobs {
+            jobs: Vec::with_capacity(expected),
+            run_times: Vec::with_capacity(expected),
+            waits: Vec::with_capacity(expected),
+            partitions: Vec::with_capacity(expected),
+        }
     }
-    if partitions.iter().all(|number| *number == 0) {
-        partitions = Vec::new();
+
+    #[inline]
+    pub(super) fn push(&mut self, record: &Record, job: Job, run_time: Span) {
+        self.jobs.push(job);
+        self.run_times.push(run_time);
+        self.waits.push(i32::try_from(record.wait).unwrap_or(-1));
+        self.partitions.push(u32::try_from(record.partition).unwrap_or(0));
     }
-    let partitions = Partitions::new(partitions, header.partitions.clone());
-    let name = workload_name(name).to_owned();
-    let workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
-    let processors = header.processors(workload.largest_job());
-    let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
-    let workload =
-        workload.on_processors(processors).on_computer(header.computer.clone()).dated(calendar);
-    Ok(Log { workload, header, intake })
+
+    /// The log with these jobs.
+    pub(super) fn into_log(self, name: &str, found: Found) -> Result<Log, SwfError> {
+        let (Jobs { jobs, run_times, waits, mut partitions }, Found { header, intake }) =
+            (self, found);
+        if u32::try_from(jobs.len()).is_err() {
+            return Err(SwfError::TooManyJobs { file: name.to_owned() });
+        }
+        if partitions.iter().all(|number| *number == 0) {
+            partitions = Vec::new();
+        }
+        let partitions = Partitions::new(partitions, header.partitions.clone());
+        let name = workload_name(name).to_owned();
+        let workload = Workload::from_parts(name, jobs, run_times, waits, partitions);
+        let processors = header.processors(workload.largest_job());
+        let calendar = Calendar::of_header(header.unix_start_time, header.time_zone.as_deref());
+        let workload =
+            workload.on_processors(processors).on_computer(header.computer.clone()).dated(calendar);
+        Ok(Log { workload, header, intake })
+    }
 }
 
 /// What a workload from the log called `name` is called: without folder and ending.
@@ -70,37 +96,84 @@ fn workload_name(name: &str) -> &str {
     if stem.is_empty() { name } else { stem }
 }
 
-/// Hands every usable record to `keep`, with the job that is made of it, and counts the others.
-#[inline]
-pub(super) fn admit_all(
-    bytes: &[u8],
-    name: &str,
+/// What a log has said so far: it comes in pieces of whole lines, or as one.
+pub(super) struct Scan<'a> {
+    name: &'a str,
     bad: BadRecords,
-    mut keep: impl FnMut(&Record, Job, Span),
-) -> Result<Intake, SwfError> {
-    let mut intake = Intake::default();
-    let mut latest = Instant::ZERO;
-    let mut lines = Lines::new(bytes);
-    while let Some(line) = lines.next() {
-        match line {
-            Line::Comment(_) => {}
-            Line::Record(record) => {
-                if let Some((job, run_time)) = intake.admit(&record) {
-                    intake.out_of_order += u64::from(job.submit < latest);
-                    latest = latest.max(job.submit);
-                    keep(&record, job, run_time);
+    found: Found,
+    /// How many bytes the opening comments take; `None` after the first record.
+    opening: Option<usize>,
+    /// The latest submit time.
+    latest: Instant,
+}
+
+/// What a log says beside its jobs.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) header: Header,
+    pub(super) intake: Intake,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(name: &'a str, bad: BadRecords) -> Self {
+        Scan { name, bad, found: Found::default(), opening: Some(0), latest: Instant::ZERO }
+    }
+
+    /// Hands every usable record of a piece to `keep`, with the job that is made of it, and counts
+    /// the others. `first` is the number of the first line.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        first: usize,
+        piece: &[u8],
+        mut keep: impl FnMut(&Record, Job, Span),
+    ) -> Result<(), SwfError> {
+        let mut lines = Lines::from(first, piece);
+        while let Some(line) = lines.next() {
+            match line {
+                Line::Comment(comment) => self.take_comment(comment, &lines)?,
+                Line::Record(record) => {
+                    self.opening = None;
+                    let intake = &mut self.found.intake;
+                    if let Some((job, run_time)) = intake.admit(&record) {
+                        intake.out_of_order += u64::from(job.submit < self.latest);
+                        self.latest = self.latest.max(job.submit);
+                        keep(&record, job, run_time);
+                    }
+                }
+                Line::Malformed(fault) if self.bad == BadRecords::Stop => {
+                    return Err(SwfError::malformed(self.name, lines.number(), fault));
+                }
+                Line::Malformed(_) => {
+                    self.opening = None;
+                    self.found.intake.skip_malformed();
                 }
             }
-            Line::Malformed(fault) if bad == BadRecords::Stop => {
-                return Err(SwfError::malformed(name, lines.number(), fault));
-            }
-            Line::Malformed(_) => intake.skip_malformed(),
+        }
+        Ok(())
+    }
+
+    /// Only opening comments are kept, and not without end.
+    #[cold]
+    fn take_comment(&mut self, comment: &[u8], lines: &Lines<'_>) -> Result<(), SwfError> {
+        let Some(bytes) = &mut self.opening else { return Ok(()) };
+        *bytes += COMMENT + comment.len();
+        if *bytes > LARGEST_HEADER {
+            let (file, line) = (self.name.to_owned(), lines.number());
+            return Err(SwfError::LargeHeader { file, line });
+        }
+        self.found.header.take(comment);
+        Ok(())
+    }
+
+    /// What was found, if anything was of use.
+    pub(super) fn finish(self) -> Result<Found, SwfError> {
+        let Scan { name, found, .. } = self;
+        match found.intake.usable {
+            0 => Err(SwfError::NothingUsable { file: name.to_owned(), intake: found.intake }),
+            _ => Ok(found),
         }
     }
-    if intake.usable == 0 {
-        return Err(SwfError::NothingUsable { file: name.to_owned(), intake });
-    }
-    Ok(intake)
 }
 
 /// How many records to make room for: as many as there are lines, to judge by the beginning, but

@@ -465,11 +465,44 @@ fn files_may_be_plain_or_gzip_whatever_their_name() {
     ] {
         let path = folder.path().join(file);
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(load(&path).unwrap(), both.as_bytes(), "{file}");
         let log = read_path(&path, BadRecords::Stop).unwrap();
         assert_eq!(log.workload.jobs().len(), 2, "{file}");
         assert_eq!(Some(log.workload.name()), file.split('.').next());
     }
+}
+
+/// A file is read piece by piece, and lines stand across the ends of pieces.
+#[test]
+fn a_file_is_read_as_if_it_were_in_memory() {
+    let mut text = String::from("\u{feff}; MaxProcs: 64\n;\n; Note: ends here\n");
+    for number in 0..20_000 {
+        text += &match number % 7 {
+            0 => "\n  \t\r\n".to_owned(),
+            1 => "; not an opening comment\n".to_owned(),
+            2 => format!("{number} bad\n"),
+            3 => line_with(&[(1, &number.to_string()), (4, "-1")]),
+            _ => line_with(&[(1, &number.to_string()), (2, &(number ^ 5).to_string()), (8, "-1")]),
+        };
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.swf.gz");
+    std::fs::write(&path, gzip(text.as_bytes())).unwrap();
+    let whole = skip_text(&text).unwrap();
+    let clean = clean_path(&path, BadRecords::Skip).unwrap();
+    for log in [read_path(&path, BadRecords::Skip).unwrap(), clean.log("some.swf").unwrap()] {
+        assert_eq!((&log.header, &log.intake), (&whole.header, &whole.intake));
+        assert_eq!(log.workload.jobs(), whole.workload.jobs());
+        assert_eq!(log.workload.run_times(), whole.workload.run_times());
+        assert_eq!(log.workload.partitions(), whole.workload.partitions());
+        assert_eq!(log.workload.processors(), Some(64));
+    }
+    let records = super::clean(text.as_bytes(), "some.swf", BadRecords::Skip).unwrap().records;
+    assert_eq!(clean.records, records);
+    // A bad line in a later piece is named by its number.
+    let wrong = line_with(&[]) + &"\n".repeat(200_000) + &line_with(&[(3, "x")]);
+    std::fs::write(&path, gzip(wrong.as_bytes())).unwrap();
+    let error = read_path(&path, BadRecords::Stop).unwrap_err();
+    assert!(matches!(error, SwfError::Malformed { line: 200_002, field: 3, .. }), "{error}");
 }
 
 /// A gigabyte of one line fits in a megabyte of gzip; here, 64 MB of it. The reader stops in the line,

@@ -4,11 +4,13 @@
 //! a stream: what is held is one job, however long the list is. Versions of Slurm write numbers and states in several
 //! ways, and leave out what others have; all of it is read, and nothing but broken JSON stops the reading.
 //!
+//! - `bounds` says how much of it may have to be held;
 //! - `feed` hands the input to the parser, byte by byte, and counts lines;
 //! - `shape` says which members are used, and of what;
 //! - `value` reads a text, a number or a state, however it is written;
 //! - `walk` goes through objects and lists along the shape, and fills a `Job`.
 
+mod bounds;
 mod feed;
 mod job;
 mod shape;
@@ -25,6 +27,7 @@ use serde_json::error::Category;
 
 use super::super::collector::Collector;
 use super::super::error::Defect;
+use bounds::OutOfBounds;
 use feed::Feed;
 use walk::Dump;
 
@@ -69,7 +72,7 @@ pub(in super::super) fn read(
                 dump.into.intake.skip(&defect);
                 return Ok(());
             }
-            Err(error) => return Err(stop(error)),
+            Err(error) => return Err(stop(error, dump.line.get())),
             Ok(()) if !dump.has_jobs => {
                 let why = format!("there is no list 'jobs'; {COMMAND}");
                 return Err(Stop::Foreign { line: dump.line.get(), why });
@@ -81,10 +84,19 @@ pub(in super::super) fn read(
     }
 }
 
-fn stop(error: serde_json::Error) -> Stop {
+/// Why the reading stopped, where this line was being read.
+fn stop(error: serde_json::Error, here: usize) -> Stop {
     let (line, column) = (error.line(), error.column());
     if error.classify() == Category::Io {
-        return Stop::Input(error.into());
+        let error = io::Error::from(error);
+        let bounds = error.get_ref().and_then(|error| error.downcast_ref::<OutOfBounds>());
+        return match bounds {
+            Some(out) => {
+                let why = format!("{out}, so this is not what sacct prints; {COMMAND}");
+                Stop::Foreign { line: here, why }
+            }
+            None => Stop::Input(error),
+        };
     }
     let text = error.to_string();
     // The place stands in front of the message, as in all others.

@@ -1,8 +1,11 @@
-//! The bytes of an input, as the parser asks for them: one at a time, valid as text, with the lines counted.
+//! The bytes of an input, as the parser asks for them: one at a time, valid as text, with the lines counted, and
+//! within bounds.
 
 use std::cell::Cell;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::rc::Rc;
+
+use super::bounds::Bounds;
 
 /// How much is read at a time.
 const CHUNK: usize = 256 << 10;
@@ -24,11 +27,13 @@ pub(super) struct Feed<R> {
     end: usize,
     /// The line of the byte that comes next, from 1.
     line: Rc<Cell<usize>>,
+    bounds: Bounds,
 }
 
 impl<R: Read> Feed<R> {
     pub(super) fn new(input: R, line: Rc<Cell<usize>>) -> Self {
-        Feed { input, buffer: vec![0; CHUNK], begin: 0, valid: 0, end: 0, line }
+        let bounds = Bounds::default();
+        Feed { input, buffer: vec![0; CHUNK], begin: 0, valid: 0, end: 0, line, bounds }
     }
 
     /// Reads more; all that could be handed out has been.
@@ -39,7 +44,7 @@ impl<R: Read> Feed<R> {
         while self.valid == 0 {
             let read = match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
             self.end += read;
@@ -75,6 +80,7 @@ impl<R: Read> Read for Feed<R> {
             self.fill()?;
         }
         let Some(byte) = self.buffer[..self.valid].get(self.begin) else { return Ok(0) };
+        self.bounds.pass(*byte).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         (*next, self.begin) = (*byte, self.begin + 1);
         if *byte == b'\n' {
             self.line.set(self.line.get() + 1);

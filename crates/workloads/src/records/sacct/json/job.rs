@@ -1,6 +1,6 @@
 //! A job of a dump, as the columns that the parsable form would have.
 
-use super::super::super::collector::{Collector, Step};
+use super::super::super::collector::{Collector, Steps};
 use super::super::super::error::Defect;
 use super::super::super::quantity::among;
 use super::super::heading::{COLUMNS, Column};
@@ -16,8 +16,8 @@ pub(super) struct Job {
     /// The resource that is being read, and the step.
     pub(super) resource: Resource,
     pub(super) step: StepOfJob,
-    /// The steps that have been read, with their energy in joules.
-    steps: Vec<(Step, u64)>,
+    /// The steps that have been read.
+    steps: Steps,
 }
 
 /// A resource that was given to a job or asked for.
@@ -39,7 +39,7 @@ impl Job {
     pub(super) fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);
         self.state.clear();
-        self.steps.clear();
+        self.steps = Steps::default();
         self.clear_part();
     }
 
@@ -94,12 +94,12 @@ impl Job {
         // `17.batch` in newer versions of Slurm, `batch` in older ones.
         let name = memchr::memrchr(b'.', id).map_or(0, |dot| dot + 1);
         let joules = known_energy(energy).unwrap_or(0);
-        self.steps.push((step_of(&id[name..]), joules));
+        self.steps.add(step_of(&id[name..]), joules);
     }
 
     /// Hands the job and its steps on. The answer is why the job cannot be used, if that is so.
     pub(super) fn take(&mut self, into: &mut Collector) -> Result<(), Defect> {
-        into.intake.records += 1 + self.steps.len() as u64;
+        into.intake.records += 1 + self.steps.count();
         self.columns[Column::State as usize].extend_from_slice(self.state.chosen());
         let times = [Column::Submit, Column::Eligible, Column::Start, Column::End];
         let has_times = times.iter().any(|column| !self.columns[*column as usize].is_empty());
@@ -124,11 +124,9 @@ impl Job {
             }
         };
         let id = read_id(record.field(Column::JobIdRaw)).ok().flatten();
-        for (step, joules) in self.steps.iter().copied() {
-            match id {
-                Some(id) => into.take_step(id, step, joules),
-                None => into.take_lost_step(),
-            }
+        match id {
+            Some(id) => into.take_steps(id, self.steps),
+            None => into.take_lost_steps(self.steps),
         }
         taken
     }
