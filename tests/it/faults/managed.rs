@@ -113,6 +113,59 @@ fn groups_of_attempts(below: &Path, daemons: &[u32]) -> Vec<PathBuf> {
     entries.filter(is_ours).collect()
 }
 
+/// All groups of attempts that are there.
+fn attempts_below(below: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(below).unwrap().flatten().map(|entry| entry.path());
+    let is_one =
+        |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("busbar-");
+    entries.filter(|path| path.is_dir()).filter(is_one).collect()
+}
+
+/// A daemon or a warden may have been killed between making a group and anything else. The next daemon removes what
+/// is empty and was made for the same state, and nothing else.
+#[test]
+fn groups_that_are_left_over_are_removed() {
+    let Some(group) = Group::new("left") else { return };
+    let set = rustix::fs::setxattr(&group.0, "user.delegate", b"1", XattrFlags::empty());
+    if let Err(error) = set {
+        eprintln!("skipped: a group cannot be marked: {error}");
+        return;
+    }
+    let mut served = Served::new("easy", "");
+    served.begin_after(&group.enter());
+    served.wait_for_answer();
+    let job = served.submit("echo $$ > $RECORD; sleep 600");
+    wait_for("that it runs", || {
+        fs::read_to_string(served.record()).ok()?.trim().parse::<i32>().ok()
+    });
+    let of_job = attempts_below(&group.0);
+    let [of_job] = &of_job[..] else { panic!("{of_job:?}") };
+    let name = of_job.file_name().unwrap().to_str().unwrap();
+    let (own, mark) = name.split_once("-1.1-").unwrap();
+    served.kill();
+    let left: Vec<PathBuf> = [
+        format!("{own}-0.0-{mark}"),
+        format!("{own}-7.3-{mark}"),
+        format!("busbar-1-1-8.1-{mark}"),
+    ]
+    .iter()
+    .map(|name| group.0.join(name))
+    .collect();
+    left.iter().for_each(|path| fs::create_dir_all(path.join("job/of the job")).unwrap());
+    let others = [format!("{own}-7.3-0.0"), format!("other-{mark}")].map(|name| group.0.join(name));
+    others.iter().for_each(|path| fs::create_dir(path).unwrap());
+    served.begin_after(&group.enter());
+    served.wait_for_answer();
+    assert!(left.iter().all(|path| !path.exists()), "{:?}", attempts_below(&group.0));
+    assert!(others.iter().all(|path| path.exists()), "those of somebody else");
+    assert!(of_job.exists() && outcome(&served, job).0 == State::Running);
+    served.ask(&Request::Cancel { jobs: vec![job] });
+    served.drain();
+    served.assert_nothing_is_left();
+    wait_for("that its group is gone", || (!of_job.exists()).then_some(()));
+    served.stop();
+}
+
 /// The state of a job, when it is not `Running`.
 fn outcome(served: &Served, job: u64) -> (State, Option<End>, Option<EndReason>) {
     let Reply::Show(shown) = served.ask(&Request::Show { job }) else { panic!("it is kept") };
@@ -185,6 +238,10 @@ fn killed_with_a_stray(more: &str, group: Option<&Group>) {
     assert!(!is_left, "it is still there, and nobody counts it");
     assert_eq!(outcome(&served, job), (State::Lost, Some(End::Lost), None));
     served.assert_nothing_is_left();
+    if let Some(Group(path)) = group {
+        // That of this daemon is itself.
+        wait_for("that no group is left", || attempts_below(path).is_empty().then_some(()));
+    }
     Books::add_up(&served.history(), 8).unwrap();
     served.stop();
 }

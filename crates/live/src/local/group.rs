@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use crate::engine::{Attempt, Signal};
+use crate::trusted_folder::file_identity;
 
 /// The place where control groups of attempts are created.
 #[derive(Clone, Debug)]
@@ -20,17 +21,21 @@ pub struct Groups {
     base: PathBuf,
     /// The daemon's process, which makes the names unique.
     maker: Process,
+    /// What the names of all groups of the same folder of attempts end with.
+    mark: String,
 }
 
 impl Groups {
-    /// The place where this process may create groups; `None` if it may not.
-    pub fn find() -> Option<Self> {
+    /// The place where this process may create groups for the attempts in a folder; `None` if it may not.
+    pub fn find(folder: &Path) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         // A running systemd owns all groups that it has not delegated.
         let has_owner = Path::new("/run/systemd/system").is_dir();
         let base = base(&mounts, &own, has_owner, is_delegated)?;
-        let groups = Groups { base, maker: Process::this().ok()? };
+        let (device, number) = file_identity(folder)?;
+        let mark = format!("{device:x}.{number:x}");
+        let groups = Groups { base, maker: Process::this().ok()?, mark };
         // Tries whether that is permitted.
         let tried = groups.of(Attempt { job: 0, number: 0 });
         tried.make().and_then(|()| tried.remove()).ok()?;
@@ -45,7 +50,23 @@ impl Groups {
     /// The group of an attempt. Its warden creates it, since that may take a while.
     pub(super) fn of(&self, attempt: Attempt) -> Group {
         let Process { number, began } = self.maker;
-        Group { path: self.base.join(format!("busbar-{number}-{began}-{attempt}")) }
+        let name = format!("busbar-{number}-{began}-{attempt}-{}", self.mark);
+        Group { path: self.base.join(name) }
+    }
+
+    /// Removes empty groups of attempts in the same folder that none of these folders has. A warden or a daemon that was
+    /// killed may have left them. A group with processes in it is nobody's to remove.
+    pub(super) fn remove_others(&self, kept: &[Group]) -> io::Result<()> {
+        let ending = format!("-{}", self.mark);
+        for path in subgroups(&self.base)? {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let is_ours = name.starts_with("busbar-") && name.ends_with(&ending);
+            let group = Group { path };
+            if is_ours && !kept.contains(&group) && !group.has_anybody()? {
+                group.remove()?;
+            }
+        }
+        Ok(())
     }
 }
 

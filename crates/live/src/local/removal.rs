@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 
@@ -21,8 +21,7 @@ impl Removal {
     pub(super) fn remove(&mut self, folder: PathBuf) {
         if self.at_work.is_none() {
             let (sender, folders) = channel::<PathBuf>();
-            let work = move || folders.iter().for_each(|folder| remove(&folder));
-            let thread = Builder::new().name("removal".to_owned()).spawn(work);
+            let thread = Builder::new().name("removal".to_owned()).spawn(move || work(&folders));
             self.at_work = thread.ok().map(|thread| (sender, thread));
         }
         let unsent = match &self.at_work {
@@ -30,6 +29,7 @@ impl Removal {
             None => Some(folder),
         };
         if let Some(folder) = unsent {
+            // What is left of it is the next daemon's.
             remove(&folder);
         }
     }
@@ -45,25 +45,56 @@ impl Drop for Removal {
     }
 }
 
-/// The number of tries to remove a control group whose warden is about to end.
-const TRIES: u32 = 200;
+/// The pauses between tries to remove a control group: its warden is about to end most of the time, but may take a while.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Files that cannot be removed do no harm; the next daemon tries again.
-fn remove(folder: &Path) {
-    if let Ok(Some(group)) = Folder::at(folder).read_whole::<Group>(GROUP) {
-        let is_gone = (0..TRIES).any(|_| {
-            let removed = group.remove();
-            removed.is_ok() || {
-                sleep(Duration::from_millis(10));
-                false
+/// The number of tries, with the shortest pause, once no more folders come.
+const LAST_TRIES: u32 = 200;
+
+/// Removes folders until no more come. Those whose control group still has processes are tried again and again, and
+/// hold up nobody else.
+fn work(folders: &Receiver<PathBuf>) {
+    let mut left: Vec<PathBuf> = Vec::new();
+    let mut pause = SHORTEST_PAUSE;
+    loop {
+        let next = match left.is_empty() {
+            true => folders.recv().map_err(RecvTimeoutError::from),
+            false => folders.recv_timeout(pause),
+        };
+        match next {
+            Ok(folder) if remove(&folder) => {}
+            Ok(folder) => {
+                left.push(folder);
+                pause = SHORTEST_PAUSE;
             }
-        });
-        if !is_gone {
-            return;
+            Err(RecvTimeoutError::Timeout) => {
+                left.retain(|folder| !remove(folder));
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
         }
+    }
+    for _ in 0..LAST_TRIES {
+        left.retain(|folder| !remove(folder));
+        if left.is_empty() {
+            break;
+        }
+        sleep(SHORTEST_PAUSE);
+    }
+}
+
+/// Removes a folder; returns whether that need not be tried again. Files that cannot be removed do no harm; the next
+/// daemon tries again.
+fn remove(folder: &Path) -> bool {
+    if let Ok(Some(group)) = Folder::at(folder).read_whole::<Group>(GROUP)
+        && group.remove().is_err()
+    {
+        return false;
     }
     speed::remove(&speed::file_of(folder));
     let _ = fs::remove_dir_all(folder);
+    true
 }
 
 #[cfg(test)]
@@ -86,5 +117,34 @@ mod tests {
         removal.remove(place.path().join("never there"));
         drop(removal);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    /// Waits until something is gone, for much longer than that takes.
+    fn wait_for_the_end_of(path: &Path) {
+        let begun = std::time::Instant::now();
+        while path.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(300), "{} stays", path.display());
+            sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Where a process is in the way of a group's removal, here it is a file.
+    #[test]
+    fn a_group_with_processes_is_removed_later_and_holds_up_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = |name: &str| Folder::create(place.path().join(name)).unwrap();
+        let group = place.path().join("group");
+        fs::create_dir(&group).unwrap();
+        fs::write(group.join("process"), "").unwrap();
+        let (first, second) = (folder("1.1"), folder("2.1"));
+        first.write(GROUP, &serde_json::json!({ "path": group })).unwrap();
+        let mut removal = Removal::default();
+        removal.remove(first.path.clone());
+        removal.remove(second.path.clone());
+        wait_for_the_end_of(&second.path);
+        assert!(first.path.exists() && group.exists());
+        fs::remove_file(group.join("process")).unwrap();
+        wait_for_the_end_of(&first.path);
+        assert!(!group.exists());
     }
 }
