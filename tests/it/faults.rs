@@ -3,7 +3,7 @@
 //!
 //! `killed`, `arrays`, `switched` and `soak` run the real program with real jobs ([`served`]); what it has written down is added
 //! up again, line by line ([`books`]). `disk`, `clock` and `unheeded` drive a daemon by hand, cycle by cycle, with an
-//! engine that runs nothing ([`by_hand`]). `inherited` is about what a job gets from whoever started the
+//! engine that runs nothing ([`by_hand`]). `full` is about the real program on a full disk, `inherited` is about what a job gets from whoever started the
 //! daemon, `managed` about service managers and control groups, `refused` about daemons that must not begin,
 //! `vanished` about files that are removed under a daemon, `stopped` about what follows a stop.
 //!
@@ -23,6 +23,7 @@ mod books;
 mod by_hand;
 mod clock;
 mod disk;
+mod full;
 mod inherited;
 mod killed;
 mod managed;

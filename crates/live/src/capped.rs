@@ -567,13 +567,13 @@ impl Engine for Capped {
                     }
                     self.reports.push(Report::Failed { ticket, error });
                 }
-                Report::Ended { attempt, end, at } => {
+                Report::Ended { attempt, .. } | Report::NotBegun { attempt, .. } => {
                     let metered = self.meters.ended(attempt);
                     let job = meters::name(attempt);
                     let asked = self.ask_each(&metered, &wire::Request::End { job });
                     self.meters.asked(attempt, asked.into_iter());
                     self.is_over(attempt);
-                    self.reports.push(Report::Ended { attempt, end, at });
+                    self.reports.push(report);
                 }
                 other => self.reports.push(other),
             }
@@ -587,7 +587,7 @@ impl Engine for Capped {
             return Err(EngineError::Unclear { attempt });
         }
         let found = self.inner.find(attempt);
-        if let Ok(Found::Ended(_) | Found::NeverStarted) = found {
+        if let Ok(Found::Ended(_) | Found::NeverStarted | Found::NotBegun(_)) = found {
             self.is_over(attempt);
         }
         found

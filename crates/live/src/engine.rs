@@ -148,6 +148,8 @@ pub enum Found {
     Ended(End),
     /// The attempt did not begin and never will.
     NeverStarted,
+    /// The same, for a reason that somebody should know.
+    NotBegun(String),
 }
 
 /// Why an engine could not do something.
@@ -267,6 +269,14 @@ pub enum Report {
         end: End,
         /// When, if the engine knows better than the daemon.
         at: Option<Instant>,
+    },
+    /// An attempt whose start was confirmed has not begun after all, and never will. The job is not to blame: it may
+    /// begin another time.
+    NotBegun {
+        /// The attempt.
+        attempt: Attempt,
+        /// The reason, in words.
+        reason: String,
     },
     /// A job has come through the engine.
     Arrived(Box<Arrival>),

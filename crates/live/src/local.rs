@@ -14,6 +14,7 @@ pub mod exec;
 mod folder;
 pub mod group;
 pub mod inheritance;
+mod over;
 pub mod process;
 mod removal;
 pub mod speed;
@@ -38,6 +39,7 @@ pub(crate) use cpus::usable_cpus;
 use folder::{CLAIMED, CPUS, Folder, GROUP, REVOKED, TICKET, Ticket};
 use group::Groups;
 use inheritance::Inheritance;
+use over::Over;
 use process::Process;
 use removal::Removal;
 use tree::Processes;
@@ -62,6 +64,8 @@ pub struct Local {
     tended: Option<Instant>,
     notices: Vec<String>,
     running: BTreeMap<Attempt, Watched>,
+    /// Attempts that turned out not to have begun, and why.
+    not_begun: Vec<(Attempt, String)>,
     removal: Removal,
 }
 
@@ -88,6 +92,7 @@ impl Local {
             tended: None,
             notices,
             running,
+            not_begun: Vec::new(),
             removal,
         })
     }
@@ -139,6 +144,19 @@ impl Local {
         strays.sort_unstable();
         strays.dedup();
         Ok(strays)
+    }
+
+    /// Removes empty control groups that belong to none of the attempts of which there are files.
+    pub fn forget_other_groups(&self) -> io::Result<()> {
+        let Some(groups) = &self.groups else { return Ok(()) };
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                kept.extend(Folder::at(&entry.path()).read_whole(GROUP)?);
+            }
+        }
+        groups.remove_others(&kept)
     }
 
     fn folder_of(&self, attempt: Attempt) -> PathBuf {
@@ -303,12 +321,12 @@ impl Immediate for Local {
     }
 
     fn ended(&mut self) -> Vec<(Attempt, End)> {
-        let mut ended = Vec::new();
+        let (mut ended, mut over) = (Vec::new(), Vec::new());
         let mut alone = Vec::new();
         let mut has_follow_ups = false;
         for (attempt, watched) in &mut self.running {
             match watched.look() {
-                Ok(AttemptState::Over(end)) => ended.push((*attempt, end)),
+                Ok(AttemptState::Over(how)) => over.push((*attempt, how)),
                 Ok(AttemptState::Alone) => alone.push(*attempt),
                 Ok(AttemptState::Watched) => has_follow_ups |= watched.has_follow_up(),
                 // A file that cannot be read now may be readable later.
@@ -323,10 +341,23 @@ impl Immediate for Local {
         if has_follow_ups || is_tending || !alone.is_empty() {
             ended.extend(self.look_around(&alone, is_tending).unwrap_or_default());
         }
+        for (attempt, how) in over {
+            match how {
+                Over::Ended(end) => ended.push((attempt, end)),
+                Over::NotBegun { not_begun } => {
+                    self.running.remove(&attempt);
+                    self.not_begun.push((attempt, not_begun));
+                }
+            }
+        }
         for (attempt, _) in &ended {
             self.running.remove(attempt);
         }
         ended
+    }
+
+    fn not_begun(&mut self) -> Vec<(Attempt, String)> {
+        std::mem::take(&mut self.not_begun)
     }
 
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
@@ -347,7 +378,10 @@ impl Immediate for Local {
         match look() {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
-            Ok(Some((_, AttemptState::Over(end)))) => Ok(Found::Ended(end)),
+            Ok(Some((_, AttemptState::Over(Over::Ended(end))))) => Ok(Found::Ended(end)),
+            Ok(Some((_, AttemptState::Over(Over::NotBegun { not_begun })))) => {
+                Ok(Found::NotBegun(not_begun))
+            }
             // An attempt without a warden has ended only when no process is left.
             Ok(Some((found, AttemptState::Watched | AttemptState::Alone))) => {
                 self.running.insert(attempt, found);

@@ -156,7 +156,7 @@ fn start_engine(
     if let Err(error) = engine.adopt_orphans() {
         tracing::warn!(%error, "processes that lose their warden cannot be adopted");
     }
-    match config.local.cgroups.then(Groups::find).flatten() {
+    match config.local.cgroups.then(|| Groups::find(&attempts)).flatten() {
         Some(groups) => {
             tracing::info!(below = %groups.base().display(), "jobs have control groups");
             engine.use_groups(groups);
@@ -171,6 +171,9 @@ fn start_engine(
     if !strays.is_empty() {
         let strays = strays.iter().map(Attempt::to_string).collect::<Vec<_>>().join(", ");
         return Err(ServeError::Strays { strays, path: attempts });
+    }
+    if let Err(error) = engine.forget_other_groups() {
+        tracing::warn!(%error, "control groups that are left over cannot be removed");
     }
     Ok(engine)
 }

@@ -2,8 +2,8 @@
 //! the file is the truth, and the daemon's state in memory can be rebuilt from it at any time.
 //!
 //! A [`Batch`] is written completely or not at all, and is on the disk when [`Store::commit`] returns. The
-//! file is `busbar.db` in the state folder, `busbar.db-wal` is SQLite's write-ahead log, and `lock` is held
-//! by the one daemon that may write. The tables:
+//! file is `busbar.db` in the state folder, `busbar.db-wal` is SQLite's write-ahead log, `lock` is held
+//! by the one daemon that may write, and `reserve` holds space for opening the file on a full disk. The tables:
 //!
 //! | table | row | columns |
 //! |---|---|---|
@@ -56,6 +56,7 @@ mod nodes;
 mod opened_files;
 mod prune;
 mod read;
+mod reserve;
 mod schema;
 mod seal;
 mod shrink;
@@ -76,6 +77,7 @@ pub struct Store {
     /// Closed before the lock is released: fields are dropped in order.
     file: Reader,
     presence: opened_files::OpenedFiles,
+    reserve: reserve::Reserve,
     _lock: lock::Lock,
 }
 
@@ -194,12 +196,20 @@ impl Store {
             folder.check(format!("{DATABASE}{ending}"))?;
         }
         let lock = lock::Lock::take(folder)?;
-        let connection = match path.symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path)?,
-            _ => file::open(&path)?,
+        let mut reserve = reserve::Reserve::of(folder)?;
+        let open = || match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => file::create(&path),
+            _ => file::open(&path),
         };
+        let connection = match open() {
+            Err(StoreError::Full { .. } | StoreError::Disk { .. }) if reserve.give_up() => {
+                open().inspect_err(|_| reserve.take_what_is_there())?
+            }
+            opened => opened?,
+        };
+        reserve.restore();
         let presence = opened_files::OpenedFiles::now(folder.path(), &path);
-        Ok(Store { file: Reader { path, connection }, presence, _lock: lock })
+        Ok(Store { file: Reader { path, connection }, presence, reserve, _lock: lock })
     }
 
     /// The path of the database in a state folder.
@@ -219,6 +229,7 @@ impl Store {
         self.is_in_place()?;
         let Reader { path, connection } = &mut self.file;
         write::commit(connection, batch).map_err(|fault| fault.at(path))?;
+        self.reserve.restore();
         // A batch written while the file was removed is lost, too.
         self.is_in_place()
     }
@@ -245,10 +256,16 @@ impl Store {
         shrink::shrink(connection, at_most).map_err(|source| error::Fault::Sqlite(source).at(path))
     }
 
-    /// Closes the file properly: the write-ahead log is merged into the database.
-    pub fn close(self) -> Result<(), StoreError> {
+    /// Closes the file properly: the write-ahead log is merged into the database. On a full disk the
+    /// log stays, which is as good: the next one to open the file reads it.
+    pub fn close(mut self) -> Result<(), StoreError> {
         let Reader { path, connection } = self.file;
-        file::close(connection).map_err(|source| error::Fault::Sqlite(source).at(&path))
+        let closed = file::close(connection).map_err(|fault| error::Fault::Sqlite(fault).at(&path));
+        self.reserve.take_what_is_there();
+        match closed {
+            Err(StoreError::Full { .. }) => Ok(()),
+            closed => closed,
+        }
     }
 
     #[cfg(test)]

@@ -24,18 +24,41 @@ use super::by_hand::{ByHand, Done, daily, first, o_clock};
 const FOLDER: &str = "BUSBAR_FAULTS_FOLDER";
 const IS_SMALL: &str = "BUSBAR_FAULTS_SMALL_DISK";
 
-/// Runs the story in a process of its own: the words come before its own. Says whether it could be run.
-fn tell(folder: &Path, before: &[&str], is_small: bool) -> std::process::Output {
+/// Runs a story in a process of its own: the words come before its own.
+fn tell(story: &str, folder: &Path, before: &[&str], is_small: bool) -> std::process::Output {
     let mut command = Command::new(before[0]);
     command
         .args(&before[1..])
         .arg(std::env::current_exe().unwrap())
-        .args(["faults::disk::story", "--exact", "--ignored", "--nocapture"])
-        .env(FOLDER, folder);
+        .args([story, "--exact", "--ignored", "--nocapture"])
+        .env(FOLDER, folder)
+        // What is made for a short time is made there, too.
+        .env("TMPDIR", folder);
     if is_small {
         command.env(IS_SMALL, "1");
     }
     command.output().unwrap()
+}
+
+/// Tells a story on a small disk, if one can be mounted here.
+pub(super) fn tell_on_a_small_disk(story: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let mount =
+        "mount -t tmpfs -o size=2m none \"$BUSBAR_FAULTS_FOLDER\" && echo mounted && exec \"$@\"";
+    let may_mount = rustix::process::geteuid().is_root()
+        && Command::new("unshare").arg("--version").output().is_ok();
+    let output = may_mount
+        .then(|| tell(story, folder.path(), &["unshare", "--mount", "sh", "-c", mount, "sh"], true))
+        .filter(|output| output.stdout.starts_with(b"mounted"));
+    match output {
+        Some(output) => assert_told(&output),
+        None => println!("skipped: a small disk that is full (it cannot be mounted here)"),
+    }
+}
+
+/// The folder of the story that is told in this process; nothing if none is.
+pub(super) fn folder_of_story() -> Option<PathBuf> {
+    std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
 #[track_caller]
@@ -49,28 +72,22 @@ fn assert_told(output: &std::process::Output) {
 fn a_disk_that_takes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // Who is not ready for the signal would be ended by it.
-    let output = tell(folder.path(), &["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"], false);
+    let output = tell(
+        "faults::disk::story",
+        folder.path(),
+        &["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"],
+        false,
+    );
     assert_told(&output);
 }
 
 #[test]
 fn a_disk_that_is_full() {
-    let folder = tempfile::tempdir().unwrap();
-    let mount =
-        "mount -t tmpfs -o size=2m none \"$BUSBAR_FAULTS_FOLDER\" && echo mounted && exec \"$@\"";
-    let may_mount = rustix::process::geteuid().is_root()
-        && Command::new("unshare").arg("--version").output().is_ok();
-    let output = may_mount
-        .then(|| tell(folder.path(), &["unshare", "--mount", "sh", "-c", mount, "sh"], true))
-        .filter(|output| output.stdout.starts_with(b"mounted"));
-    match output {
-        Some(output) => assert_told(&output),
-        None => println!("skipped: a small disk that is full (it cannot be mounted here)"),
-    }
+    tell_on_a_small_disk("faults::disk::story");
 }
 
 /// A disk, with room or without.
-enum Disk {
+pub(super) enum Disk {
     /// No file of this process gets anything.
     Limited(Rlimit),
     /// This file takes all the room.
@@ -78,19 +95,22 @@ enum Disk {
 }
 
 impl Disk {
-    fn fill(&self) {
+    pub(super) fn fill(&self) {
         match self {
             Disk::Limited(before) => {
                 setrlimit(Resource::Fsize, Rlimit { current: Some(0), ..*before }).unwrap();
             }
             Disk::Small(ballast) => {
                 let mut file = File::create(ballast).unwrap();
-                while file.write_all(&[1; 1024]).is_ok() {}
+                // To the last byte.
+                for size in [1024, 1] {
+                    while file.write_all(&vec![1; size]).is_ok() {}
+                }
             }
         }
     }
 
-    fn make_room(&self) {
+    pub(super) fn make_room(&self) {
         match self {
             Disk::Limited(before) => setrlimit(Resource::Fsize, *before).unwrap(),
             Disk::Small(ballast) => fs::remove_file(ballast).unwrap(),
@@ -101,7 +121,7 @@ impl Disk {
 #[test]
 #[ignore = "run by the tests above, in a process of its own"]
 fn story() {
-    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let Some(folder) = folder_of_story() else { return };
     let disk = match std::env::var_os(IS_SMALL) {
         Some(_) => Disk::Small(folder.join("ballast")),
         None => Disk::Limited(getrlimit(Resource::Fsize)),

@@ -51,6 +51,7 @@ impl Controller {
             Found::NeverStarted => {
                 self.never_started(now, attempt, "the daemon ended before it began", false);
             }
+            Found::NotBegun(reason) => self.never_started(now, attempt, &reason, true),
         }
     }
 

@@ -98,6 +98,7 @@ impl Daemon {
                     tracing::info!(%attempt, ?end, "ended");
                     self.controller.ended(at.map_or(now, |at| at.min(now)), attempt, end);
                 }
+                Report::NotBegun { attempt, reason } => self.not_started(now, attempt, &reason),
                 Report::Arrived(arrival) => self.arrived(now, *arrival),
                 Report::Gone { handle } => self.controller.gone(now, &handle),
                 Report::Node { node, state } => {

@@ -29,6 +29,12 @@ pub trait Immediate: Send {
     /// Attempts that have ended since the last call.
     fn ended(&mut self) -> Vec<(Attempt, End)>;
 
+    /// Attempts that were started and turned out not to have begun since the last call, for reasons that are not the
+    /// jobs'. It is asked after [`ended`](Immediate::ended).
+    fn not_begun(&mut self) -> Vec<(Attempt, String)> {
+        Vec::new()
+    }
+
     /// Finds out, after a restart, what happened to an attempt. One that did not begin never will.
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError>;
 
@@ -78,6 +84,8 @@ impl<E: Immediate + 'static> Engine for AtOnce<E> {
         let mut reports = std::mem::take(&mut self.reports);
         let ended = self.engine.ended().into_iter();
         reports.extend(ended.map(|(attempt, end)| Report::Ended { attempt, end, at: None }));
+        let not_begun = self.engine.not_begun().into_iter();
+        reports.extend(not_begun.map(|(attempt, reason)| Report::NotBegun { attempt, reason }));
         reports
     }
 

@@ -5,12 +5,12 @@
 //! | `group.json` | daemon | the control group to run in, if it has one |
 //! | `cpus.json` | daemon | the processors to run on, if it is pinned |
 //! | `ticket` | daemon | what to run, and that it may begin; renaming it decides |
-//! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives |
+//! | `claimed` | warden | the ticket: it has begun, or will; locked as long as the warden lives, and empty once it is over |
 //! | `revoked` | daemon | the ticket: it has not begun and never will |
 //! | `suspended` | daemon | it is suspended, even if it has not begun yet |
 //! | `started.json` | warden | the processes of the warden and the command |
 //! | `seen.json` | daemon | the processes it had, if it has no control group |
-//! | `ended.json` | warden | how it ended |
+//! | `ended.json` | warden | how it ended, or why it was not begun |
 //!
 //! A ticket can be renamed once, so an attempt runs once or never. Only the daemon's user can look into
 //! the folder, since commands may contain secrets.
@@ -103,6 +103,11 @@ impl Folder {
     /// Creates an empty file.
     pub(super) fn put(&self, name: &str) -> io::Result<()> {
         File::create(self.file(name)).map(|_| ())
+    }
+
+    /// Frees the space of a file, which stays.
+    pub(super) fn empty(&self, name: &str) -> io::Result<()> {
+        OpenOptions::new().write(true).open(self.file(name))?.set_len(0)
     }
 
     /// Removes a file, if it exists.

@@ -19,6 +19,7 @@ use super::folder::{
 };
 use super::group::Group;
 use super::inheritance::close_descriptors;
+use super::over::Over;
 use super::process::{Process, boot};
 use super::tree::Processes;
 use super::{cpus, speed};
@@ -30,8 +31,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The pause before writing the end is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The longest kept reason why a command could not be run, in bytes.
-const LONGEST_REASON: u64 = 4096;
+/// The longest kept message about a command that could not be run, in bytes.
+const LONGEST_MESSAGE: u64 = 64 << 10;
 
 /// Runs the attempt in this folder, unless another warden does or it was revoked.
 pub fn watch(folder: &Path) -> io::Result<()> {
@@ -43,9 +44,11 @@ pub fn watch(folder: &Path) -> io::Result<()> {
     if !folder.rename(TICKET, CLAIMED)? {
         return Ok(());
     }
-    let end = run(&folder).unwrap_or_else(|error| End::Failed(error.to_string()));
+    let over = run(&folder);
+    // Nobody reads the ticket again. On a full disk its space is enough to write the end.
+    let _ = folder.empty(CLAIMED);
     // A full disk may have space again. Until then the job counts as running.
-    while let Err(error) = folder.write(ENDED, &end) {
+    while let Err(error) = folder.write(ENDED, &over) {
         if !folder.has(CLAIMED).unwrap_or(true) {
             return Err(error);
         }
@@ -54,13 +57,51 @@ pub fn watch(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn run(folder: &Folder) -> io::Result<End> {
+/// Runs the command to its end. Whatever goes wrong before it was let go is not the job's fault.
+fn run(folder: &Folder) -> Over {
+    let (ticket, warden) = match settle(folder) {
+        Ok(ready) => ready,
+        Err(error) => return Over::not_begun(error),
+    };
+    let mut child = match spawn_exec(folder) {
+        Ok(child) => child,
+        Err(error) => return Over::not_begun(error),
+    };
+    if let Err(error) = announce(folder, warden, &child) {
+        end(&mut child);
+        return Over::not_begun(error);
+    }
+    let let_go = let_go(&ticket, &mut child);
+    if let_go.is_err() {
+        // The command may have started, and must not run on unobserved.
+        end(&mut child);
+    }
+    let ended = child.wait().and_then(|status| clean_up(warden).map(|()| status));
+    match (let_go, ended) {
+        (Ok(Some(over)), _) => over,
+        (Err(error), _) | (_, Err(error)) => Over::Ended(End::Failed(error.to_string())),
+        (Ok(None), Ok(status)) => Over::Ended(match (status.code(), status.signal()) {
+            (Some(code), _) => End::Exited(code),
+            (None, Some(signal)) => End::Signalled(signal),
+            (None, None) => End::Lost,
+        }),
+    }
+}
+
+/// Ends a child that was not waited for.
+fn end(child: &mut Child) {
+    // It exists at least as a zombie, and so can be signalled and waited for.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Makes this process the warden of the attempt. Returns what to run, and the process.
+fn settle(folder: &Folder) -> io::Result<(Ticket, Process)> {
     folder.sync()?;
     set_child_subreaper(Pid::from_raw(std::process::id() as i32))?;
     let this = Process::this()?;
-    let Some(mut ticket) = folder.read::<Ticket>(CLAIMED)? else {
-        return Ok(End::Failed("its ticket is missing".to_owned()));
-    };
+    let ticket = folder.read::<Ticket>(CLAIMED)?;
+    let mut ticket = ticket.ok_or_else(|| io::Error::other("its ticket is missing"))?;
     ticket.group = folder.read_whole::<Group>(GROUP)?;
     let cannot_enter = |group: &mut Group| group.make().and_then(|()| group.enter()).is_err();
     if let Some(group) = ticket.group.take_if(cannot_enter) {
@@ -71,20 +112,7 @@ fn run(folder: &Folder) -> io::Result<End> {
     if let Some(cpus) = folder.read::<Vec<u32>>(CPUS)? {
         cpus::pin(this, &cpus)?;
     }
-    let mut child = spawn_exec(folder)?;
-    let began = begin(folder, &ticket, this, &mut child);
-    if began.is_err() {
-        // The command may have started, and must not run on unobserved.
-        child.kill()?;
-    }
-    let status = child.wait()?;
-    clean_up(this)?;
-    Ok(match (began?, status.code(), status.signal()) {
-        (Some(reason), ..) => End::Failed(reason),
-        (None, Some(code), _) => End::Exited(code),
-        (None, None, Some(signal)) => End::Signalled(signal),
-        (None, None, None) => End::Lost,
-    })
+    Ok((ticket, this))
 }
 
 /// Starts the process that will become the command once it is told which.
@@ -101,28 +129,31 @@ fn spawn_exec(folder: &Folder) -> io::Result<Child> {
         .spawn()
 }
 
-/// Lets the command start, and waits until it has. Returns the reason if it could not.
-fn begin(
-    folder: &Folder,
-    ticket: &Ticket,
-    warden: Process,
-    child: &mut Child,
-) -> io::Result<Option<String>> {
+/// Tells the daemon which process will be the command.
+fn announce(folder: &Folder, warden: Process, child: &Child) -> io::Result<()> {
     let number = child.id() as i32;
     // The child was not waited for yet, so it exists at least as a zombie.
     let command = Process::of(number)?.unwrap_or(Process { number, began: 0 });
     folder.write(STARTED, &Started { boot: boot()?, warden, command })?;
     // From now on the daemon finds the command. What it wanted before is done here.
-    catch_up(folder, warden, command)?;
+    catch_up(folder, warden, command)
+}
+
+/// Lets the command start, and waits until it has. Returns how the attempt is over if it could not.
+fn let_go(ticket: &Ticket, child: &mut Child) -> io::Result<Option<Over>> {
     if let Some(mut input) = child.stdin.take() {
         // If the child does not listen, it reports why, or its exit status does.
         let _ = input.write_all(&serde_json::to_vec(ticket)?);
     }
-    let mut reason = Vec::new();
+    let mut message = Vec::new();
     if let Some(output) = child.stdout.take() {
-        output.take(LONGEST_REASON).read_to_end(&mut reason)?;
+        output.take(LONGEST_MESSAGE).read_to_end(&mut message)?;
     }
-    Ok((!reason.is_empty()).then(|| String::from_utf8_lossy(&reason).into_owned()))
+    let told = |message: &[u8]| {
+        let reason = || String::from_utf8_lossy(message).into_owned();
+        serde_json::from_slice(message).unwrap_or_else(|_| Over::Ended(End::Failed(reason())))
+    };
+    Ok((!message.is_empty()).then(|| told(&message)))
 }
 
 /// Applies what the daemon asked for before the command could be found. The daemon may change its

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::folder::{CPUS, ENDED, Folder, GROUP, REVOKED, SEEN, SUSPENDED, Started, TICKET};
 use super::group::Group;
+use super::over::Over;
 use super::process::{Process, Stat};
 use super::tree::{Marks, Processes};
 use super::{cpus, speed};
@@ -69,7 +70,7 @@ pub(super) enum AttemptState {
     /// Its warden is alive.
     Watched,
     /// It is over.
-    Over(End),
+    Over(Over),
     /// Its warden is gone without a report, and its processes must be ended.
     Alone,
 }
@@ -293,16 +294,13 @@ impl Watched {
         }
         if let Some(signal) = self.revoked {
             let number = rustix::process::Signal::from(signal).as_raw();
-            return Ok(AttemptState::Over(End::Signalled(number)));
+            return Ok(AttemptState::Over(Over::Ended(End::Signalled(number))));
         }
-        if let Some(end) = self.folder.read_whole(ENDED)? {
-            return Ok(AttemptState::Over(end));
+        if let Some(over) = self.folder.read_whole(ENDED)? {
+            return Ok(AttemptState::Over(over));
         }
         Ok(match self.folder.rename(TICKET, REVOKED)? {
-            true => {
-                let why = "its warden ended before it began";
-                AttemptState::Over(End::Failed(why.to_owned()))
-            }
+            true => AttemptState::Over(Over::not_begun("its warden ended before it began")),
             false => AttemptState::Alone,
         })
     }

@@ -83,8 +83,11 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(plain(path), flags)?;
     connection.busy_timeout(PATIENCE)?;
-    // Takes effect in an empty file, and otherwise at the next `VACUUM`.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Takes effect in an empty file, and otherwise at the next `VACUUM`. It is written each time, for which there may be
+    // no space.
+    if !shrink::is_enabled(&connection)? {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Commits return only when the data is on the disk.
     connection.pragma_update(None, "synchronous", "FULL")?;

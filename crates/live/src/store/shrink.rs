@@ -11,11 +11,16 @@ const SPARE_SHARE: u64 = 4;
 
 /// Allows the file to shrink, if it was created without that. This copies the file once.
 pub(super) fn enable(connection: &Connection) -> rusqlite::Result<()> {
-    // 2 is `INCREMENTAL`.
-    match number(connection, "auto_vacuum")? {
-        2 => Ok(()),
-        _ => connection.execute_batch("VACUUM"),
+    match is_enabled(connection)? {
+        true => Ok(()),
+        false => connection.execute_batch("VACUUM"),
     }
+}
+
+/// Whether the file can shrink.
+pub(super) fn is_enabled(connection: &Connection) -> rusqlite::Result<bool> {
+    // 2 is `INCREMENTAL`.
+    Ok(number(connection, "auto_vacuum")? == 2)
 }
 
 /// Gives back free pages beyond the reserve: at most `at_most`. Returns whether there are more.
