@@ -587,7 +587,7 @@ impl Engine for Capped {
             return Err(EngineError::Unclear { attempt });
         }
         let found = self.inner.find(attempt);
-        if let Ok(Found::Ended(_) | Found::NeverStarted | Found::NotBegun(_)) = found {
+        if found.as_ref().is_ok_and(Found::is_over) {
             self.is_over(attempt);
         }
         found

@@ -218,7 +218,7 @@ impl Daemon {
     fn find_unresolved(&mut self, now: Instant) {
         for attempt in std::mem::take(&mut self.unresolved) {
             let found = self.engine.find(attempt);
-            if !matches!(found, Ok(Found::Ended(_) | Found::NeverStarted)) {
+            if !found.as_ref().is_ok_and(Found::is_over) {
                 self.engine.adopted(attempt, &self.controller.may_have(attempt));
             }
             match found {

@@ -152,6 +152,13 @@ pub enum Found {
     NotBegun(String),
 }
 
+impl Found {
+    /// Whether nothing runs, and nothing will.
+    pub fn is_over(&self) -> bool {
+        *self != Found::Running
+    }
+}
+
 /// Why an engine could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {

@@ -38,7 +38,8 @@ impl Groups {
         let groups = Groups { base, maker: Process::this().ok()?, mark };
         // Tries whether that is permitted.
         let tried = groups.of(Attempt { job: 0, number: 0 });
-        tried.make().and_then(|()| tried.remove()).ok()?;
+        let made = tried.make();
+        tried.remove().and(made).ok()?;
         Some(groups)
     }
 
