@@ -107,7 +107,7 @@ fn a_new_store_is_empty_and_for_its_owner_alone() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["busbar.db", "lock"]);
+    assert_eq!(left, ["busbar.db", "lock", "reserve"]);
     assert_eq!(Store::open(&folder).unwrap().load().unwrap().next, 1);
 }
 

@@ -19,13 +19,13 @@ const LOG: &str = "busbar.db-wal";
 /// The files of a state by their names.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// All files of a folder. The lock is not part of the state.
+/// All files of a folder. The lock and the reserve are not part of the state.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        if entry.file_type().unwrap().is_file() && name != "lock" {
+        if entry.file_type().unwrap().is_file() && !["lock", "reserve"].contains(&&*name) {
             files.insert(name, fs::read(entry.path()).unwrap());
         }
     }
