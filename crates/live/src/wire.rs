@@ -547,6 +547,9 @@ pub struct Status {
     pub waiting: usize,
     /// The number of running jobs.
     pub running: usize,
+    /// The number of starts, changes and signals that what runs the jobs has not confirmed yet.
+    #[serde(default)]
+    pub unconfirmed: usize,
     /// The power budget and its use.
     pub power: PowerState,
     /// When the daemon started, in seconds since 1970.

@@ -336,6 +336,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             switched: 0,
             waiting: 1,
             running: 1,
+            unconfirmed: 0,
             power: power(),
             since: THEN,
             now: Instant::from_secs(5),

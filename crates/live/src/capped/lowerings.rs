@@ -58,10 +58,10 @@ impl Lowerings {
 
     /// Takes out the nodes whose agents have been silent for long enough.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<u32> {
-        self.open
-            .extract_if(.., |_, lowering| lowering.until <= now)
-            .map(|(node, _)| node)
-            .collect()
+        let silent = self.open.iter().filter(|(_, lowering)| lowering.until <= now);
+        let silent: Vec<u32> = silent.map(|(node, _)| *node).collect();
+        silent.iter().for_each(|node| self.forget(*node));
+        silent
     }
 
     /// How many were begun, how many of the first are over, and whether others are of nodes that cannot be reached.

@@ -107,6 +107,19 @@ impl Act {
         }
     }
 
+    /// Takes over what a later act gives the same job, if that is less on no other nodes; returns whether it did.
+    pub fn is_lowered_by(&mut self, later: &Act) -> bool {
+        let Act::Set { allotment: less, .. } = later else { return false };
+        let (Act::Start { allotment, .. } | Act::Set { allotment, .. }) = self else {
+            return false;
+        };
+        let is_less = less.power < allotment.power && has_all_nodes(allotment, less);
+        if is_less {
+            *allotment = less.clone();
+        }
+        is_less
+    }
+
     /// Whether it takes power or nodes, which others may have to free first.
     pub fn takes(&self) -> bool {
         match self {

@@ -130,6 +130,8 @@ impl Daemon {
         match self.pipeline.answered(ticket) {
             Some(Act::Start { attempt, allotment }) => {
                 tracing::info!(%attempt, power = %allotment.power, "started");
+                // It may have got less than it was decided to start with.
+                self.controller.confirmed(attempt, &allotment);
             }
             Some(Act::Set { attempt, allotment, .. }) => {
                 self.controller.confirmed(attempt, &allotment);

@@ -172,6 +172,10 @@ impl Daemon {
             }
             Ok(()) => (),
         }
+        if self.engine.lowered().is_stuck {
+            let text = "nothing starts until nodes that are to draw less have confirmed it, or their leases are over";
+            notices.push(text.to_owned());
+        }
         for attempt in &self.unresolved {
             notices.push(format!("the state of job {attempt} is not known; it counts as running"));
         }
@@ -188,6 +192,7 @@ impl Daemon {
             switched: ledger.switched().all(),
             waiting: self.controller.waiting(),
             running: self.controller.running(),
+            unconfirmed: self.pipeline.unfinished(),
             power: self.power(wall),
             since: self.pace.since().div_euclid(1000),
             now,

@@ -5,6 +5,9 @@
 //! takes power or nodes is ordered only when every act before it that frees some was confirmed, and everything that
 //! the engine had [begun to lower](crate::engine::Lowered) by itself. So whatever an engine has not confirmed counts
 //! at its old, higher draw.
+//!
+//! What was decided is overtaken by what is decided later: if a job is to get less before it was ordered to get more,
+//! it gets the less at once. Otherwise a start that waits for its power would exceed a limit that has fallen meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -25,7 +28,19 @@ pub(super) struct Pipeline {
 impl Pipeline {
     /// Takes in acts that were written down, when the engine had begun to lower so much by itself.
     pub(super) fn extend(&mut self, acts: Vec<Act>, begun: u64) {
-        self.waiting.extend(acts.into_iter().map(|act| (act, begun)));
+        for act in acts {
+            let attempt = act.attempt();
+            let mut earlier = self.waiting.iter_mut().rev();
+            let last = earlier.find(|(other, _)| attempt.is_some() && other.attempt() == attempt);
+            if !last.is_some_and(|(last, _)| last.is_lowered_by(&act)) {
+                self.waiting.push_back((act, begun));
+            }
+        }
+    }
+
+    /// How many acts are not finished.
+    pub(super) fn unfinished(&self) -> usize {
+        self.waiting.len() + self.ordered.len()
     }
 
     /// Forgets everything: what was ordered is found out again from the engine.
@@ -195,6 +210,26 @@ mod tests {
         assert!(pipeline.ready(1).is_empty());
         assert_eq!(jobs(&pipeline.ready(2)), [2]);
         assert_eq!(jobs(&pipeline.ready(3)), [3]);
+    }
+
+    /// A start waits for what another job gives up, and the limit falls: it starts with what is left for it. A raise
+    /// that waits is forgotten likewise; what is more comes after what frees it.
+    #[test]
+    fn less_is_not_waited_for() {
+        let mut pipeline = Pipeline::default();
+        pipeline.extend(vec![set(1, 100, 50), start(2), set(3, 50, 100)], 0);
+        pipeline.extend(vec![set(2, 100, 60), set(3, 100, 70), set(2, 60, 80)], 0);
+        for act in pipeline.ready(0) {
+            assert_eq!(act, set(1, 100, 50));
+            pipeline.ordered(act, Instant::from_secs(30));
+        }
+        pipeline.answered(Ticket(1));
+        let lowered = Act::Start { attempt: attempt(2), allotment: allotment(60) };
+        assert_eq!(pipeline.ready(0), [lowered.clone(), set(3, 50, 70)]);
+        let ticket = pipeline.ordered(lowered, Instant::from_secs(30));
+        assert_eq!(pipeline.unfinished(), 2);
+        pipeline.answered(ticket);
+        assert_eq!(pipeline.ready(0), [set(2, 60, 80)]);
     }
 
     #[test]

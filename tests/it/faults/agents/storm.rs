@@ -100,10 +100,9 @@ impl Storm {
     fn set_limit(&mut self, limit: u64) {
         self.cluster.served.ask(&Request::Budget { set: Some(format!("{limit}W")) });
         if limit < self.limit {
-            // What was decided before is done when nodes have what the daemon says.
-            let is_reached = |node| self.troubles.iter().all(|trouble| trouble.node() != node);
+            // What was decided before is done when nothing is under way.
             wait_for("that nodes have less", || {
-                self.cluster.caps_if_as_said(is_reached)?;
+                (self.cluster.served.status().unconfirmed == 0).then_some(())?;
                 self.cluster.drawn().filter(|drawn| *drawn <= limit)
             });
         }
