@@ -5,7 +5,9 @@ use std::sync::Arc;
 use busbar_core::freedom::Freedoms;
 use busbar_core::machine::Machine;
 use busbar_core::model::Model;
-use busbar_core::policy::{Believe, BuildContext, Contender, Field, Policy, PolicySpec, Unfit};
+use busbar_core::policy::{
+    Believe, BuildContext, Contender, Field, Policy, PolicyError, PolicySpec, Unfit,
+};
 use busbar_core::world::{Repertoire, Unsuited};
 
 /// A policy on a machine, with its beliefs about applications, which are worked out once.
@@ -28,10 +30,7 @@ pub enum DeciderError {
     #[error(transparent)]
     Unsuited(#[from] Unsuited),
     /// The policy is for simulations alone.
-    #[error(
-        "'{policy}' decides in simulations alone (busbar simulate, compare, plan, whatif): a daemon cannot wait for a \
-         program, or do without it; choose a built-in policy"
-    )]
+    #[error("'{policy}' {}", PolicyError::Simulated)]
     Simulated {
         /// The policy.
         policy: PolicySpec,

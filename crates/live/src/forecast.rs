@@ -74,7 +74,7 @@ impl Outlook {
             100 => "every job takes its whole time limit, and may end sooner".to_owned(),
             _ => format!("every job takes {percent} % of the time it asked for"),
         }];
-        if let Some(policy) = &question.policy {
+        if let Some(policy) = question.assumed_policy()? {
             self.assume_policy(policy, &mut assumptions)?;
         }
         let next = self.entries.iter().map(|entry| entry.number).max().unwrap_or(0) + 1;
@@ -125,11 +125,13 @@ impl Outlook {
     }
 
     /// Lets another policy decide from now on. It knows nothing of what the present one remembers.
-    fn assume_policy(&mut self, text: &str, assumptions: &mut Vec<String>) -> Result<(), Refusal> {
-        let policy: PolicySpec =
-            text.parse().map_err(|error| malformed(format!("policy '{text}': {error}")))?;
+    fn assume_policy(
+        &mut self,
+        policy: PolicySpec,
+        assumptions: &mut Vec<String>,
+    ) -> Result<(), Refusal> {
         let other = self.setup.clone().decided_by(policy);
-        self.setup = other.map_err(|error| malformed(format!("policy '{text}': {error}")))?;
+        self.setup = other.map_err(|error| malformed(format!("policy '{policy}': {error}")))?;
         self.memory = None;
         assumptions.push(format!("the policy is {policy} from now on"));
         Ok(())

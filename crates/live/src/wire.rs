@@ -22,9 +22,12 @@ use serde::{Deserialize, Serialize};
 use super::array::Element;
 use super::engine::{End, EnginePace, Measurement, NodeState, SwitchState};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
-use busbar_core::policy::Predictions;
+use busbar_core::policy::{PolicyError, PolicySpec, Predictions};
 use busbar_core::tuning::{Advice, Figures, Tuning};
 use busbar_core::units::{Instant, Joules, Span, Watts};
+
+/// How much of a text that cannot be used an error repeats, in characters.
+const LONGEST_QUOTE: usize = 240;
 
 /// The version of the protocol that this program speaks.
 pub const PROTOCOL: Protocol = Protocol { major: 1, minor: 1 };
@@ -136,7 +139,10 @@ impl Request {
             Request::Cancel { jobs } | Request::Hold { jobs } | Request::Release { jobs } => {
                 (jobs.len(), "jobs", "; send several requests")
             }
-            Request::Forecast(question) => (question.budget.len(), "changes of the budget", ""),
+            Request::Forecast(question) => {
+                question.assumed_policy()?;
+                (question.budget.len(), "changes of the budget", "")
+            }
             _ => return Ok(()),
         };
         let most = Request::MOST_NAMED;
@@ -164,6 +170,19 @@ pub struct ForecastRequest {
     pub policy: Option<String>,
     /// The share of the requested time that jobs take, in percent; 100 by default.
     pub percent: Option<u32>,
+}
+
+impl ForecastRequest {
+    /// The policy that is assumed, if there is one.
+    pub(crate) fn assumed_policy(&self) -> Result<Option<PolicySpec>, Refusal> {
+        let Some(text) = &self.policy else { return Ok(None) };
+        let refused = |error: PolicyError| {
+            // An error names the beginning of what it is about.
+            let text: String = text.chars().take(LONGEST_QUOTE).collect();
+            Refusal::new(RefusalKind::Malformed, format!("policy '{text}': {error}"))
+        };
+        PolicySpec::for_daemon(text).map(Some).map_err(refused)
+    }
 }
 
 /// A daemon's answer.

@@ -116,11 +116,45 @@ pub enum PolicyError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The text is longer than any policy needs.
+    #[error("it has {length} bytes, and the text of a policy has at most {}", PolicySpec::LONGEST)]
+    TooLong {
+        /// The length of the text, in bytes.
+        length: usize,
+    },
+    /// There are too many external policies in one process.
+    #[error(
+        "there are too many external policies: the commands of all together have at most {most} bytes; start the \
+         program anew"
+    )]
+    TooMany {
+        /// The length that all commands may have together, in bytes.
+        most: usize,
+    },
+    /// A daemon cannot be decided by an external policy.
+    #[error(
+        "decides in simulations alone (busbar simulate, compare, plan, whatif): a daemon cannot wait for a program, \
+         or do without it; choose a built-in policy"
+    )]
+    Simulated,
 }
 
 impl PolicySpec {
     /// Plain EASY backfilling.
     pub const EASY: PolicySpec = PolicySpec::Easy(OrderSpec::FCFS);
+
+    /// The longest text of a policy, in bytes: more than all parameters of any policy need.
+    pub const LONGEST: usize = 4096;
+
+    /// The policy that a request to a daemon names. One for simulations alone is refused before it is made, since
+    /// the command of an [external](PolicySpec::External) policy is kept for as long as the process lives.
+    pub fn for_daemon(text: &str) -> Result<Self, PolicyError> {
+        check_length(text)?;
+        match inside_of_external(text)? {
+            Some(_) => Err(PolicyError::Simulated),
+            None => text.parse(),
+        }
+    }
 
     /// Every policy there is, with its usual parameters. An [external](PolicySpec::External) policy has none: it
     /// is nothing without its program.
@@ -283,6 +317,7 @@ impl FromStr for PolicySpec {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
+        check_length(text)?;
         if let Some(inside) = inside_of_external(text)? {
             return ExternalSpec::from_inside(inside).map(PolicySpec::External);
         }
@@ -300,6 +335,14 @@ impl FromStr for PolicySpec {
         let call: Call = text.parse().map_err(PolicyError::Call)?;
         let policy = found.unwrap_or_default();
         policy.with_parameters(&call).map_err(PolicyError::Call)
+    }
+}
+
+/// Refuses text that is longer than that of any policy before anything else is done with it.
+fn check_length(text: &str) -> Result<(), PolicyError> {
+    match text.len() {
+        length if length > PolicySpec::LONGEST => Err(PolicyError::TooLong { length }),
+        _ => Ok(()),
     }
 }
 
@@ -385,6 +428,18 @@ mod tests {
         ] {
             assert_eq!(text.parse::<PolicySpec>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn text_that_is_too_long_is_refused_unread() {
+        for text in ["external(./mine)", "easy", "(", "unknown(x=1)"] {
+            let long = format!("{text:>width$}", width = PolicySpec::LONGEST + 1);
+            let refused = PolicyError::TooLong { length: PolicySpec::LONGEST + 1 };
+            assert_eq!(long.parse::<PolicySpec>(), Err(refused.clone()));
+            assert_eq!(PolicySpec::for_daemon(&long), Err(refused));
+        }
+        let longest = format!("{:>width$}", "easy", width = PolicySpec::LONGEST);
+        assert_eq!(longest.parse(), Ok(PolicySpec::EASY));
     }
 
     #[test]

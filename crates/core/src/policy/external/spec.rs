@@ -24,6 +24,10 @@ const POSSIBLE: Freedoms = Freedoms::of(&[
     Freedom::Drops,
 ]);
 
+/// How long all commands of a process may be together, in bytes. They are kept for good, so that their number must
+/// have a bound; this one is above what a sweep over thousands of arguments needs.
+const MOST_KEPT: usize = 16 << 20;
+
 /// The longest time limit: whoever needs longer for one answer does not need a limit.
 const LONGEST_LIMIT: Span = Span::from_secs(24 * 3600);
 
@@ -31,7 +35,8 @@ const LONGEST_LIMIT: Span = Span::from_secs(24 * 3600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalSpec {
     /// The program and its arguments, with blanks between them. Every text is kept once for the whole life of the
-    /// process, so that a specification can be copied like that of any other policy.
+    /// process, so that a specification can be copied like that of any other policy; a daemon therefore
+    /// [reads](crate::policy::PolicySpec::for_daemon) none of them.
     pub command: &'static str,
     /// How long the program may take for one answer.
     pub limit: Span,
@@ -47,7 +52,7 @@ impl ExternalSpec {
     ///
     /// # Errors
     ///
-    /// If the command is empty, or cannot be written as the text of a policy.
+    /// If the command is empty, cannot be written as the text of a policy, or is one too many.
     pub fn new(command: &str) -> Result<Self, PolicyError> {
         let wrong = |why| PolicyError::Program { text: command.to_owned(), why };
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -61,7 +66,7 @@ impl ExternalSpec {
             ));
         }
         Ok(ExternalSpec {
-            command: kept(&words.join(" ")),
+            command: KEPT.keep(&words.join(" "))?,
             limit: Span::from_secs(10),
             wants: Freedoms::of(&[Freedom::Caps]),
             believes: Published::Clock,
@@ -161,21 +166,71 @@ fn has_pairs(text: &str) -> bool {
     open == 0
 }
 
-/// The same text, kept for good. There are as many as somebody writes down, each kept once.
-fn kept(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.get(text) {
-        return known;
+/// Texts that are kept for good, each once.
+struct Kept(Mutex<Texts>);
+
+/// The texts, and their length together.
+struct Texts {
+    all: BTreeSet<&'static str>,
+    bytes: usize,
+}
+
+static KEPT: Kept = Kept::new();
+
+impl Kept {
+    const fn new() -> Self {
+        Kept(Mutex::new(Texts { all: BTreeSet::new(), bytes: 0 }))
     }
-    let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    kept.insert(new);
-    new
+
+    /// The same text for as long as the process lives.
+    fn keep(&self, text: &str) -> Result<&'static str, PolicyError> {
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = texts.all.get(text) {
+            return Ok(known);
+        }
+        if texts.bytes + text.len() > MOST_KEPT {
+            return Err(PolicyError::TooMany { most: MOST_KEPT });
+        }
+        let new: &'static str = Box::leak(text.to_owned().into_boxed_str());
+        texts.all.insert(new);
+        texts.bytes += new.len();
+        Ok(new)
+    }
+
+    #[cfg(test)]
+    fn has(&self, text: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all.contains(text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::policy::PolicySpec;
+    use super::{KEPT, Kept, MOST_KEPT};
+    use crate::policy::{PolicyError, PolicySpec};
+
+    /// A daemon reads what anybody on its machine sends.
+    #[test]
+    fn nothing_is_kept_of_what_a_daemon_refuses() {
+        let refused = |text: &str| PolicySpec::for_daemon(text).unwrap_err();
+        assert_eq!(refused("external(./said by a stranger)"), PolicyError::Simulated);
+        assert_eq!(refused(" external (./said by a stranger, limit=3s)"), PolicyError::Simulated);
+        assert!(!KEPT.has("./said by a stranger"));
+        assert_eq!(PolicySpec::for_daemon("easy"), Ok(PolicySpec::EASY));
+        // In a simulation its user says it.
+        "external(./said by its user)".parse::<PolicySpec>().unwrap();
+        assert!(KEPT.has("./said by its user"));
+    }
+
+    #[test]
+    fn what_is_kept_has_a_bound() {
+        let kept = Kept::new();
+        let texts = ["a", "b"].map(|letter| letter.repeat(MOST_KEPT / 2));
+        for text in &texts {
+            assert_eq!(kept.keep(text), Ok(text.as_str()));
+        }
+        assert_eq!(kept.keep("c"), Err(PolicyError::TooMany { most: MOST_KEPT }));
+        assert_eq!(kept.keep(&texts[0]), Ok(texts[0].as_str()), "what is known stays so");
+    }
 
     #[test]
     fn texts_round_trip() {
