@@ -1,6 +1,7 @@
 //! The daemon's web server: its API, who may use it, and its metrics, by a real daemon.
 
 mod client;
+mod crowded;
 mod monitored;
 
 use std::io::BufReader;

@@ -100,6 +100,12 @@ impl Access {
         Ok(())
     }
 
+    /// Forgets addresses that have not asked for a while.
+    pub(crate) fn forget_the_past(&self) {
+        self.requests.retain_recent();
+        self.wrong.retain_recent();
+    }
+
     fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Caller, ApiError> {
         let is_here = peer.ip().is_loopback();
         let Some(given) = headers.get(header::AUTHORIZATION) else {
@@ -158,15 +164,13 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let peer = peer(request.extensions())?;
+    let peer = peer(request.extensions())?.address;
     app.access.check(peer, request.headers(), request.uri())?;
     Ok(next.run(request).await)
 }
 
-fn peer(extensions: &axum::http::Extensions) -> Result<SocketAddr, ApiError> {
-    let Peer(peer) =
-        extensions.get::<Peer>().copied().ok_or_else(|| unauthorised("nobody asks"))?;
-    Ok(peer)
+fn peer(extensions: &axum::http::Extensions) -> Result<&Peer, ApiError> {
+    extensions.get::<Peer>().ok_or_else(|| unauthorised("nobody asks"))
 }
 
 /// Anybody who may read.
@@ -174,7 +178,12 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        app.access.caller(peer(&parts.extensions)?, &parts.headers)
+        let peer = peer(&parts.extensions)?;
+        let caller = app.access.caller(peer.address, &parts.headers)?;
+        if let Some(token) = &caller.token {
+            peer.seat.recognise(token);
+        }
+        Ok(caller)
     }
 }
 

@@ -43,8 +43,10 @@ pub(crate) enum ErrorKind {
     Method,
     /// The body is of another type than JSON.
     Unsupported,
-    /// The request is too large, or took too long.
+    /// The request is too large.
     TooMuch,
+    /// The request did not arrive as a whole in time.
+    Slow,
     /// There are too many requests. Nothing was done; the request may be sent again.
     Busy,
     /// The job could never run, or its state does not allow the request.
@@ -67,6 +69,7 @@ impl ErrorKind {
             ErrorKind::Method => StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ErrorKind::TooMuch => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorKind::Slow => StatusCode::REQUEST_TIMEOUT,
             ErrorKind::Impossible => StatusCode::CONFLICT,
             ErrorKind::Busy | ErrorKind::Full => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Unwritten | ErrorKind::Stopping => StatusCode::SERVICE_UNAVAILABLE,
@@ -112,6 +115,7 @@ impl From<JsonRejection> for ApiError {
         let kind = match rejection.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorKind::Unsupported,
             StatusCode::PAYLOAD_TOO_LARGE => ErrorKind::TooMuch,
+            _ if matches!(rejection, JsonRejection::BytesRejection(_)) => ErrorKind::Slow,
             _ => ErrorKind::Malformed,
         };
         ApiError::new(kind, rejection.body_text())

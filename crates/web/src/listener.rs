@@ -1,10 +1,16 @@
 //! Accepts connections, within limits: how many there are, and how long a client may take.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::{Extension, Router};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use futures_util::future::select;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -14,26 +20,23 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::limits::Limits;
+use crate::patience::{Hurried, Impatient};
+use crate::places::{Places, Seat};
+
 /// The pause after a connection could not be accepted because the machine is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The address at the other end of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub SocketAddr);
+/// How many connections may be about to close, besides those that have a place.
+const CLOSING: usize = 64;
 
-/// The limits of a listener.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// How many connections there may be at once. Others wait.
-    pub connections: usize,
-    /// How long the beginning of a connection and the head of a request may take.
-    pub head: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { connections: 256, head: Duration::from_secs(10) }
-    }
+/// The other end of a connection.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Its place.
+    pub seat: Seat,
 }
 
 /// Serves connections until the runtime ends.
@@ -43,11 +46,12 @@ pub(crate) async fn serve(
     limits: Limits,
     router: Router,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits);
+    let open = Arc::new(Semaphore::new(limits.connections + CLOSING));
     loop {
-        // Whoever comes while all places are taken waits in the kernel's queue.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        let (stream, peer) = match listener.accept().await {
+        // Whoever has to go does so in a moment.
+        let Ok(permit) = Arc::clone(&open).acquire_owned().await else { return };
+        let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::debug!(%error, "a web connection cannot be accepted");
@@ -55,19 +59,37 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let router = router.clone().layer(Extension(Peer(peer)));
+        let peer = Peer { address, seat: places.take(address.ip()) };
+        let seat = peer.seat.clone();
+        let router = router.clone().layer(from_fn_with_state((peer, limits.body), attended));
         let tls = tls.clone();
         tokio::spawn(async move {
-            match tls {
-                None => connection(stream, limits, router).await,
-                Some(tls) => secured(tls, stream, limits, router).await,
-            }
-            drop(place);
+            let served = async {
+                let stream = Impatient::new(stream, limits.stalled);
+                match tls {
+                    None => connection(stream, limits, router).await,
+                    Some(tls) => secured(tls, stream, limits, router).await,
+                }
+            };
+            select(pin!(seat.is_displaced()), pin!(served)).await;
+            drop(permit);
         });
     }
 }
 
-async fn secured(tls: TlsAcceptor, stream: TcpStream, limits: Limits, router: Router) {
+/// Answers a request on a connection that is busy meanwhile.
+async fn attended(
+    State((peer, patience)): State<(Peer, Duration)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let _busy = peer.seat.request();
+    let mut request = request.map(|body| Body::new(Hurried::new(body, patience)));
+    request.extensions_mut().insert(peer);
+    next.run(request).await
+}
+
+async fn secured(tls: TlsAcceptor, stream: Impatient<TcpStream>, limits: Limits, router: Router) {
     // A client that cannot be understood, or takes too long, is let go.
     if let Ok(Ok(stream)) = timeout(limits.head, tls.accept(stream)).await {
         connection(stream, limits, router).await;
@@ -85,3 +107,6 @@ where
     // Clients go away in many ways, and none of them is of interest.
     let _ = served.await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::app::App;
+use crate::limits::Limits;
 use crate::page::Assets;
 use crate::tls::{self, TlsError};
 use crate::{api, listener, watch};
@@ -90,7 +91,7 @@ impl Server {
         let listen = |source| WebError::Listen { at, source };
         let bound = runtime.block_on(TcpListener::bind(at)).map_err(listen)?;
         let address = bound.local_addr().map_err(listen)?;
-        let limits = listener::Limits { connections: options.connections, ..Default::default() };
+        let limits = Limits { connections: options.connections, ..Default::default() };
         let app = Arc::new(App::new(options, address, door));
         runtime.spawn(watch::run(Arc::clone(&app)));
         runtime.spawn(listener::serve(bound, tls, limits, api::router(app)));

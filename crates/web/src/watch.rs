@@ -30,6 +30,7 @@ pub(crate) async fn run(app: Arc<App>) {
     let mut seen = None;
     loop {
         ticks.tick().await;
+        app.access.forget_the_past();
         let now = Instant::now();
         let looked = look(&app, &nobody, now - before, &mut seen).await;
         if let Err(error) = looked {
