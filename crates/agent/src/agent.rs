@@ -10,17 +10,21 @@ use crate::config::Config;
 use crate::control::{Control, Limit};
 use crate::domain::{DomainName, Effective};
 use crate::hardware::Hardware;
+use crate::instance::Instance;
 use crate::node::Node;
-use crate::record::{Controller, Record, RecordError, RecordFile, SiteLimit, this_boot};
+use crate::record::{Record, RecordError, RecordFile, SiteLimit, this_boot};
 use crate::wire::{
     Answer, Caps, DomainReport, Event, Inventory, Refusal, RefusalKind, Request, SetReport,
 };
 
 mod jobs;
+mod lease;
 #[cfg(test)]
 mod tests;
 
 use jobs::Jobs;
+pub(crate) use lease::Holder;
+use lease::Lease;
 
 /// What a peer may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +40,18 @@ pub(crate) enum Role {
 pub(crate) struct Peer {
     /// The user or certificate, which holds leases.
     pub(crate) identity: String,
+    /// Which of several controllers with that identity.
+    pub(crate) instance: Option<Instance>,
     /// What it calls itself, for the log.
     pub(crate) client: String,
     pub(crate) role: Role,
 }
 
-/// The right to set caps, and the duty to renew it.
-#[derive(Clone, Debug)]
-struct Lease {
-    holder: String,
-    length: Duration,
-    until: Instant,
+impl Peer {
+    /// Whose lease it would be.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder { name: self.identity.clone(), instance: self.instance.clone() }
+    }
 }
 
 /// The agent of one node.
@@ -60,6 +65,10 @@ pub(crate) struct Agent {
     jobs: Jobs,
     /// What happened outside of a look at the domains.
     events: Vec<Event>,
+    /// Who was refused last because another controller holds the lease, and what it was told.
+    refused: Option<(Holder, String)>,
+    /// What the agent's own log is to say.
+    notices: Vec<String>,
 }
 
 impl Agent {
@@ -91,15 +100,12 @@ impl Agent {
         record.caps = known.caps;
         record.controller = known.controller;
         file.write(&record, true)?;
-        let lease = record.controller.clone().map(|controller| Lease {
-            holder: controller.name,
-            length: controller.lease,
-            until: now + controller.lease,
-        });
+        let lease = record.controller.as_ref().map(|kept| Lease::resumed(kept, now));
         let changes = Changes::new(&config.state);
         let jobs = Jobs::default();
+        let (events, refused, notices) = (Vec::new(), None, Vec::new());
         let mut agent =
-            Agent { config, node, file, record, changes, lease, jobs, events: Vec::new() };
+            Agent { config, node, file, record, changes, lease, jobs, events, refused, notices };
         agent.resume(now);
         agent.node.measure(now);
         Ok(agent)
@@ -173,33 +179,46 @@ impl Agent {
     }
 
     /// Whether a peer may change something now.
-    fn check_controller(&self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
+    fn check_controller(&mut self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
         if peer.role != Role::Controller {
             let identity = &peer.identity;
             let text = format!("{identity} may look, but not change anything on this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
-        match &self.lease {
-            Some(lease) if lease.holder != peer.identity && lease.until > now => {
-                let left = lease.until.saturating_duration_since(now).as_secs() + 1;
-                let holder = &lease.holder;
-                let text = format!("{holder} controls this node, for at least {left} s more");
-                Err(refusal(RefusalKind::Leased, text))
-            }
-            _ => Ok(()),
+        self.check_lease(peer, now)
+    }
+
+    /// Refuses a controller while another one holds the lease, and has the log say so once.
+    pub(crate) fn check_lease(&mut self, peer: &Peer, now: Instant) -> Result<(), Refusal> {
+        let holder = peer.holder();
+        let held = self.lease.as_ref().filter(|lease| !lease.is_of(&holder) && lease.until > now);
+        let Some(text) = held.map(Lease::refusal) else { return Ok(()) };
+        let refused = (holder, text.clone());
+        if self.refused.as_ref() != Some(&refused) {
+            self.notices.push(format!("{} ({}) is refused: {text}", refused.0, peer.client));
+            self.refused = Some(refused);
         }
+        Err(refusal(RefusalKind::Leased, text))
+    }
+
+    /// What the agent's own log is to say.
+    pub(crate) fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Grants a lease, or renews it, and says for how long.
     fn take_lease(&mut self, peer: &Peer, length: Option<Duration>, now: Instant) -> Duration {
-        let present = self.lease.take().filter(|lease| lease.holder == peer.identity);
-        let length = length.or(present.map(|lease| lease.length)).unwrap_or(self.config.caps.lease);
+        let holder = peer.holder();
+        let present = self.lease.take().filter(|lease| lease.holder == holder);
+        let before = present.as_ref().map(|lease| lease.length);
+        let length = length.or(before).unwrap_or(self.config.caps.lease);
         let length = length.clamp(Duration::from_millis(100), self.config.caps.lease);
-        let holder = peer.identity.clone();
-        let controller = Controller { name: holder.clone(), lease: length };
-        self.lease = Some(Lease { holder, length, until: now + length });
-        if self.record.controller.as_ref() != Some(&controller) {
-            self.record.controller = Some(controller);
+        let since = present.map_or_else(unix_millis, |lease| lease.since());
+        let lease = Lease::new(holder, length, now, since);
+        let kept = Some(lease.kept());
+        self.lease = Some(lease);
+        if self.record.controller != kept {
+            self.record.controller = kept;
             // If this cannot be written, the next set says so.
             let _ = self.file.write(&self.record, false);
         }
@@ -306,7 +325,7 @@ impl Agent {
             counted: self.node.counted(),
             safe: caps.map(|caps| caps.clamp(self.safe_cap(caps.lowest))),
             longest_lease: u64::try_from(lease).unwrap_or(u64::MAX),
-            controller: self.lease.as_ref().map(|lease| lease.holder.clone()),
+            controller: self.lease.as_ref().map(|lease| lease.holder.to_string()),
             emulated: domains.iter().any(|domain| domain.emulated),
             domains,
         }
@@ -338,7 +357,7 @@ impl Agent {
             }
         }
         if let Some(lease) = self.lease.take_if(|lease| lease.until <= now) {
-            events.push(self.fall(lease.holder, now));
+            events.push(self.fall(lease.holder.to_string(), now));
         }
         events.append(&mut self.events);
         events
@@ -362,15 +381,15 @@ impl Agent {
     }
 
     /// Who counts on the caps, if anybody does.
-    pub(crate) fn controller(&self) -> Option<&str> {
-        self.lease.as_ref().map(|lease| lease.holder.as_str())
+    pub(crate) fn controller(&self) -> Option<&Holder> {
+        self.lease.as_ref().map(|lease| &lease.holder)
     }
 
     /// Stops. The site's limits are restored, unless a controller counts on the caps: they stay then, and
     /// the next agent knows them.
     pub(crate) fn stop(&mut self) -> Stopped {
         match &self.lease {
-            Some(lease) => Stopped::Kept { controller: lease.holder.clone() },
+            Some(lease) => Stopped::Kept { controller: lease.holder.to_string() },
             None => Stopped::Restored(self.release("the agent")),
         }
     }

@@ -11,6 +11,7 @@ use rustix::event::{PollFd, poll};
 use rustix::time::Timespec;
 use rustls::ClientConfig;
 
+use crate::instance::Instance;
 use crate::link::{Link, LinkError, Socket};
 use crate::tls::{TlsError, server_name};
 use crate::wire::{
@@ -112,7 +113,7 @@ impl Client {
         let mut link =
             Link::new(socket, tls, LONGEST_ANSWER).map_err(|error| broken(error.into()))?;
         let id = 0;
-        link.send(&Numbered { id, request: hello(name, control) }).map_err(broken)?;
+        link.send(&Numbered { id, request: hello(name, control, None) }).map_err(broken)?;
         match wait(&mut link, address, patience)? {
             Message::Answer { answer, .. } => match *answer {
                 Answer::Welcome { inventory, .. } => {
@@ -157,9 +158,9 @@ impl Client {
 }
 
 /// The first request of a connection.
-pub(crate) fn hello(client: &str, control: bool) -> Request {
+pub(crate) fn hello(client: &str, control: bool, instance: Option<Instance>) -> Request {
     let protocol = version_text(PROTOCOL);
-    Request::Hello { protocol, client: client.to_owned(), control }
+    Request::Hello { protocol, client: client.to_owned(), control, instance }
 }
 
 fn connect_tcp(place: &str, patience: Duration) -> io::Result<TcpStream> {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use rustls::ClientConfig;
 
 use crate::client::Address;
+use crate::instance::Instance;
 use crate::wire::{Answer, Event, Inventory, Request, Sample};
 
 mod peer;
@@ -49,6 +50,8 @@ pub struct Options {
     pub client: String,
     /// Whether caps will be set.
     pub control: bool,
+    /// Which of several controllers with the same key this is; agents let only one of them set caps.
+    pub instance: Option<Instance>,
     /// How often agents send samples, with every event; `None` if they send neither.
     pub watch: Option<Duration>,
     /// How long a connection may take, with its handshakes.
@@ -68,6 +71,7 @@ impl Options {
         Options {
             client: client.to_owned(),
             control: true,
+            instance: None,
             watch: Some(Duration::from_secs(1)),
             connect_within: Duration::from_secs(5),
             first_pause: Duration::from_millis(100),
@@ -95,7 +99,8 @@ pub enum Report {
         /// The reason, in words.
         reason: String,
     },
-    /// The agent refused to renew the lease: another controller holds it.
+    /// The agent refused to renew the lease: another controller holds it. The connection is given up, and the agent
+    /// stays [down](Report::Down) for as long as that is so.
     Unleased {
         /// The agent.
         agent: AgentId,

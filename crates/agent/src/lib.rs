@@ -6,7 +6,7 @@
 //! - [`domain`] names the power domains of a node and their limits, [`reading`] is a value with what it is
 //!   worth, [`wire`] is what a controller and an agent say to each other.
 //! - [`client`] and [`fleet`] are the controller's side: one agent for a command, all agents for a daemon.
-//! - [`tls`] and [`keys`] secure the connection between machines.
+//! - [`instance`] tells apart controllers with the same key; [`tls`] and [`keys`] secure the connection between machines.
 
 mod agent;
 mod changes;
@@ -18,6 +18,7 @@ pub mod emulate;
 pub mod fleet;
 mod frame;
 pub mod hardware;
+pub mod instance;
 pub mod keys;
 mod link;
 mod meter;

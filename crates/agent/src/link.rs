@@ -129,6 +129,11 @@ impl Link {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
+    /// Whether the peer has begun a handshake that makes sense.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.negotiated_cipher_suite().is_some())
+    }
+
     /// The peer's certificate, once the handshake is over.
     pub(crate) fn certificate(&self) -> Option<&[u8]> {
         let chain = self.tls.as_ref()?.peer_certificates()?;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Limit;
 use crate::domain::DomainName;
+use crate::instance::Instance;
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
@@ -49,8 +50,14 @@ pub(crate) struct SiteLimit {
 pub(crate) struct Controller {
     /// The user or certificate.
     pub(crate) name: String,
+    /// Which of several controllers of that name, if it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) instance: Option<Instance>,
     /// The lease.
     pub(crate) lease: Duration,
+    /// When it got the lease, in milliseconds since 1970.
+    #[serde(default)]
+    pub(crate) since: u64,
 }
 
 /// Why an agent cannot keep its record.

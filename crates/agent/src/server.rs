@@ -30,16 +30,18 @@ use crate::wire::{Event, Inventory, Message, SetReport};
 mod connection;
 mod listen;
 mod log;
+mod strangers;
 
 use connection::{Admission, Connection, Origin};
 use listen::listen_unix;
 use log::Log;
-
-/// How many clients may be about to introduce themselves.
-const MOST_STRANGERS: usize = 64;
+use strangers::{Crowd, Progress};
 
 /// When the agent looks at the node for the first time after its start: soon, so that it knows what the node draws.
 const FIRST_LOOK: Duration = Duration::from_millis(150);
+
+/// How long nobody is let in when the system has no more files for the agent.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a controller has to release a node that is about to stop.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -79,6 +81,10 @@ pub struct Server {
     next_look: Instant,
     warnings: Vec<String>,
     log: Log,
+    /// What is said of clients that were not admitted: apart, so that nobody can silence the rest.
+    log_of_strangers: Log,
+    /// Until when nobody is let in, because the system has no more files for the agent.
+    closed_until: Option<Instant>,
     /// The time of the present turn of the loop, by which an emulated node advances: so what it is measured to draw
     /// is exactly what it drew.
     clock: Arc<Mutex<Instant>>,
@@ -139,6 +145,8 @@ impl Server {
             next_look: now + FIRST_LOOK,
             warnings,
             log: Log::default(),
+            log_of_strangers: Log::default(),
+            closed_until: None,
             clock,
         })
     }
@@ -198,13 +206,13 @@ impl Server {
     /// Whether the controller that counts on the caps is connected.
     fn has_controller(&self) -> bool {
         let holder = self.agent.controller();
-        holder.is_some() && self.connections.iter().any(|client| client.controls_as(holder))
+        holder.is_some_and(|holder| self.connections.iter().any(|it| it.controls_as(holder)))
     }
 
     /// When something is due even if nothing happens.
     fn due(&self, farewell: Option<Instant>, manager: &Manager) -> Instant {
         let late = self.connections.iter().filter_map(Connection::deadline);
-        let others = farewell.into_iter().chain(manager.due()).chain(late);
+        let others = farewell.into_iter().chain(manager.due()).chain(late).chain(self.closed_until);
         others.fold(self.next_look, Instant::min)
     }
 
@@ -246,7 +254,10 @@ impl Server {
     fn drop_broken(&mut self) {
         for client in self.connections.iter().filter(|client| client.is_over()) {
             if let Some(complaint) = client.complaint() {
-                self.log.say(&complaint);
+                match client.is_admitted() {
+                    true => self.log.say(&complaint),
+                    false => self.log_of_strangers.say(&complaint),
+                }
             }
         }
         self.connections.retain(|client| !client.is_over());
@@ -259,7 +270,9 @@ impl Server {
         until_stopped: bool,
         due: Instant,
     ) -> Result<bool, ServeError> {
-        let rest = due.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        let rest = due.saturating_duration_since(now);
+        let is_open = self.closed_until.is_none_or(|until| until <= now);
         let (mut is_stopped, mut knocks) = (false, false);
         let found: Vec<PollFlags> = {
             let mut waited = Vec::with_capacity(self.connections.len() + 3);
@@ -267,10 +280,10 @@ impl Server {
                 waited.push(PollFd::from_borrowed_fd(client.socket(), client.interest()));
             }
             let listeners = waited.len();
-            if let Some((listener, _)) = &self.unix {
+            if let Some((listener, _)) = self.unix.as_ref().filter(|_| is_open) {
                 waited.push(PollFd::new(listener, PollFlags::IN));
             }
-            if let Some((listener, _)) = &self.tcp {
+            if let Some((listener, _)) = self.tcp.as_ref().filter(|_| is_open) {
                 waited.push(PollFd::new(listener, PollFlags::IN));
             }
             let stops = waited.len();
@@ -293,6 +306,9 @@ impl Server {
             }
         }
         self.drop_broken();
+        for notice in self.agent.take_notices() {
+            self.log.say(&notice);
+        }
         if knocks {
             self.accept(now);
         }
@@ -310,9 +326,9 @@ impl Server {
                 }
             }
             // A request that was delayed on an older connection cannot act any more.
-            Admission::Controls(identity) => {
+            Admission::Controls(holder) => {
                 for (other, client) in self.connections.iter_mut().enumerate() {
-                    if other != place && client.controls_as(Some(&identity)) {
+                    if other != place && client.controls_as(&holder) {
                         client.close();
                     }
                 }
@@ -320,56 +336,78 @@ impl Server {
         }
     }
 
-    /// Lets in those who knock.
+    /// Lets in those who knock, as many at each socket as can be served before they are displaced.
     fn accept(&mut self, now: Instant) {
-        while let Some(socket) = self.next_socket() {
-            let Ok((socket, tls, origin)) = socket else { continue };
-            let strangers = self.connections.iter().filter(|client| !client.is_admitted()).count();
-            if strangers >= MOST_STRANGERS
-                && let Some(oldest) =
-                    self.connections.iter().position(|client| !client.is_admitted())
-            {
-                self.connections.remove(oldest);
-            }
-            if let Ok(connection) = Connection::new(socket, tls, origin, now) {
-                self.connections.push(connection);
+        self.closed_until = None;
+        for knock in [Server::at_the_socket, Server::at_the_address] {
+            for _ in 0..strangers::AT_ONCE {
+                match knock(self) {
+                    Ok((socket, tls, origin)) => {
+                        if let Ok(connection) = Connection::new(socket, tls, origin, now) {
+                            self.connections.push(connection);
+                        }
+                        if self.strangers().count() > strangers::MOST {
+                            self.displace();
+                        }
+                    }
+                    Err(error) if is_gone(&error) => (),
+                    Err(error) if is_out_of_files(&error) && self.displace() => (),
+                    Err(error) => {
+                        if is_out_of_files(&error) {
+                            self.closed_until = Some(now + PAUSE);
+                        }
+                        break;
+                    }
+                }
             }
         }
         self.drop_broken();
     }
 
-    /// The next client that knocks, or that gave up meanwhile.
-    fn next_socket(&self) -> Option<io::Result<(Socket, Option<rustls::Connection>, Origin)>> {
-        let is_there = |error: &io::Error| error.kind() != io::ErrorKind::WouldBlock;
-        if let Some((listener, spec)) = &self.unix {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    return Some(
-                        connection::of_user(&stream, spec)
-                            .map(|origin| (Socket::Unix(stream), None, origin)),
-                    );
-                }
-                Err(error) if is_there(&error) && is_gone(&error) => return Some(Err(error)),
-                Err(_) => (),
-            }
-        }
-        let (listener, keys) = self.tcp.as_ref()?;
-        match listener.accept() {
-            Ok((stream, address)) => {
-                let _ = connection::keep_alive(&stream);
-                let tls = rustls::ServerConnection::new(keys.clone()).map_err(io::Error::other);
-                let origin = Origin::Elsewhere(address);
-                Some(tls.map(|tls| (Socket::Tcp(stream), Some(tls.into()), origin)))
-            }
-            Err(error) if is_there(&error) && is_gone(&error) => Some(Err(error)),
-            Err(_) => None,
-        }
+    /// Those who have not shown yet who they are, in the order in which they came.
+    fn strangers(&self) -> impl Iterator<Item = (usize, Crowd, Progress)> + Clone {
+        let numbered = self.connections.iter().enumerate();
+        numbered.filter_map(|(place, client)| {
+            client.as_stranger().map(|(crowd, progress)| (place, crowd, progress))
+        })
+    }
+
+    /// Makes room at the cost of a stranger. Returns whether there was one.
+    fn displace(&mut self) -> bool {
+        let displaced = strangers::displaced(self.strangers());
+        displaced.map(|place| self.connections.remove(place)).is_some()
+    }
+
+    /// The next client that knocks at the socket on this node.
+    fn at_the_socket(&self) -> io::Result<Newcomer> {
+        let (listener, spec) = self.unix.as_ref().ok_or(io::ErrorKind::WouldBlock)?;
+        let (stream, _) = listener.accept()?;
+        let origin = connection::of_user(&stream, spec)?;
+        Ok((Socket::Unix(stream), None, origin))
+    }
+
+    /// The next client that knocks at the address for other machines.
+    fn at_the_address(&self) -> io::Result<Newcomer> {
+        let (listener, keys) = self.tcp.as_ref().ok_or(io::ErrorKind::WouldBlock)?;
+        let (stream, address) = listener.accept()?;
+        let tls = rustls::ServerConnection::new(keys.clone()).map_err(io::Error::other)?;
+        Ok((Socket::Tcp(stream), Some(tls.into()), Origin::Elsewhere(address)))
     }
 }
+
+/// A client that was let in.
+type Newcomer = (Socket, Option<rustls::Connection>, Origin);
 
 /// Whether a client gave up before it was let in, so that the next one can be.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+/// Whether the system has no more files for this process.
+fn is_out_of_files(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|out| code == Some(out.raw_os_error()))
 }
 
 /// Restores the limits that the site had, while no agent runs, whoever counts on the caps.

@@ -12,6 +12,7 @@ use busbar_core::units::{Joules, Watts};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Basis, CapRange, DomainKind, DomainName, Effective};
+use crate::instance::Instance;
 use crate::reading::Reading;
 
 mod event;
@@ -20,7 +21,7 @@ pub use event::Event;
 
 /// The version of this protocol, as major and minor number. Peers with the same major number understand
 /// each other.
-pub const PROTOCOL: (u32, u32) = (1, 0);
+pub const PROTOCOL: (u32, u32) = (1, 1);
 
 /// The longest request in bytes, without the newline. An agent closes a connection that sends more.
 pub const LONGEST_REQUEST: usize = 64 * 1024;
@@ -53,8 +54,13 @@ pub enum Request {
         /// The client's name, for the log of changes.
         client: String,
         /// Whether the client means to set caps. A new controller takes the place of an older connection of
-        /// the same user or certificate, so that a request that was delayed there cannot act any more.
+        /// the same controller, so that a request that was delayed there cannot act any more. While another
+        /// controller holds the lease, it is refused.
         control: bool,
+        /// Which of several controllers of the same user or certificate it is. Since version 1.1; an older agent
+        /// refuses the field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance: Option<Instance>,
     },
     /// What the node has, and what holds now. The answer is [`Answer::Inventory`].
     Inventory,

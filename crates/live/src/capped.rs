@@ -394,6 +394,9 @@ impl Capped {
     fn set_state(&mut self, node: u32, state: NodeState) {
         let kept = &mut self.nodes[node as usize];
         if kept.state != state {
+            if let NodeState::Down { reason } | NodeState::Drained { reason } = &state {
+                tracing::warn!(node = kept.info.name, reason, "a node is out of service");
+            }
             kept.state = state.clone();
             self.reports.push(Report::Node { node, state });
         }

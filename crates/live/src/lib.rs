@@ -23,6 +23,7 @@ pub mod decider;
 pub mod door;
 pub mod engine;
 pub mod forecast;
+pub mod instance;
 pub mod job;
 mod latest;
 pub mod local;

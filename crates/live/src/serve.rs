@@ -29,6 +29,7 @@ use super::config::{Config, ConfigError, EngineKind, Resolved};
 use super::daemon::{Daemon, DaemonError, Look, LoopOptions, Wake};
 use super::door::Door;
 use super::engine::{AtOnce, Attempt, EmulatedPower, Engine};
+use super::instance;
 use super::job::Entry;
 use super::local::Local;
 use super::local::group::Groups;
@@ -260,6 +261,7 @@ fn slurm(
 fn with_agents(
     engine: Box<dyn Engine>,
     config: &Config,
+    state: &TrustedFolder,
     machine: &Machine,
     sender: Sender<Wake>,
 ) -> Result<Box<dyn Engine>, ServeError> {
@@ -287,7 +289,8 @@ fn with_agents(
         lowest: levels.first().copied().unwrap_or(node.highest),
         node,
     };
-    let options = fleet::Options { keys, ..fleet::Options::controller("busbar") };
+    let instance = Some(instance::kept_in(state)?);
+    let options = fleet::Options { keys, instance, ..fleet::Options::controller("busbar") };
     // The loop may be over already.
     let wake = move || _ = sender.send(Wake::Nudge);
     let capped = Capped::new(engine, nodes.collect(), terms, options, wake);
@@ -351,7 +354,7 @@ pub fn serve<T>(
         }
         Some(on_slurm) => Box::new(slurm(config, &setup, on_slurm, sender.clone())?),
     };
-    let engine = with_agents(engine, config, &setup.machine, sender.clone())?;
+    let engine = with_agents(engine, config, &state, &setup.machine, sender.clone())?;
     let mut daemon = Daemon::begin(setup, budget, store, engine, options, clock)?;
     let signals = listen(sender.clone())?;
     let limits = Limits {

@@ -28,7 +28,7 @@ fn watts(watts: u32) -> Watts {
 
 fn controller() -> Peer {
     let (identity, client) = ("user 1".to_owned(), "test".to_owned());
-    Peer { identity, client, role: Role::Controller }
+    Peer { identity, instance: None, client, role: Role::Controller }
 }
 
 impl Bench {
@@ -550,7 +550,7 @@ fn a_node_has_one_controller_at_a_time() {
     let set = Request::Set(Caps::Node { cap: watts(200) });
     let Answer::Refused(refusal) = bench.agent().answer(&other, set.clone(), now) else { panic!() };
     assert_eq!(refusal.kind, RefusalKind::Leased);
-    assert!(refusal.message.contains("user 1 controls this node"), "{refusal}");
+    assert!(refusal.message.contains("another controller holds the lease: user 1"), "{refusal}");
     let observer = Peer { role: Role::Observer, ..controller() };
     for request in [
         set.clone(),
@@ -566,6 +566,53 @@ fn a_node_has_one_controller_at_a_time() {
     assert!(matches!(bench.agent().answer(&observer, Request::Read, now), Answer::Sample(_)));
     bench.ask(Request::Release);
     assert!(matches!(bench.agent().answer(&other, set, now), Answer::Set(_)));
+}
+
+/// Two daemons with the same key are two controllers. Each is the same after a restart.
+#[test]
+fn controllers_with_one_key_are_told_apart() {
+    let mut bench = Bench::new();
+    let daemon = |instance: &str| Peer { instance: instance.parse().ok(), ..controller() };
+    let set = |bench: &mut Bench, who: &Peer, cap| {
+        let now = bench.now();
+        bench.agent().answer(who, Request::Set(Caps::Node { cap: watts(cap) }), now)
+    };
+    assert!(matches!(set(&mut bench, &daemon("one"), 160), Answer::Set(_)));
+    for _ in 0..3 {
+        let Answer::Refused(refusal) = set(&mut bench, &daemon("two"), 200) else { panic!() };
+        assert_eq!(refusal.kind, RefusalKind::Leased);
+        assert!(refusal.message.contains("lease: user 1, instance one, since 20"), "{refusal}");
+    }
+    assert_eq!(bench.limits(), [80, 80]);
+    // The log says it once, also if the first one renews its lease meanwhile.
+    assert!(matches!(set(&mut bench, &daemon("one"), 140), Answer::Set(_)));
+    assert!(matches!(set(&mut bench, &daemon("two"), 200), Answer::Refused(_)));
+    let notices = bench.agent().take_notices();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].starts_with("user 1, instance two (test) is refused: "), "{notices:?}");
+    // A client that does not say which one it is gets no further.
+    assert!(matches!(set(&mut bench, &controller(), 200), Answer::Refused(_)));
+    // The agent knows them after its own restart.
+    bench.kill();
+    bench.start();
+    assert!(matches!(set(&mut bench, &daemon("two"), 200), Answer::Refused(_)));
+    assert!(matches!(set(&mut bench, &daemon("one"), 160), Answer::Set(_)));
+    // When the first one gives the node back, the second one may have it.
+    let now = bench.now();
+    assert!(matches!(bench.agent().answer(&daemon("one"), Request::Release, now), Answer::Set(_)));
+    assert!(matches!(set(&mut bench, &daemon("two"), 200), Answer::Set(_)));
+}
+
+/// A daemon of an older version holds a lease without saying which one it is; updated, it goes on.
+#[test]
+fn a_controller_that_is_updated_keeps_its_lease() {
+    let mut bench = Bench::new();
+    bench.set_node(160);
+    let updated = Peer { instance: "one".parse().ok(), ..controller() };
+    let now = bench.now();
+    let set = Request::Set(Caps::Node { cap: watts(140) });
+    assert!(matches!(bench.agent().answer(&updated, set.clone(), now), Answer::Set(_)));
+    assert!(matches!(bench.agent().answer(&controller(), set, now), Answer::Refused(_)));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::{AgentId, Options, Report, Target, Ticket};
 use crate::client::{Address, hello};
 use crate::link::{Link, LinkError, Socket};
 use crate::tls::server_name;
-use crate::wire::{Answer, LONGEST_ANSWER, Message, Numbered, Request};
+use crate::wire::{Answer, LONGEST_ANSWER, Message, Numbered, Refusal, RefusalKind, Request};
 
 /// An agent.
 pub(super) struct Peer {
@@ -29,6 +29,8 @@ pub(super) struct Peer {
     /// The reason that was reported last, if the agent is known to be down.
     told: Option<String>,
     next_id: u64,
+    /// The agent is of a version that does not understand which of several controllers we are.
+    is_older: bool,
 }
 
 enum State {
@@ -56,7 +58,15 @@ pub(super) type Sink<'a> = &'a mut dyn FnMut(Report);
 impl Peer {
     pub(super) fn new(id: AgentId, target: Target, options: &Options) -> Self {
         let state = State::Resting(Instant::now());
-        Peer { id, target, state, pause: options.first_pause, told: None, next_id: 1 }
+        Peer {
+            id,
+            target,
+            state,
+            pause: options.first_pause,
+            told: None,
+            next_id: 1,
+            is_older: false,
+        }
     }
 
     /// What to wait for, if anything.
@@ -159,7 +169,8 @@ impl Peer {
             Socket::Tcp(_) => Some(self.secure(options.keys.as_ref())?),
         };
         let mut link = Link::new(socket, tls, LONGEST_ANSWER)?;
-        let request = hello(&options.client, options.control);
+        let instance = options.instance.clone().filter(|_| !self.is_older);
+        let request = hello(&options.client, options.control, instance);
         link.send(&Numbered { id: 0, request })?;
         Ok(link)
     }
@@ -211,6 +222,9 @@ impl Peer {
         };
         // What arrived before a connection broke still counts.
         let read = self.take_messages(options, report);
+        if read.is_ok() && matches!(self.state, State::Resting(_)) {
+            return;
+        }
         if let Err(error) = read.and(handled) {
             self.fail(&error.to_string(), options, report);
         }
@@ -254,6 +268,12 @@ impl Peer {
         match (&mut self.state, message) {
             (State::Greeting(..), Message::Answer { answer, .. }) => match *answer {
                 Answer::Welcome { inventory, .. } => self.admitted(inventory, options, report)?,
+                Answer::Refused(Refusal { kind: RefusalKind::Malformed, .. })
+                    if options.instance.is_some() && !self.is_older =>
+                {
+                    self.is_older = true;
+                    self.state = State::Resting(Instant::now());
+                }
                 Answer::Refused(refusal) => return Err(LinkError::Unacceptable(refusal.message)),
                 _ => {
                     return Err(LinkError::Unacceptable(
@@ -271,8 +291,11 @@ impl Peer {
                 })?;
                 match (request.ticket, *answer) {
                     (Some(ticket), answer) => report(Report::Answered { agent, ticket, answer }),
-                    (None, Answer::Refused(refusal)) => {
-                        report(Report::Unleased { agent, reason: refusal.message });
+                    (None, Answer::Refused(Refusal { kind, message })) => {
+                        report(Report::Unleased { agent, reason: message.clone() });
+                        if kind == RefusalKind::Leased {
+                            return Err(LinkError::Unacceptable(message));
+                        }
                     }
                     (None, _) => (),
                 }
@@ -316,6 +339,8 @@ impl Peer {
         self.pause = (self.pause * 2).min(options.longest_pause);
         let agent = self.id;
         if let State::Up(_, pending) = std::mem::replace(&mut self.state, rest) {
+            // It may be updated before it is there again.
+            self.is_older = false;
             for ticket in pending.into_iter().filter_map(|request| request.ticket) {
                 let reason = reason.to_owned();
                 report(Report::Failed { agent, ticket, unsent: false, reason });

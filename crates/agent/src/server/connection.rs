@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::net::sockopt;
 
-use crate::agent::{Agent, Peer, Role, refusal};
+use crate::agent::{Agent, Holder, Peer, Role, refusal};
 use crate::config::UnixSpec;
 use crate::link::{Link, LinkError, Socket};
+use crate::server::strangers::{Crowd, Progress};
 use crate::tls::{CONTROLLER, OBSERVER, carries};
 use crate::wire::{
     Answer, LONGEST_NAME, LONGEST_REQUEST, Message, Numbered, PROTOCOL, Refusal, RefusalKind,
@@ -39,8 +40,8 @@ pub(super) enum Admission {
     Unchanged,
     /// It was admitted.
     Admitted,
-    /// It was admitted, and controls the node in this name.
-    Controls(String),
+    /// It was admitted, and means to control the node as this one.
+    Controls(Holder),
 }
 
 /// A client.
@@ -118,10 +119,29 @@ impl Connection {
         })
     }
 
-    /// Whether it controls the node in this name.
-    pub(super) fn controls_as(&self, identity: Option<&str>) -> bool {
-        let own = self.peer.as_ref().map(|peer| peer.identity.as_str());
-        self.controls && !self.is_over && own == identity
+    /// Whether it means to control the node as this one.
+    pub(super) fn controls_as(&self, holder: &Holder) -> bool {
+        let own = self.peer.as_ref().map(Peer::holder);
+        self.controls && !self.is_over && own.as_ref() == Some(holder)
+    }
+
+    /// With whom it counts as one, and how far it has got, if it has not shown yet who it is.
+    pub(super) fn as_stranger(&self) -> Option<(Crowd, Progress)> {
+        if self.is_admitted() {
+            return None;
+        }
+        Some(match &self.origin {
+            Origin::User(user, Some(_)) => (Crowd::User(*user), Progress::Known),
+            Origin::User(_, None) => (Crowd::Outsiders, Progress::Silent),
+            Origin::Elsewhere(address) => {
+                let progress = match (self.link.is_secured(), self.link.is_greeted()) {
+                    (true, _) => Progress::Known,
+                    (false, true) => Progress::Begun,
+                    (false, false) => Progress::Silent,
+                };
+                (Crowd::at(address.ip()), progress)
+            }
+        })
     }
 
     pub(super) fn close(&mut self) {
@@ -195,7 +215,7 @@ impl Connection {
             };
             match serde_json::from_slice::<Numbered>(line) {
                 Ok(Numbered { id, request }) => match self.peer.clone() {
-                    None => admission = self.introduce(id, request, agent),
+                    None => admission = self.introduce(id, request, agent, now),
                     Some(peer) => self.answer(id, &peer, request, agent, now),
                 },
                 Err(error) => {
@@ -229,12 +249,22 @@ impl Connection {
     }
 
     /// Admits or refuses a client by its first request.
-    fn introduce(&mut self, id: u64, request: Request, agent: &Agent) -> Admission {
-        match self.admit(request) {
+    fn introduce(
+        &mut self,
+        id: u64,
+        request: Request,
+        agent: &mut Agent,
+        now: Instant,
+    ) -> Admission {
+        match self.admit(request, agent, now) {
             Ok(peer) => {
-                let identity = peer.identity.clone();
+                let holder = peer.holder();
                 self.peer = Some(peer);
                 self.deadline = None;
+                if let Socket::Tcp(stream) = self.link.socket() {
+                    // Without it, a machine that is gone is noticed later.
+                    let _ = keep_alive(stream);
+                }
                 let answer = Answer::Welcome {
                     protocol: version_text(PROTOCOL),
                     program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -242,7 +272,7 @@ impl Connection {
                 };
                 self.send(id, answer);
                 match self.controls {
-                    true => Admission::Controls(identity),
+                    true => Admission::Controls(holder),
                     false => Admission::Admitted,
                 }
             }
@@ -254,8 +284,13 @@ impl Connection {
         }
     }
 
-    fn admit(&mut self, request: Request) -> Result<Peer, Refusal> {
-        let Request::Hello { protocol, client, control } = request else {
+    fn admit(
+        &mut self,
+        request: Request,
+        agent: &mut Agent,
+        now: Instant,
+    ) -> Result<Peer, Refusal> {
+        let Request::Hello { protocol, client, control, instance } = request else {
             let text = "the first request must be hello";
             return Err(refusal(RefusalKind::Malformed, text));
         };
@@ -277,10 +312,14 @@ impl Connection {
             let text = format!("{identity} may look, but not change anything on this node");
             return Err(refusal(RefusalKind::Forbidden, text));
         }
-        self.controls = control;
         // Who came to look does not set caps by accident.
         let role = if control { role } else { Role::Observer };
-        Ok(Peer { identity, client, role })
+        let peer = Peer { identity, instance, client, role };
+        if control {
+            agent.check_lease(&peer, now)?;
+        }
+        self.controls = control;
+        Ok(peer)
     }
 
     /// Who the client is, by the kernel's word or by its certificate.
@@ -322,7 +361,10 @@ impl Connection {
     }
 
     fn refuse(&mut self, id: u64, refusal: Refusal) {
-        self.complaint = Some(refusal.message.clone());
+        // The agent itself says once who is refused for another controller's lease.
+        if refusal.kind != RefusalKind::Leased {
+            self.complaint = Some(refusal.message.clone());
+        }
         self.send(id, Answer::Refused(refusal));
     }
 
@@ -349,7 +391,7 @@ pub(super) fn of_user(stream: &UnixStream, spec: &UnixSpec) -> io::Result<Origin
 }
 
 /// Has the system notice that the other machine is gone.
-pub(super) fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(15))?;
     sockopt::set_tcp_keepintvl(stream, Duration::from_secs(5))?;

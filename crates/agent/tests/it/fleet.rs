@@ -155,6 +155,45 @@ fn a_request_that_is_late_fails_without_certainty() {
     wait_for(&reports, |report| matches!(report, Report::Down { .. }).then_some(()));
 }
 
+/// An agent of version 1.0 refuses fields that it does not know.
+#[test]
+fn an_older_agent_is_greeted_in_its_own_words() {
+    use std::io::{BufRead, BufReader, Write};
+    let node = Node::start("n1");
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let socket = node.socket();
+    let older = std::thread::spawn(move || {
+        let line = |stream: &std::os::unix::net::UnixStream| {
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).unwrap();
+            line
+        };
+        let (mut client, _) = listener.accept().unwrap();
+        assert!(line(&client).contains("instance"));
+        let refusal = r#"{"kind":"malformed","message":"unknown field `instance`"}"#;
+        writeln!(client, r#"{{"answer":{{"id":0,"answer":{{"refused":{refusal}}}}}}}"#).unwrap();
+        drop(client);
+        let (mut client, _) = listener.accept().unwrap();
+        let hello = line(&client);
+        assert!(!hello.contains("instance"), "{hello}");
+        let mut agent = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        agent.write_all(hello.as_bytes()).unwrap();
+        client.write_all(line(&agent).as_bytes()).unwrap();
+        (client, agent)
+    });
+    let address = busbar_agent::client::Address::Unix(path);
+    let targets = vec![Target { node: "n1".to_owned(), address }];
+    let options = Options { instance: "one".parse().ok(), ..options() };
+    let (_fleet, reports) = start(targets, options);
+    wait_for(&reports, |report| match report {
+        Report::Up { .. } => Some(()),
+        other => panic!("{other:?}"),
+    });
+    let _open = older.join().unwrap();
+}
+
 #[test]
 fn an_agent_of_another_node_is_not_taken_for_this_one() {
     let node = Node::start("n1");

@@ -1,6 +1,7 @@
 //! Agents on emulated nodes, with real sockets and threads.
 
 mod access;
+mod crowded;
 mod fleet;
 mod node;
 mod peers;

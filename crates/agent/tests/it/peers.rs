@@ -53,7 +53,7 @@ fn a_client_of_another_version_is_told_so() {
     let node = Node::start("n1");
     let answer = answer(&node, (HELLO.replace("1.0", "2.0") + "\n").as_bytes());
     assert!(answer.contains("speaks protocol 2.0, and this agent"), "{answer}");
-    assert!(answer.contains("speaks 1.0"), "{answer}");
+    assert!(answer.contains("speaks 1.1"), "{answer}");
     // A newer minor version is understood.
     let welcome = super::peers::answer(&node, (HELLO.replace("1.0", "1.7") + "\n").as_bytes());
     assert!(welcome.contains("welcome"), "{welcome}");

@@ -192,7 +192,7 @@ fn a_fleet_speaks_tls_and_hears_why_not() {
 }
 
 #[test]
-fn a_second_controller_hears_that_it_has_no_lease() {
+fn a_second_controller_is_refused_for_as_long_as_the_lease_lasts() {
     let folder = tempfile::tempdir().unwrap();
     keys::make(folder.path(), &names(&["n1"]), 30).unwrap();
     let node = node("n1", folder.path());
@@ -203,17 +203,70 @@ fn a_second_controller_hears_that_it_has_no_lease() {
     let options = Options { keys: Some(client), watch: None, ..Options::controller("other") };
     let targets = vec![Target { node: "n1".to_owned(), address: Address::Tcp(place) }];
     let (fleet, reports) = start(targets, options);
-    wait_for(&reports, |report| match report {
-        Report::Up { inventory, .. } => {
-            assert!(inventory.controller.is_some_and(|holder| holder.starts_with("user ")));
-            Some(())
-        }
-        _ => None,
-    });
-    fleet.renew(Duration::from_secs(10), PATIENCE);
+    let _fleet = fleet;
     let reason = wait_for(&reports, |report| match report {
+        Report::Down { reason, .. } => Some(reason),
+        other => panic!("{other:?}"),
+    });
+    assert!(reason.contains("another controller holds the lease: user "), "{reason}");
+    // It goes on trying, and is there when the node is free.
+    here.ask(Request::Release).unwrap();
+    wait_for(&reports, |report| matches!(report, Report::Up { .. }).then_some(()));
+}
+
+/// Two daemons with copies of one key.
+#[test]
+fn controllers_with_one_key_do_not_fight() {
+    let folder = tempfile::tempdir().unwrap();
+    keys::make(folder.path(), &names(&["n1"]), 30).unwrap();
+    let node = node("n1", folder.path());
+    let place = node.config.tcp.as_ref().unwrap().address.to_string();
+    let client = keys::files(folder.path(), "controller").client().unwrap();
+    let begin = |instance: &str| {
+        let options = Options {
+            keys: Some(Arc::clone(&client)),
+            instance: instance.parse().ok(),
+            ..Options::controller("busbar")
+        };
+        let target = Target { node: "n1".to_owned(), address: Address::Tcp(place.clone()) };
+        start(vec![target], options)
+    };
+    let is_up = |report| matches!(report, Report::Up { .. }).then_some(());
+    let is_set = |report| match report {
+        Report::Answered { answer: Answer::Set(report), .. } => Some(report.is_confirmed()),
+        Report::Answered { answer, .. } => panic!("{answer:?}"),
+        Report::Failed { reason, .. } | Report::Down { reason, .. } => panic!("{reason}"),
+        _ => None,
+    };
+    let set = |cap| Request::Set(Caps::Node { cap: watts(cap) });
+    let (second, heard) = begin("two");
+    wait_for(&heard, is_up);
+    let (first, reports) = begin("one");
+    wait_for(&reports, is_up);
+    first.ask(AgentId(0), set(120), PATIENCE);
+    assert!(wait_for(&reports, is_set));
+    // The second one was there before, and hears that it has no lease when it renews it.
+    second.renew(Duration::from_secs(10), PATIENCE);
+    let reason = wait_for(&heard, |report| match report {
         Report::Unleased { reason, .. } => Some(reason),
         _ => None,
     });
-    assert!(reason.contains("controls this node"), "{reason}");
+    assert!(reason.contains("busbar-controller, instance one, since 20"), "{reason}");
+    let down = wait_for(&heard, |report| match report {
+        Report::Down { reason, .. } => Some(reason),
+        _ => None,
+    });
+    assert_eq!(down, reason);
+    // The first one has not noticed anything, and starts again without having to wait.
+    first.ask(AgentId(0), set(140), PATIENCE);
+    assert!(wait_for(&reports, is_set));
+    drop(first);
+    let (first, reports) = begin("one");
+    wait_for(&reports, |report| match report {
+        Report::Up { .. } => Some(()),
+        other => panic!("{other:?}"),
+    });
+    first.ask(AgentId(0), set(160), PATIENCE);
+    assert!(wait_for(&reports, is_set));
+    assert_eq!(node.limits(), [80, 80]);
 }
