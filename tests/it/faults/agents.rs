@@ -19,6 +19,7 @@ use super::wait_for;
 
 mod relay;
 mod restart;
+mod rival;
 mod storm;
 
 use relay::Relay;

@@ -65,11 +65,9 @@ impl Lease {
     /// Why somebody else cannot have it now. The text is the same as long as the holder is.
     pub(super) fn refusal(&self) -> String {
         format!(
-            "another controller holds the lease: {}, since {}; it ends {} s after that controller's last sign of life. \
-             A node has one controller: stop one of the two",
+            "another controller holds the lease: {}, since {}. A node has one controller at a time: stop one of the two",
             self.holder,
-            utc(self.since),
-            self.length.as_secs_f64().ceil()
+            utc(self.since)
         )
     }
 }
