@@ -90,7 +90,7 @@ impl Place {
             Some(state) => std::path::absolute(state).context("cannot use the state folder")?,
             None => Config::find(self.config.as_deref())?.state,
         };
-        Ok(Tokens::in_folder(state_folder(&state)?.path()))
+        Ok(Tokens::in_folder(state_folder(&state)?))
     }
 }
 

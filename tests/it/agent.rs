@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -165,6 +165,66 @@ fn other_users_are_refused_by_the_kernels_word() {
     let output = text(&output);
     assert!(output.contains("user 65534 may not use this agent"), "{output}");
     terminate(agent);
+}
+
+/// What an ordinary user has prepared, so that an agent of root's writes their limits and to their files.
+#[test]
+fn what_somebody_else_prepared_is_not_used() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can give a folder to somebody else");
+        return;
+    }
+    let node = Node::new();
+    let path = |name: &str| node.0.path().join(name);
+    let mut agent = node.start();
+    set(&mut node.connect(), 120);
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    let known = fs::read_to_string(path("state/limits.json")).unwrap();
+    let forged = known.replace("100000000", "900000000");
+    assert_ne!(forged, known);
+    fs::write(path("state/limits.json"), forged).unwrap();
+    let refused = |what: &str| {
+        chown(path(what), Some(65_533), None).unwrap();
+        for command in ["restore", "run"] {
+            let output = node.busbar(&[command, "--config", "agent.toml"]);
+            let said = text(&output);
+            assert!(!output.status.success(), "{command}: {said}");
+            assert!(said.contains(&format!("{what} belongs to user 65533")), "{said}");
+            assert!(said.contains("name a new folder with"), "{said}");
+            assert!(!said.contains("chown"), "{said}");
+        }
+        chown(path(what), Some(0), None).unwrap();
+        assert_eq!(node.limits(), [60, 60], "nothing was written");
+    };
+    for what in ["state", "state/limits.json", "state/changes.log", "state/lock"] {
+        refused(what);
+    }
+    for what in ["tree", "tree/intel-rapl:0", "tree/intel-rapl:0/enabled", "tree/demand_uw"] {
+        refused(what);
+    }
+    fs::write(path("state/limits.json"), known).unwrap();
+    // A link in the place of a file of the agent's, as it would be after 'chown -R'.
+    fs::write(path("target"), "as it was").unwrap();
+    for what in ["state/changes.log", "state/limits.json.new", "tree/intel-rapl:0/enabled.new"] {
+        let _ = fs::remove_file(path(what));
+        symlink(path("target"), path(what)).unwrap();
+        let output = node.busbar(&["restore", "--config", "agent.toml"]);
+        let said = text(&output);
+        assert!(!output.status.success(), "{what}: {said}");
+        assert!(said.contains(&format!("{what} is a symbolic link")), "{said}");
+        fs::remove_file(path(what)).unwrap();
+    }
+    // Nor is a socket made where somebody else could put a link in its place, whose permissions the agent would change.
+    fs::create_dir(path("run")).unwrap();
+    chown(path("run"), Some(65_533), None).unwrap();
+    let configuration = CONFIGURATION.replace("\"socket\"", "\"run/socket\"");
+    fs::write(path("agent.toml"), configuration).unwrap();
+    let output = node.busbar(&["run", "--config", "agent.toml"]);
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("run belongs to user 65533"), "{said}");
+    assert_eq!(fs::read_to_string(path("target")).unwrap(), "as it was");
+    assert_eq!(node.limits(), [60, 60]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ mod full;
 mod inherited;
 mod killed;
 mod managed;
-mod refused;
+pub(crate) mod refused;
 pub(crate) mod served;
 mod soak;
 mod stopped;

@@ -6,11 +6,13 @@ mod monitored;
 
 use std::io::BufReader;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::faults::refused::refused;
 use crate::faults::served::{BUSBAR, Served};
 use crate::faults::wait_for;
 use client::{Client, chunk};
@@ -27,7 +29,11 @@ impl Web {
     }
 
     fn listening(policy: &str, web: &str) -> Self {
-        let mut served = Served::new(policy, &format!("[web]\n{web}"));
+        Web::configured(policy, &format!("[web]\n{web}"))
+    }
+
+    fn configured(policy: &str, more: &str) -> Self {
+        let mut served = Served::new(policy, more);
         served.begin_and_answer();
         let at = wait_for("an address", || {
             let log = served.log();
@@ -307,6 +313,17 @@ fn with_a_certificate_it_speaks_tls() {
         file("localhost.pem"),
         file("localhost.key")
     );
+    // A key that others can read is not used.
+    let served = Served::new("easy", &format!("[web]\n{config}"));
+    let allow = |mode| {
+        std::fs::set_permissions(file("localhost.key"), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    for mode in [0o644, 0o640] {
+        allow(mode);
+        let said = refused(&["--config", served.path("busbar.toml").to_str().unwrap()]);
+        assert!(said.contains(&format!("chmod 600 {}", file("localhost.key"))), "{said}");
+    }
+    allow(0o600);
     let web = Web::listening("easy", &config);
     let ask = |more: &[&str]| {
         let url = format!("https://localhost:{}/api/v1/status", web.client.at.port());

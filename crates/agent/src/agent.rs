@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use busbar_core::units::Watts;
+use busbar_trust::Durability;
 
 use crate::changes::{Changes, unix_millis};
 use crate::config::Config;
@@ -99,9 +100,9 @@ impl Agent {
         }
         record.caps = known.caps;
         record.controller = known.controller;
-        file.write(&record, true)?;
+        file.write(&record, Durability::Now)?;
         let lease = record.controller.as_ref().map(|kept| Lease::resumed(kept, now));
-        let changes = Changes::new(&config.state);
+        let changes = Changes::new(file.folder().clone());
         let jobs = Jobs::default();
         let (events, refused, notices) = (Vec::new(), None, Vec::new());
         let mut agent =
@@ -220,7 +221,7 @@ impl Agent {
         if self.record.controller != kept {
             self.record.controller = kept;
             // If this cannot be written, the next set says so.
-            let _ = self.file.write(&self.record, false);
+            let _ = self.file.write(&self.record, Durability::Later);
         }
         length
     }
@@ -276,7 +277,7 @@ impl Agent {
             let cap = domain.cap().map_or(*cap, |old| old.min(*cap));
             self.record.caps.insert(domain.name.clone(), cap);
         }
-        self.file.write(&self.record, false)
+        self.file.write(&self.record, Durability::Later)
     }
 
     /// Writes down the caps that were really set.
@@ -286,7 +287,7 @@ impl Agent {
             domains.filter_map(|domain| Some((domain.name.clone(), domain.cap()?))).collect();
         if self.record.caps != caps {
             self.record.caps = caps;
-            if let Err(error) = self.file.write(&self.record, false) {
+            if let Err(error) = self.file.write(&self.record, Durability::Later) {
                 let reason = format!("{error}: {}", cause(&error));
                 self.events.push(Event::Unrecorded { reason });
             }
@@ -309,7 +310,7 @@ impl Agent {
         self.record.controller = None;
         self.settle_record();
         // Also where no cap was set, since the controller is gone.
-        let _ = self.file.write(&self.record, false);
+        let _ = self.file.write(&self.record, Durability::Later);
         self.log(who, "restore", &report.domains);
         report
     }
@@ -370,7 +371,7 @@ impl Agent {
         let report = self.node.set(&plan, None, now);
         self.record.controller = None;
         self.settle_record();
-        let _ = self.file.write(&self.record, false);
+        let _ = self.file.write(&self.record, Durability::Later);
         self.log(&format!("the agent, since {controller} was silent"), "safe", &report.domains);
         Event::LeaseEnded { controller, report }
     }

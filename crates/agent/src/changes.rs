@@ -2,22 +2,24 @@
 //!
 //! The file is opened anew for each line, so that it can be moved away at any time.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use busbar_core::units::Watts;
+use busbar_trust::TrustedFolder;
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 use crate::domain::Effective;
 use crate::wire::DomainReport;
 
+/// The name of the file.
+const FILE: &str = "changes.log";
+
 /// The log.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    path: PathBuf,
+    folder: TrustedFolder,
 }
 
 /// A line of the log.
@@ -36,8 +38,8 @@ struct Line<'a> {
 
 impl Changes {
     /// The log in an agent's folder.
-    pub(crate) fn new(folder: &Path) -> Self {
-        Changes { path: folder.join("changes.log") }
+    pub(crate) fn new(folder: TrustedFolder) -> Self {
+        Changes { folder }
     }
 
     /// Adds what became of limits that somebody wanted to change.
@@ -57,9 +59,10 @@ impl Changes {
             serde_json::to_writer(&mut text, &line)?;
             text.push(b'\n');
         }
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
-        file.and_then(|mut file| file.write_all(&text)).map_err(|error| {
-            let text = format!("cannot write to {}: {error}", self.path.display());
+        let mut file = self.folder.file(FILE, OFlags::WRONLY | OFlags::APPEND)?;
+        file.write_all(&text).map_err(|error| {
+            let path = self.folder.path().join(FILE);
+            let text = format!("cannot write to {}: {error}", path.display());
             io::Error::new(error.kind(), text)
         })
     }

@@ -15,13 +15,14 @@
 //! time is what was drawn in it. Only one process may drive a tree.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use busbar_core::units::Watts;
+use busbar_trust::{Durability, Setting, TrustedFolder};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::control::files::{Files, SystemFiles, WriteError};
@@ -32,6 +33,12 @@ mod tree;
 
 pub use gpus::EmulatedGpus;
 use tree::Tree;
+
+/// What names a tree.
+const TREE: Setting = Setting("'busbar agent emulate create', and 'hardware.powercap = …'");
+
+/// The file of what the job would draw.
+const DEMAND: &str = "demand_uw";
 
 /// The largest value of an emulated counter, as many Intel processors have it.
 const LARGEST: u64 = 262_143_328_850;
@@ -122,16 +129,16 @@ struct Marker {
 
 /// Makes an emulated tree in a folder that is empty or does not exist.
 pub fn create(root: &Path, shape: Shape) -> io::Result<()> {
-    fs::create_dir_all(root)?;
-    if fs::read_dir(root)?.next().is_some() {
+    let folder = TrustedFolder::of(root, 0o755, TREE)?;
+    if std::fs::read_dir(root)?.next().is_some() {
         let text = "the folder is not empty; choose another one, or remove what is in it";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
-    Tree::write_zones(root, shape)?;
+    Tree::write_zones(&folder, shape)?;
     set_demand(root, Watts::ZERO)?;
     // Last, so that a tree that was begun is no tree.
     let note = "Nothing in this folder is measured: an emulator makes it up.".to_owned();
-    replace(&root.join(EMULATED), &serde_json::to_string_pretty(&Marker { note, shape })?)
+    replace(&folder, EMULATED, &serde_json::to_string_pretty(&Marker { note, shape })?)
 }
 
 /// Whether a folder is an emulated tree.
@@ -141,19 +148,32 @@ pub fn is_emulated(root: &Path) -> bool {
 
 /// Says what the job on an emulated node would draw without limits; nothing is an idle node.
 pub fn set_demand(root: &Path, demand: Watts) -> io::Result<()> {
-    replace(&root.join("demand_uw"), &format!("{}\n", demand.milliwatts() * 1000))
+    replace(&TrustedFolder::existing(root, TREE)?, DEMAND, &demand_text(demand))
+}
+
+/// Writes the same to the file of a tree, which is named by itself.
+pub fn write_demand(file: &Path, demand: Watts) -> io::Result<()> {
+    let (Some(root), Some(name)) = (file.parent(), file.file_name()) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a path of a file"));
+    };
+    let mut file =
+        TrustedFolder::existing(root, TREE)?.file(name, OFlags::WRONLY | OFlags::TRUNC)?;
+    file.write_all(demand_text(demand).as_bytes())
+}
+
+fn demand_text(demand: Watts) -> String {
+    format!("{}\n", demand.milliwatts() * 1000)
 }
 
 /// Says what is to go wrong from now on.
 pub fn set_faults(root: &Path, faults: &Faults) -> io::Result<()> {
-    replace(&root.join("faults"), &serde_json::to_string_pretty(faults)?)
+    let folder = TrustedFolder::existing(root, TREE)?;
+    replace(&folder, "faults", &serde_json::to_string_pretty(faults)?)
 }
 
 /// Puts a whole file in the place of another.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let part = path.with_extension("new");
-    fs::write(&part, text)?;
-    fs::rename(&part, path)
+fn replace(folder: &TrustedFolder, name: &str, text: &str) -> io::Result<()> {
+    Ok(folder.replace(name, text.as_bytes(), 0o644, Durability::Later)?)
 }
 
 /// The time, by whatever clock.
@@ -163,6 +183,7 @@ pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 /// present first.
 pub struct Emulation {
     root: PathBuf,
+    folder: TrustedFolder,
     clock: Clock,
     tree: Mutex<Tree>,
 }
@@ -175,10 +196,15 @@ impl Emulation {
 
     /// The same by another clock.
     pub fn with_clock(root: &Path, clock: Clock) -> io::Result<Arc<Self>> {
-        let text = fs::read_to_string(root.join(EMULATED))?;
+        let folder = TrustedFolder::existing(root, TREE)?;
+        // Nobody else can change anything in it from here on, so its files can be opened by their names.
+        folder.check_with_subfolders()?;
+        let mut text = String::new();
+        let marker = folder.existing_file(EMULATED)?;
+        marker.ok_or(io::ErrorKind::NotFound)?.read_to_string(&mut text)?;
         let marker: Marker = serde_json::from_str(&text)?;
         let tree = Mutex::new(Tree::open(root, marker.shape, clock())?);
-        Ok(Arc::new(Emulation { root: root.to_owned(), clock, tree }))
+        Ok(Arc::new(Emulation { root: root.to_owned(), folder, clock, tree }))
     }
 
     /// Advances all counters to the present.
@@ -260,7 +286,8 @@ impl Files for Emulation {
         }
         // The kernel takes a value whole or not at all, and creates no file.
         SystemFiles.check_rights(path).map_err(WriteError::Open)?;
-        replace(path, &text).map_err(WriteError::Write)
+        let replaced = self.folder.existing_folder(&zone).map_err(io::Error::from);
+        replaced.and_then(|zone| replace(&zone, file, &text)).map_err(WriteError::Write)
     }
 
     fn check_rights(&self, path: &Path) -> io::Result<()> {

@@ -29,6 +29,10 @@ pub fn discover_by(places: &HardwarePlaces, clock: Clock) -> std::io::Result<Har
     let (files, emulated): (Arc<dyn Files>, _) = match places.emulate {
         true => {
             let emulation = Emulation::with_clock(&places.powercap, clock).map_err(|error| {
+                // A tree of somebody else's, or that cannot be read, is one nevertheless.
+                if error.kind() == std::io::ErrorKind::PermissionDenied {
+                    return error;
+                }
                 let root = places.powercap.display();
                 let text = format!(
                     "{root} is no emulated tree ({error}); make one with: busbar agent emulate"

@@ -3,18 +3,16 @@
 //! Everything is in one folder, readable by its owner only. A later call adds nodes, or renews certificates,
 //! with the authority that is there.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use busbar_trust::{Durability, Setting, TrustError, TrustedFolder, read_secret};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
 use time::{Duration, OffsetDateTime};
 
-use crate::tls::{CONTROLLER, KeyFiles, OBSERVER, server_name};
+use crate::tls::{CONTROLLER, KeyFiles, OBSERVER, TlsError, server_name};
 
 /// How long an authority is valid.
 const AUTHORITY_DAYS: i64 = 3650;
@@ -22,19 +20,15 @@ const AUTHORITY_DAYS: i64 = 3650;
 /// How much clocks may differ.
 const SKEW: Duration = Duration::HOUR;
 
+/// What names the folder.
+const FOLDER: Setting = Setting("the argument FOLDER");
+
 /// Why keys could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// A file or folder cannot be read or written.
-    #[error("cannot {what} {}", path.display())]
-    File {
-        /// What was tried.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The error that caused it.
-        source: io::Error,
-    },
+    /// A file or folder cannot be written, or another user could have changed it.
+    #[error(transparent)]
+    Folder(#[from] TrustError),
     /// The authority's key is there without its certificate, or the other way round.
     #[error(
         "{} is missing although the other file of the authority is there; \
@@ -44,10 +38,10 @@ pub enum KeysError {
         /// The file that is missing.
         path: PathBuf,
     },
-    /// A name cannot stand in a certificate.
+    /// A name cannot stand in a certificate, or the authority's key cannot be used.
     #[error(transparent)]
-    Name(#[from] crate::tls::TlsError),
-    /// The authority's key cannot be read, or a certificate not be made.
+    Tls(#[from] TlsError),
+    /// The authority's key cannot be understood, or a certificate not be made.
     #[error("cannot make a certificate with the authority in {}", folder.display())]
     Certificate {
         /// The folder.
@@ -82,14 +76,8 @@ pub fn make(folder: &Path, nodes: &[String], days: u32) -> Result<Made, KeysErro
     for node in nodes {
         server_name(node)?;
     }
-    let failed =
-        |what, path: &Path, source| KeysError::File { what, path: path.to_owned(), source };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|source| failed("make the folder", folder, source))?;
-    let site = Site { folder, days: i64::from(days) };
+    let trusted = TrustedFolder::around(folder, 0o700, FOLDER)?;
+    let site = Site { trusted, folder, days: i64::from(days) };
     let (issuer, is_new_authority) = site.authority()?;
     let mut certificates = Vec::new();
     for (file, name) in [("controller", CONTROLLER), ("observer", OBSERVER)] {
@@ -107,6 +95,8 @@ pub fn make(folder: &Path, nodes: &[String], days: u32) -> Result<Made, KeysErro
 
 /// The folder of a site's keys, and how long new certificates are valid.
 struct Site<'a> {
+    trusted: TrustedFolder,
+    /// Its path as it was named.
     folder: &'a Path,
     days: i64,
 }
@@ -123,12 +113,8 @@ impl Site<'_> {
         let wrong = |error| self.wrong(error);
         match (certificate.exists(), key.exists()) {
             (true, true) => {
-                let text = fs::read_to_string(&key).map_err(|source| KeysError::File {
-                    what: "read",
-                    path: key.clone(),
-                    source,
-                })?;
-                let key = KeyPair::from_pem(&text).map_err(wrong)?;
+                let text = read_secret(&key).map_err(TlsError::from)?;
+                let key = KeyPair::from_pem(&String::from_utf8_lossy(&text)).map_err(wrong)?;
                 // The name and the key are all that a signature needs of an authority.
                 Ok((Issuer::new(authority_params(&key), key), false))
             }
@@ -136,8 +122,8 @@ impl Site<'_> {
                 let pair = KeyPair::generate().map_err(wrong)?;
                 let params = authority_params(&pair);
                 let signed = params.self_signed(&pair).map_err(wrong)?;
-                self.write(&key, &pair.serialize_pem(), 0o600)?;
-                self.write(&certificate, &signed.pem(), 0o644)?;
+                self.write("authority.key", &pair.serialize_pem(), 0o600)?;
+                self.write("authority.pem", &signed.pem(), 0o644)?;
                 Ok((Issuer::new(params, pair), true))
             }
             (false, true) => Err(KeysError::Half { path: certificate }),
@@ -163,32 +149,14 @@ impl Site<'_> {
         params.not_after = now + Duration::days(self.days);
         let pair = KeyPair::generate().map_err(wrong)?;
         let signed = params.signed_by(&pair, issuer).map_err(wrong)?;
-        let paths = files(self.folder, file);
-        self.write(&paths.key, &pair.serialize_pem(), 0o600)?;
-        self.write(&paths.certificate, &signed.pem(), 0o644)?;
-        Ok(paths.certificate)
+        self.write(&format!("{file}.key"), &pair.serialize_pem(), 0o600)?;
+        self.write(&format!("{file}.pem"), &signed.pem(), 0o644)?;
+        Ok(files(self.folder, file).certificate)
     }
 
     /// Writes a whole file or nothing.
-    fn write(&self, path: &Path, text: &str, mode: u32) -> Result<(), KeysError> {
-        let failed = |source| KeysError::File { what: "write", path: path.to_owned(), source };
-        let mut name = path.as_os_str().to_owned();
-        name.push(".new");
-        let part = PathBuf::from(name);
-        let write = || {
-            // What a call left that was interrupted.
-            match fs::remove_file(&part) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => (),
-            }
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&part, path)?;
-            File::open(self.folder)?.sync_all()
-        };
-        write().map_err(failed)
+    fn write(&self, name: &str, text: &str, mode: u32) -> Result<(), KeysError> {
+        Ok(self.trusted.replace(name, text.as_bytes(), mode, Durability::Now)?)
     }
 }
 

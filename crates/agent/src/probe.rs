@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use busbar_trust::{TrustError, TrustedFolder};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -12,6 +13,7 @@ use crate::control::ControlError;
 use crate::domain::Effective;
 use crate::hardware;
 use crate::node::Node;
+use crate::record::STATE;
 use crate::wire::{Domain, DomainSample};
 
 /// How long power is measured.
@@ -130,6 +132,11 @@ fn advise_on_setup(config: &Config, advice: &mut Vec<String>) {
         && let Err(error) = tcp.keys.server(&config.node)
     {
         advice.push(format!("Other machines cannot connect: {error}"));
+    }
+    match TrustedFolder::existing(&config.state, STATE).and_then(|folder| folder.check_all()) {
+        // That it is not there, or cannot be opened, is said below if it matters.
+        Ok(()) | Err(TrustError::File { .. }) => (),
+        Err(error) => advice.push(error.to_string()),
     }
     let mut folder: Option<&Path> = Some(&config.state);
     while let Some(here) = folder.filter(|here| !here.exists()) {

@@ -5,19 +5,25 @@
 //! forgotten them as well.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use busbar_core::units::Watts;
-use rustix::fs::{FlockOperation, flock};
+use busbar_trust::{Durability, Setting, TrustError, TrustedFolder};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Limit;
 use crate::domain::DomainName;
 use crate::instance::Instance;
+
+/// What names the folder.
+pub(crate) const STATE: Setting = Setting("'state = …' in the agent's configuration");
+
+/// The name of the file.
+const FILE: &str = "limits.json";
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
@@ -63,7 +69,10 @@ pub(crate) struct Controller {
 /// Why an agent cannot keep its record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The folder cannot be made or used.
+    /// The folder or a file in it cannot be made or opened, or another user could have changed it.
+    #[error(transparent)]
+    Folder(#[from] TrustError),
+    /// A file cannot be read or written.
     #[error("cannot {what} {}", path.display())]
     File {
         /// What was tried.
@@ -96,45 +105,45 @@ pub enum RecordError {
 /// The file, and the folder that this agent alone uses.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
-    folder: PathBuf,
+    folder: TrustedFolder,
     _lock: File,
 }
 
 impl RecordFile {
     /// Takes the folder for this agent, and reads what is kept in it.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Option<Record>), RecordError> {
-        let failed =
-            |what, path: &Path, source| RecordError::File { what, path: path.to_owned(), source };
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        builder.create(folder).map_err(|source| failed("make the folder", folder, source))?;
-        let path = folder.join("lock");
-        let lock =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let lock = lock.map_err(|source| failed("open", &path, source))?;
+        let folder = TrustedFolder::of(folder, 0o700, STATE)?;
+        folder.check_all()?;
+        let lock = folder.file("lock", OFlags::WRONLY)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => (),
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(RecordError::Taken { path: folder.to_owned() });
+                return Err(RecordError::Taken { path: folder.path().to_owned() });
             }
-            Err(error) => return Err(failed("lock", &path, error.into())),
+            Err(error) => {
+                let path = folder.path().join("lock");
+                return Err(RecordError::File { what: "lock", path, source: error.into() });
+            }
         }
-        let file = RecordFile { folder: folder.to_owned(), _lock: lock };
+        let file = RecordFile { folder, _lock: lock };
         let record = file.read()?;
         Ok((file, record))
     }
 
-    fn path(&self) -> PathBuf {
-        self.folder.join("limits.json")
+    /// The folder, for what else the agent keeps in it.
+    pub(crate) fn folder(&self) -> &TrustedFolder {
+        &self.folder
     }
 
     fn read(&self) -> Result<Option<Record>, RecordError> {
-        let path = self.path();
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(RecordError::File { what: "read", path, source }),
-        };
+        let path = self.folder.path().join(FILE);
+        let Some(mut file) = self.folder.existing_file(FILE)? else { return Ok(None) };
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|source| RecordError::File {
+            what: "read",
+            path: path.clone(),
+            source,
+        })?;
         let damaged = |reason: String| RecordError::Damaged { path: path.clone(), reason };
         let record: Record =
             serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
@@ -144,28 +153,13 @@ impl RecordFile {
         }
     }
 
-    /// Replaces what is kept. With `durable` it is on disk when this returns.
-    pub(crate) fn write(&self, record: &Record, durable: bool) -> Result<(), RecordError> {
-        let path = self.path();
-        let part = self.folder.join("limits.json.new");
-        let write = || {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .truncate(true)
-                .write(true)
-                .mode(0o600)
-                .open(&part)?;
-            file.write_all(&serde_json::to_vec_pretty(record)?)?;
-            if durable {
-                file.sync_all()?;
-            }
-            fs::rename(&part, &path)?;
-            match durable {
-                true => File::open(&self.folder)?.sync_all(),
-                false => Ok(()),
-            }
-        };
-        write().map_err(|source| RecordError::File { what: "write", path: path.clone(), source })
+    /// Replaces what is kept.
+    pub(crate) fn write(&self, record: &Record, durability: Durability) -> Result<(), RecordError> {
+        let text = serde_json::to_vec_pretty(record).map_err(|error| {
+            let path = self.folder.path().join(FILE);
+            RecordError::File { what: "write", path, source: error.into() }
+        })?;
+        Ok(self.folder.replace(FILE, &text, 0o600, durability)?)
     }
 }
 

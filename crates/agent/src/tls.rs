@@ -4,13 +4,12 @@
 //! a controller's carries [`CONTROLLER`] and serves to ask only. So the key of one node, if it is stolen, sets no
 //! caps on another.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use busbar_trust::{SecretError, read_secret};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
@@ -62,18 +61,9 @@ pub enum TlsError {
         /// What is wrong.
         reason: String,
     },
-    /// Others can read a key.
-    #[error(
-        "{path} can be read by others (mode {mode:04o}), who could act in its name; \
-         run: chmod 600 {path}, and make new keys if others had access",
-        path = path.display()
-    )]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    /// Others can read a key, or own it.
+    #[error(transparent)]
+    Secret(SecretError),
     /// A certificate is not valid.
     #[error("the certificate {} cannot be used: {reason}", path.display())]
     Certificate {
@@ -87,6 +77,15 @@ pub enum TlsError {
         "'{0}' cannot be the name of a node in a certificate; use letters, digits, '-' and '.'"
     )]
     Name(String),
+}
+
+impl From<SecretError> for TlsError {
+    fn from(error: SecretError) -> Self {
+        match error {
+            SecretError::Unreadable { path, source } => TlsError::Unreadable { path, source },
+            error => TlsError::Secret(error),
+        }
+    }
 }
 
 /// The certificates and the key of one side, read and checked.
@@ -110,15 +109,7 @@ impl KeyFiles {
             })?;
         }
         let chain = certificates(&self.certificate)?;
-        let found = fs::metadata(&self.key).map_err(|source| {
-            let path = self.key.clone();
-            TlsError::Unreadable { path, source }
-        })?;
-        let mode = found.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(TlsError::Exposed { path: self.key.clone(), mode });
-        }
-        let key = PrivateKeyDer::from_pem_file(&self.key)
+        let key = PrivateKeyDer::from_pem_slice(&read_secret(&self.key)?)
             .map_err(|error| unreadable(&self.key, "private key", error))?;
         Ok(Loaded { roots: Arc::new(roots), chain, key })
     }

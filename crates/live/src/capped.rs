@@ -19,12 +19,12 @@
 //! are to be lowered.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use busbar_agent::emulate;
 use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
 use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
@@ -384,7 +384,7 @@ impl Capped {
     fn demand(&self, nodes: &BTreeSet<u32>, power: Watts) {
         for kept in nodes.iter().filter_map(|node| self.nodes.get(*node as usize)) {
             if let Some(path) = &kept.node.demand
-                && let Err(error) = fs::write(path, format!("{}\n", power.milliwatts() * 1000))
+                && let Err(error) = emulate::write_demand(path, power)
             {
                 tracing::warn!(node = kept.info.name, %error, "an emulated node cannot be told what its job draws");
             }

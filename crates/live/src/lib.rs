@@ -8,7 +8,7 @@
 //! the requests and answers that go over the [`socket`], or through a [`door`] beside it; [`answers`] and [`forecast`] make the answers. [`config`] is the
 //! configuration file and [`setup`] the machine, policy and rules that follow from it. [`schedule`] holds
 //! limits by the wall clock, [`active_budget`] the limits in force. [`clock`] is the daemon's own clock,
-//! [`log`] its log, and [`trusted_folder`] checks the folders that it relies on. [`serve`] puts
+//! [`log`] its log. [`serve`] puts
 //! everything together.
 
 pub mod active_budget;
@@ -22,6 +22,7 @@ pub mod daemon;
 pub mod decider;
 pub mod door;
 pub mod engine;
+mod file_identity;
 pub mod forecast;
 pub mod instance;
 pub mod job;
@@ -39,7 +40,6 @@ pub mod setup;
 pub mod slurm;
 pub mod socket;
 pub mod store;
-pub mod trusted_folder;
 pub mod tuning;
 pub mod users;
 pub mod wire;

@@ -19,6 +19,8 @@ use busbar_slurm::commands::Commands;
 use busbar_slurm::error::SlurmError;
 use busbar_slurm::program::Programs;
 use busbar_slurm::setup as site;
+use busbar_trust::TrustError;
+pub use busbar_trust::TrustedFolder;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -37,8 +39,7 @@ use super::service::Service;
 use super::setup::Setup;
 use super::slurm::{self, Slurm};
 use super::socket::{BindError, Limits, Operators, Server};
-use super::store::{Saved, Store, StoreError};
-use super::trusted_folder::{TrustError, TrustedFolder};
+use super::store::{STATE, Saved, Store, StoreError};
 
 /// Why a daemon cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -129,12 +130,15 @@ fn setup(config: &Config, resolved: &Resolved) -> Setup {
     }
 }
 
-/// Opens the state folder, and creates it if necessary.
+/// Opens the state folder, and creates it if necessary. Nothing in it may be somebody else's, whoever is to read it: the
+/// daemon, the web server, or a command.
 pub fn state_folder(path: &Path) -> Result<TrustedFolder, ServeError> {
     // Jobs of other users must reach their speed files below root's state folder, but may not list
     // it.
     let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    Ok(TrustedFolder::of(path, mode)?)
+    let folder = TrustedFolder::of(path, mode, STATE)?;
+    folder.check_all()?;
+    Ok(folder)
 }
 
 /// The engine for local jobs, with its files in the state folder. Refuses to start if jobs are running that
@@ -148,7 +152,7 @@ fn start_engine(
     let program =
         std::env::current_exe().and_then(fs::canonicalize).map_err(ServeError::Program)?;
     let attempts = state.folder(ATTEMPTS, 0o711)?;
-    attempts.check_all()?;
+    attempts.check_with_subfolders()?;
     let attempts = attempts.path().to_owned();
     let cpus = resolved.cpus.clone().unwrap_or_default();
     let failed = |source| ServeError::Folder { path: attempts.clone(), source };
@@ -298,11 +302,11 @@ fn with_agents(
 }
 
 /// Runs a daemon until it is told to stop. `again` reads the configuration again. `beside` starts what else serves
-/// the daemon's clients; what it returns is dropped when the daemon stops.
+/// the daemon's clients, and may keep files in the state folder; what it returns is dropped when the daemon stops.
 pub fn serve<T>(
     config: &Config,
     again: impl Fn() -> Result<Config, String> + 'static,
-    beside: impl FnOnce(Door) -> Result<T, Box<dyn std::error::Error + Send + Sync>>,
+    beside: impl FnOnce(Door, TrustedFolder) -> Result<T, Box<dyn std::error::Error + Send + Sync>>,
 ) -> Result<(), ServeError> {
     let on_slurm = match config.engine.kind {
         EngineKind::Local => None,
@@ -318,7 +322,6 @@ pub fn serve<T>(
         tracing::warn!("{remark}");
     }
     let state = state_folder(&config.state)?;
-    state.check(ATTEMPTS)?;
     let store = Store::open_in(&state)?;
     let saved = store.load()?;
     let clock = Clock::begin(saved.last.as_ref());
@@ -364,7 +367,7 @@ pub fn serve<T>(
         ..Limits::default()
     };
     let mut server = Server::bind(&config.socket, limits, sender.clone())?;
-    let beside = beside(Door::new(sender)).map_err(ServeError::Beside)?;
+    let beside = beside(Door::new(sender), state).map_err(ServeError::Beside)?;
     tracing::info!(
         socket = %config.socket.display(),
         machine = %resolved.setup.machine.name,

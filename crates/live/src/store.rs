@@ -43,9 +43,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::job::{Entry, Event, Program};
-use super::trusted_folder::TrustedFolder;
 use busbar_core::ledger::SwitchState;
 use busbar_core::units::Instant;
+use busbar_trust::{Setting, TrustedFolder};
 
 mod error;
 mod file;
@@ -67,6 +67,9 @@ mod write;
 
 pub use error::StoreError;
 pub use read::Reader;
+
+/// What names the state folder.
+pub(crate) const STATE: Setting = Setting("'state = …' in the configuration, or --state");
 
 /// The name of the database file.
 const DATABASE: &str = "busbar.db";
@@ -186,7 +189,7 @@ impl Store {
     /// Opens the state in a folder, and creates an empty one if there is none. Nobody else can open
     /// it until the store is dropped.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Store::open_in(&TrustedFolder::of(folder, 0o700)?)
+        Store::open_in(&TrustedFolder::of(folder, 0o700, STATE)?)
     }
 
     /// The same in a folder that was checked already.

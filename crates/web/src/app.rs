@@ -74,13 +74,13 @@ impl App {
         let Options { open, hosts, state, request, assets, .. } = options;
         App {
             door,
-            access: Access::new(open, hosts, address, Tokens::in_folder(&state)),
+            access: Access::new(open, hosts, address, Tokens::in_folder(state.clone())),
             assets,
             request,
             reads: Reads::new(),
             forecasts: Mutex::default(),
             metrics: Metrics::default(),
-            samples: Samples::open(&state),
+            samples: Samples::open(state),
             happenings: broadcast::Sender::new(BACKLOG),
         }
     }

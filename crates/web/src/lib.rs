@@ -22,6 +22,8 @@ mod places;
 mod reads;
 mod samples;
 mod server;
+#[cfg(test)]
+mod testing;
 mod tls;
 pub mod token;
 mod watch;

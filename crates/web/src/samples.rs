@@ -6,14 +6,13 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use busbar_core::units::Watts;
 use busbar_live::wire::PowerState;
+use busbar_trust::{Durability, TrustedFolder};
+use rustix::fs::OFlags;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -41,7 +40,7 @@ pub(crate) struct Sample {
 
 /// The samples of the last day.
 pub(crate) struct Samples {
-    path: PathBuf,
+    folder: TrustedFolder,
     kept: Mutex<VecDeque<Sample>>,
     /// The sample that is not complete yet.
     present: Mutex<Option<Sample>>,
@@ -49,13 +48,15 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Those that an earlier daemon has left in a state folder.
-    pub(crate) fn open(state: &Path) -> Self {
-        let path = state.join(FILE);
-        let text = fs::read_to_string(&path).unwrap_or_default();
+    pub(crate) fn open(state: TrustedFolder) -> Self {
+        let text = read(&state).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the power of the last day cannot be read");
+            String::new()
+        });
         let all: Vec<Sample> = text.lines().filter_map(parse).collect();
         let kept: VecDeque<Sample> =
             all[all.len().saturating_sub(KEPT)..].iter().copied().collect();
-        let samples = Samples { path, kept: Mutex::new(kept), present: Mutex::default() };
+        let samples = Samples { folder: state, kept: Mutex::new(kept), present: Mutex::default() };
         if all.len() > KEPT {
             samples.write_anew();
         }
@@ -107,8 +108,7 @@ impl Samples {
     }
 
     fn append(&self, sample: Sample) -> io::Result<()> {
-        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
-        let mut file = open?;
+        let mut file = self.folder.file(FILE, OFlags::WRONLY | OFlags::APPEND)?;
         // Older lines are left out when the daemon starts, or here when there are as many as are kept.
         if file.metadata()?.len() > MOST_BYTES {
             self.write_anew();
@@ -119,8 +119,7 @@ impl Samples {
 
     fn write_anew(&self) {
         let text: String = lock(&self.kept).iter().map(line).collect();
-        let new = self.path.with_extension("new");
-        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &self.path));
+        let written = self.folder.replace(FILE, text.as_bytes(), 0o600, Durability::Later);
         if let Err(error) = written {
             tracing::debug!(%error, "the samples of the power cannot be written");
         }
@@ -139,6 +138,14 @@ impl Sample {
         self.counted = self.counted.max(other.counted);
         self.measured = self.measured.max(other.measured);
     }
+}
+
+fn read(state: &TrustedFolder) -> io::Result<String> {
+    let mut text = String::new();
+    if let Some(mut file) = state.existing_file(FILE)? {
+        file.read_to_string(&mut text)?;
+    }
+    Ok(text)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -174,7 +181,10 @@ fn parse(line: &str) -> Option<Sample> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::testing;
     use busbar_live::wire::MeasuredPower;
 
     fn power(limit: Option<u32>, held: u32, measured: Option<u32>) -> PowerState {
@@ -199,7 +209,7 @@ mod tests {
     #[test]
     fn a_sample_is_the_worst_of_its_ten_seconds_and_survives() {
         let folder = tempfile::tempdir().unwrap();
-        let samples = Samples::open(folder.path());
+        let samples = Samples::open(testing::state(&folder));
         samples.note(1000, &power(Some(500), 100, None));
         samples.note(1009, &power(Some(400), 300, Some(250)));
         samples.note(1010, &power(None, 50, Some(60)));
@@ -221,6 +231,6 @@ mod tests {
         let file = folder.path().join(FILE);
         let cut = fs::read_to_string(&file).unwrap() + "1030,12";
         fs::write(&file, cut).unwrap();
-        assert_eq!(Samples::open(folder.path()).since(0), [first, second]);
+        assert_eq!(Samples::open(testing::state(&folder)).since(0), [first, second]);
     }
 }

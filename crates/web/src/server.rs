@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use busbar_live::config::TlsFiles;
 use busbar_live::door::Door;
+use busbar_trust::TrustedFolder;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
@@ -40,7 +40,7 @@ pub struct Options {
     /// Names by which browsers may call the page, besides those of the loopback.
     pub hosts: Vec<String>,
     /// The daemon's state folder, which holds the tokens and the latest power.
-    pub state: PathBuf,
+    pub state: TrustedFolder,
     /// The largest request, in bytes.
     pub request: usize,
     /// The largest number of connections.

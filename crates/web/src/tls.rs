@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use busbar_live::config::TlsFiles;
+use busbar_trust::{SecretError, read_secret};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
@@ -23,6 +24,9 @@ pub enum TlsError {
         /// The error that caused it.
         source: pem::Error,
     },
+    /// The key is not one that this daemon alone can read.
+    #[error("web.key in the configuration cannot be used")]
+    Secret(#[from] SecretError),
     /// The certificate and the key do not go together.
     #[error("{} cannot be used with its key", path.display())]
     Pair {
@@ -42,7 +46,8 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
     let chain = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(failed(&files.certificate, "certificate"))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(failed(&files.key, "key"))?;
+    let key = PrivateKeyDer::from_pem_slice(&read_secret(&files.key)?)
+        .map_err(failed(&files.key, "key"))?;
     let pair = |source| TlsError::Pair { path: files.certificate.clone(), source };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()

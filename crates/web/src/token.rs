@@ -5,23 +5,26 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rustix::fs::{FlockOperation, flock};
+use busbar_trust::{Durability, TrustError, TrustedFolder};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 /// The file of tokens in the state folder.
 const FILE: &str = "tokens.json";
+
+/// The file that is locked while tokens are changed.
+const LOCK: &str = "tokens.lock";
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -111,6 +114,9 @@ struct Contents {
 /// Why tokens cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
+    /// The file cannot be opened or written, or another user could have changed it.
+    #[error(transparent)]
+    Folder(#[from] TrustError),
     /// The file cannot be used.
     #[error("cannot {what} {}", path.display())]
     File {
@@ -148,27 +154,35 @@ pub enum TokenError {
 /// The tokens in a state folder.
 #[derive(Clone, Debug)]
 pub struct Tokens {
-    path: PathBuf,
+    folder: TrustedFolder,
 }
 
 impl Tokens {
     /// The tokens in a state folder, which may have none yet.
-    pub fn in_folder(state: &Path) -> Self {
-        Tokens { path: state.join(FILE) }
+    pub fn in_folder(state: TrustedFolder) -> Self {
+        Tokens { folder: state }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(FILE)
     }
 
     /// All tokens, in the order in which they were made.
     pub fn list(&self) -> Result<Vec<Record>, TokenError> {
-        let bytes = match fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(self.failed("read")(source)),
-        };
-        let damaged = |source| TokenError::Damaged { path: self.path.clone(), source };
+        match self.folder.existing_file(FILE)? {
+            Some(file) => self.read(file),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn read(&self, mut file: File) -> Result<Vec<Record>, TokenError> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(self.failed("read"))?;
+        let damaged = |source| TokenError::Damaged { path: self.path(), source };
         let contents: Contents = serde_json::from_slice(&bytes).map_err(damaged)?;
         match contents.version {
             VERSION => Ok(contents.tokens),
-            version => Err(TokenError::Newer { path: self.path.clone(), version }),
+            version => Err(TokenError::Newer { path: self.path(), version }),
         }
     }
 
@@ -205,31 +219,18 @@ impl Tokens {
         &self,
         change: impl FnOnce(&mut Vec<Record>) -> Result<(), TokenError>,
     ) -> Result<(), TokenError> {
-        let lock = self.open("tokens.lock")?;
+        let lock = self.folder.file(LOCK, OFlags::WRONLY)?;
         flock(&lock, FlockOperation::LockExclusive)
             .map_err(|error| self.failed("lock")(error.into()))?;
         let mut tokens = self.list()?;
         change(&mut tokens)?;
         let text = serde_json::to_vec_pretty(&Contents { version: VERSION, tokens });
         let text = text.map_err(|error| self.failed("write")(error.into()))?;
-        let new = self.path.with_file_name("tokens.new");
-        let written = self.open("tokens.new")?;
-        written.set_len(0).map_err(self.failed("write"))?;
-        (&written).write_all(&text).map_err(self.failed("write"))?;
-        written.sync_all().map_err(self.failed("write"))?;
-        fs::rename(&new, &self.path).map_err(self.failed("write"))
-    }
-
-    /// Opens a file beside that of the tokens, which only its owner may read.
-    fn open(&self, name: &str) -> Result<File, TokenError> {
-        let path = self.path.with_file_name(name);
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        file.map_err(|source| TokenError::File { what: "write", path, source })
+        Ok(self.folder.replace(FILE, &text, 0o600, Durability::Now)?)
     }
 
     fn failed(&self, what: &'static str) -> impl Fn(io::Error) -> TokenError + use<> {
-        let path = self.path.clone();
+        let path = self.path();
         move |source| TokenError::File { what, path: path.clone(), source }
     }
 }
@@ -262,10 +263,10 @@ impl Verifier {
 
     fn known(&self) -> Result<Arc<HashMap<String, Record>>, TokenError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let version = fs::metadata(&self.tokens.path);
-        let version = version.and_then(|found| Ok((found.modified()?, found.len()))).ok();
+        let Some(file) = self.tokens.folder.existing_file(FILE)? else { return Ok(Arc::default()) };
+        let version = file.metadata().and_then(|found| Ok((found.modified()?, found.len()))).ok();
         if version.is_none() || known.version != version {
-            let tokens = self.tokens.list()?.into_iter();
+            let tokens = self.tokens.read(file)?.into_iter();
             known.by_hash = Arc::new(tokens.map(|token| (token.hash.clone(), token)).collect());
             known.version = version;
         }
@@ -289,9 +290,14 @@ pub fn now() -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
+
+    fn tokens_in(folder: &tempfile::TempDir) -> Tokens {
+        Tokens::in_folder(crate::testing::state(folder))
+    }
 
     fn new(role: Role, expires: Option<i64>) -> NewToken {
         NewToken { name: "test".to_owned(), role, user: 7, expires }
@@ -300,7 +306,7 @@ mod tests {
     #[test]
     fn a_token_is_known_until_it_is_revoked() {
         let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::in_folder(folder.path());
+        let tokens = tokens_in(&folder);
         let verifier = Verifier::new(tokens.clone());
         assert_eq!(verifier.verify("busbar_x").unwrap(), None);
         let (record, text) = tokens.create(new(Role::Operator, None)).unwrap();
@@ -316,7 +322,7 @@ mod tests {
     #[test]
     fn the_file_holds_no_token_and_is_for_its_owner() {
         let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::in_folder(folder.path());
+        let tokens = tokens_in(&folder);
         let (_, text) = tokens.create(new(Role::User, None)).unwrap();
         let file = folder.path().join(FILE);
         assert!(!fs::read_to_string(&file).unwrap().contains(&text[PREFIX.len()..]));
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn a_token_is_valid_for_as_long_as_was_said() {
         let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::in_folder(folder.path());
+        let tokens = tokens_in(&folder);
         let verifier = Verifier::new(tokens.clone());
         let (_, past) = tokens.create(new(Role::User, Some(now() - 1))).unwrap();
         let (_, future) = tokens.create(new(Role::User, Some(now() + 1000))).unwrap();
@@ -334,10 +340,43 @@ mod tests {
         assert!(verifier.verify(&future).unwrap().is_some());
     }
 
+    /// Whoever could have written the file would let themselves in.
+    #[test]
+    fn what_somebody_else_could_have_written_lets_nobody_in() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (tokens, others) = (tokens_in(&folder), tokens_in(&other));
+        let verifier = Verifier::new(tokens.clone());
+        let (_, text) = others.create(new(Role::Operator, None)).unwrap();
+        let (file, forged) = (folder.path().join(FILE), other.path().join(FILE));
+        let refused = || {
+            for error in [verifier.verify(&text).unwrap_err(), tokens.list().unwrap_err()] {
+                assert!(matches!(error, TokenError::Folder(_)), "{error}");
+            }
+            assert!(tokens.create(new(Role::User, None)).is_err());
+        };
+        symlink(&forged, &file).unwrap();
+        refused();
+        fs::remove_file(&file).unwrap();
+        fs::hard_link(&forged, &file).unwrap();
+        refused();
+        fs::remove_file(&file).unwrap();
+        fs::copy(&forged, &file).unwrap();
+        let allow = |mode| fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        allow(0o666);
+        refused();
+        allow(0o600);
+        if rustix::process::geteuid().is_root() {
+            chown(&file, Some(65_533), None).unwrap();
+            refused();
+            chown(&file, Some(0), None).unwrap();
+        }
+        assert!(verifier.verify(&text).unwrap().is_some());
+    }
+
     #[test]
     fn a_damaged_file_lets_nobody_in() {
         let folder = tempfile::tempdir().unwrap();
-        let tokens = Tokens::in_folder(folder.path());
+        let tokens = tokens_in(&folder);
         let verifier = Verifier::new(tokens.clone());
         for damaged in ["", "[]", r#"{"version": 2, "tokens": []}"#] {
             fs::write(folder.path().join(FILE), damaged).unwrap();

@@ -20,7 +20,7 @@ use crate::live::config::Web;
 use crate::live::door::Door;
 use crate::live::local::inheritance::close_descriptors;
 use crate::live::log;
-use crate::live::serve::{serve, state_folder};
+use crate::live::serve::{TrustedFolder, serve, state_folder};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
@@ -138,20 +138,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     log::begin(config.log.level, config.log.format)?;
     let arguments = arguments.clone();
     let again = move || arguments.configuration().map_err(|error| format!("{error:#}"));
-    serve(&config, again, |door| web(&config, door))?;
+    serve(&config, again, |door, state| web(&config, door, state))?;
     Ok(())
 }
 
 /// Serves the web page, if the configuration says so.
 #[cfg(feature = "web")]
-fn web(config: &Config, door: Door) -> Result<Option<Server>, AnyError> {
+fn web(config: &Config, door: Door, state: TrustedFolder) -> Result<Option<Server>, AnyError> {
     let Some(listen) = config.web.listen else { return Ok(None) };
     let options = Options {
         listen,
         open: config.web.open,
         tls: config.web.tls.clone(),
         hosts: config.web.hosts.clone(),
-        state: config.state.clone(),
+        state,
         request: config.limits.request_bytes as usize,
         connections: config.limits.connections as usize * 4,
         assets: Assets { style: STYLE, scripts: SHARED },
@@ -160,7 +160,7 @@ fn web(config: &Config, door: Door) -> Result<Option<Server>, AnyError> {
 }
 
 #[cfg(not(feature = "web"))]
-fn web(config: &Config, _: Door) -> Result<(), AnyError> {
+fn web(config: &Config, _: Door, _: TrustedFolder) -> Result<(), AnyError> {
     match config.web.listen {
         None => Ok(()),
         Some(_) => {

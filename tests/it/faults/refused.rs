@@ -12,7 +12,7 @@ use super::wait_for;
 
 /// What a daemon says that does not begin.
 #[track_caller]
-fn refused(arguments: &[&str]) -> String {
+pub(crate) fn refused(arguments: &[&str]) -> String {
     let mut daemon = Command::new(BUSBAR)
         .arg("serve")
         .args(arguments)
@@ -146,6 +146,18 @@ impl Resolved {
         fs::set_permissions(self.path(name), PermissionsExt::from_mode(mode)).unwrap();
     }
 
+    /// What is said to somebody who wants a token for it.
+    #[track_caller]
+    fn token_refused(&self) -> String {
+        let asked = Command::new(BUSBAR)
+            .args(["token", "create", "--role", "operator", "--state"])
+            .arg(self.state())
+            .output()
+            .unwrap();
+        assert!(!asked.status.success(), "{asked:?}");
+        String::from_utf8(asked.stderr).unwrap()
+    }
+
     /// What a daemon says that does not begin with it.
     #[track_caller]
     fn refused(&self, more: &[&str]) -> String {
@@ -153,6 +165,13 @@ impl Resolved {
         let places = ["--machine", "2", "--state", text(&state), "--socket", text(&socket)];
         refused(&[&places, more].concat())
     }
+}
+
+/// What was under somebody else's control stays so, whatever its owner and its permissions are made.
+#[track_caller]
+fn assert_advises_a_new_folder(said: &str) {
+    assert!(said.contains("name a new folder with 'state = …'"), "{said}");
+    assert!(!said.contains("chown") && !said.contains("chmod"), "{said}");
 }
 
 #[test]
@@ -164,7 +183,7 @@ fn a_state_folder_that_others_can_write_to() {
         let in_background = resolved.refused(&["--background"]);
         assert!(said.ends_with(&in_background), "{in_background}");
         assert!(said.contains("can be written to by others"), "{said}");
-        assert!(said.contains(&format!("chmod go-w {}", resolved.state().display())), "{said}");
+        assert_advises_a_new_folder(&said);
     }
     resolved.allow("state", 0o700);
     resolved.allow("", 0o777);
@@ -180,13 +199,32 @@ fn links_in_a_state_folder() {
     fs::write(&target, "as it was").unwrap();
     fs::create_dir(&folder).unwrap();
     resolved.allow("folder", 0o750);
-    for (name, behind) in [("lock", &target), ("busbar.db", &target), ("jobs", &folder)] {
+    for name in ["lock", "busbar.db", "jobs", "tokens.json", "tokens.lock", "power.csv", "anything"]
+    {
+        let behind = if name == "jobs" { &folder } else { &target };
         let link = resolved.state().join(name);
         symlink(behind, &link).unwrap();
         let said = resolved.refused(&[]);
         assert!(said.contains(&format!("{} is a symbolic link", link.display())), "{said}");
-        fs::remove_file(link).unwrap();
+        assert!(said.ends_with(&resolved.token_refused()), "{said}");
+        fs::remove_file(&link).unwrap();
+        if name != "jobs" {
+            fs::hard_link(behind, &link).unwrap();
+            let said = resolved.refused(&[]);
+            assert!(said.contains(&format!("{} is the same file", link.display())), "{said}");
+            assert!(said.ends_with(&resolved.token_refused()), "{said}");
+            fs::remove_file(&link).unwrap();
+        }
     }
+    // In the folder of an attempt.
+    let attempt = resolved.state().join("jobs/1.1");
+    fs::create_dir_all(&attempt).unwrap();
+    resolved.allow("state/jobs", 0o711);
+    resolved.allow("state/jobs/1.1", 0o700);
+    symlink(&target, attempt.join("started.json.unfinished")).unwrap();
+    let said = resolved.refused(&[]);
+    assert!(said.contains("jobs/1.1/started.json.unfinished is a symbolic link"), "{said}");
+    fs::remove_dir_all(resolved.state().join("jobs")).unwrap();
     // Where a daemon in the background writes.
     let link = resolved.state().join("log");
     symlink(&target, &link).unwrap();
@@ -210,7 +248,18 @@ fn a_state_folder_of_somebody_else() {
     served.drain();
     served.stop();
     let config = served.path("busbar.toml");
-    for name in ["", "busbar.db", "lock", "jobs"] {
+    let token = Command::new(BUSBAR)
+        .args(["token", "create", "--role", "operator", "--state"])
+        .arg(served.state())
+        .output()
+        .unwrap();
+    assert!(token.status.success(), "{token:?}");
+    for name in ["power.csv", "anything"] {
+        fs::write(served.state().join(name), "").unwrap();
+    }
+    let all =
+        ["", "busbar.db", "lock", "jobs", "tokens.json", "tokens.lock", "power.csv", "anything"];
+    for name in all {
         let path = match name {
             "" => served.state(),
             name => served.state().join(name),
@@ -219,7 +268,7 @@ fn a_state_folder_of_somebody_else() {
         let before = files(&served.state());
         let said = refused(&["--config", text(&config)]);
         assert!(said.contains(&format!("{} belongs to user 65533", path.display())), "{said}");
-        assert!(said.contains(&format!("chown -R 0 {}", path.display())), "{said}");
+        assert_advises_a_new_folder(&said);
         assert!(before == files(&served.state()), "it was touched");
         chown(&path, Some(0), None).unwrap();
     }

@@ -2,7 +2,7 @@
 //! connections, in `tests/it`.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -475,40 +475,80 @@ fn killed_between_save_and_write_nothing_is_above_what_is_believed() {
 }
 
 #[test]
-fn on_a_full_disk_caps_are_lowered_and_not_raised() {
+fn without_a_record_caps_are_lowered_and_not_raised() {
     let mut bench = Bench::new();
     bench.set_node(160);
     let state = bench.config.state.clone();
     fs::remove_file(state.join("changes.log")).unwrap();
-    symlink("/dev/full", state.join("changes.log")).unwrap();
-    symlink("/dev/full", state.join("limits.json.new")).unwrap();
+    fs::create_dir(state.join("changes.log")).unwrap();
+    fs::create_dir(state.join("limits.json.new")).unwrap();
     let report = bench.set_node(120);
     assert!(report.is_confirmed());
     assert_eq!(bench.limits(), [60, 60]);
     let events = bench.pass(1);
-    let is_unrecorded = |event: &Event| matches!(event, Event::Unrecorded { reason } if reason.contains("No space left"));
+    let is_unrecorded = |event: &Event| matches!(event, Event::Unrecorded { reason } if reason.contains("changes.log is a folder"));
     assert!(events.iter().any(is_unrecorded), "{events:?}");
     let report = bench.set_node(180);
     assert!(outcomes(&report)[0].contains("cannot write"), "{report:?}");
     assert_eq!(bench.limits(), [60, 60]);
     // Whatever was recorded, a restart finds the limits that hold.
-    fs::remove_file(state.join("limits.json.new")).unwrap();
+    fs::remove_dir(state.join("limits.json.new")).unwrap();
     bench.kill();
     bench.start();
     assert_eq!(bench.agent().inventory().counted, watts(120));
+}
+
+/// Whoever prepares the state folder could decide which limits are written, and to which file the log goes.
+#[test]
+fn what_others_could_have_put_into_the_state_folder_is_not_used() {
+    let mut bench = Bench::new();
+    bench.set_node(120);
+    bench.kill();
+    let state = bench.config.state.clone();
+    let target = bench.place.path().join("target");
+    fs::write(&target, "as it was").unwrap();
+    let start = |bench: &Bench| {
+        let hardware = crate::hardware::discover(&bench.config.hardware).unwrap();
+        Agent::start(bench.config.clone(), hardware, bench.now())
+            .err()
+            .map(|error| error.to_string())
+    };
+    let file = state.join("changes.log");
+    fs::remove_file(&file).unwrap();
+    symlink(&target, &file).unwrap();
+    let said = start(&bench).unwrap();
+    assert!(said.contains("changes.log is a symbolic link"), "{said}");
+    fs::remove_file(&file).unwrap();
+    fs::hard_link(&target, &file).unwrap();
+    let said = start(&bench).unwrap();
+    assert!(said.contains("changes.log is the same file as another one"), "{said}");
+    fs::remove_file(&file).unwrap();
+    let allow = |name: &str, mode| {
+        fs::set_permissions(state.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for (name, usual) in [("limits.json", 0o600), ("", 0o700)] {
+        allow(name, 0o777);
+        let said = start(&bench).unwrap();
+        assert!(said.contains("can be written to by others (mode 0777)"), "{said}");
+        assert!(said.contains("name a new folder with 'state = …'"), "{said}");
+        allow(name, usual);
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "as it was");
+    assert_eq!(bench.limits(), [60, 60]);
+    assert_eq!(start(&bench), None);
 }
 
 #[test]
 fn an_agent_that_cannot_save_the_sites_limits_does_not_start() {
     let mut bench = Bench::new();
     bench.kill();
-    symlink("/dev/full", bench.config.state.join("limits.json.new")).unwrap();
+    fs::create_dir(bench.config.state.join("limits.json.new")).unwrap();
     let hardware = crate::hardware::discover(&bench.config.hardware).unwrap();
     let error = Agent::start(bench.config.clone(), hardware, bench.now()).err().unwrap();
     assert!(error.to_string().contains("cannot write"), "{error}");
     assert_eq!(bench.limits(), [100, 100]);
     // What cannot be understood is not guessed at either.
-    fs::remove_file(bench.config.state.join("limits.json.new")).unwrap();
+    fs::remove_dir(bench.config.state.join("limits.json.new")).unwrap();
     fs::write(bench.config.state.join("limits.json"), "{\"format\":1,").unwrap();
     let hardware = crate::hardware::discover(&bench.config.hardware).unwrap();
     let error = Agent::start(bench.config.clone(), hardware, bench.now()).err().unwrap();

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use busbar_core::units::Watts;
+use busbar_trust::TrustedFolder;
 
-use super::{Fault, Faults, LARGEST, Shape, ZoneShape};
+use super::{DEMAND, Fault, Faults, LARGEST, Shape, ZoneShape, replace};
 use crate::control::files::{Files, SystemFiles};
 
 /// An emulated tree as it was at some time.
@@ -64,13 +65,12 @@ fn padded(counter: u64) -> String {
 
 impl Tree {
     /// Writes the zones of a new tree.
-    pub(super) fn write_zones(root: &Path, shape: Shape) -> io::Result<()> {
+    pub(super) fn write_zones(root: &TrustedFolder, shape: Shape) -> io::Result<()> {
         for (folder, limit_file, zone) in folders(shape) {
-            let place = root.join(&folder);
-            fs::create_dir(&place)?;
-            let write = |name: &str, text: &str| fs::write(place.join(name), format!("{text}\n"));
+            let place = root.folder(&folder, 0o755)?;
+            let write = |name: &str, text: &str| replace(&place, name, &format!("{text}\n"));
             let number = |name: &str, watts| write(name, &microwatts(watts).to_string());
-            fs::write(place.join("energy_uj"), padded(0))?;
+            replace(&place, "energy_uj", &padded(0))?;
             number(limit_file, zone.highest)?;
             if folder.starts_with("gpu") {
                 number("min_power_uw", zone.lowest)?;
@@ -150,7 +150,7 @@ impl Tree {
         let number = |name: &str| {
             SystemFiles.read(&self.root.join(name)).ok().and_then(|text| text.trim().parse().ok())
         };
-        let demand: u64 = number("demand_uw").unwrap_or(0);
+        let demand: u64 = number(DEMAND).unwrap_or(0);
         let total: u128 =
             self.zones.iter().map(|zone| u128::from(microwatts(zone.shape.highest))).sum();
         for zone in &mut self.zones {

@@ -6,13 +6,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use busbar_trust::{Setting, TrustedFolder};
+
 use crate::config::UnixSpec;
+
+/// What names the socket.
+const SOCKET: Setting = Setting("'listen.socket = …' in the agent's configuration");
 
 /// Opens the socket on this node. One that nobody listens on any more is replaced.
 pub(super) fn listen_unix(spec: &UnixSpec) -> io::Result<UnixListener> {
-    if let Some(folder) = spec.path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+    // Others may reach the socket, and nobody else may put something in its place, whose permissions would be changed.
+    let folder = spec.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    TrustedFolder::around(folder.unwrap_or(Path::new(".")), 0o755, SOCKET)?;
     remove_stale(&spec.path)?;
     let listener = UnixListener::bind(&spec.path)?;
     listener.set_nonblocking(true)?;

@@ -127,6 +127,17 @@ fn a_key_that_others_can_read_is_not_used() {
     std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o640)).unwrap();
     let error = files.client().unwrap_err();
     assert!(error.to_string().contains("chmod 600"), "{error}");
+    let authority = folder.path().join("authority.key");
+    std::fs::set_permissions(&authority, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let error = keys::make(folder.path(), &names(&["n1"]), 30).unwrap_err();
+    assert!(error.to_string().contains(&format!("chmod 600 {}", authority.display())), "{error}");
+    assert!(!folder.path().join("n1.key").exists(), "nothing is signed with it");
+    if rustix::process::geteuid().is_root() {
+        std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::chown(&files.key, Some(65_533), None).unwrap();
+        let error = files.client().unwrap_err();
+        assert!(error.to_string().contains("belongs to user 65533"), "{error}");
+    }
 }
 
 #[test]

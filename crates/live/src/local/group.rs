@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use crate::engine::{Attempt, Signal};
-use crate::trusted_folder::file_identity;
+use crate::file_identity::file_identity;
 
 /// The place where control groups of attempts are created.
 #[derive(Clone, Debug)]

@@ -20,17 +20,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant as Clock};
 
+use busbar_trust::{Setting, TrustError, TrustedFolder};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
 
 use super::connection::{refuse, serve};
 use super::frame::line_of;
+use crate::file_identity::{FileIdentity, file_identity};
 use crate::job::Owner;
-use crate::trusted_folder::{FileIdentity, TrustError, TrustedFolder, file_identity};
 use crate::wire::{RefusalKind, Reply, Request};
 
 /// The pause after a connection could not be accepted because the machine is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// What names the socket.
+const SOCKET: Setting = Setting("'socket = …' in the configuration, or --socket");
 
 /// A request for the daemon's loop, which sends one answer.
 #[derive(Debug)]
@@ -241,7 +245,7 @@ impl Server {
             move |source| BindError::File { what, path, source }
         };
         // Other users must reach the socket, but must not be able to replace it.
-        let folder = TrustedFolder::around(folder_of(path), 0o755)?;
+        let folder = TrustedFolder::around(folder_of(path), 0o755, SOCKET)?;
         let lock = lock(path, &folder)?;
         let (listener, identity) = listen(path)?;
         let shared =
@@ -270,7 +274,7 @@ impl Server {
         if !may_make_folder && !folder.exists() {
             return Err(failed(io::Error::new(io::ErrorKind::NotFound, "its folder is gone")));
         }
-        let folder = TrustedFolder::around(folder, 0o755)?;
+        let folder = TrustedFolder::around(folder, 0o755, SOCKET)?;
         let held = self.lock.metadata().map_err(failed)?;
         if file_identity(&folder.path().join(lock_of(&self.path))) != Some((held.dev(), held.ino()))
         {

@@ -3,9 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use busbar_trust::TrustError;
 use rusqlite::ErrorCode;
-
-use crate::trusted_folder::TrustError;
 
 /// Why the state of a daemon cannot be used.
 #[derive(Debug, thiserror::Error)]

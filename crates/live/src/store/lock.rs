@@ -7,11 +7,11 @@ use std::io::{Read, Seek, Write};
 use std::thread::sleep;
 use std::time::Duration;
 
+use busbar_trust::TrustedFolder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::StoreError;
-use crate::trusted_folder::TrustedFolder;
 
 /// The name of the lock file.
 const NAME: &str = "lock";

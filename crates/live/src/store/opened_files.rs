@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::file::beside;
-use crate::trusted_folder::{FileIdentity, file_identity};
+use crate::file_identity::{FileIdentity, file_identity};
 
 /// The files of a state with their identities.
 #[derive(Debug)]

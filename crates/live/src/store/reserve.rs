@@ -9,9 +9,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use busbar_trust::{TrustError, TrustedFolder};
 use rustix::fs::statvfs;
-
-use crate::trusted_folder::{TrustError, TrustedFolder};
 
 /// The name of the file.
 const NAME: &str = "reserve";

@@ -3,7 +3,7 @@
 
 /// Whether only this user (and root) is in a group, according to the files of this machine. A group
 /// that is not in them may have any members.
-pub(super) fn has_only(group: u32, user: u32) -> bool {
+pub(crate) fn has_only(group: u32, user: u32) -> bool {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     is_only(&read("/etc/passwd"), &read("/etc/group"), group, user)
 }

@@ -1,0 +1,123 @@
+//! Why something is not trusted, with advice.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::folder::Setting;
+
+/// Why a folder or a file is not trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// Another user owns it.
+    #[error(
+        "{} belongs to user {owner}, who could make Busbar, which runs as user {user}, do anything. What they left there \
+         stays theirs, also if you change its owner; run Busbar as that user, or {setting}",
+        path.display()
+    )]
+    Owner {
+        /// The path.
+        path: PathBuf,
+        /// The owner's user ID.
+        owner: u32,
+        /// The user ID of this process.
+        user: u32,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// Other users can write to it.
+    #[error(
+        "{} can be written to by others (mode {mode:04o}), who could make Busbar do anything. What they left there stays \
+         theirs, also if you change its permissions; {setting}",
+        path.display()
+    )]
+    Writable {
+        /// The path.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// Another user owns a folder above it, or one that it shares with others.
+    #[error(
+        "{} belongs to user {owner}, who could put something else in the place of what Busbar keeps there; {setting}",
+        path.display()
+    )]
+    OwnerAbove {
+        /// The path.
+        path: PathBuf,
+        /// The owner's user ID.
+        owner: u32,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// Other users can write to a folder above it, or to one that it shares with others.
+    #[error(
+        "{path} can be written to by others (mode {mode:04o}), who could put something else in the place of what Busbar \
+         keeps there; {setting}, or, if nothing of Busbar is there yet: chmod go-w {path}",
+        path = path.display()
+    )]
+    WritableAbove {
+        /// The path.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// It is a symbolic link.
+    #[error(
+        "{} is a symbolic link, and Busbar follows none within its folders; if you made it, remove it; if not, {setting}",
+        path.display()
+    )]
+    Link {
+        /// The path.
+        path: PathBuf,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// It is a file with several hard links.
+    #[error(
+        "{} is the same file as another one (a hard link), which Busbar would read and overwrite; if you made it, remove \
+         it; if not, {setting}",
+        path.display()
+    )]
+    HardLink {
+        /// The path.
+        path: PathBuf,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// It is a device, a pipe, or a folder in the place of a file.
+    #[error("{} is {what}, which is not what Busbar keeps there; if you made it, remove it; if not, {setting}", path.display())]
+    Kind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What names the folder.
+        setting: Setting,
+    },
+    /// It cannot be created or opened.
+    #[error("cannot {what} {}", path.display())]
+    File {
+        /// The operation, to be read after "cannot".
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl From<TrustError> for io::Error {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::File { what, path, source } => {
+                let text = format!("cannot {what} {}: {source}", path.display());
+                io::Error::new(source.kind(), text)
+            }
+            untrusted => io::Error::new(io::ErrorKind::PermissionDenied, untrusted.to_string()),
+        }
+    }
+}
