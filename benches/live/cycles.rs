@@ -11,6 +11,7 @@ use busbar::live::clock::{Clock, Hand};
 use busbar::live::controller::{Act, Controller};
 use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
 use busbar::live::engine::{AtOnce, Recording};
+use busbar::live::requester::Requester;
 use busbar::live::schedule::Schedule;
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
@@ -132,8 +133,12 @@ impl House {
     pub(crate) fn ask(&mut self, requests: Vec<Request>) -> Took {
         let (reply, replies) = channel();
         let gone = ClientGone::default();
-        let message =
-            |request| Message { request, peer: ROOT, reply: reply.clone(), gone: gone.clone() };
+        let message = |request| Message {
+            request,
+            peer: Requester::Full(ROOT),
+            reply: reply.clone(),
+            gone: gone.clone(),
+        };
         let messages: Vec<Message> = requests.into_iter().map(message).collect();
         let asked = messages.len();
         let took = Took::of(|| self.daemon.cycle(messages).expect("a cycle"));

@@ -9,6 +9,7 @@ use busbar::live::clock::Hand;
 use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
 use busbar::live::engine::{AtOnce, Recording};
 use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
+use busbar::live::requester::Requester;
 use busbar::live::schedule::{Allowance, ScheduleSpec};
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
@@ -52,7 +53,7 @@ impl Site {
     }
 
     /// A cycle in which these are asked; where their answers will be.
-    fn cycle(&mut self, asked: Vec<(Owner, Request)>) -> Vec<Receiver<Reply>> {
+    fn cycle(&mut self, asked: Vec<(Requester, Request)>) -> Vec<Receiver<Reply>> {
         let (messages, answers) = asked
             .into_iter()
             .map(|(peer, request)| {
@@ -65,6 +66,10 @@ impl Site {
     }
 
     fn ask(&mut self, peer: Owner, request: Request) -> Reply {
+        self.ask_as(Requester::Full(peer), request)
+    }
+
+    fn ask_as(&mut self, peer: Requester, request: Request) -> Reply {
         self.cycle(vec![(peer, request)]).remove(0).recv().unwrap()
     }
 }
@@ -102,7 +107,7 @@ fn submit(nodes: u32) -> Request {
 }
 
 /// Everything that can be asked about jobs, as one text.
-fn all_that_is_told(site: &mut Site, peer: Owner) -> String {
+fn all_that_is_told(site: &mut Site, peer: Requester) -> String {
     let asked = [
         Request::Queue,
         Request::Show { job: 1 },
@@ -114,7 +119,7 @@ fn all_that_is_told(site: &mut Site, peer: Owner) -> String {
         Request::Budget { set: None },
         Request::Status,
     ];
-    let told = asked.map(|request| match site.ask(peer, request) {
+    let told = asked.map(|request| match site.ask_as(peer, request) {
         Reply::Error(refusal) => panic!("{refusal}"),
         reply => serde_json::to_string(&reply).unwrap(),
     });
@@ -136,15 +141,17 @@ fn three_jobs(folder: &Path, setup: Setup) -> Site {
 fn only_owners_and_operators_see_names_commands_and_paths() {
     let folder = tempfile::tempdir().unwrap();
     let mut site = three_jobs(folder.path(), setup("easy"));
-    for peer in [ANN, ROOT] {
+    for peer in [Requester::Full(ANN), Requester::Ordinary(ANN), Requester::Full(ROOT)] {
         let told = all_that_is_told(&mut site, peer);
         for secret in SECRETS.into_iter().chain(["cannot run /home/ann/solve"]) {
             assert!(told.contains(secret), "{peer:?} sees no {secret}: {told}");
         }
     }
-    let told = all_that_is_told(&mut site, BOB);
-    for secret in SECRETS.into_iter().chain(["ann", "solve"]) {
-        assert!(!told.contains(secret), "{secret} in {told}");
+    for peer in [Requester::Full(BOB), Requester::Ordinary(ROOT), Requester::Anybody] {
+        let told = all_that_is_told(&mut site, peer);
+        for secret in SECRETS.into_iter().chain(["ann", "solve"]) {
+            assert!(!told.contains(secret), "{peer:?} sees {secret}: {told}");
+        }
     }
     // What others need to know.
     let Reply::Queue(lines) = site.ask(BOB, Request::Queue) else { panic!() };
@@ -173,16 +180,17 @@ fn only_owners_and_operators_see_names_commands_and_paths() {
 fn a_key_of_the_configuration_lets_everybody_see() {
     let folder = tempfile::tempdir().unwrap();
     let mut site = three_jobs(folder.path(), Setup { see_all: true, ..setup("easy") });
-    let told = all_that_is_told(&mut site, BOB);
+    let told = all_that_is_told(&mut site, Requester::Full(BOB));
     assert!(SECRETS.into_iter().all(|secret| told.contains(secret)), "{told}");
 }
 
 /// A forecast that takes long: so many jobs wait that it would take minutes.
 fn long_forecast(folder: &Path) -> (Site, Receiver<Reply>) {
     let mut site = Site::new(folder, setup("conservative"));
-    let many = (0..10_000).map(|place| (ANN, submit(1 + place % 3))).collect();
+    let many = (0..10_000).map(|place| (Requester::Full(ANN), submit(1 + place % 3))).collect();
     site.cycle(many);
-    let forecast = site.cycle(vec![(ANN, Request::Forecast(Box::default()))]).remove(0);
+    let forecast =
+        site.cycle(vec![(Requester::Full(ANN), Request::Forecast(Box::default()))]).remove(0);
     (site, forecast)
 }
 

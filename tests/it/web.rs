@@ -135,6 +135,67 @@ fn a_revoked_token_is_worth_nothing() {
     assert_eq!(client.get("/api/v1/whoami").status, 401);
 }
 
+/// The role says what a token is for: that of a user is good for that user's jobs, also if the user is root or an operator.
+#[test]
+fn a_users_token_is_good_for_that_users_jobs() {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root runs jobs of others");
+        return;
+    }
+    let more = format!("operators = [{NOBODY}]\n[web]\nlisten = \"127.0.0.1:0\"");
+    let web = Web::configured("easy", &more);
+    let of =
+        |role: &str, user: u32| web.client.with(&web.token(role, &["--user", &user.to_string()]));
+    let submit = |client: &Client| {
+        let mut job = web.job(1, "exit 0");
+        job["wish"]["held"] = json!(true);
+        let submitted = client.send_json("POST", "/api/v1/jobs", &job);
+        assert_eq!(submitted.status, 201, "{}", submitted.body);
+        submitted.json()["job"].as_u64().unwrap()
+    };
+    let act = |client: &Client, job: u64, what: &str| {
+        client.send_json("POST", &format!("/api/v1/jobs/{job}/{what}"), &json!({}))
+    };
+    for (owner, other) in [(NOBODY, 0), (0, NOBODY)] {
+        let (owns, user) = (of("user", owner), of("user", other));
+        let (operator, viewer) = (of("operator", other), of("viewer", owner));
+        let job = submit(&owns);
+        let path = format!("/api/v1/jobs/{job}");
+        // Whoever may see the name asks first: what is kept of that answer is not for others.
+        for client in [&operator, &owns] {
+            assert_eq!(client.get("/api/v1/jobs").json()["jobs"][0]["name"], "web");
+            assert_eq!(client.get(&path).json()["command"][2], "exit 0");
+            assert!(client.get("/api/v1/forecast").body.contains("\"web\""));
+        }
+        for client in [&user, &viewer, &web.client] {
+            let listed = client.get("/api/v1/jobs").json()["jobs"][0].clone();
+            assert_eq!((&listed["job"], listed.get("name")), (&json!(job), None), "{listed}");
+            assert!(client.get(&path).json().get("command").is_none());
+            assert!(!client.get("/api/v1/forecast").body.contains("\"web\""));
+        }
+        for what in ["cancel", "hold", "release"] {
+            let refused = act(&user, job, what);
+            assert_eq!(refused.status, 403, "{what}: {}", refused.body);
+            assert!(refused.body.contains("belongs to another user"), "{}", refused.body);
+            assert_eq!(act(&viewer, job, what).status, 403);
+        }
+        assert_eq!(owns.get(&path).json()["state"], "held", "nothing has changed");
+        for (client, method, path) in [
+            (&user, "DELETE", "/api/v1/budget"),
+            (&owns, "DELETE", "/api/v1/budget"),
+            (&user, "POST", "/api/v1/stop"),
+        ] {
+            assert_eq!(client.ask(method, path, "", "").status, 403);
+        }
+        // The jobs of its own user are a token's own, also those of root; and an operator's token is good for all.
+        let own = submit(&user);
+        assert_eq!(user.get(&format!("/api/v1/jobs/{own}")).json()["user"], other);
+        assert_eq!(act(&user, own, "cancel").status, 200);
+        assert_eq!(act(&operator, job, "cancel").status, 200);
+    }
+}
+
 #[test]
 fn a_job_is_submitted_followed_and_cancelled() {
     let web = Web::new("easy");

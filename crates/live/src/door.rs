@@ -1,13 +1,13 @@
 //! A door beside the socket: how another server in the daemon's process, such as that of the web page, passes
 //! requests to the loop.
 //!
-//! The kernel says who is behind a socket. Behind a door, its server has to know: it names the user in whose
-//! name a request is made.
+//! The kernel says who is behind a socket. Behind a door, its server has to know: it says in whose name a request is
+//! made, and with which rights.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::daemon::Wake;
-use super::job::Owner;
+use super::requester::Requester;
 use super::socket::{ClientGone, Message};
 use super::wire::{Reply, Request};
 
@@ -23,12 +23,12 @@ impl Door {
         Door { wakes }
     }
 
-    /// Passes a request on in the name of a user. The answer comes on the channel, which is closed without one
+    /// Passes a request on. The answer comes on the channel, which is closed without one
     /// if the daemon stops. Whoever no longer waits for it says so by `gone`.
-    pub fn ask(&self, request: Request, user: Owner, gone: ClientGone) -> Receiver<Reply> {
+    pub fn ask(&self, request: Request, who: Requester, gone: ClientGone) -> Receiver<Reply> {
         let (reply, answer) = channel();
         // Without a loop, the channel is closed.
-        let _ = self.wakes.send(Wake::Request(Message { request, peer: user, reply, gone }));
+        let _ = self.wakes.send(Wake::Request(Message { request, peer: who, reply, gone }));
         answer
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::config::LastResort;
 use super::decider::{Decider, DeciderError};
 use super::job::{Entry, JobRequest, Owner, Phase};
+use super::requester::Requester;
 use super::tuning::Nightly;
 use super::wire::{Refusal, RefusalKind};
 use busbar_core::budget::Budget;
@@ -51,18 +52,18 @@ pub struct Setup {
     pub tune: Option<Nightly>,
 }
 
-/// A user who asks about jobs, and whether they may see command lines, folders, paths and names of
+/// Somebody who asks about jobs, and whether they may see command lines, folders, paths and names of
 /// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Viewer {
-    user: u32,
+    user: Option<u32>,
     sees_all: bool,
 }
 
 impl Viewer {
-    /// Whether the user may see everything about a job of this owner.
+    /// Whether they may see everything about a job of this owner.
     pub fn sees(self, owner: Owner) -> bool {
-        self.sees_all || owner.user == self.user
+        self.sees_all || self.user == Some(owner.user)
     }
 }
 
@@ -187,13 +188,16 @@ impl Setup {
         Ok(number.map(ApplicationId))
     }
 
-    /// Whether a user is an operator.
-    pub fn is_operator(&self, who: Owner) -> bool {
-        self.operators.contains(&who.user)
+    /// Whether somebody asks with the rights of an operator.
+    pub fn is_operator(&self, who: Requester) -> bool {
+        match who {
+            Requester::Full(owner) => self.operators.contains(&owner.user),
+            Requester::Ordinary(_) | Requester::Anybody => false,
+        }
     }
 
-    /// A user as a viewer of jobs.
-    pub fn viewer(&self, who: Owner) -> Viewer {
-        Viewer { user: who.user, sees_all: self.see_all || self.is_operator(who) }
+    /// Who asks, as a viewer of jobs.
+    pub fn viewer(&self, who: Requester) -> Viewer {
+        Viewer { user: who.user(), sees_all: self.see_all || self.is_operator(who) }
     }
 }

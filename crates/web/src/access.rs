@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use busbar_live::job::Owner;
+use busbar_live::requester::Requester;
 use busbar_live::users;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
@@ -22,9 +22,6 @@ use crate::app::App;
 use crate::error::{ApiError, ErrorKind};
 use crate::listener::Peer;
 use crate::token::{Record, Role, Tokens, Verifier};
-
-/// A user of no one, who sees of jobs what everybody may see.
-const NOBODY: Owner = Owner { user: 65_534, group: 65_534 };
 
 /// How many requests a second another machine may send, in the long run and at once.
 const REQUESTS: (u32, u32) = (100, 400);
@@ -35,10 +32,8 @@ const WRONG_TOKENS: u32 = 20;
 /// Who makes a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// What they may do.
-    pub role: Role,
-    /// The user in whose name the daemon is asked.
-    pub owner: Owner,
+    /// As whom the daemon is asked, which is all that it goes by.
+    pub who: Requester,
     /// What the token is called, if they have one.
     pub token: Option<String>,
 }
@@ -46,7 +41,36 @@ pub(crate) struct Caller {
 impl Caller {
     /// Somebody without a token, who sees what everybody may see.
     pub(crate) fn nobody() -> Self {
-        Caller { role: Role::Viewer, owner: NOBODY, token: None }
+        Caller { who: Requester::Anybody, token: None }
+    }
+
+    /// The bearer of a token. This is where a role becomes rights: a viewer is nobody in particular, a user has a user's
+    /// rights even if the token is root's, and only an operator's token gives what its user has as an operator.
+    fn with(token: &Record) -> Result<Self, ApiError> {
+        let known = || {
+            users::owner(token.user).ok_or_else(|| {
+                let message = format!(
+                    "the token's user {} is not known on this machine any more",
+                    token.user
+                );
+                ApiError::new(ErrorKind::Forbidden, message)
+            })
+        };
+        let who = match token.role {
+            Role::Viewer => Requester::Anybody,
+            Role::User => Requester::Ordinary(known()?),
+            Role::Operator => Requester::Full(known()?),
+        };
+        Ok(Caller { who, token: Some(token.name.clone()) })
+    }
+
+    /// The role that they act in.
+    pub(crate) fn role(&self) -> Role {
+        match self.who {
+            Requester::Anybody => Role::Viewer,
+            Requester::Ordinary(_) => Role::User,
+            Requester::Full(_) => Role::Operator,
+        }
     }
 }
 
@@ -120,7 +144,7 @@ impl Access {
             return Err(unauthorised("the header 'Authorization' is not 'Bearer TOKEN'"));
         };
         match self.verifier.verify(text.trim()) {
-            Ok(Some(token)) => caller(&token),
+            Ok(Some(token)) => Caller::with(&token),
             Ok(None) if !is_here && self.wrong.check_key(&peer.ip()).is_err() => {
                 Err(ApiError::new(ErrorKind::Busy, "too many wrong tokens; wait a minute"))
             }
@@ -138,19 +162,6 @@ fn without_port(host: &str) -> &str {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     }
-}
-
-fn caller(token: &Record) -> Result<Caller, ApiError> {
-    let owner = match token.role {
-        Role::Viewer => Some(NOBODY),
-        Role::User | Role::Operator => users::owner(token.user),
-    };
-    let owner = owner.ok_or_else(|| {
-        let message =
-            format!("the token's user {} is not known on this machine any more", token.user);
-        ApiError::new(ErrorKind::Forbidden, message)
-    })?;
-    Ok(Caller { role: token.role, owner, token: Some(token.name.clone()) })
 }
 
 fn unauthorised(why: &str) -> ApiError {
@@ -213,9 +224,9 @@ async fn at_least(role: Role, parts: &mut Parts, app: &Arc<App>) -> Result<Calle
     let caller = Caller::from_request_parts(parts, app).await?;
     match caller.token {
         None => Err(unauthorised(&format!("this needs a token with the role {role}"))),
-        Some(_) if caller.role < role => {
+        Some(_) if caller.role() < role => {
             let message =
-                format!("this needs a token with the role {role}, and yours has {}", caller.role);
+                format!("this needs a token with the role {role}, and yours has {}", caller.role());
             Err(ApiError::new(ErrorKind::Forbidden, message))
         }
         Some(_) => Ok(caller),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use busbar_live::door::Door;
-use busbar_live::job::Owner;
+use busbar_live::requester::Requester;
 use busbar_live::socket::ClientGone;
 use busbar_live::wire::{Forecast, ForecastRequest, Reply, Request};
 use tokio::sync::broadcast;
@@ -44,10 +44,10 @@ pub(crate) enum Question {
     Status,
     /// The nodes.
     Nodes,
-    /// The jobs, as a user may see them.
-    Queue(u32),
-    /// What becomes of the jobs, as a user may see them.
-    Forecast(u32),
+    /// The jobs, as somebody may see them.
+    Queue(Requester),
+    /// What becomes of the jobs, as somebody may see them.
+    Forecast(Requester),
 }
 
 /// An event for those who watch: its kind, and its data as JSON.
@@ -62,7 +62,7 @@ pub(crate) struct App {
     pub request: usize,
     reads: Reads<Question, Rendered>,
     /// Whose forecast is being worked out: the daemon refuses a user a second one, so it waits here.
-    forecasts: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
+    forecasts: Mutex<HashMap<Option<u32>, Arc<tokio::sync::Mutex<()>>>>,
     pub metrics: Metrics,
     pub samples: Samples,
     pub happenings: broadcast::Sender<Happening>,
@@ -85,8 +85,8 @@ impl App {
         }
     }
 
-    /// Asks the loop in the name of a user, and waits for its answer.
-    pub(crate) async fn ask(&self, request: Request, user: Owner) -> Result<Reply, ApiError> {
+    /// Asks the loop for somebody, and waits for its answer.
+    pub(crate) async fn ask(&self, request: Request, who: Requester) -> Result<Reply, ApiError> {
         request.check()?;
         /// Tells the loop that nobody waits any more.
         struct Waiting(ClientGone);
@@ -96,7 +96,7 @@ impl App {
             }
         }
         let waiting = Waiting(ClientGone::default());
-        let answer = self.door.ask(request, user, waiting.0.clone());
+        let answer = self.door.ask(request, who, waiting.0.clone());
         let answer = tokio::task::spawn_blocking(move || answer.recv_timeout(PATIENCE)).await;
         match answer {
             Ok(Ok(Reply::Error(refusal))) => Err(refusal.into()),
@@ -123,21 +123,21 @@ impl App {
             Question::Queue(_) => (FRESH_LISTS, Request::Queue),
             Question::Forecast(_) => (FRESH_FORECASTS, Request::Forecast(Box::default())),
         };
-        let owner = caller.owner;
+        let who = caller.who;
         self.reads
             .get(question, age, async || {
                 let _turn = match question {
-                    Question::Forecast(user) => Some(self.forecast_turn(user).await),
+                    Question::Forecast(who) => Some(self.forecast_turn(who.user()).await),
                     _ => None,
                 };
-                self.ask(request, owner).await.map(Rendered::new)
+                self.ask(request, who).await.map(Rendered::new)
             })
             .await
     }
 
     /// Asks for a change, after which nobody gets an older answer.
-    pub(crate) async fn change(&self, request: Request, user: Owner) -> Result<Reply, ApiError> {
-        let reply = self.ask(request, user).await;
+    pub(crate) async fn change(&self, request: Request, who: Requester) -> Result<Reply, ApiError> {
+        let reply = self.ask(request, who).await;
         self.reads.forget();
         reply
     }
@@ -148,13 +148,13 @@ impl App {
         question: ForecastRequest,
         caller: &Caller,
     ) -> Result<Forecast, ApiError> {
-        let _turn = self.forecast_turn(caller.owner.user).await;
-        let reply = self.ask(Request::Forecast(Box::new(question)), caller.owner).await?;
+        let _turn = self.forecast_turn(caller.who.user()).await;
+        let reply = self.ask(Request::Forecast(Box::new(question)), caller.who).await?;
         answers::forecast(reply)
     }
 
     /// Waits until no other forecast of a user is worked out.
-    async fn forecast_turn(&self, user: u32) -> tokio::sync::OwnedMutexGuard<()> {
+    async fn forecast_turn(&self, user: Option<u32>) -> tokio::sync::OwnedMutexGuard<()> {
         let turns = Arc::clone(
             self.forecasts.lock().unwrap_or_else(PoisonError::into_inner).entry(user).or_default(),
         );

@@ -53,7 +53,7 @@ async fn look(
     // Nobody may be watching.
     let _ = app.happenings.send(("status", rendered.text().to_owned()));
     let query = Request::History { job: None, after: *seen, limit: Some(LINES) };
-    let lines = answers::history(app.ask(query, nobody.owner).await?)?;
+    let lines = answers::history(app.ask(query, nobody.who).await?)?;
     // What happened before this daemon is not counted.
     let began = |line: &HistoryLine| matches!(line.event.kind, EventKind::Began { .. });
     let first = match seen {

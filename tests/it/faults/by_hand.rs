@@ -11,6 +11,7 @@ use busbar::live::config::LastResort;
 use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
 use busbar::live::engine::{AtOnce, Call, Recording};
 use busbar::live::job::{JobRequest, Owner, Program, Submission};
+use busbar::live::requester::Requester;
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
@@ -103,7 +104,12 @@ impl ByHand {
     pub(super) fn ask(&mut self, request: Request) -> Reply {
         let (reply, answer) = channel();
         self.daemon()
-            .cycle(vec![Message { request, peer: ROOT, reply, gone: ClientGone::default() }])
+            .cycle(vec![Message {
+                request,
+                peer: Requester::Full(ROOT),
+                reply,
+                gone: ClientGone::default(),
+            }])
             .unwrap();
         self.cycle();
         answer.recv().expect("an answer")

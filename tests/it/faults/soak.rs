@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use busbar::live::End;
+use busbar::live::requester::Requester;
 use busbar::live::socket::{Client, ClientGone, Message};
 use busbar::live::wire::{Reply, Request};
 use busbar::units::Span;
@@ -97,7 +98,7 @@ fn old_jobs_make_room() {
         let (reply, answers) = channel();
         let message = |_| Message {
             request: Request::Submit(Box::new(submission(1, 60))),
-            peer: ROOT,
+            peer: Requester::Full(ROOT),
             reply: reply.clone(),
             gone: ClientGone::default(),
         };
@@ -134,7 +135,7 @@ fn a_great_day_is_forgotten() {
             job.program.environment.push(("LARGE".to_owned(), "x".repeat(50_000)));
             Message {
                 request: Request::Submit(Box::new(job)),
-                peer: ROOT,
+                peer: Requester::Full(ROOT),
                 reply: reply.clone(),
                 gone: ClientGone::default(),
             }

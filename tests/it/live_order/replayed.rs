@@ -10,6 +10,7 @@ use busbar::live::daemon::{Daemon, DaemonError, LoopOptions, USUAL_DEADLINE};
 use busbar::live::engine::{AtOnce, EmulatedPower, Engine};
 use busbar::live::job::Program;
 use busbar::live::replay::{Naming, Real, Replay};
+use busbar::live::requester::Requester;
 use busbar::live::schedule::{Schedule, ScheduleSpec};
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
@@ -141,7 +142,12 @@ impl Machine<'_> {
             while let Some(job) = coming.next_if(|job| job.submit <= next) {
                 let (reply, _) = channel();
                 let request = Request::Submit(Box::new(job.submission(program())));
-                requests.push(Message { request, peer: ALICE, reply, gone: ClientGone::default() });
+                requests.push(Message {
+                    request,
+                    peer: Requester::Full(ALICE),
+                    reply,
+                    gone: ClientGone::default(),
+                });
             }
             daemon.cycle(requests).unwrap();
         }
@@ -327,7 +333,12 @@ fn who_comes_with_a_lower_limit_meets_it() {
     let (reply, answers) = channel();
     let request = Request::Submit(Box::new(job.submission(program())));
     daemon
-        .cycle(vec![Message { request, peer: ALICE, reply, gone: ClientGone::default() }])
+        .cycle(vec![Message {
+            request,
+            peer: Requester::Full(ALICE),
+            reply,
+            gone: ClientGone::default(),
+        }])
         .unwrap();
     let answer = answers.recv().unwrap();
     assert!(matches!(&answer, Reply::Submitted { remark: Some(_), .. }), "{answer:?}");

@@ -3,6 +3,7 @@
 use super::Controller;
 use crate::array::{ArraySpec, Element};
 use crate::job::{EndReason, Entry, EventKind, JobRequest, Owner, Phase, Program, Submission};
+use crate::requester::Requester;
 use crate::wire::{Refusal, RefusalKind};
 use busbar_core::units::{Instant, Span};
 
@@ -207,13 +208,13 @@ impl Controller {
         Ok(())
     }
 
-    /// A job that is not over and that this user may change.
-    fn authorised(&self, who: Owner, number: u64) -> Result<&Entry, Refusal> {
+    /// A job that is not over and that somebody may change.
+    fn authorised(&self, who: Requester, number: u64) -> Result<&Entry, Refusal> {
         let Some(entry) = self.jobs.get(&number) else {
             let message = format!("there is no job {number}, or it is over");
             return refuse(RefusalKind::Unknown, message);
         };
-        if entry.owner.user != who.user && !self.setup.is_operator(who) {
+        if who.user() != Some(entry.owner.user) && !self.setup.is_operator(who) {
             let message = format!("job {number} belongs to another user");
             return refuse(RefusalKind::Forbidden, message);
         }
@@ -244,9 +245,9 @@ impl Controller {
     }
 
     /// Cancels a job or an array, whether it waits or runs.
-    pub fn cancel(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+    pub fn cancel(&mut self, now: Instant, who: Requester, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
-            let by = Some(who.user);
+            let by = who.user();
             match controller.authorised(who, number)?.phase {
                 Phase::Running(_) => controller.ask_to_end(now, number, EndReason::Cancelled, by),
                 Phase::Waiting => controller.abandon(now, number, EndReason::Cancelled, by),
@@ -257,25 +258,25 @@ impl Controller {
     }
 
     /// Holds a job until it is released; of an array, all elements that wait.
-    pub fn hold(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+    pub fn hold(&mut self, now: Instant, who: Requester, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             if !matches!(controller.authorised(who, number)?.phase, Phase::Waiting) {
                 let message = format!("job {number} is running; only waiting jobs can be held");
                 return refuse(RefusalKind::Impossible, message);
             }
-            controller.set_held(now, number, true, Some(who.user));
+            controller.set_held(now, number, true, who.user());
             Ok(())
         })
     }
 
     /// Releases a held job; of an array, all held elements.
-    pub fn release(&mut self, now: Instant, who: Owner, number: u64) -> Result<(), Refusal> {
+    pub fn release(&mut self, now: Instant, who: Requester, number: u64) -> Result<(), Refusal> {
         self.each_of(number, |controller, number| {
             if !controller.authorised(who, number)?.request.held {
                 let message = format!("job {number} is not held");
                 return refuse(RefusalKind::Impossible, message);
             }
-            controller.set_held(now, number, false, Some(who.user));
+            controller.set_held(now, number, false, who.user());
             Ok(())
         })
     }

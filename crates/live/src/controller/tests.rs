@@ -16,6 +16,7 @@ use super::*;
 use crate::config::LastResort;
 use crate::engine::{Found, Power};
 use crate::job::{After, JobRequest, Owner, Program, Submission};
+use crate::requester::Requester::{Anybody, Full, Ordinary};
 use crate::store::Batch;
 use crate::wire::{RefusalKind, State};
 use busbar_core::freedom::Freedom;

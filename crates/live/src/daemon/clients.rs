@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 use super::Daemon;
 use crate::answers;
 use crate::forecast::Outlook;
-use crate::job::Owner;
 use crate::lookups::Lookup;
+use crate::requester::Requester;
 use crate::setup::Viewer;
 use crate::socket::ClientGone;
 use crate::store::Query;
@@ -33,7 +33,7 @@ impl Daemon {
         &mut self,
         now: Instant,
         request: Request,
-        peer: Owner,
+        peer: Requester,
         reply: &Sender<Reply>,
         gone: &ClientGone,
     ) -> Option<Pending> {
@@ -47,7 +47,14 @@ impl Daemon {
             Request::Submit(submission) => {
                 let store = &self.store;
                 let succeeded = |job| store.succeeded(job).ok().flatten();
-                let answer = match controller.submit(now, peer, *submission, &succeeded) {
+                let submitted = match peer.owner() {
+                    Some(owner) => controller.submit(now, owner, *submission, &succeeded),
+                    None => Err(Refusal {
+                        kind: RefusalKind::Forbidden,
+                        message: "a job belongs to a user; say who you are".to_owned(),
+                    }),
+                };
+                let answer = match submitted {
                     Ok(job) => {
                         let remark = controller.advice(job);
                         Reply::Submitted { job, remark }
@@ -86,14 +93,18 @@ impl Daemon {
             Request::Forecast(question) => {
                 let request = question.job.as_ref();
                 let asked = request.map_or(Ok(()), |job| controller.check_request(job));
-                if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user)) {
+                if let Err(refusal) = asked.and_then(|()| self.forecasts.check(peer.user())) {
                     return Some(Pending::Written(Reply::Error(refusal)));
                 }
                 let outlook = Outlook::of(controller, viewer, now, self.clock.wall_now());
                 let most = controller.setup().forecast_time;
-                self.forecasts.begin(peer.user, reply.clone(), gone.clone(), most, move |wanted| {
-                    outlook.forecast(&question, wanted)
-                });
+                self.forecasts.begin(
+                    peer.user(),
+                    reply.clone(),
+                    gone.clone(),
+                    most,
+                    move |wanted| outlook.forecast(&question, wanted),
+                );
                 None
             }
             Request::Stop if !controller.setup().is_operator(peer) => {
@@ -107,7 +118,7 @@ impl Daemon {
         }
     }
 
-    fn set_budget(&mut self, peer: Owner, text: &str) -> Result<(), Refusal> {
+    fn set_budget(&mut self, peer: Requester, text: &str) -> Result<(), Refusal> {
         if !self.controller.setup().is_operator(peer) {
             return Err(forbidden("set the budget"));
         }
@@ -115,7 +126,7 @@ impl Daemon {
         let machine = &self.controller.setup().machine;
         let budget = self.budget.set_override(written.as_deref(), machine, &self.clock);
         let budget = budget.map_err(|message| Refusal { kind: RefusalKind::Malformed, message })?;
-        tracing::info!(budget = text, user = peer.user, "budget set");
+        tracing::info!(budget = text, user = peer.user(), "budget set");
         self.controller.set_budget(budget, written.is_some());
         self.controller.write_budget(written);
         Ok(())

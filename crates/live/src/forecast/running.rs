@@ -48,9 +48,9 @@ impl Cancellation {
     }
 }
 
-/// Running forecasts by user.
+/// Running forecasts by user; those who are no user share one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<u32, Asked>>>);
+pub(crate) struct RunningForecasts(Arc<Mutex<BTreeMap<Option<u32>, Asked>>>);
 
 #[derive(Debug)]
 struct Asked {
@@ -59,12 +59,12 @@ struct Asked {
 }
 
 impl RunningForecasts {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<u32, Asked>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Option<u32>, Asked>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a user may start a forecast now.
-    pub(crate) fn check(&self, user: u32) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, user: Option<u32>) -> Result<(), Refusal> {
         let all = self.all();
         let message = if all.contains_key(&user) {
             "one of your forecasts is running; wait for it, or end it, and try again".to_owned()
@@ -79,7 +79,7 @@ impl RunningForecasts {
     /// Starts a forecast for a user who [may have](Self::check) one.
     pub(crate) fn begin(
         &self,
-        user: u32,
+        user: Option<u32>,
         reply: Sender<Reply>,
         gone: ClientGone,
         most: Span,
@@ -121,7 +121,7 @@ fn stopping() -> Refusal {
 /// Removes the user's entry when it is dropped.
 struct Place {
     under_way: RunningForecasts,
-    user: u32,
+    user: Option<u32>,
 }
 
 impl Drop for Place {
@@ -143,7 +143,7 @@ mod tests {
     ) -> (Receiver<Reply>, ClientGone) {
         let ((reply, answers), gone) = (channel(), ClientGone::default());
         let (begun, has_begun) = channel();
-        under_way.begin(user, reply, gone.clone(), most, move |wanted| {
+        under_way.begin(Some(user), reply, gone.clone(), most, move |wanted| {
             begun.send(()).unwrap();
             loop {
                 wanted.check()?;
@@ -167,13 +167,13 @@ mod tests {
     fn a_user_has_one_and_there_are_few() {
         let under_way = RunningForecasts::default();
         let (answers, gone) = endless(&under_way, 1, LONG);
-        assert!(under_way.check(1).unwrap_err().message.contains("one of your forecasts"));
+        assert!(under_way.check(Some(1)).unwrap_err().message.contains("one of your forecasts"));
         let others: Vec<_> = (2..=4).map(|user| endless(&under_way, user, LONG)).collect();
-        assert!(under_way.check(5).unwrap_err().message.contains("4 forecasts are running"));
+        assert!(under_way.check(Some(5)).unwrap_err().message.contains("4 forecasts are running"));
         // Whoever asked goes away, and makes room.
         gone.set();
         refused(&answers);
-        assert_eq!((under_way.check(1), under_way.check(5)), (Ok(()), Ok(())));
+        assert_eq!((under_way.check(Some(1)), under_way.check(Some(5))), (Ok(()), Ok(())));
         // The daemon stops: all others are told so, whatever their threads do.
         under_way.give_up();
         for (answers, _) in &others {
@@ -188,16 +188,16 @@ mod tests {
         let refusal = refused(&answers);
         assert_eq!(refusal.kind, RefusalKind::TooMuch);
         assert!(refusal.message.contains("took more than 0.02 s"), "{refusal}");
-        assert_eq!(under_way.check(1), Ok(()));
+        assert_eq!(under_way.check(Some(1)), Ok(()));
     }
 
     #[test]
     fn one_that_fails_leaves_its_place() {
         let under_way = RunningForecasts::default();
         let (reply, answers) = channel();
-        under_way.begin(1, reply, ClientGone::default(), LONG, |_| panic!("as it should"));
+        under_way.begin(Some(1), reply, ClientGone::default(), LONG, |_| panic!("as it should"));
         // No answer comes, as nobody is left to send one.
         assert!(answers.recv().is_err());
-        assert_eq!(under_way.check(1), Ok(()));
+        assert_eq!(under_way.check(Some(1)), Ok(()));
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::config::LastResort;
 use crate::engine::Signal;
 use crate::job::{After, JobRequest, Program, Submission};
+use crate::requester::Requester;
 use crate::socket::ClientGone;
 use busbar_core::machine::{Details, Machine};
 use busbar_core::world::Repertoire;
@@ -55,7 +56,7 @@ fn controller(policy: &str, limit: u32, wishes: &[JobRequest]) -> Controller {
 
 /// As an operator sees it; the clock on the wall began with the daemon's.
 fn outlook_at(controller: &Controller, now: Instant) -> Outlook {
-    let viewer = controller.setup().viewer(Owner { user: 0, group: 0 });
+    let viewer = controller.setup().viewer(Requester::Full(Owner { user: 0, group: 0 }));
     Outlook::of(controller, viewer, now, now.millis() as i64)
 }
 

@@ -16,6 +16,7 @@ use rustix::time::Timespec;
 use super::frame::{Lines, line_of, parse};
 use super::server::{ClientGone, Limits, Message};
 use crate::job::Owner;
+use crate::requester::Requester;
 use crate::wire::{Refusal, RefusalKind, Reply, Request};
 
 /// The size of a read, in bytes.
@@ -110,7 +111,8 @@ fn ask<T: From<Message>>(
     loop_end: &Sender<T>,
 ) -> Receiver<Reply> {
     let (reply, answer) = mpsc::channel();
-    let _ = loop_end.send(Message { request, peer, reply, gone: gone.clone() }.into());
+    let _ = loop_end
+        .send(Message { request, peer: Requester::Full(peer), reply, gone: gone.clone() }.into());
     answer
 }
 

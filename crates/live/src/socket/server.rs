@@ -28,6 +28,7 @@ use super::connection::{refuse, serve};
 use super::frame::line_of;
 use crate::file_identity::{FileIdentity, file_identity};
 use crate::job::Owner;
+use crate::requester::Requester;
 use crate::wire::{RefusalKind, Reply, Request};
 
 /// The pause after a connection could not be accepted because the machine is out of resources.
@@ -41,8 +42,8 @@ const SOCKET: Setting = Setting("'socket = …' in the configuration, or --socke
 pub struct Message {
     /// The request.
     pub request: Request,
-    /// The user who sent it.
-    pub peer: Owner,
+    /// Who sent it.
+    pub peer: Requester,
     /// The channel for the answer. The client may be gone by then.
     pub reply: Sender<Reply>,
     /// Tells whether the client is gone, for answers that take long.

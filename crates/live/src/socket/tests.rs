@@ -29,7 +29,7 @@ struct Fake {
 /// What the loop answers: a job's number to whoever asks for it, and a long history.
 fn answer(message: &Message) -> Reply {
     let user = rustix::process::getuid().as_raw();
-    assert_eq!(message.peer.user, user, "the kernel says who asks");
+    assert_eq!(message.peer.user(), Some(user), "the kernel says who asks");
     match &message.request {
         Request::Show { job } => Reply::Submitted { job: *job, remark: None },
         Request::History { .. } => {

@@ -55,7 +55,7 @@ pub(crate) async fn set(
     Body(new): Body<NewLimit>,
 ) -> Result<Json<PowerState>, ApiError> {
     let request = Request::Budget { set: Some(new.limit) };
-    answers::budget(app.change(request, caller.owner).await?).map(Json)
+    answers::budget(app.change(request, caller.who).await?).map(Json)
 }
 
 /// Return to the configured budget
@@ -71,7 +71,7 @@ pub(crate) async fn reset(
     Operator(caller): Operator,
 ) -> Result<Json<PowerState>, ApiError> {
     let request = Request::Budget { set: Some("configured".to_owned()) };
-    answers::budget(app.change(request, caller.owner).await?).map(Json)
+    answers::budget(app.change(request, caller.who).await?).map(Json)
 }
 
 /// Since when to show samples.

@@ -24,7 +24,7 @@ pub(crate) async fn present(
     State(app): State<Arc<App>>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
-    Ok(app.read(Question::Forecast(caller.owner.user), &caller).await?.response())
+    Ok(app.read(Question::Forecast(caller.who), &caller).await?.response())
 }
 
 /// When jobs would start under another budget, another policy, or with another job; nothing is changed

@@ -54,5 +54,5 @@ pub(crate) async fn history(
         return Err(ApiError::new(ErrorKind::Malformed, message));
     }
     let limit = Some(limit);
-    answers::history(app.ask(Request::History { job, after, limit }, caller.owner).await?).map(Json)
+    answers::history(app.ask(Request::History { job, after, limit }, caller.who).await?).map(Json)
 }

@@ -56,7 +56,7 @@ pub(crate) async fn list(
     caller: Caller,
     Query(which): Query<Which>,
 ) -> Result<Response, ApiError> {
-    let rendered = app.read(Question::Queue(caller.owner.user), &caller).await?;
+    let rendered = app.read(Question::Queue(caller.who), &caller).await?;
     let Which { state, user, after, limit } = which;
     if state.is_none() && user.is_none() && after.is_none() && limit.is_none() {
         return Ok(rendered.response());
@@ -104,7 +104,7 @@ pub(crate) async fn show(
     caller: Caller,
     Path(Number { job }): Path<Number>,
 ) -> Result<Json<JobOrArray>, ApiError> {
-    match app.ask(Request::Show { job }, caller.owner).await? {
+    match app.ask(Request::Show { job }, caller.who).await? {
         Reply::Show(details) => Ok(Json(JobOrArray::Job(*details))),
         Reply::Array(array) => Ok(Json(JobOrArray::Array(array))),
         _ => Err(ApiError::new(ErrorKind::Unknown, format!("there is no job {job}"))),
@@ -133,7 +133,7 @@ pub(crate) async fn submit(
     User(caller): User,
     Body(submission): Body<Submission>,
 ) -> Result<(StatusCode, Json<Submitted>), ApiError> {
-    match app.change(Request::Submit(Box::new(submission)), caller.owner).await? {
+    match app.change(Request::Submit(Box::new(submission)), caller.who).await? {
         Reply::Submitted { job, remark } => {
             Ok((StatusCode::CREATED, Json(Submitted { job, remark })))
         }
@@ -195,7 +195,7 @@ async fn change(
     caller: &Caller,
     request: Request,
 ) -> Result<Json<Vec<Answer>>, ApiError> {
-    let answers = answers::done(app.change(request, caller.owner).await?)?;
+    let answers = answers::done(app.change(request, caller.who).await?)?;
     let is_refused = !answers.is_empty() && answers.iter().all(|answer| answer.refusal.is_some());
     match answers.first().and_then(|answer| answer.refusal.clone()).filter(|_| is_refused) {
         Some(refusal) => Err(refusal.into()),

@@ -49,8 +49,7 @@ pub(crate) struct WhoAmI {
     responses((status = 200, description = "Who asks", body = WhoAmI), ApiError)
 )]
 pub(crate) async fn whoami(caller: Caller) -> Json<WhoAmI> {
-    let acts = caller.role > Role::Viewer;
-    Json(WhoAmI { role: caller.role, token: caller.token, user: acts.then_some(caller.owner.user) })
+    Json(WhoAmI { role: caller.role(), user: caller.who.user(), token: caller.token })
 }
 
 /// That the daemon is about to stop.
@@ -72,6 +71,6 @@ pub(crate) async fn stop(
     State(app): State<Arc<App>>,
     Operator(caller): Operator,
 ) -> Result<Json<Stopping>, ApiError> {
-    app.change(Request::Stop, caller.owner).await?;
+    app.change(Request::Stop, caller.who).await?;
     Ok(Json(Stopping { stopping: true }))
 }

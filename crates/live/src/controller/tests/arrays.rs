@@ -63,27 +63,27 @@ fn whole_arrays_and_single_elements_are_held_released_and_cancelled() {
     assert_eq!(running(&world), [2, 3]);
     let controller = &mut world.controller;
     let kind = |answer: Result<(), Refusal>| answer.map_err(|refusal| refusal.kind);
-    assert_eq!(kind(controller.hold(at(1), BOB, number)), Err(RefusalKind::Forbidden));
-    assert_eq!(kind(controller.release(at(1), ALICE, number)), Err(RefusalKind::Impossible));
+    assert_eq!(kind(controller.hold(at(1), Full(BOB), number)), Err(RefusalKind::Forbidden));
+    assert_eq!(kind(controller.release(at(1), Full(ALICE), number)), Err(RefusalKind::Impossible));
     // Those that run go on.
-    controller.hold(at(1), ALICE, number).unwrap();
+    controller.hold(at(1), Full(ALICE), number).unwrap();
     world.end(at(1), first(2), End::Exited(0));
     world.cycle(at(1));
     assert_eq!(running(&world), [3]);
     assert_eq!(world.state(7, at(1)).0, State::Held);
     // One of them alone, not the first.
-    world.controller.release(at(2), ALICE, 5).unwrap();
+    world.controller.release(at(2), Full(ALICE), 5).unwrap();
     world.cycle(at(2));
     assert_eq!(running(&world), [3, 5]);
-    world.controller.release(at(3), ROOT, number).unwrap();
+    world.controller.release(at(3), Full(ROOT), number).unwrap();
     world.cycle(at(3));
     assert_eq!(running(&world), [3, 5], "there is no place for others");
     // Who has a place in the queue and is held leaves it to the next.
     world.end(at(4), first(3), End::Exited(0));
-    world.controller.hold(at(4), ALICE, 4).unwrap();
+    world.controller.hold(at(4), Full(ALICE), 4).unwrap();
     world.cycle(at(4));
     assert_eq!(running(&world), [5, 6]);
-    world.controller.cancel(at(5), ALICE, number).unwrap();
+    world.controller.cancel(at(5), Full(ALICE), number).unwrap();
     world.cycle(at(5));
     assert_eq!(starts(&world).len(), 4, "nobody starts who is about to be cancelled");
     for job in [5, 6] {
@@ -91,7 +91,10 @@ fn whole_arrays_and_single_elements_are_held_released_and_cancelled() {
     }
     world.cycle(at(5));
     assert!(world.controller.jobs.is_empty());
-    assert_eq!(kind(world.controller.cancel(at(6), ALICE, number)), Err(RefusalKind::Unknown));
+    assert_eq!(
+        kind(world.controller.cancel(at(6), Full(ALICE), number)),
+        Err(RefusalKind::Unknown)
+    );
     let by = |job: u64| match &world.file[&job].phase {
         Phase::Over(outcome) => outcome.by,
         _ => None,
@@ -167,7 +170,7 @@ fn arrays_have_bounds_and_each_element_counts() {
     assert_eq!(world.submit(at(0), array("1-3")), 7);
     assert_eq!(refused(&mut world, submission(1, 60)).kind, RefusalKind::Full);
     world.cycle(at(0));
-    world.controller.cancel(at(1), ALICE, 7).unwrap();
+    world.controller.cancel(at(1), Full(ALICE), 7).unwrap();
     world.cycle(at(1));
     assert_eq!(world.submit(at(1), submission(1, 60)), 11);
 }
@@ -242,9 +245,9 @@ proptest! {
             match (step, job, attempt) {
                 (Move::EndWell, _, Some(attempt)) => world.end(now, attempt, End::Exited(0)),
                 (Move::EndBadly, _, Some(attempt)) => world.end(now, attempt, End::Exited(1)),
-                (Move::Hold, Some(job), _) => drop(world.controller.hold(now, ALICE, job)),
-                (Move::Release, Some(job), _) => drop(world.controller.release(now, ALICE, job)),
-                (Move::Cancel, Some(job), _) => drop(world.controller.cancel(now, ALICE, job)),
+                (Move::Hold, Some(job), _) => drop(world.controller.hold(now, Full(ALICE), job)),
+                (Move::Release, Some(job), _) => drop(world.controller.release(now, Full(ALICE), job)),
+                (Move::Cancel, Some(job), _) => drop(world.controller.cancel(now, Full(ALICE), job)),
                 (Move::NeverStarted, _, Some(attempt)) => {
                     never += 1;
                     world.running.remove(&attempt);
@@ -270,7 +273,7 @@ proptest! {
             }
         }
         for number in arrays.map(|(number, _)| number) {
-            drop(world.controller.release(at(1000), ALICE, number));
+            drop(world.controller.release(at(1000), Full(ALICE), number));
         }
         for second in 1000.. {
             world.cycle(at(second));

@@ -88,8 +88,8 @@ fn jobs_wait_for_others_and_for_their_release() {
     let reason = Some("a job it depends on failed".to_owned());
     assert_eq!(world.state(well, at(5)), (State::Cancelled, reason));
     assert_eq!(world.state(any, at(5)).0, State::Held);
-    world.controller.release(at(6), ALICE, any).unwrap();
-    assert!(world.controller.release(at(6), ALICE, any).is_err(), "it is not held any more");
+    world.controller.release(at(6), Full(ALICE), any).unwrap();
+    assert!(world.controller.release(at(6), Full(ALICE), any).is_err(), "it is not held any more");
     world.cycle(at(6));
     assert_eq!(world.state(any, at(6)).0, State::Running);
     let mut late = submission(1, 60);
@@ -140,7 +140,7 @@ fn a_job_may_wait_for_many() {
     let last = world.submit(at(0), last);
     for job in 1..=200 {
         assert_eq!(world.state(last, at(1)).0, State::Blocked);
-        world.controller.cancel(at(1), ALICE, job).unwrap();
+        world.controller.cancel(at(1), Full(ALICE), job).unwrap();
         world.cycle(at(1));
     }
     assert_eq!(world.state(last, at(1)).0, State::Running);

@@ -17,7 +17,7 @@ fn nobody_has_more_jobs_than_one_user_may() {
     assert_eq!(submit(&mut world, BOB), Ok(3));
     world.restart(at(0));
     assert_eq!(submit(&mut world, ALICE), Err(RefusalKind::Full));
-    world.controller.cancel(at(0), ALICE, 2).unwrap();
+    world.controller.cancel(at(0), Full(ALICE), 2).unwrap();
     assert_eq!(submit(&mut world, ALICE), Ok(4));
     assert_eq!(submit(&mut world, ALICE), Err(RefusalKind::Full));
 }
@@ -47,7 +47,7 @@ fn nobody_has_more_bytes_than_one_user_may() {
     assert!(refusal.message.contains(&most), "{refusal}");
     assert_eq!(submit(&mut world, BOB, &large).unwrap_err().kind, RefusalKind::Full);
     assert_eq!(submit(&mut world, BOB, &small), Ok(4), "others have their own");
-    world.controller.cancel(at(0), ALICE, 2).unwrap();
+    world.controller.cancel(at(0), Full(ALICE), 2).unwrap();
     assert_eq!(submit(&mut world, ALICE, &small), Ok(5), "who goes makes room");
     assert!(submit(&mut world, ALICE, &small).is_err());
 }
@@ -59,14 +59,14 @@ fn who_cancels_holds_and_releases_is_written_down() {
         (world.submit(at(0), submission(4, 60)), world.submit(at(0), submission(4, 60)));
     let late = world.submit(at(0), submission(4, 60));
     world.cycle(at(0));
-    world.controller.hold(at(1), ALICE, waits).unwrap();
-    world.controller.release(at(2), ROOT, waits).unwrap();
-    world.controller.cancel(at(3), ROOT, waits).unwrap();
-    world.controller.cancel(at(3), ALICE, runs).unwrap();
+    world.controller.hold(at(1), Full(ALICE), waits).unwrap();
+    world.controller.release(at(2), Full(ROOT), waits).unwrap();
+    world.controller.cancel(at(3), Full(ROOT), waits).unwrap();
+    world.controller.cancel(at(3), Full(ALICE), runs).unwrap();
     world.cycle(at(3));
     // Who asks again, and a restart, change nothing.
     world.restart(at(40));
-    world.controller.cancel(at(40), ROOT, runs).unwrap();
+    world.controller.cancel(at(40), Full(ROOT), runs).unwrap();
     world.end(at(41), first(runs), End::Signalled(9));
     world.cycle(at(41));
     world.controller.turn(at(110)).unwrap();
@@ -143,18 +143,24 @@ fn only_owners_and_operators_touch_jobs() {
     world.cycle(at(0));
     let controller = &mut world.controller;
     let kind = |result: Result<(), crate::wire::Refusal>| result.unwrap_err().kind;
-    assert_eq!(kind(controller.cancel(at(1), BOB, runs)), RefusalKind::Forbidden);
-    assert_eq!(kind(controller.hold(at(1), BOB, waits)), RefusalKind::Forbidden);
-    assert_eq!(kind(controller.hold(at(1), ALICE, runs)), RefusalKind::Impossible);
-    assert_eq!(kind(controller.cancel(at(1), ALICE, 99)), RefusalKind::Unknown);
-    controller.hold(at(1), ROOT, waits).unwrap();
-    controller.cancel(at(1), ALICE, runs).unwrap();
+    assert_eq!(kind(controller.cancel(at(1), Full(BOB), runs)), RefusalKind::Forbidden);
+    assert_eq!(kind(controller.hold(at(1), Full(BOB), waits)), RefusalKind::Forbidden);
+    assert_eq!(kind(controller.hold(at(1), Full(ALICE), runs)), RefusalKind::Impossible);
+    assert_eq!(kind(controller.cancel(at(1), Full(ALICE), 99)), RefusalKind::Unknown);
+    // Root without the rights of an operator, and somebody who is no user, are like any other user.
+    for other in [Ordinary(BOB), Ordinary(ROOT), Anybody] {
+        assert_eq!(kind(controller.cancel(at(1), other, runs)), RefusalKind::Forbidden);
+        assert_eq!(kind(controller.hold(at(1), other, waits)), RefusalKind::Forbidden);
+        assert_eq!(kind(controller.release(at(1), other, waits)), RefusalKind::Forbidden);
+    }
+    controller.hold(at(1), Full(ROOT), waits).unwrap();
+    controller.cancel(at(1), Ordinary(ALICE), runs).unwrap();
     let acts = world.cycle(at(1));
     assert_eq!(acts, [Act::Signal { attempt: first(runs), signal: Signal::Terminate }]);
     world.end(at(2), first(runs), End::Signalled(15));
     world.cycle(at(2));
     assert_eq!(world.state(waits, at(2)).0, State::Held);
-    world.controller.cancel(at(3), ALICE, waits).unwrap();
+    world.controller.cancel(at(3), Full(ALICE), waits).unwrap();
     world.cycle(at(3));
     assert_eq!(world.state(waits, at(3)), (State::Cancelled, Some("cancelled".to_owned())));
     assert!(world.controller.jobs.is_empty());

@@ -158,7 +158,7 @@ fn who_stands_still_goes_on_although_a_limit_will_fall() {
 fn who_stands_still_is_ended_by_force() {
     let mut world = short_of_power(LastResort::Suspend);
     world.cycle(at(10));
-    world.controller.cancel(at(11), ALICE, 3).unwrap();
+    world.controller.cancel(at(11), Full(ALICE), 3).unwrap();
     let acts = world.cycle(at(11));
     assert_eq!(acts, [Act::Signal { attempt: first(3), signal: Signal::Kill }], "it gets no power");
     world.end(at(12), first(3), End::Signalled(9));

@@ -90,9 +90,9 @@ pub(super) fn tell_with(setup: Setup, steps: &[Step]) {
                     world.end(now, attempt, End::Exited(code));
                 }
             }
-            Step::Cancel(job) => drop(world.controller.cancel(now, ALICE, job)),
-            Step::Hold(job) => drop(world.controller.hold(now, ALICE, job)),
-            Step::Release(job) => drop(world.controller.release(now, ALICE, job)),
+            Step::Cancel(job) => drop(world.controller.cancel(now, Full(ALICE), job)),
+            Step::Hold(job) => drop(world.controller.hold(now, Full(ALICE), job)),
+            Step::Release(job) => drop(world.controller.release(now, Full(ALICE), job)),
             Step::Budget(power) => {
                 world.controller.set_budget(Budget::constant(watts(power * scale)), true);
             }
@@ -214,7 +214,7 @@ proptest! {
                     (0 | 1, _) => {
                         world.submit(now, submission(nodes, 20 * seconds));
                     }
-                    (2, Some(job)) => world.controller.cancel(now, ALICE, job).unwrap(),
+                    (2, Some(job)) => world.controller.cancel(now, Full(ALICE), job).unwrap(),
                     (3, Some(job)) => {
                         let held = world.controller.jobs[&job].request.held;
                         world.controller.set_held(now, job, !held, None);
