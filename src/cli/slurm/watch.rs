@@ -181,16 +181,18 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// Looks at the cluster until the time is over. Returns the jobs that ended meanwhile, in the order of their submission.
 fn watch(arguments: &Arguments) -> anyhow::Result<(Vec<Ended>, Duration)> {
     let cluster = arguments.cluster.commands();
+    let (begun, since) = (Moment::now(), now());
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).context("cannot watch signals")?;
     }
-    let (begun, since) = (Moment::now(), now());
     let most = arguments.time.map(|time| Duration::from_millis(time.0.millis()));
     let every = Duration::from_millis(arguments.every.0.millis()).max(Duration::from_millis(100));
     let mut ended: BTreeMap<(u64, u32, Option<u32>), Ended> = BTreeMap::new();
     // The first look shows at once whether the cluster can be read.
     let mut seen = cluster.jobs()?;
+    // The last one comes after the end, so that whatever ended before is in it.
+    let mut is_last = false;
     loop {
         for job in &seen {
             let is_ours = arguments.partition.is_empty()
@@ -200,14 +202,16 @@ fn watch(arguments: &Arguments) -> anyhow::Result<(Vec<Ended>, Duration)> {
                 ended.insert((one.submitted, reference.job, reference.task), one);
             }
         }
-        let is_over = most.is_some_and(|most| begun.elapsed() >= most);
-        if is_over || stop.load(Ordering::Relaxed) {
+        if is_last {
             return Ok((ended.into_values().collect(), begun.elapsed()));
         }
+        let is_over =
+            || stop.load(Ordering::Relaxed) || most.is_some_and(|most| begun.elapsed() >= most);
         let next = Moment::now() + every;
-        while Moment::now() < next && !stop.load(Ordering::Relaxed) {
+        while Moment::now() < next && !is_over() {
             sleep(Duration::from_millis(50));
         }
+        is_last = is_over();
         match cluster.jobs() {
             Ok(jobs) => seen = jobs,
             Err(error) => warn(&format!("{error}; it is tried again")),
