@@ -5,20 +5,26 @@
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use busbar_trust::TrustedFolder;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::StoreError;
 
 /// The name of the lock file.
 const NAME: &str = "lock";
 
-/// The number of tries to take the lock and the pause between them, so that a daemon can start
-/// right after another one was killed.
-const TRIES: u32 = 100;
+/// How long to wait for a lock whose daemon still runs, since it may be about to end.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// How long to wait for a lock whose daemon is gone. What it was starting gives the lock back as soon
+/// as it gets to run, which takes a while on a busy machine.
+const STARTING: Duration = Duration::from_secs(60);
+
+/// The pause between two tries.
 const REST: Duration = Duration::from_millis(20);
 
 /// The lock, as long as it is held.
@@ -32,9 +38,11 @@ impl Lock {
     pub(super) fn take(folder: &TrustedFolder) -> Result<Self, StoreError> {
         // Anyone who can open the file could lock it, so only its owner may.
         let mut file = folder.file(NAME, OFlags::RDWR)?;
+        let begun = Instant::now();
         let mut locked = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        for _ in 1..TRIES {
-            if locked != Err(Errno::WOULDBLOCK) {
+        while locked == Err(Errno::WOULDBLOCK) {
+            let patience = if process(&mut file).is_none_or(runs) { ENDING } else { STARTING };
+            if begun.elapsed() >= patience {
                 break;
             }
             sleep(REST);
@@ -65,6 +73,13 @@ impl Lock {
 /// The process that holds the lock, if it is known.
 fn process(file: &mut File) -> Option<u32> {
     let mut text = String::new();
+    file.rewind().ok()?;
     file.take(32).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
+}
+
+/// Whether there is a process with this ID.
+fn runs(process: u32) -> bool {
+    let id = i32::try_from(process).ok().and_then(Pid::from_raw);
+    id.is_some_and(|id| test_kill_process(id) != Err(Errno::SRCH))
 }

@@ -216,6 +216,8 @@ fn one_daemon_for_each_state() {
 fn a_lock_that_is_about_to_be_given_back_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
+    // No process has this number.
+    std::fs::write(folder.path().join("lock"), format!("{}\n", i32::MAX)).unwrap();
     std::thread::scope(|scope| {
         let next = scope.spawn(|| Store::open(folder.path()).map(|store| store.close()));
         std::thread::sleep(std::time::Duration::from_millis(100));
