@@ -32,7 +32,7 @@ use crate::web::{Assets, Options, Server};
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long a daemon in the background may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Run the daemon, which shares nodes and power among submitted jobs
 #[derive(Clone, Debug, Args)]

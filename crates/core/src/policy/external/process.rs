@@ -31,8 +31,9 @@ const SHOWN: usize = 200;
 /// How long a program may take to end when there is nothing more to decide.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long to wait for the last words of a program that has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long to wait until a program that has closed its output has ended, and for its last words. They come at once,
+/// unless the machine is busy.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Why a program cannot decide any more.
 #[derive(Debug, thiserror::Error)]
