@@ -15,8 +15,8 @@ use crate::program::Programs;
 use crate::text::{self, JobFormat};
 use crate::version::Version;
 
-/// How long a job may take until it is seen to have changed its size or state.
-const SETTLING: Duration = Duration::from_secs(10);
+/// How long Slurm may take to find nodes by which a job grows.
+const GROWING: Duration = Duration::from_secs(10);
 
 /// So many jobs are read one by one.
 const FEW_JOBS: usize = 10;
@@ -104,14 +104,14 @@ impl Commands {
         }
     }
 
-    /// Waits until a job is as it should be.
+    /// Waits until a job is as it should be, for as long as a program may take.
     fn await_job(
         &self,
         what: &str,
         job: JobRef,
         is_so: impl Fn(&Job) -> Option<String>,
     ) -> Result<(), SlurmError> {
-        let deadline = Instant::now() + SETTLING.min(self.programs.patience());
+        let deadline = Instant::now() + self.programs.patience();
         loop {
             let Some(found) = self.job(job)?.iter().find_map(&is_so) else { return Ok(()) };
             if Instant::now() >= deadline {
@@ -362,7 +362,7 @@ impl Cluster for Commands {
         let (count, list) = (format!("-N{0}-{0}", more.len()), more.to_string());
         let dependency = format!("--dependency=expand:{}", before.id);
         let partition = format!("--partition={}", before.partitions.join(","));
-        let wait = format!("--immediate={}", SETTLING.as_secs());
+        let wait = format!("--immediate={}", GROWING.as_secs());
         let arguments = [
             "--no-shell",
             "--exclusive",

@@ -297,9 +297,9 @@ impl Lab {
 
     /// Waits until slurmctld answers and all nodes are in service.
     pub fn await_nodes(&self) -> Result<(), LabError> {
-        let patience = Duration::from_secs(60) + Duration::from_millis(200) * self.nodes();
+        let patience = Duration::from_secs(600);
         let deadline = Instant::now() + patience;
-        let commands = Commands::new(self.programs().with_patience(Duration::from_secs(10)));
+        let commands = Commands::new(self.programs().with_patience(Duration::from_secs(60)));
         loop {
             let answer = commands.nodes();
             let is_ready = |node: &Node| {

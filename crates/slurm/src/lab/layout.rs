@@ -301,6 +301,10 @@ impl Layout {
              MpiDefault=none\n\
              ReturnToService=2\n\
              SlurmdTimeout=30\n\
+             MessageTimeout=60\n\
+             TCPTimeout=60\n\
+             BatchStartTimeout=300\n\
+             MinJobAge=3600\n\
              KillWait=2\n\
              MaxJobCount=20000\n\
              {plug_in}\

@@ -19,8 +19,8 @@ use super::layout;
 /// The variable by which a process and what it started are known to belong to a lab.
 pub const MARK: &str = "BUSBAR_LAB";
 
-/// How long a process may take to end when it is asked to.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a process may take to become ready, and to end when it is asked to, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process that a lab should have.
 #[derive(Clone, Debug)]
