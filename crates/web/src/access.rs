@@ -232,3 +232,6 @@ async fn at_least(role: Role, parts: &mut Parts, app: &Arc<App>) -> Result<Calle
         Some(_) => Ok(caller),
     }
 }
+
+#[cfg(test)]
+mod tests;
