@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use busbar::agent::client::{Address, Client};
 use busbar::agent::wire::{Answer, Caps, Request};
@@ -15,7 +15,7 @@ use busbar::units::Watts;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::patience::PATIENCE;
 
 const CONFIGURATION: &str = r#"
 node = "n1"
@@ -58,7 +58,13 @@ impl Node {
         let mut command = self.command(&["run", "--config", "agent.toml"]);
         let child = command.env("NOTIFY_SOCKET", &place).stderr(Stdio::piped()).spawn().unwrap();
         let mut heard = [0; 64];
-        let count = manager.recv(&mut heard).unwrap();
+        let count = loop {
+            match manager.recv(&mut heard) {
+                // A process that was held up hears that first.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                count => break count.unwrap(),
+            }
+        };
         assert_eq!(&heard[..count], b"READY=1");
         child
     }
@@ -304,8 +310,8 @@ fn random_kills_leave_no_limit_above_what_is_believed() {
     assert_eq!(node.limits(), [100, 100]);
 }
 
-/// A program that is faster under a higher cap, under three caps twice: every run is stored with what it took and
-/// drew, and afterwards the node has the limits that it had.
+/// A program under three caps twice: every run is stored with what it took and drew, and afterwards the node has the
+/// limits that it had.
 #[test]
 fn a_program_is_run_under_several_caps() {
     let node = Node::new();
@@ -319,9 +325,13 @@ fn a_program_is_run_under_several_caps() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
+    // Faster under a higher cap; a busy machine may make any of them slower than that.
     let script = "case $BUSBAR_CAP_WATTS in 50) sleep 0.8;; 60) sleep 0.6;; *) sleep 0.5;; esac";
+    let least = [(50.0, 0.8), (60.0, 0.6), (80.0, 0.5)];
+    let began = Instant::now();
     let arguments = ["--app", "EP", "--caps", "50,60,80", "--repeat", "2", "--cores", "4"];
     let (code, shown, said) = run(&[&arguments[..], &["--json"]].concat(), script);
+    let took = began.elapsed().as_secs_f64();
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.lines().count(), 6, "{said}");
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
@@ -338,8 +348,13 @@ fn a_program_is_run_under_several_caps() {
         assert!((cap..=2.0 * cap + 1.0).contains(&power), "{row}");
         runs.push((cap, time));
     }
-    assert_eq!(runs.iter().map(|run| run.0).collect::<Vec<_>>(), [50.0, 60.0, 80.0]);
-    assert!(runs.windows(2).all(|pair| pair[0].1 > pair[1].1), "{runs:?}");
+    assert_eq!(runs.len(), least.len(), "{runs:?}");
+    for (run, least) in runs.iter().zip(least) {
+        assert!(run.0 == least.0 && run.1 >= least.1, "{runs:?}");
+    }
+    // Each is the mean of two runs, one after another.
+    let all: f64 = runs.iter().map(|run| 2.0 * run.1).sum();
+    assert!(all <= took, "{runs:?} in {took} s");
     assert_eq!(node.limits(), before);
 
     let (code, shown, _) = run(&["--app", "EP", "--caps", "60", "--cores", "4"], "true");

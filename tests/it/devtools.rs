@@ -5,8 +5,6 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,8 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tungstenite::{Error, Message, WebSocket};
 
-/// Longer than anything takes, on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::patience::{PATIENCE, wait_for};
 
 /// How a page is looked at.
 #[derive(Clone, Copy)]
@@ -88,9 +85,9 @@ impl Browser {
             path.starts_with('/').then(|| (port.to_owned(), path.trim().to_owned()))
         });
         let stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let (socket, _) =
             tungstenite::client(format!("ws://127.0.0.1:{port}{path}"), stream).unwrap();
+        socket.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
         let mut browser = Browser {
             process,
             socket,
@@ -344,17 +341,5 @@ impl Plot {
             browser.mouse("mouseMoved", self.at((part(from.0, to.0), part(from.1, to.1))), true);
         }
         browser.mouse("mouseReleased", self.at(to), false);
-    }
-}
-
-/// Asks again and again until there is an answer.
-pub(super) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        sleep(Duration::from_millis(20));
     }
 }

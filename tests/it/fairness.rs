@@ -186,7 +186,9 @@ fn a_key_of_the_configuration_lets_everybody_see() {
 
 /// A forecast that takes long: so many jobs wait that it would take minutes.
 fn long_forecast(folder: &Path) -> (Site, Receiver<Reply>) {
-    let mut site = Site::new(folder, setup("conservative"));
+    // It is not given up for being long.
+    let setup = Setup { forecast_time: Span::from_secs(36_000), ..setup("conservative") };
+    let mut site = Site::new(folder, setup);
     let many = (0..10_000).map(|place| (Requester::Full(ANN), submit(1 + place % 3))).collect();
     site.cycle(many);
     let forecast =

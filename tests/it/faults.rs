@@ -13,8 +13,6 @@
 //! is rare.
 
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 #[cfg(feature = "agent")]
 mod agents;
@@ -36,25 +34,10 @@ mod tuned;
 mod unheeded;
 mod vanished;
 
-/// Longer than anything here takes, on the slowest of machines.
-const LONG: Duration = Duration::from_secs(180);
-
 /// How many times a daemon is killed under each policy, if the long form is asked for.
 fn kills_asked_for() -> Option<u32> {
     let text = std::env::var("BUSBAR_FAULTS").ok()?;
     Some(text.parse().expect("BUSBAR_FAULTS is a number of kills, such as 200"))
-}
-
-/// Waits until there is something.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < LONG, "in vain: {what}");
-        sleep(Duration::from_millis(5));
-    }
 }
 
 /// The bytes of a file and of those that SQLite keeps beside it.

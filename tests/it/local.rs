@@ -16,14 +16,13 @@ use busbar::units::{Span, Watts};
 use rustix::process::{Pid, Signal as Raw, kill_process};
 use tempfile::TempDir;
 
+use crate::patience::{wait_for, wait_until as until};
+
 mod begin;
 mod load;
 mod restart;
 mod steer;
 mod wardens;
-
-/// Longer than anything here takes, on the slowest of machines.
-const LONG: Duration = Duration::from_secs(60);
 
 const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
 
@@ -81,6 +80,23 @@ impl Place {
         marked(&format!("BUSBAR_SPEED_FILE={}/", jobs.display()))
     }
 
+    /// Waits until all processes of attempts stand still, but for wardens.
+    fn until_all_stand_still(&self) {
+        until("that all stand still", || {
+            self.processes().into_iter().all(|number| is_warden(number) || state(number) == "T")
+        });
+    }
+
+    /// Waits until a process of an attempt without a control group was seen, and written down.
+    fn until_seen(&self, engine: &mut Local, launch: &Launch, process: Process) {
+        until("a look", || {
+            assert_eq!(engine.ended(), []);
+            let seen = fs::read(self.attempt(launch).join("seen.json")).unwrap_or_default();
+            let seen: Vec<Process> = serde_json::from_slice(&seen).unwrap_or_default();
+            seen.contains(&process)
+        });
+    }
+
     /// Asserts that no process of any attempt is left.
     fn assert_nobody_is_left(&self) {
         until("that nobody is left", || self.processes().is_empty());
@@ -124,15 +140,6 @@ fn marked(mark: &str) -> Vec<i32> {
     numbers.collect()
 }
 
-/// Waits until something is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LONG, "in vain: {what}");
-        sleep(Duration::from_millis(5));
-    }
-}
-
 fn end(engine: &mut Local) -> (Attempt, End) {
     let mut ended = Vec::new();
     until("an end", || {
@@ -152,12 +159,7 @@ fn meet_everybody(engine: &mut Local) {
 
 /// The number that a script wrote into a file.
 fn number(path: &Path) -> i32 {
-    let mut found = None;
-    until("a number in a file", || {
-        found = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
-        found.is_some()
-    });
-    found.unwrap()
+    wait_for("a number in a file", || fs::read_to_string(path).ok()?.trim().parse().ok())
 }
 
 /// The process whose number a script wrote into a file.
@@ -165,8 +167,25 @@ fn process(path: &Path) -> Process {
     Process::of(number(path)).unwrap().expect("it is there")
 }
 
+/// The state of a process, as the kernel writes it: `T` stands still. Nothing if it is gone.
+fn state(number: i32) -> String {
+    fields(number).into_iter().next().unwrap_or_default()
+}
+
+/// What the kernel says of a process, from the third field on.
+fn fields(number: i32) -> Vec<String> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    rest.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether a process watches over a job.
+fn is_warden(number: i32) -> bool {
+    let command = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"warden".as_slice())
+}
+
 /// Whether a process has ended and is not waited for; whoever inherits orphans here may be slow.
 fn is_zombie(process: Process) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.number)).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+    ["", "Z"].contains(&state(process.number).as_str())
 }

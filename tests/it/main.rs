@@ -38,6 +38,7 @@ mod measured;
 mod one_world;
 mod packages;
 mod parm;
+mod patience;
 mod plain;
 mod ppartition;
 mod profile;

@@ -7,8 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use busbar::slurm::cluster::{Cluster, JobUpdate};
 use busbar::slurm::commands::Commands;
@@ -19,11 +18,10 @@ use busbar::slurm::model::{Hold, Job, JobRef, JobState};
 use busbar::slurm::rest::Rest;
 use busbar::slurm::setup;
 
+use crate::patience::{PATIENCE, wait_for, wait_or, wait_until};
+
 mod accounting;
 mod daemon;
-
-/// A job that was queued again may wait for more than a minute until Slurm looks at it again.
-const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Somebody who is not root.
 const NOBODY: (u32, u32) = (65_534, 65_534);
@@ -66,7 +64,7 @@ impl Running {
         assert!(up.status.success(), "{}", text(&up));
         assert!(text(&up).contains("is up in"), "{}", text(&up));
         let lab = Lab::find(&place).unwrap().unwrap();
-        let cluster = lab.commands();
+        let cluster = Commands::new(lab.programs().with_patience(PATIENCE));
         Some(Running { folder, lab, cluster })
     }
 
@@ -82,28 +80,23 @@ impl Running {
 
     fn try_submit(&self, arguments: &[&str], user: Option<(u32, u32)>) -> Result<String, String> {
         let all = [&["--parsable", "-o", "/dev/null", "-D", "/"], arguments].concat();
-        let printed = self.lab.programs().run_as("sbatch", &all, user).unwrap();
+        let printed = self.cluster.programs().run_as("sbatch", &all, user).unwrap();
         match printed.status.success() {
             true => Ok(printed.out),
             false => Err(printed.error),
         }
     }
 
+    /// What Slurm says of a job. Its programs fail without a word if they are held up while they wait for an answer.
     fn job(&self, job: u32) -> Job {
-        self.cluster.job(JobRef::whole(job)).unwrap().remove(0)
+        let look = || Some(self.cluster.job(JobRef::whole(job)).ok()?.remove(0));
+        wait_or(look, || format!("job {job}: {:?}", self.cluster.job(JobRef::whole(job))))
     }
 
     /// Waits until a job is as expected.
     fn await_job(&self, job: u32, what: &str, is_so: impl Fn(&Job) -> bool) -> Job {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let found = self.job(job);
-            if is_so(&found) {
-                return found;
-            }
-            assert!(Instant::now() < deadline, "job {job} is not {what}: {found:?}");
-            sleep(Duration::from_millis(50));
-        }
+        let look = || Some(self.job(job)).filter(&is_so);
+        wait_or(look, || format!("that job {job} is {what}: {:?}", self.job(job)))
     }
 
     fn down(self) {
@@ -152,7 +145,8 @@ fn jobs_are_steered_on_a_real_slurm() {
     // A user's job is held for Busbar, and its user cannot release it past that.
     let comment = "busbar app=lulesh slowdown=10% nodes=1-3;\nState=RUNNING|x";
     let wish = format!("--comment={comment}");
-    let first = running.submit(&["-N1-3", "-t5", &wish, "--wrap", "sleep 300"], Some(NOBODY));
+    let first =
+        running.submit(&["-N1-3", "-t300", &wish, "--wrap", "sleep infinity"], Some(NOBODY));
     let job = running.job(first);
     assert_eq!((job.hold, job.nodes_min, job.nodes_max), (Some(Hold::User), 1, 3));
     assert_eq!((job.comment.as_deref(), job.uid), (Some(comment), NOBODY.0));
@@ -167,8 +161,8 @@ fn jobs_are_steered_on_a_real_slurm() {
         assert_eq!(setup::is_ready(&job), is_ready, "{act}: {job:?}");
     }
     let others = [
-        running.submit(&["-H", "-N1", "--wrap", "sleep 300"], Some(NOBODY)),
-        running.submit(&["-N2", "--array=1-4%2", "--wrap", "sleep 300"], None),
+        running.submit(&["-H", "-N1", "--wrap", "sleep infinity"], Some(NOBODY)),
+        running.submit(&["-N2", "--array=1-4%2", "--wrap", "sleep infinity"], None),
         running.submit(&["-N1", &format!("--dependency=afterok:{first}"), "--wrap", "true"], None),
     ];
     assert!(setup::is_kept_back(&running.job(others[0])));
@@ -181,22 +175,20 @@ fn jobs_are_steered_on_a_real_slurm() {
     let update = JobUpdate {
         nodes: Some((2, 2)),
         required: Some(hosts("n[2-3]")),
-        limit_minutes: Some(7),
+        limit_minutes: Some(70),
         ..JobUpdate::default()
     };
     cluster.start(JobRef::whole(first), &update).unwrap();
     let job = running.await_job(first, "running", |job| job.state == JobState::Running);
     assert_eq!(
         (job.nodes.names(), job.limit_minutes),
-        (&["n2".to_owned(), "n3".to_owned()][..], Some(7))
+        (&["n2".to_owned(), "n3".to_owned()][..], Some(70))
     );
     let demand = |node: u32| fs::read_to_string(running.lab.tree(node).join("demand_uw")).unwrap();
     // Slurm calls a job running while its prologs still are.
-    let deadline = Instant::now() + PATIENCE;
-    while (demand(2).trim(), demand(3).trim()) != ("180000000", "180000000") {
-        assert!(Instant::now() < deadline, "{} {}", demand(2), demand(3));
-        sleep(Duration::from_millis(20));
-    }
+    wait_until("what it would draw", || {
+        (demand(2).trim(), demand(3).trim()) == ("180000000", "180000000")
+    });
     assert_eq!(demand(1).trim(), "0");
 
     // One element of an array starts alone.
@@ -204,11 +196,7 @@ fn jobs_are_steered_on_a_real_slurm() {
     cluster
         .start(element, &JobUpdate { required: Some(hosts("n1,n4")), ..JobUpdate::default() })
         .unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while cluster.job(element).unwrap()[0].state != JobState::Running {
-        assert!(Instant::now() < deadline);
-        sleep(Duration::from_millis(50));
-    }
+    wait_until("a running element", || cluster.job(element).unwrap()[0].state == JobState::Running);
     let entries = cluster.job(JobRef::whole(others[1])).unwrap();
     assert_eq!(entries.iter().filter(|entry| entry.hold.is_some()).count(), 1);
 
@@ -219,15 +207,20 @@ fn jobs_are_steered_on_a_real_slurm() {
     assert_eq!(running.job(first).state, JobState::Suspended);
     cluster.resume(job).unwrap();
     assert_eq!(running.job(first).state, JobState::Running);
-    cluster.update(job, &JobUpdate { limit_minutes: Some(9), ..JobUpdate::default() }).unwrap();
+    cluster.update(job, &JobUpdate { limit_minutes: Some(90), ..JobUpdate::default() }).unwrap();
     let refused = cluster.shrink(job, &hosts("n1")).unwrap_err();
     assert!(refused.to_string().contains("does not have node n1"), "{refused}");
     cluster.shrink(job, &hosts("n2")).unwrap();
     assert_eq!(running.job(first).nodes.names(), ["n2"]);
 
-    // The controller is killed, and comes back with everything that it had saved: it does so at most every
-    // five seconds.
-    sleep(Duration::from_secs(7));
+    // The controller is killed, and comes back with everything that it had saved, which it does now and then. When the
+    // latest job is in the file, everything is.
+    let said = "this is the latest job";
+    running.submit(&["-N1", &format!("--comment={said}"), "--wrap", "true"], Some(NOBODY));
+    wait_until("saved jobs", || {
+        let saved = fs::read(running.place().join("state/job_state")).unwrap_or_default();
+        saved.windows(said.len()).any(|part| part == said.as_bytes())
+    });
     let before = sorted(cluster.jobs().unwrap());
     running.lab.kill(CONTROLLER).unwrap();
     let quick = Commands::new(running.lab.programs().with_patience(Duration::from_secs(3)));
@@ -288,11 +281,8 @@ fn jobs_are_steered_on_a_real_slurm() {
     let snapshot = cluster.snapshot().unwrap();
     assert!(snapshot.reservations.is_empty());
     // A node that comes back is asked whether it is there before it counts.
-    let deadline = Instant::now() + PATIENCE;
-    while !cluster.nodes().unwrap().iter().all(|node| node.state.is_usable()) {
-        assert!(Instant::now() < deadline, "{:?}", cluster.nodes());
-        sleep(Duration::from_millis(100));
-    }
+    let is_usable = || cluster.nodes().unwrap().iter().all(|node| node.state.is_usable());
+    wait_or(|| is_usable().then_some(()), || format!("usable nodes: {:?}", cluster.nodes()));
     let is_held = |job: &&Job| job.hold.is_some();
     assert_eq!(
         snapshot.jobs.iter().filter(is_held).map(|job| job.id).collect::<Vec<_>>(),
@@ -318,7 +308,7 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
     // Of 800 W, 300 W are left: one job of one node runs, whatever the number of nodes.
     reserve(500).unwrap();
     let jobs: Vec<u32> = (0..4)
-        .map(|_| running.submit(&["-N1", "-t5", "--wrap", "sleep 300"], Some(NOBODY)))
+        .map(|_| running.submit(&["-N1", "-t300", "--wrap", "sleep infinity"], Some(NOBODY)))
         .collect();
     assert_eq!(running.job(jobs[0]).licences["power"], 200);
     let count = || {
@@ -326,14 +316,16 @@ fn slurm_admits_jobs_within_a_budget_that_moves() {
         states.filter(|state| *state == JobState::Running).count()
     };
     let await_count = |expected: usize| {
-        let deadline = Instant::now() + PATIENCE;
-        while count() != expected {
-            assert!(Instant::now() < deadline, "{} run, not {expected}", count());
-            sleep(Duration::from_millis(100));
-        }
+        let is_so = || (count() == expected).then_some(());
+        wait_or(is_so, || format!("{expected} that run, not {}", count()));
     };
     await_count(1);
-    sleep(Duration::from_millis(1500));
+    // Slurm has looked at the others, and says what they lack.
+    wait_for("a reason", || {
+        let reasons = jobs.iter().filter_map(|job| running.job(*job).reason);
+        let lacks = reasons.filter(|reason| reason == "Licenses").count();
+        (lacks > 0).then_some(())
+    });
     assert_eq!(count(), 1);
     // The budget rises, and nothing but that lets more start.
     reserve(200).unwrap();
@@ -367,10 +359,11 @@ fn slurmrestd_says_and_does_the_same() {
     let cluster = &running.cluster;
     let jobs = [
         running.submit(
-            &["-N1-2", "-t5", "--comment=busbar app=x", "--wrap", "sleep 300"],
+            &["-N1-2", "-t300", "--comment=busbar app=x", "--wrap", "sleep infinity"],
             Some(NOBODY),
         ),
-        running.submit(&["-N1", "--array=1-4%2", "-L", "power:5", "--wrap", "sleep 300"], None),
+        running
+            .submit(&["-N1", "--array=1-4%2", "-L", "power:5", "--wrap", "sleep infinity"], None),
         running.submit(&["-N1", "--wrap", "exit 3"], None),
     ];
     cluster.release(&[JobRef::whole(jobs[2])]).unwrap();
@@ -389,12 +382,12 @@ fn slurmrestd_says_and_does_the_same() {
     let update = JobUpdate {
         nodes: Some((2, 2)),
         required: Some(hosts("n[1-2]")),
-        limit_minutes: Some(7),
+        limit_minutes: Some(70),
         ..JobUpdate::default()
     };
     rest.start(job, &update).unwrap();
     let found = running.await_job(jobs[0], "running", |job| job.state == JobState::Running);
-    assert_eq!((found.nodes.to_string().as_str(), found.limit_minutes), ("n[1-2]", Some(7)));
+    assert_eq!((found.nodes.to_string().as_str(), found.limit_minutes), ("n[1-2]", Some(70)));
     rest.cancel(job).unwrap();
     running.await_job(jobs[0], "cancelled", |job| job.state == JobState::Cancelled);
     let missing = rest.update(JobRef::whole(999_999), &update);
@@ -415,7 +408,7 @@ fn jobs_change_their_size_again_and_again_with_accounting() {
     }
     let Some(running) = Running::start("4", "steer", &["--accounting"]) else { return };
     let cluster = &running.cluster;
-    let number = running.submit(&["-N4", "-t5", "--wrap", "sleep 300"], Some(NOBODY));
+    let number = running.submit(&["-N4", "-t300", "--wrap", "sleep infinity"], Some(NOBODY));
     let job = JobRef::whole(number);
     cluster.start(job, &JobUpdate::default()).unwrap();
     running

@@ -6,9 +6,9 @@
 use std::io::{self, Read as _, Seek as _, Write as _};
 
 use busbar_agent::instance::Instance;
+use busbar_trust::{TrustError, TrustedFolder};
 use rustix::fs::OFlags;
 
-use super::trusted_folder::{TrustError, TrustedFolder};
 
 /// The file in the state folder.
 const FILE: &str = "instance";

@@ -31,6 +31,8 @@ pub mod local;
 pub mod log;
 mod lookups;
 pub mod past;
+#[cfg(test)]
+mod patience;
 pub mod replay;
 pub mod requester;
 pub mod schedule;

@@ -8,7 +8,7 @@ use busbar::live::socket::Client;
 use busbar::live::wire::{NodeLine, PowerState, Reply, Request, Status};
 use tempfile::TempDir;
 
-use crate::devtools::wait_for;
+use crate::patience::wait_for;
 
 const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
 

@@ -10,7 +10,7 @@ use busbar::live::wire::{HistoryLine, Reply, Request, State};
 
 use super::books::Books;
 use super::served::{BUSBAR, Served};
-use super::wait_for;
+use crate::patience::wait_for;
 
 const ELEMENTS: usize = 50;
 const AT_ONCE: usize = 4;

@@ -14,7 +14,7 @@ use busbar::units::{Span, Watts};
 
 use super::disk::{Disk, folder_of_story, tell_on_a_small_disk};
 use super::served::{BUSBAR, Served};
-use super::wait_for;
+use crate::patience::wait_for;
 
 #[test]
 fn the_disk_fills_before_a_job_begins() {
@@ -149,7 +149,7 @@ fn a_daemon_without_room() {
     let disk = Disk::Small(folder.join("ballast"));
     let mut served = Served::new("easy", "");
     served.begin_and_answer();
-    let job = served.submit("echo > $RECORD; exec sleep 600");
+    let job = served.submit("echo > $RECORD; exec sleep infinity");
     wait_for("that it runs", || served.record().exists().then_some(()));
     let submit = |served: &Served| match served.ask(&served.job(1, "true")) {
         Reply::Submitted { job, .. } => Ok(job),

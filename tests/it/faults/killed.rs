@@ -20,8 +20,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::books::Books;
+use super::kills_asked_for;
 use super::served::{Served, kill, words};
-use super::{kills_asked_for, wait_for};
+use crate::patience::wait_for;
 
 /// So many jobs may wait before clients that submit take a rest.
 const MOST_WAITING: usize = 60;
@@ -283,7 +284,7 @@ fn killed_under_share() {
 fn killed_with_the_wardens() {
     let mut served = Served::new("easy", "");
     served.begin_and_answer();
-    let job = served.submit("sleep 600 & sleep 600");
+    let job = served.submit("sleep infinity & sleep infinity");
     let is_warden = |number: &i32| words(*number).get(1).is_some_and(|word| word == "warden");
     // A warden, and what it watches over: a shell and those that sleep.
     let wardens = wait_for("that it runs", || {

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use busbar::live::End;
 use busbar::live::job::EndReason;
@@ -15,14 +15,28 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::books::Books;
 use super::served::{BUSBAR, Served, kill};
-use super::{LONG, wait_for};
+use crate::patience::{PATIENCE, wait_for};
+
+/// All that a manager hears at this path. It listens all the time, so that the daemon never finds its mailbox full.
+fn manager(path: &Path) -> Receiver<String> {
+    let socket = UnixDatagram::bind(path).unwrap();
+    let (sender, heard) = channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        while let Ok(length) = socket.recv(&mut buffer) {
+            let text = String::from_utf8(buffer[..length].to_vec()).unwrap();
+            if sender.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    heard
+}
 
 /// What the manager hears next that has a line which begins like this.
-fn heard(manager: &UnixDatagram, wanted: &str) -> String {
+fn heard(manager: &Receiver<String>, wanted: &str) -> String {
     loop {
-        let mut buffer = [0; 1024];
-        let length = manager.recv(&mut buffer).unwrap_or_else(|_| panic!("in vain: {wanted}"));
-        let text = String::from_utf8(buffer[..length].to_vec()).unwrap();
+        let text = manager.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("in vain: {wanted}"));
         if text.lines().any(|line| line.starts_with(wanted)) {
             return text;
         }
@@ -35,8 +49,7 @@ fn heard(manager: &UnixDatagram, wanted: &str) -> String {
 fn a_service_manager_is_told() {
     let mut served = Served::new("easy", "period = \"1min\"");
     let path = served.path("notify");
-    let manager = UnixDatagram::bind(&path).unwrap();
-    manager.set_read_timeout(Some(LONG)).unwrap();
+    let manager = manager(&path);
     let mut command = Command::new(BUSBAR);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "2000000");
     served.begin_by(command);
@@ -87,6 +100,12 @@ impl Group {
     fn kill(&self) {
         fs::write(self.0.join("cgroup.kill"), "1").unwrap();
     }
+
+    /// Whether somebody is in it, or below it.
+    fn has_anybody(&self) -> bool {
+        let events = fs::read_to_string(self.0.join("cgroup.events")).unwrap();
+        !events.lines().any(|line| line == "populated 0")
+    }
 }
 
 impl Drop for Group {
@@ -134,7 +153,7 @@ fn groups_that_are_left_over_are_removed() {
     let mut served = Served::new("easy", "");
     served.begin_after(&group.enter());
     served.wait_for_answer();
-    let job = served.submit("echo $$ > $RECORD; sleep 600");
+    let job = served.submit("echo $$ > $RECORD; sleep infinity");
     wait_for("that it runs", || {
         fs::read_to_string(served.record()).ok()?.trim().parse::<i32>().ok()
     });
@@ -181,13 +200,13 @@ fn jobs_outlive_the_control_group_of_the_daemon() {
     served.begin_after(&group.enter());
     served.wait_for_answer();
     let first = served.process();
-    let job = served.submit("echo $$ > $RECORD; sleep 600");
+    let job = served.submit("echo $$ > $RECORD; sleep infinity");
     wait_for("that it runs", || {
         fs::read_to_string(served.record()).ok()?.trim().parse::<i32>().ok()
     });
     served.stop();
     group.kill();
-    sleep(Duration::from_millis(200));
+    wait_for("that nobody is in the group", || (!group.has_anybody()).then_some(()));
     served.begin_after(&group.enter());
     served.wait_for_answer();
     assert_eq!(outcome(&served, job).0, State::Running, "it was ended with the daemon");
@@ -210,8 +229,8 @@ fn killed_with_a_stray(more: &str, group: Option<&Group>) {
     let enter = group.map_or(String::new(), Group::enter);
     served.begin_after(&enter);
     served.wait_for_answer();
-    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep 600' &)
-                  echo $PPID > warden; sleep 600";
+    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep infinity' &)
+                  echo $PPID > warden; sleep infinity";
     let job = served.submit(script);
     let number = |name: &str| {
         let read = || fs::read_to_string(served.path(name)).ok()?.trim().parse::<i32>().ok();
@@ -226,8 +245,15 @@ fn killed_with_a_stray(more: &str, group: Option<&Group>) {
             "it is not in what was delegated: {own}"
         );
     }
-    // Where there are no groups it has to be seen once.
-    sleep(Duration::from_millis(2500));
+    if group.is_none() {
+        // Then it has to be seen once.
+        let seen = format!("\"number\":{stray},");
+        wait_for("that it was seen", || {
+            let notes = served.attempts().into_iter().map(|attempt| attempt.join("seen.json"));
+            let mut notes = notes.filter_map(|note| fs::read_to_string(note).ok());
+            notes.any(|note| note.contains(&seen)).then_some(())
+        });
+    }
     served.kill();
     kill(warden);
     served.begin_after(&enter);
@@ -272,8 +298,8 @@ fn killed_with_a_stray_in_a_delegated_group() {
 fn kills_its_own_warden(more: &str) {
     let mut served = Served::new("easy", more);
     served.begin_and_answer();
-    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep 600' &)
-                  while [ ! -s stray ]; do :; done; kill -9 $PPID; sleep 600";
+    let script = "(env -i setsid sh -c 'echo $$ > stray; exec sleep infinity' &)
+                  while [ ! -s stray ]; do :; done; kill -9 $PPID; sleep infinity";
     let job = served.submit(script);
     served.drain();
     let stray = fs::read_to_string(served.path("stray")).unwrap().trim().parse().unwrap();
@@ -301,7 +327,7 @@ fn cancelled_with_a_stopped_warden() {
     for more in ["", "[local]\ncgroups = false"] {
         let mut served = Served::new("easy", more);
         served.begin_and_answer();
-        let job = served.submit("kill -STOP $PPID; echo > $RECORD; sleep 600");
+        let job = served.submit("kill -STOP $PPID; echo > $RECORD; sleep infinity");
         wait_for("that it runs", || served.record().exists().then_some(()));
         let cancel = |job: u64| {
             let socket = served.socket();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use busbar::live::wire::{Reply, Request, State};
 
 use super::served::{BUSBAR, Served, files};
-use super::wait_for;
+use crate::patience::{PATIENCE, wait_for};
 
 /// What a daemon says that does not begin.
 #[track_caller]
@@ -24,7 +24,7 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
         .unwrap();
     let began = std::time::Instant::now();
     let status = wait_for("that it gives up", || {
-        if began.elapsed() > super::LONG / 2 {
+        if began.elapsed() > PATIENCE / 2 {
             daemon.kill().unwrap();
         }
         daemon.try_wait().unwrap()

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::served::{BUSBAR, Served};
-use super::wait_for;
+use crate::patience::wait_for;
 
 /// Runs a command that must end well.
 #[track_caller]

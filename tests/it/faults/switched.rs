@@ -12,7 +12,7 @@ use busbar::units::Watts;
 
 use super::books::Books;
 use super::served::Served;
-use super::wait_for;
+use crate::patience::wait_for;
 
 /// Eight nodes of 100 W, 20 W idle and 2 W off, which stop and start within fifths of a second.
 const MACHINE: &str = "nodes = 8\n[power]\nnode = \"100W\"\nidle = \"20W\"\nrest = \"0W\"\n[off]\npower = \"2W\"\n\

@@ -1,8 +1,6 @@
 //! A daemon replays its finished jobs once a day. It proposes, and changes nothing; and whatever goes wrong with
 //! that, it goes on.
 
-use std::time::{Duration, Instant as Moment};
-
 use busbar::freedom::Freedoms;
 use busbar::live::End;
 use busbar::live::job::EventKind;
@@ -14,6 +12,7 @@ use jiff::civil::Time;
 use jiff::tz::TimeZone;
 
 use super::by_hand::ByHand;
+use crate::patience::wait_for;
 
 /// A policy that cannot be replayed.
 static BROKEN: Own = Own {
@@ -68,20 +67,15 @@ fn group(day: &mut ByHand) {
 
 /// What the daemon says about its replay, which another thread makes.
 fn said(day: &mut ByHand) -> String {
-    let begun = Moment::now();
-    loop {
+    wait_for("that something is said", || {
         day.cycle();
         let about = |text: &String| text.starts_with("tuning");
         let mut notices = day.history().into_iter().filter_map(|line| match line.event.kind {
             EventKind::Notice { text } => Some(text).filter(about),
             _ => None,
         });
-        if let Some(text) = notices.next_back() {
-            return text;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(120), "nothing is said");
-        std::thread::yield_now();
-    }
+        notices.next_back()
+    })
 }
 
 /// By hand, as in `tests/cmd/tune-policy.trycmd`: the mean bounded slowdown is 4.70, and 1.40 if the short job goes

@@ -7,10 +7,10 @@ use std::time::Duration;
 use busbar::live::wire::{RefusalKind, Reply, Request};
 
 use super::served::Served;
-use super::wait_for;
+use crate::patience::wait_for;
 
 /// A job that runs until it is asked to end, and says who it is.
-const LONG_JOB: &str = "echo $$ >> \"$RECORD\"; exec sleep 1000";
+const LONG_JOB: &str = "echo $$ >> \"$RECORD\"; exec sleep infinity";
 
 /// The process of the job that has begun.
 fn process(served: &Served) -> u32 {

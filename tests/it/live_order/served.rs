@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use busbar::live::job::Program;
 use busbar::live::setup::Setup;
@@ -13,11 +13,9 @@ use busbar::policy::PolicySpec;
 use tempfile::TempDir;
 
 use super::workload::Planned;
+use crate::patience::wait_or;
 
 const BUSBAR: &str = env!("CARGO_BIN_EXE_busbar");
-
-/// Longer than anything here takes, on the slowest of machines.
-const LONG: Duration = Duration::from_secs(300);
 
 /// A daemon and its folder.
 pub(super) struct Daemon {
@@ -43,17 +41,14 @@ impl Daemon {
     }
 
     fn client(&mut self) -> Client {
-        let began = Instant::now();
-        loop {
-            match Client::connect(&self.folder.path().join("socket")) {
-                Ok(client) => return client,
-                Err(error) => {
-                    let has_ended = self.process.try_wait().unwrap().is_some();
-                    assert!(!has_ended && began.elapsed() < LONG, "{error}: {}", self.log());
-                }
-            }
-            sleep(Duration::from_millis(20));
-        }
+        let (socket, log) = (self.folder.path().join("socket"), self.folder.path().join("log"));
+        let log = || fs::read_to_string(&log).unwrap_or_default();
+        let connect = || {
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "{ended:?}: {}", log());
+            Client::connect(&socket).ok()
+        };
+        wait_or(connect, || format!("a daemon that listens: {}", log()))
     }
 
     fn log(&self) -> String {
@@ -81,17 +76,11 @@ impl Daemon {
             // No two of them within a millisecond.
             sleep(Duration::from_millis(2));
         }
-        let began = Instant::now();
-        loop {
-            match client.ask(&Request::Status).unwrap() {
-                Reply::Status(status) if status.waiting + status.running == 0 => break,
-                Reply::Status(status) => {
-                    assert!(began.elapsed() < LONG, "{status:?}: {}", self.log());
-                }
-                reply => panic!("{reply:?}"),
-            }
-            sleep(Duration::from_millis(100));
-        }
+        let is_over = || match client.ask(&Request::Status).unwrap() {
+            Reply::Status(status) => (status.waiting + status.running == 0).then_some(()),
+            reply => panic!("{reply:?}"),
+        };
+        wait_or(is_over, || format!("an empty queue: {}", self.log()));
         let mut history = Vec::new();
         loop {
             let after = Some(history.last().map_or(0, |line: &HistoryLine| line.line));

@@ -31,8 +31,9 @@ fn jobs_are_found_again() {
     assert_eq!(after.find(unknown).unwrap(), Found::NeverStarted);
     // It can be steered as before.
     after.signal(runs.attempt, Signal::Suspend).unwrap();
-    fs::write(&gate, "").unwrap();
     meet_everybody(&mut after);
+    place.until_all_stand_still();
+    fs::write(&gate, "").unwrap();
     sleep(Duration::from_millis(100));
     assert_eq!(after.ended(), []);
     after.set(runs.attempt, &on(&[0], 250_000), Span::ZERO).unwrap();
@@ -54,7 +55,7 @@ fn what_is_left_over_is_forgotten() {
         before.start(job).unwrap();
         assert_eq!(end(&mut before).1, End::Exited(0));
     }
-    let waits = place.shell(4, "sleep 600");
+    let waits = place.shell(4, "sleep infinity");
     before.start(&waits).unwrap();
     until("a start", || place.attempt(&waits).join("started.json").exists());
     // Speeds that a daemon was writing when it was killed, with the rest of the attempt and alone.
@@ -164,9 +165,9 @@ fn a_job_without_its_warden_is_lost() {
         let files = ["own", "stray", "child", "parent"].map(|name| place.path(name));
         let [own, stray, child, parent] = &files;
         let script = format!(
-            "(setsid sh -c 'echo $$ > {}; sleep 600' &)
-             env -i sh -c 'echo $$ > {}; sleep 600' &
-             echo $PPID > {}; echo $$ > {}; sleep 600",
+            "(setsid sh -c 'echo $$ > {}; sleep infinity' &)
+             env -i sh -c 'echo $$ > {}; sleep infinity' &
+             echo $PPID > {}; echo $$ > {}; sleep infinity",
             stray.display(),
             child.display(),
             parent.display(),
@@ -197,7 +198,7 @@ fn a_warden_may_die_at_any_moment() {
     let place = Place::new();
     let mut engine = place.engine();
     for job in 1..=20 {
-        let launch = place.shell(job, "sleep 600");
+        let launch = place.shell(job, "sleep infinity");
         let before = children();
         engine.start(&launch).unwrap();
         let mark = format!("BUSBAR_SPEED_FILE={}.speed", place.attempt(&launch).display());

@@ -1,12 +1,14 @@
 //! Wardens that are killed or stopped by others, and processes that do all they can not to be found.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::*;
 
 /// A job that leaves a process behind which has a session of its own and no environment: nobody but the
 /// warden has anything to do with it. It writes who is who into files.
 fn with_a_stray(place: &Place) -> Launch {
     let script = format!(
-        "(env -i setsid sh -c 'echo $$ > {}; exec sleep 600' &); echo $PPID > {}; sleep 600",
+        "(env -i setsid sh -c 'echo $$ > {}; exec sleep infinity' &); echo $PPID > {}; sleep infinity",
         place.path("stray").display(),
         place.path("warden").display(),
     );
@@ -23,12 +25,7 @@ fn who_has_forgotten_everything_is_ended_without_a_warden() {
         let job = with_a_stray(&place);
         engine.start(&job).unwrap();
         let (stray, warden) = (process(&place.path("stray")), process(&place.path("warden")));
-        // For longer than the daemon goes without looking.
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_millis(2500) {
-            assert_eq!(engine.ended(), []);
-            sleep(Duration::from_millis(50));
-        }
+        place.until_seen(&mut engine, &job, stray);
         if is_found_again {
             std::mem::forget(engine);
             engine = place.engine();
@@ -54,10 +51,7 @@ fn nothing_has_ended_before_everybody_has() {
     let job = with_a_stray(&place);
     engine.start(&job).unwrap();
     let (stray, warden) = (process(&place.path("stray")), process(&place.path("warden")));
-    until("a look", || {
-        assert_eq!(engine.ended(), []);
-        place.attempt(&job).join("seen.json").exists()
-    });
+    place.until_seen(&mut engine, &job, stray);
     kill(warden.number);
     until("an end", || {
         let is_over = !engine.ended().is_empty();
@@ -76,7 +70,7 @@ fn a_stopped_warden_goes_on() {
     assert_eq!(end(&mut engine), (job.attempt, End::Exited(3)));
     // And one that stands still while the job is to end.
     let parent = place.path("warden");
-    let job = place.shell(2, &format!("echo $PPID > {}; sleep 600", parent.display()));
+    let job = place.shell(2, &format!("echo $PPID > {}; sleep infinity", parent.display()));
     engine.start(&job).unwrap();
     let warden = process(&parent);
     warden.signal(Signal::Suspend).unwrap();
@@ -91,7 +85,7 @@ fn a_warden_that_does_not_answer_is_ended() {
     let place = Place::new();
     let mut engine = place.engine();
     let parent = place.path("warden");
-    let job = place.shell(1, &format!("echo $PPID > {}; sleep 600", parent.display()));
+    let job = place.shell(1, &format!("echo $PPID > {}; sleep infinity", parent.display()));
     engine.start(&job).unwrap();
     let warden = process(&parent);
     let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -104,15 +98,10 @@ fn a_warden_that_does_not_answer_is_ended() {
         });
         sleep(Duration::from_millis(50));
         engine.signal(job.attempt, Signal::Kill).unwrap();
-        let began = Instant::now();
-        let mut ended = Vec::new();
-        while ended.is_empty() && began.elapsed() < LONG {
-            ended = engine.ended();
-            sleep(Duration::from_millis(5));
-        }
+        let ended = catch_unwind(AssertUnwindSafe(|| end(&mut engine)));
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         // It may have been faster than who stopped it.
-        assert_eq!(ended, [(job.attempt, End::Signalled(9))]);
+        assert_eq!(ended.unwrap(), (job.attempt, End::Signalled(9)));
     });
     place.assert_nobody_is_left();
 }

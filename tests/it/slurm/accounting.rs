@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use busbar::slurm::lab::{Extras, packages};
 use busbar::slurm::model::JobState;
 use busbar::workload::records::{Ending, Importer, Options};
 use busbar::workload::swf::Record;
 
-use super::{NOBODY, PATIENCE, Running};
+use super::{NOBODY, Running};
+use crate::patience::wait_for;
 
 /// What `sacct` says of one run, word for word.
 #[derive(Debug, Default)]
@@ -72,16 +72,11 @@ fn told(dump: &str) -> BTreeMap<(u64, i64), Told> {
 
 /// Waits until the database has as many runs that ended as there were.
 fn await_ends(running: &Running, count: usize) -> BTreeMap<(u64, i64), Told> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for("all ends", || {
         let told =
             told(&sacct(running, "JobIDRaw,State,Start,End,NNodes,AllocCPUS,NodeList", true));
-        if told.len() >= count {
-            return told;
-        }
-        assert!(Instant::now() < deadline, "{told:?}");
-        sleep(Duration::from_millis(300));
-    }
+        Some(told).filter(|told| told.len() >= count)
+    })
 }
 
 #[test]
@@ -95,19 +90,24 @@ fn each_run_of_a_real_slurm_is_imported() {
         return;
     }
     let Some(running) = Running::start("4", "watch", &["--accounting"]) else { return };
-    let state = |job: u32, wanted: JobState| {
-        running.await_job(job, &format!("{wanted:?}"), |job| job.state == wanted);
+    // What is cut short or queued again must have run for a moment to be a run: Slurm counts in seconds.
+    let await_run = |job: u32| {
+        running.await_job(job, "running since a second ago", |job| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            job.state == JobState::Running && job.started.is_some_and(|start| start + 1 < now)
+        });
     };
     running.submit(&["-N2", "-t5", "--job-name=good_1", "--wrap", "sleep 2"], Some(NOBODY));
     running.submit(&["-N1", "-t5", "--array=1-3", "--job-name=part_7", "--wrap", "sleep 1"], None);
     running.submit(&["-N1", "-t5", "--job-name=bad", "--wrap", "sleep 1; exit 3"], None);
-    let cancelled = running.submit(&["-N1", "-t5", "--wrap", "sleep 300"], None);
-    state(cancelled, JobState::Running);
-    let again = running.submit(&["-N1", "-t5", "--requeue", "--wrap", "sleep 4"], None);
-    state(again, JobState::Running);
-    let never = running.submit(&["-N4", "-t5", "--wrap", "sleep 9"], None);
-    // What is cut short or queued again must have run for a moment to be a run.
-    sleep(Duration::from_secs(2));
+    let cancelled = running.submit(&["-N1", "-t300", "--wrap", "sleep infinity"], None);
+    await_run(cancelled);
+    // The second time it finds that there is nothing to wait for any more.
+    let go = running.place().with_file_name("go");
+    let script = format!("while [ ! -e {} ]; do sleep 0.1; done; sleep 2", go.display());
+    let again = running.submit(&["-N1", "-t300", "--requeue", "--wrap", &script], None);
+    await_run(again);
+    let never = running.submit(&["-N4", "-t300", "--wrap", "sleep 9"], None);
     let act = |program: &str, arguments: &[&str]| {
         let printed = running.lab.programs().run_as(program, arguments, None).unwrap();
         assert!(printed.status.success(), "{printed:?}");
@@ -115,6 +115,7 @@ fn each_run_of_a_real_slurm_is_imported() {
     act("scancel", &[&cancelled.to_string()]);
     act("scancel", &[&never.to_string()]);
     act("scontrol", &["requeue", &again.to_string()]);
+    fs::write(go, "").unwrap();
     // Two of two nodes' and three of an array's, the failed, the cancelled, and two of the one queued again.
     let told = await_ends(&running, 8);
 

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use serde_json::Value;
+
+use crate::patience::PATIENCE;
 
 /// An answer: its status, its headers in lower case, and its body.
 pub(super) struct Answer {
@@ -51,7 +52,7 @@ impl Client {
     /// Sends a request, and leaves the connection open for the answer.
     pub(super) fn send(&self, method: &str, path: &str, more: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.at).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let token = self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n{}{more}\r\n{body}",

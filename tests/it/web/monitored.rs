@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::Web;
-use crate::faults::wait_for;
+use crate::patience::wait_for;
 
 fn is_there(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
@@ -36,7 +36,7 @@ fn busy() -> (Web, String) {
         let answer = operator.send_json("POST", "/api/v1/jobs", &web.job(4, script));
         answer.json()["job"].as_u64().unwrap()
     };
-    let (short, long) = (submit("true"), submit("sleep 600"));
+    let (short, long) = (submit("true"), submit("sleep infinity"));
     let state = |job: u64| web.client.get(&format!("/api/v1/jobs/{job}")).json()["state"].clone();
     wait_for("jobs", || (state(short) == "completed" && state(long) == "running").then_some(()));
     operator.send_json("PUT", "/api/v1/budget", &serde_json::json!({"limit": "250W"}));
@@ -149,7 +149,7 @@ fn prometheus_scrapes_it_without_a_warning() {
     let (web, _) = busy();
     let folder = tempfile::tempdir().unwrap();
     let config = format!(
-        "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: busbar\n  static_configs:\n  - targets: ['{}']\n",
+        "global:\n  scrape_interval: 5s\nscrape_configs:\n- job_name: busbar\n  static_configs:\n  - targets: ['{}']\n",
         web.client.at
     );
     fs::write(folder.path().join("prometheus.yml"), config).unwrap();
@@ -195,6 +195,8 @@ fn a_fuzzer_finds_no_answer_outside_the_description() {
         // Stopping the daemon ends the test. A text that is no budget or no policy fits the schema and is refused.
         .args(["--exclude-path", "/api/v1/stop", "--exclude-checks", "positive_data_acceptance"])
         .args(["--max-examples", "25", "--seed", "1", "--no-color"])
+        // Neither the daemon nor the fuzzer has to be fast.
+        .args(["--request-timeout", "900", "--suppress-health-check", "too_slow"])
         .current_dir(web.served.path(""))
         .output()
         .unwrap();

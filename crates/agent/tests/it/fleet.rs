@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use busbar_agent::fleet::{AgentId, Fleet, Options, Report, Target};
-use busbar_agent::wire::{Answer, Caps, Request};
+use busbar_agent::wire::{Answer, Caps, Event, Request};
 
 use crate::node::{Node, PATIENCE, watts};
 
@@ -37,8 +37,9 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-fn options() -> Options {
-    Options { watch: None, ..Options::controller("test") }
+/// A controller that waits for whoever is only slow.
+pub(crate) fn options(name: &str) -> Options {
+    Options { watch: None, connect_within: PATIENCE, ..Options::controller(name) }
 }
 
 fn set(cap: u32) -> Request {
@@ -48,7 +49,7 @@ fn set(cap: u32) -> Request {
 #[test]
 fn many_nodes_are_set_at_once() {
     let nodes: Vec<Node> = (0..16).map(|number| Node::start(&format!("n{number}"))).collect();
-    let (fleet, reports) = start(nodes.iter().map(target).collect(), options());
+    let (fleet, reports) = start(nodes.iter().map(target).collect(), options("test"));
     let mut up = BTreeSet::new();
     while up.len() < nodes.len() {
         up.insert(wait_for(&reports, |report| match report {
@@ -78,7 +79,7 @@ fn many_nodes_are_set_at_once() {
 #[test]
 fn an_agent_that_goes_is_down_and_comes_up_with_what_holds() {
     let mut node = Node::start("n1");
-    let (fleet, reports) = start(vec![target(&node)], options());
+    let (fleet, reports) = start(vec![target(&node)], options("test"));
     let is_up = |report| match report {
         Report::Up { inventory, .. } => Some(inventory),
         _ => None,
@@ -106,7 +107,7 @@ fn a_peer_that_does_not_answer_is_given_up_in_time() {
     let path = place.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     let address = busbar_agent::client::Address::Unix(path);
-    let mut options = options();
+    let mut options = options("test");
     options.connect_within = Duration::from_millis(200);
     let targets = vec![Target { node: "n1".to_owned(), address }];
     let (_fleet, reports) = start(targets, options);
@@ -143,7 +144,7 @@ fn a_request_that_is_late_fails_without_certainty() {
     });
     let address = busbar_agent::client::Address::Unix(path);
     let targets = vec![Target { node: "n1".to_owned(), address }];
-    let (fleet, reports) = start(targets, options());
+    let (fleet, reports) = start(targets, options("test"));
     wait_for(&reports, |report| matches!(report, Report::Up { .. }).then_some(()));
     let _cut = relay.join().unwrap();
     let asked = fleet.ask(AgentId(0), set(120), Duration::from_millis(100));
@@ -198,7 +199,7 @@ fn an_older_agent_is_greeted_in_its_own_words() {
 fn an_agent_of_another_node_is_not_taken_for_this_one() {
     let node = Node::start("n1");
     let wrong = Target { node: "n2".to_owned(), address: node.address() };
-    let (_fleet, reports) = start(vec![wrong], options());
+    let (_fleet, reports) = start(vec![wrong], options("test"));
     let reason = wait_for(&reports, |report| match report {
         Report::Down { reason, .. } => Some(reason),
         _ => None,
@@ -209,17 +210,20 @@ fn an_agent_of_another_node_is_not_taken_for_this_one() {
 #[test]
 fn samples_and_leases_flow_until_the_controller_falls_silent() {
     let node = Node::with("n1", |config| config.caps.safe = Some(watts(90)));
-    let options = Options { watch: Some(Duration::from_millis(100)), ..options() };
+    let options = Options { watch: Some(Duration::from_millis(100)), ..options("test") };
     let (fleet, reports) = start(vec![target(&node)], options);
     wait_for(&reports, |report| matches!(report, Report::Up { .. }).then_some(()));
     fleet.ask(AgentId(0), set(160), PATIENCE);
     fleet.renew(Duration::from_millis(500), PATIENCE);
-    wait_for(&reports, |report| matches!(report, Report::Sample { .. }).then_some(()));
-    let report = wait_for(&reports, |report| match report {
-        Report::Event { event: busbar_agent::wire::Event::LeaseEnded { report, .. }, .. } => {
-            Some(report)
+    // In which order they come depends on how fast the machine is.
+    let (mut has_sample, mut ended) = (false, None);
+    let report = wait_for(&reports, |report| {
+        match report {
+            Report::Sample { .. } => has_sample = true,
+            Report::Event { event: Event::LeaseEnded { report, .. }, .. } => ended = Some(report),
+            _ => (),
         }
-        _ => None,
+        ended.take_if(|_| has_sample)
     });
     assert_eq!(report.counted, watts(90));
     assert_eq!(node.limits(), [45, 45]);

@@ -166,8 +166,7 @@ fn a_fleet_speaks_tls_and_hears_why_not() {
     let node = node("n1", folder.path());
     let place = node.config.tcp.as_ref().unwrap().address.to_string();
     let client = keys::files(folder.path(), "controller").client().unwrap();
-    let options =
-        Options { keys: Some(Arc::clone(&client)), watch: None, ..Options::controller("test") };
+    let options = Options { keys: Some(Arc::clone(&client)), ..crate::fleet::options("test") };
     let targets = vec![
         Target { node: "n1".to_owned(), address: Address::Tcp(place.clone()) },
         Target { node: "n2".to_owned(), address: Address::Tcp(place.clone()) },
@@ -211,7 +210,7 @@ fn a_second_controller_is_refused_for_as_long_as_the_lease_lasts() {
     here.ask(Request::Set(Caps::Node { cap: watts(120) })).unwrap();
     let place = node.config.tcp.as_ref().unwrap().address.to_string();
     let client = keys::files(folder.path(), "controller").client().unwrap();
-    let options = Options { keys: Some(client), watch: None, ..Options::controller("other") };
+    let options = Options { keys: Some(client), ..crate::fleet::options("other") };
     let targets = vec![Target { node: "n1".to_owned(), address: Address::Tcp(place) }];
     let (fleet, reports) = start(targets, options);
     let _fleet = fleet;

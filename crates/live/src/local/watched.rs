@@ -348,33 +348,26 @@ mod tests {
     use super::*;
     use crate::local::folder::{CLAIMED, STARTED};
     use crate::local::process::boot;
+    use crate::patience::wait_until;
 
     /// The one process below a warden.
     fn below(warden: Process) -> Stat {
-        let began = Instant::now();
-        loop {
+        let mut found = None;
+        wait_until("a process with a group of its own", || {
             let below = Processes::now().unwrap().below(warden);
             // It has a group of its own soon, but not before it is there.
             if let [stat] = below[..]
                 && stat.group == stat.process.number
             {
-                return stat;
+                found = Some(stat);
             }
-            assert!(began.elapsed() < Duration::from_secs(60), "{below:?}");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+            found.is_some()
+        });
+        found.unwrap()
     }
 
     fn is_stopped(process: Process) -> bool {
         Stat::of(process.number).unwrap().is_some_and(|stat| stat.is_stopped)
-    }
-
-    fn wait_until(what: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !what() {
-            assert!(began.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(2));
-        }
     }
 
     /// A daemon that comes back knows no warden before that has said who its command is. Whoever was stopped
@@ -384,7 +377,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::create(place.path().join("1.1")).unwrap();
         folder.put(CLAIMED).unwrap();
-        let shell = ["-c", "setsid sleep 60 & exec sleep 60"];
+        let shell = ["-c", "setsid sleep infinity & exec sleep infinity"];
         let child = Command::new("sh").args(shell).stdout(Stdio::null()).spawn().unwrap();
         let warden = Process::of(child.id() as i32).unwrap().unwrap();
         let mut watched = Watched::started(folder, None, child, Vec::new(), 1000);
@@ -399,9 +392,9 @@ mod tests {
         let started = Started { boot: boot().unwrap(), warden, command };
         watched.folder.write(STARTED, &started).unwrap();
         watched.follow_up(&Processes::now().unwrap()).unwrap();
-        wait_until(|| is_stopped(command));
+        wait_until("that it stands still", || is_stopped(command));
         watched.signal(Signal::Resume).unwrap();
-        wait_until(|| !is_stopped(command));
+        wait_until("that it goes on", || !is_stopped(command));
 
         watched.signal(Signal::Kill).unwrap();
         let warden = watched.child.as_mut().unwrap();

@@ -6,8 +6,8 @@ use busbar::live::engine::NodeState;
 use busbar::live::job::EventKind;
 use busbar::live::wire::Request;
 
-use super::super::wait_for;
 use super::Cluster;
+use crate::patience::wait_for;
 
 /// A job that runs until there is a file of its name, and writes down that it has seen it.
 fn until_told(name: &str) -> String {

@@ -14,8 +14,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::wait_for;
 use super::{Cluster, NODES, kills_of_storms};
+use crate::patience::wait_for;
 
 /// A limit that all nodes can keep while two of them are out of reach at their highest cap.
 const LOW: u64 = 1700;

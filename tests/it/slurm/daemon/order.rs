@@ -4,8 +4,6 @@
 //! the simulator is given the same jobs, coming at the instants and running for the times that the daemon has seen. Then all
 //! decisions have to be equal, in order and to the millisecond.
 
-use std::time::Duration;
-
 use busbar::budget::BudgetSpec;
 use busbar::live::config::Config;
 use busbar::live::job::{EventKind, Owner};
@@ -18,7 +16,7 @@ use crate::live_order::real::{seen, swapped, turned_twice};
 use crate::live_order::{Told, assert_same};
 
 /// How often a run is made again in which the loop turned twice within a millisecond.
-const TRIES: usize = 3;
+const TRIES: usize = 10;
 
 #[test]
 fn jobs_start_in_the_order_of_the_simulation() {
@@ -43,7 +41,7 @@ fn compare(nodes: u32, count: u32, policy: &str) -> bool {
     served.submit(&planned);
     served.begin();
     served.wait("the jobs", || (served.status().waiting > 0).then_some(()));
-    served.wait_for(Duration::from_secs(60 + 3 * u64::from(count)), "all jobs", || {
+    served.wait("all jobs", || {
         (served.ended() >= planned.len() && served.queue().is_empty()).then_some(())
     });
     let history = served.history();

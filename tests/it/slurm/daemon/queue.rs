@@ -1,25 +1,28 @@
-//! A long queue: what a control cycle costs.
+//! A long queue: jobs start and end beside it. What a control cycle costs then is printed.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::is_in_full;
 use super::served::{Served, jobs};
 
-/// Jobs that wait cost little: with BUSBAR_SLURM=1 those of 256 nodes with 5000 jobs in the queue.
+/// With BUSBAR_SLURM=1 there are 256 nodes and 5000 jobs in the queue.
 #[test]
-fn a_long_queue_costs_little() {
+fn jobs_start_and_end_beside_a_long_queue() {
     let (nodes, count) = if is_in_full() { (256, 5000) } else { (8, 300) };
     let Some(mut served) = Served::idle(nodes, "steer", "share", &[]) else { return };
     served.submit(&jobs(count, 5));
     served.begin();
     let begun = Instant::now();
-    served.wait_for(Duration::from_secs(300), "all jobs", || {
+    served.wait("all jobs", || {
         let status = served.status();
         (status.waiting + status.running + served.ended() >= count as usize).then_some(())
     });
     println!("{count} jobs were taken in within {:.1} s", begun.elapsed().as_secs_f64());
     // From here on jobs start and end while the others wait.
-    std::thread::sleep(Duration::from_secs(20));
+    let (looks, ended) = (served.looks(), served.ended());
+    served.wait("more looks and ends", || {
+        (served.looks() > looks + 5 && served.ended() > ended).then_some(())
+    });
     let status = served.status();
     let pace = status.engine_pace.unwrap();
     let ms = |micros: u64| micros as f64 / 1000.0;
@@ -34,8 +37,4 @@ fn a_long_queue_costs_little() {
         ms(pace.longest_act),
         ms(pace.longest_own_act)
     );
-    assert!(pace.looks > 5 && served.ended() > 0, "{status:?}\n{}", served.log());
-    // A loose bound, since this is built without optimisation, and the machine may be busy.
-    let own = [status.longest_cycle, pace.longest_own_look, pace.longest_own_act];
-    assert!(own.iter().all(|micros| ms(*micros) < 2000.0), "{own:?}");
 }

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use busbar::live::job::JobRequest;
 use busbar::live::socket::Client;
 use busbar::live::wire::{HistoryLine, JobLine, Reply, Request, Status};
+use busbar::slurm::cluster::Cluster;
+use busbar::slurm::hosts::HostList;
 use busbar::slurm::lab::CONTROLLER;
-use busbar::units::{self, Span};
+use busbar::units::{self, Span, Watts};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Dxsm;
 
 use crate::live_order::workload::Planned;
+use crate::patience::wait_or;
 use crate::slurm::{Running, busbar, text};
 
 /// Short jobs on one to four nodes, the same for the same seed.
@@ -65,6 +66,10 @@ impl Served {
         let served = Served { running, nodes, mode, daemon: None };
         served.configure("policy = \"share\"", &format!("policy = \"{policy}\""));
         served.configure("budget = \"67%\"", "budget = \"70%\"");
+        // Whoever is only slow is waited for.
+        served.configure("deadline = \"15s\"", "deadline = \"15min\"");
+        served.configure("lease = \"10s\"\nwithin = \"3s\"", "lease = \"60s\"\nwithin = \"15min\"");
+        served.configure("conf = \"slurm.conf\"", "conf = \"slurm.conf\"\nwithin = \"15min\"");
         Some(served)
     }
 
@@ -121,50 +126,78 @@ impl Served {
     }
 
     pub(super) fn wait<T>(&self, what: &str, seen: impl FnMut() -> Option<T>) -> T {
-        self.wait_for(Duration::from_secs(60), what, seen)
-    }
-
-    pub(super) fn wait_for<T>(
-        &self,
-        patience: Duration,
-        what: &str,
-        mut seen: impl FnMut() -> Option<T>,
-    ) -> T {
-        let deadline = Instant::now() + patience;
-        loop {
-            if let Some(seen) = seen() {
-                return seen;
-            }
-            assert!(Instant::now() < deadline, "in vain: {what}\n{}", self.log());
-            sleep(Duration::from_millis(50));
-        }
+        wait_or(seen, || format!("{what}\n{}", self.log()))
     }
 
     fn tree(&self, node: u32) -> PathBuf {
         self.running.place().join(format!("nodes/n{node}/tree"))
     }
 
-    /// The cap of each node, and what its job would draw, in watts.
-    pub(super) fn nodes(&self) -> Vec<(u64, u64)> {
+    /// The cap of each node in watts, and whether a job runs there. What a job has left to Slurm's epilogs draws nothing.
+    pub(super) fn nodes(&self) -> Vec<(u64, bool)> {
         let read = |path: PathBuf| -> u64 {
             let text = fs::read_to_string(path).unwrap_or_default();
             text.trim().parse::<u64>().unwrap_or(0) / 1_000_000
         };
+        let record = self.record();
+        let mut busy: BTreeMap<&str, HostList> = BTreeMap::new();
+        for line in record.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                [job, "begins", nodes] => _ = busy.insert(job, nodes.parse().unwrap()),
+                [job, "ends"] => _ = busy.remove(job),
+                _ => panic!("{line}"),
+            }
+        }
         let node = |number: u32| {
-            let tree = self.tree(number);
+            let (name, tree) = (format!("n{number}"), self.tree(number));
             let zone = |zone: u32| {
                 read(tree.join(format!("intel-rapl:{zone}/constraint_0_power_limit_uw")))
             };
-            (zone(0) + zone(1), read(tree.join("demand_uw")))
+            let is_busy = busy.values().any(|nodes| nodes.names().contains(&name));
+            (zone(0) + zone(1), is_busy)
         };
         (1..=self.nodes).map(node).collect()
+    }
+
+    /// What jobs have written down: when they began, on which nodes, and when they ended.
+    fn record(&self) -> String {
+        let record = fs::read_to_string(self.running.place().join("record")).unwrap_or_default();
+        // The last line may be half written.
+        record.rsplit_once('\n').map_or(String::new(), |(lines, _)| lines.to_owned() + "\n")
     }
 
     /// What all nodes draw, if nothing changed while this was read.
     pub(super) fn drawn(&self) -> Option<u64> {
         let nodes = self.nodes();
-        let draw = |(cap, demand): &(u64, u64)| (*demand).clamp(20, (*cap).max(20));
+        let draw = |(cap, is_busy): &(u64, bool)| if *is_busy { (*cap).min(180) } else { 20 };
         (self.nodes() == nodes).then(|| nodes.iter().map(draw).sum())
+    }
+
+    /// Lowers the budget, and waits until it holds: nobody is started under the former one any more, and whoever was
+    /// has been seen and capped.
+    pub(super) fn lower_budget(&self, watts: u64) {
+        let before = self.reserved();
+        self.ask(&Request::Budget { set: Some(format!("{watts}W")) });
+        if self.mode == "admit" {
+            self.wait("a larger reservation", || (self.reserved() > before).then_some(()));
+        }
+        let looks = self.looks();
+        self.wait("lower caps", || {
+            let power = self.status().power;
+            let is_low = power.base + power.held <= Watts::from_milliwatts(1000 * watts);
+            (self.looks() > looks + 2 && is_low && self.drawn()? <= watts).then_some(())
+        });
+    }
+
+    /// The watts that Slurm must not give to jobs.
+    pub(super) fn reserved(&self) -> u64 {
+        let licences = self.wait("licences", || self.running.cluster.licences().ok());
+        licences.iter().filter(|one| one.name == "power").map(|one| one.reserved).sum()
+    }
+
+    /// How often the daemon has looked at the cluster.
+    pub(super) fn looks(&self) -> u64 {
+        self.status().engine_pace.map_or(0, |pace| pace.looks)
     }
 
     pub(super) fn status(&self) -> Status {
@@ -192,7 +225,8 @@ impl Served {
         let record = self.running.place().join("record");
         let submit = |job: &Planned| {
             let script = format!(
-                "echo $SLURM_JOB_ID begins >> {record}; sleep {}; echo $SLURM_JOB_ID ends >> {record}",
+                "echo $SLURM_JOB_ID begins \"$SLURM_JOB_NODELIST\" >> {record}; sleep {}
+                 echo $SLURM_JOB_ID ends >> {record}",
                 job.run_time.secs_f64(),
                 record = record.display()
             );
@@ -204,19 +238,22 @@ impl Served {
 
     /// How many jobs have run to their ends.
     pub(super) fn ended(&self) -> usize {
-        let record = fs::read_to_string(self.running.place().join("record")).unwrap_or_default();
-        record.lines().filter(|line| line.ends_with("ends")).count()
+        self.record().lines().filter(|line| line.ends_with(" ends")).count()
     }
 
     /// Asserts that every job ran once, from its beginning to its end.
     pub(super) fn assert_once(&self, jobs: &[u32]) {
-        let record = fs::read_to_string(self.running.place().join("record")).unwrap();
-        let mut lines: BTreeMap<&str, u32> = BTreeMap::new();
-        record.lines().for_each(|line| *lines.entry(line).or_default() += 1);
-        for job in jobs {
+        let record = self.record();
+        let mut lines: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        for line in record.lines() {
+            let mut words = line.split(' ');
+            let (job, word) = (words.next().unwrap(), words.next().unwrap());
+            *lines.entry((job, word)).or_default() += 1;
+        }
+        for job in jobs.iter().map(u32::to_string) {
             for word in ["begins", "ends"] {
-                let line = format!("{job} {word}");
-                assert_eq!(lines.get(line.as_str()), Some(&1), "{line}\n{}", self.log());
+                let times = lines.get(&(job.as_str(), word));
+                assert_eq!(times, Some(&1), "{job} {word}\n{}", self.log());
             }
         }
         assert_eq!(lines.len(), 2 * jobs.len());

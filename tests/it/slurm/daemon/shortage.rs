@@ -23,7 +23,7 @@ fn the_last_resort_suspends_resumes_and_cancels_on_slurm() {
     let Some(mut served) = Served::idle(4, "steer", "share", &[]) else { return };
     served.configure("see_all", "last_resort = \"suspend\"\nsee_all");
     served.begin();
-    let submit = || served.running.submit(&["-N2", "-t5", "--wrap", "sleep 300"], None);
+    let submit = || served.running.submit(&["-N2", "-t300", "--wrap", "sleep infinity"], None);
     let is_in = |job: u32, state: JobState| {
         served.running.await_job(job, &format!("{state:?}"), |job| job.state == state)
     };
@@ -65,7 +65,7 @@ fn nodes_that_are_not_busbars_are_set_aside() {
     let power = served.status().power;
     assert_eq!(power.limit, Some(Watts::from_watts(840)), "{power:?}");
     assert_eq!(power.base, Watts::from_watts(480), "{power:?}");
-    let job = served.running.submit(&["-N4", "-t5", "--wrap", "sleep 300"], None);
+    let job = served.running.submit(&["-N4", "-t300", "--wrap", "sleep infinity"], None);
     let job = served.running.await_job(job, "running", |job| job.state == JobState::Running);
     assert_eq!(job.nodes, "n[1-4]".parse().unwrap());
     let held = served.status().power.held;
@@ -87,14 +87,20 @@ fn malleable_jobs_change_their_size_through_the_daemon() {
     served.configure("budget = \"70%\"", "budget = \"100%\"");
     served.begin();
     let malleable = served.running.submit(
-        &["-N2", "-t5", "--comment=busbar app=EP malleable nodes=1-4", "--wrap", "sleep 300"],
+        &[
+            "-N2",
+            "-t300",
+            "--comment=busbar app=EP malleable nodes=1-4",
+            "--wrap",
+            "sleep infinity",
+        ],
         None,
     );
     let running = &served.running;
     running.await_job(malleable, "on all nodes", |job| {
         job.state == JobState::Running && job.nodes.len() == 4
     });
-    let rigid = running.submit(&["-N2", "-t5", "--wrap", "sleep 300"], None);
+    let rigid = running.submit(&["-N2", "-t300", "--wrap", "sleep infinity"], None);
     running.await_job(rigid, "running", |job| job.state == JobState::Running);
     let (left, taken) = (running.job(malleable), running.job(rigid));
     assert_eq!((left.nodes.len(), taken.nodes.len()), (2, 2), "{left:?} {taken:?}");
