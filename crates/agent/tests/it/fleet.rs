@@ -186,7 +186,7 @@ fn an_older_agent_is_greeted_in_its_own_words() {
     });
     let address = busbar_agent::client::Address::Unix(path);
     let targets = vec![Target { node: "n1".to_owned(), address }];
-    let options = Options { instance: "one".parse().ok(), ..options() };
+    let options = Options { instance: "one".parse().ok(), ..options("busbar") };
     let (_fleet, reports) = start(targets, options);
     wait_for(&reports, |report| match report {
         Report::Up { .. } => Some(()),

@@ -1,7 +1,5 @@
 //! How much others may ask. They are let through so slowly that questions in a row always come faster, on any machine.
 
-use std::path::Path;
-
 use axum::http::HeaderValue;
 
 use super::*;
@@ -15,7 +13,9 @@ const HERE: &str = "127.0.0.1:50000";
 const MANY: usize = 1_000_000;
 
 fn access() -> Access {
-    let tokens = Tokens::in_folder(Path::new("/there/are/no/tokens"));
+    // No tokens were made there.
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = Tokens::in_folder(crate::testing::state(&folder));
     Access::new(true, Vec::new(), LISTEN.parse().unwrap(), tokens)
 }
 

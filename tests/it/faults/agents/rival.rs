@@ -6,8 +6,8 @@ use busbar::live::engine::NodeState;
 use busbar::live::wire::{Reply, Request};
 
 use super::super::served::Served;
-use super::super::wait_for;
 use super::{Cluster, NODES};
+use crate::patience::wait_for;
 
 /// A lease that does not end while a daemon begins again.
 const LONG: &str = "lease = \"60s\"";
