@@ -277,7 +277,8 @@ impl Server {
         let found: Vec<PollFlags> = {
             let mut waited = Vec::with_capacity(self.connections.len() + 3);
             for client in &self.connections {
-                waited.push(PollFd::from_borrowed_fd(client.socket(), client.interest()));
+                let interest = client.interest() | PollFlags::RDHUP;
+                waited.push(PollFd::from_borrowed_fd(client.socket(), interest));
             }
             let listeners = waited.len();
             if let Some((listener, _)) = self.unix.as_ref().filter(|_| is_open) {
@@ -300,8 +301,12 @@ impl Server {
             waited[..listeners].iter().map(PollFd::revents).collect()
         };
         let now = self.turn();
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
         for (place, flags) in found.into_iter().enumerate() {
-            if !flags.is_empty() {
+            // A controller that has gone counts on nothing that it asked for last, and has perhaps given that up long ago.
+            if flags.intersects(gone) && self.connections[place].is_controller() {
+                self.connections[place].close();
+            } else if !flags.is_empty() {
                 self.serve(place, now);
             }
         }

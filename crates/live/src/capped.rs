@@ -103,6 +103,8 @@ pub struct Capped {
     meters: Meters,
     reports: Vec<Report>,
     renewed: Option<Instant>,
+    /// The shortest lease that an agent grants.
+    shortest_lease: Duration,
     /// Whether it has been asked for reports: by then it knows the jobs that run.
     has_begun: bool,
 }
@@ -144,6 +146,7 @@ impl Capped {
             meters: Meters::default(),
             reports: Vec::new(),
             renewed: None,
+            shortest_lease: terms.lease,
             has_begun: false,
         };
         // Whoever used the nodes before may have left them with any cap.
@@ -441,6 +444,8 @@ impl Capped {
         let node = agent.0 as u32;
         let range = inventory.caps.map(|range| (range.lowest, range.highest));
         self.nodes[agent.0].info.caps = range;
+        let longest = Duration::from_millis(inventory.longest_lease);
+        self.shortest_lease = self.shortest_lease.min(longest);
         let (lowest, highest) = (self.terms.lowest, self.terms.node.highest);
         let hindrance = match range {
             None => Some("it cannot be capped; see 'busbar agent probe' there".to_owned()),
@@ -657,7 +662,7 @@ impl Engine for Capped {
 
     fn renew(&mut self) {
         // Three times in a lease, so that one that is lost does no harm.
-        if self.renewed.is_none_or(|last| last.elapsed() * 3 >= self.terms.lease) {
+        if self.renewed.is_none_or(|last| last.elapsed() * 3 >= self.shortest_lease) {
             self.renewed = Some(Instant::now());
             self.fleet.renew(self.terms.lease, self.terms.within);
         }

@@ -18,6 +18,7 @@ use rand_pcg::Pcg64Dxsm;
 use super::served::{BUSBAR, Served};
 use crate::patience::{wait_for, wait_or};
 
+mod late;
 mod relay;
 mod restart;
 mod rival;

@@ -119,6 +119,11 @@ impl Connection {
         })
     }
 
+    /// Whether it means to control the node.
+    pub(super) fn is_controller(&self) -> bool {
+        self.controls
+    }
+
     /// Whether it means to control the node as this one.
     pub(super) fn controls_as(&self, holder: &Holder) -> bool {
         let own = self.peer.as_ref().map(Peer::holder);

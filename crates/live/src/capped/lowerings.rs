@@ -32,8 +32,9 @@ struct Lowering {
 impl Lowerings {
     /// A node is to have less than it may have.
     pub(super) fn begin(&mut self, node: u32, until: Instant) {
-        self.begun += 1;
-        let number = self.begun;
+        // Whoever waits for a node that was begun before goes on waiting for it.
+        let number = self.open.get(&node).map_or(self.begun + 1, |lowering| lowering.number);
+        self.begun = self.begun.max(number);
         self.open.insert(node, Lowering { number, asked: None, until });
     }
 
@@ -93,6 +94,9 @@ mod tests {
         lowerings.begin(7, until);
         assert_eq!(progress(&lowerings), (2, 0));
         lowerings.asked(4, Ticket(1));
+        // It is to have still less, and whoever waits for it waits on.
+        lowerings.begin(4, until);
+        assert_eq!(progress(&lowerings), (2, 0));
         lowerings.asked(4, Ticket(2));
         lowerings.asked(5, Ticket(3));
         lowerings.confirmed(4, Ticket(1));
