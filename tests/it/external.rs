@@ -302,7 +302,7 @@ fn nothing_is_left_of_what_a_program_has_started() {
         ("ends with those it knows", "while read -r line; do echo '{}'; done; kill 0", None),
         ("fails", "read -r line; echo nonsense; wait", None),
         ("stops all", "read -r line; kill -s STOP 0", None),
-        ("is interrupted", waits, Some("INT")),
+        ("is ended", waits, Some("TERM")),
         ("is killed", waits, Some("KILL")),
     ] {
         let folder = tempfile::tempdir().unwrap();

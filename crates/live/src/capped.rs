@@ -74,6 +74,9 @@ impl Terms {
     }
 }
 
+/// The pause before an agent that refused a lower cap is asked again.
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+
 /// The cap of a node, and what its agent says of it.
 struct Kept {
     node: Node,
@@ -81,6 +84,8 @@ struct Kept {
     cap: Watts,
     info: NodeInfo,
     state: NodeState,
+    /// Since when its agent has been sent nothing; `None` while it is connected.
+    silent_since: Option<Instant>,
     /// The request to set the cap again after the agent was away, which has to be confirmed before the node is
     /// in service.
     welcome: Option<fleet::Ticket>,
@@ -126,10 +131,12 @@ impl Capped {
             let _ = sender.send(report);
             wake();
         })?;
+        let now = Instant::now();
         let kept = nodes.into_iter().map(|node| Kept {
             cap: terms.lowest,
             info: NodeInfo { name: node.target.node.clone(), caps: None },
             state: NodeState::Awaited,
+            silent_since: Some(now),
             welcome: None,
             node,
         });
@@ -150,11 +157,10 @@ impl Capped {
             has_begun: false,
         };
         // Whoever used the nodes before may have left them with any cap.
-        let until = Instant::now() + terms.silence();
         for node in 0..engine.nodes.len() as u32 {
             let state = engine.nodes[node as usize].state.clone();
             engine.reports.push(Report::Node { node, state });
-            engine.lowerings.begin(node, until);
+            engine.lowerings.begin(node, now + terms.silence());
         }
         Ok(engine)
     }
@@ -177,9 +183,10 @@ impl Capped {
 
     /// Asks the agents of nodes for caps that are lower than those they may have, with nobody waiting for the answers.
     fn lower(&mut self, caps: &[(u32, Watts)]) {
-        let until = Instant::now() + self.terms.silence();
         for (node, _) in caps {
-            self.lowerings.begin(*node, until);
+            let kept = self.nodes.get(*node as usize);
+            let since = kept.and_then(|kept| kept.silent_since).unwrap_or_else(Instant::now);
+            self.lowerings.begin(*node, since + self.terms.silence());
         }
         self.ask(caps);
     }
@@ -263,9 +270,10 @@ impl Capped {
     /// An agent confirmed a cap, or did not.
     fn answered(&mut self, agent: AgentId, asked: fleet::Ticket, result: Result<(), String>) {
         let node = agent.0 as u32;
-        if result.is_ok() {
-            self.lowerings.confirmed(node, asked);
-        }
+        let is_lowering = match &result {
+            Ok(()) => self.lowerings.confirmed(node, asked),
+            Err(_) => self.lowerings.refused(node, asked, Instant::now() + BETWEEN_TRIES),
+        };
         if self.nodes[agent.0].welcome == Some(asked) {
             self.nodes[agent.0].welcome = None;
             let state = match result {
@@ -275,6 +283,12 @@ impl Capped {
             return self.set_state(node, state);
         }
         let Some((ticket, Step { order, then })) = self.steps.answered(asked, &result) else {
+            // Nobody else is to use a node that does not do as it is told.
+            if let (true, Err(reason), NodeState::Up) =
+                (is_lowering, result, &self.nodes[agent.0].state)
+            {
+                self.set_state(node, NodeState::Drained { reason });
+            }
             return;
         };
         match result {
@@ -411,7 +425,13 @@ impl Capped {
             match report {
                 fleet::Report::Up { agent, inventory } => self.is_up(agent, &inventory),
                 fleet::Report::Down { agent, reason } => {
-                    self.nodes[agent.0].welcome = None;
+                    let kept = &mut self.nodes[agent.0];
+                    kept.welcome = None;
+                    if kept.silent_since.is_none() {
+                        let now = Instant::now();
+                        kept.silent_since = Some(now);
+                        self.lowerings.silent_from(agent.0 as u32, now + self.terms.silence());
+                    }
                     self.set_state(agent.0 as u32, NodeState::Down { reason });
                 }
                 fleet::Report::Answered { agent, ticket, answer } => {
@@ -444,6 +464,7 @@ impl Capped {
         let node = agent.0 as u32;
         let range = inventory.caps.map(|range| (range.lowest, range.highest));
         self.nodes[agent.0].info.caps = range;
+        self.nodes[agent.0].silent_since = None;
         let longest = Duration::from_millis(inventory.longest_lease);
         self.shortest_lease = self.shortest_lease.min(longest);
         let (lowest, highest) = (self.terms.lowest, self.terms.node.highest);
@@ -451,6 +472,10 @@ impl Capped {
             None => Some("it cannot be capped; see 'busbar agent probe' there".to_owned()),
             Some((least, _)) if least > lowest => Some(format!(
                 "its lowest cap is {least}, and jobs may be given {lowest}; raise the lowest cap of the machine"
+            )),
+            Some(_) if inventory.safe.is_some_and(|safe| safe > lowest) => Some(format!(
+                "its safe cap is above {lowest}, with which nodes without a job count; lower 'caps.safe' there, or raise \
+                 the lowest cap of the machine"
             )),
             Some((_, most)) if most < highest => Some(format!(
                 "its highest cap is {most}, and jobs may be given {highest}; lower the highest cap of the machine"
@@ -558,12 +583,16 @@ impl Engine for Capped {
         }
         self.hear();
         self.take_up();
+        for node in self.lowerings.due(Instant::now()) {
+            let cap = self.nodes[node as usize].cap;
+            self.ask(&[(node, cap)]);
+        }
         for node in self.lowerings.expire(Instant::now()) {
             let kept = &self.nodes[node as usize];
             tracing::warn!(
                 node = kept.info.name,
                 cap = %kept.cap,
-                "its agent has not confirmed its cap for longer than a lease; it counts as one that has fallen to its safe cap"
+                "its agent has not confirmed its cap for longer than a lease; it counts as one that has it"
             );
         }
         for report in self.inner.reports() {

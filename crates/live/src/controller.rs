@@ -421,7 +421,7 @@ impl Controller {
     }
 
     /// Says whether it is not clear when power that counts as free will be, because nodes that are to draw less cannot be
-    /// reached. Until then nothing starts: a job's time would pass while it waits for its power.
+    /// reached. Until then nothing starts or gets more: a job's time would pass while it waits for its power.
     pub fn set_engine_stuck(&mut self, is_stuck: bool) {
         self.is_engine_stuck = is_stuck;
     }
@@ -441,7 +441,9 @@ impl Controller {
         self.enforce_times(now);
         self.must_ask |= self.scheduler.wake().is_some_and(|at| at <= now);
         self.try_again(now);
-        self.give_back(now);
+        if !self.is_engine_stuck {
+            self.give_back(now);
+        }
         // The policy would repeat the change that has just failed.
         let may_adjust = self.scheduler.adjusts() && !self.is_about_to_try_again();
         if self.is_short() && may_adjust {

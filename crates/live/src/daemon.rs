@@ -217,6 +217,10 @@ impl Daemon {
 
     fn find_unresolved(&mut self, now: Instant) {
         for attempt in std::mem::take(&mut self.unresolved) {
+            // It may have ended meanwhile.
+            if !self.controller.is_running_attempt(attempt) {
+                continue;
+            }
             let found = self.engine.find(attempt);
             if !found.as_ref().is_ok_and(Found::is_over) {
                 self.engine.adopted(attempt, &self.controller.may_have(attempt));
@@ -394,7 +398,11 @@ impl Daemon {
         batch.boot = Some(Boot { id: stamp.boot, origin: stamp.origin });
         match self.store.commit(&batch) {
             Ok(()) => {
-                self.pipeline.extend(acts, self.engine.lowered().begun);
+                let unstarted = self.pipeline.extend(acts, self.engine.lowered().begun);
+                for attempt in unstarted {
+                    let reason = "there was no power for it any more";
+                    self.controller.never_started(now, attempt, reason, false);
+                }
                 self.act(now);
                 if let Some(since) = self.unwritten_since.take() {
                     tracing::warn!(

@@ -162,3 +162,32 @@ fn a_resumption_that_fails() {
     assert_eq!(done.signals, [(first(younger), Signal::Resume); 4]);
     day.end();
 }
+
+/// A daemon dies after it has written down that a job has less, and the next one cannot make it so. Jobs that run go on
+/// counting as such, although they were told again to go on.
+#[test]
+fn running_jobs_count_when_a_lowering_fails_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = daily(&[(0, "400W"), (12, "300W")]);
+    let mut day = ByHand::new(folder.path(), "easy-power", &limits);
+    two_jobs_at_noon(&mut day);
+    day.pass(1);
+    let squeezed: Watts = powers(&mut day).into_iter().flatten().sum();
+    assert!(squeezed <= Watts::from_watts(300), "{squeezed}");
+    // That it was done would be written with what is written next, and nothing is.
+    day.daemon = None;
+    for _ in 0..2 {
+        day.engine.fail_set("no hand to turn it down");
+    }
+    day.begin();
+    assert!(day.queue().iter().all(|line| line.power.is_some()), "nobody is suspended");
+    assert!(day.status().power.held >= squeezed);
+    for _ in 0..10 {
+        day.pass(1);
+    }
+    let mut done = Done::default();
+    done.take(&day.engine);
+    assert!(done.suspended.is_empty());
+    assert!(day.status().power.held <= Watts::from_watts(300));
+    day.end();
+}

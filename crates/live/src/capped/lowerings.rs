@@ -25,6 +25,8 @@ struct Lowering {
     number: u64,
     /// The request that its agent has to confirm: the last one.
     asked: Option<Ticket>,
+    /// When its agent is to be asked again, which has refused.
+    again: Option<Instant>,
     /// When an agent that did not answer has fallen to its safe cap.
     until: Instant,
 }
@@ -35,7 +37,7 @@ impl Lowerings {
         // Whoever waits for a node that was begun before goes on waiting for it.
         let number = self.open.get(&node).map_or(self.begun + 1, |lowering| lowering.number);
         self.begun = self.begun.max(number);
-        self.open.insert(node, Lowering { number, asked: None, until });
+        self.open.insert(node, Lowering { number, asked: None, again: None, until });
     }
 
     /// The agent of a node was asked for the cap that it is to have.
@@ -45,10 +47,39 @@ impl Lowerings {
         }
     }
 
-    /// The agent of a node has confirmed the cap that it was asked for.
-    pub(super) fn confirmed(&mut self, node: u32, ticket: Ticket) {
-        if self.open.get(&node).is_some_and(|lowering| lowering.asked == Some(ticket)) {
+    /// The agent of a node has confirmed the cap that it was asked for; returns whether that was waited for.
+    pub(super) fn confirmed(&mut self, node: u32, ticket: Ticket) -> bool {
+        let is_meant = self.open.get(&node).is_some_and(|it| it.asked == Some(ticket));
+        if is_meant {
             self.open.remove(&node);
+        }
+        is_meant
+    }
+
+    /// The agent of a node has not confirmed the cap that it was asked for, and may be asked again then; returns whether
+    /// that was waited for.
+    pub(super) fn refused(&mut self, node: u32, ticket: Ticket, again: Instant) -> bool {
+        let lowering = self.open.get_mut(&node).filter(|it| it.asked == Some(ticket));
+        lowering.map(|lowering| lowering.again = Some(again)).is_some()
+    }
+
+    /// The nodes whose agents are to be asked again.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<u32> {
+        let is_due = |lowering: &Lowering| lowering.again.is_some_and(|again| again <= now);
+        let due: Vec<u32> =
+            self.open.iter().filter(|(_, it)| is_due(it)).map(|(node, _)| *node).collect();
+        for node in &due {
+            if let Some(lowering) = self.open.get_mut(node) {
+                lowering.again = None;
+            }
+        }
+        due
+    }
+
+    /// The agent of a node has just been lost, and falls to its safe cap by then.
+    pub(super) fn silent_from(&mut self, node: u32, until: Instant) {
+        if let Some(lowering) = self.open.get_mut(&node) {
+            lowering.until = until;
         }
     }
 
@@ -65,13 +96,14 @@ impl Lowerings {
         silent
     }
 
-    /// How many were begun, how many of the first are over, and whether others are of nodes that cannot be reached.
+    /// How many were begun, how many of the first are over, and whether others are of nodes that cannot be reached or
+    /// have refused.
     pub(super) fn lowered(&self, is_reached: impl Fn(u32) -> bool) -> Lowered {
         let first = self.open.values().map(|lowering| lowering.number).min();
         Lowered {
             begun: self.begun,
             over: first.map_or(self.begun, |first| first - 1),
-            is_stuck: self.open.keys().any(|node| !is_reached(*node)),
+            is_stuck: self.open.iter().any(|(node, it)| it.again.is_some() || !is_reached(*node)),
         }
     }
 }
@@ -110,6 +142,22 @@ mod tests {
         assert_eq!(progress(&lowerings), (3, 1));
         lowerings.forget(7);
         assert_eq!(progress(&lowerings), (3, 2));
+    }
+
+    #[test]
+    fn who_refuses_is_asked_again() {
+        let (mut lowerings, now) = (Lowerings::default(), Instant::now());
+        lowerings.begin(1, now + Duration::from_secs(10));
+        lowerings.asked(1, Ticket(1));
+        assert!(!lowerings.refused(1, Ticket(9), now), "nobody waits for that");
+        assert!(lowerings.refused(1, Ticket(1), now + Duration::from_secs(1)));
+        assert!(lowerings.lowered(|_| true).is_stuck);
+        assert!(lowerings.due(now).is_empty());
+        assert_eq!(lowerings.due(now + Duration::from_secs(1)), [1]);
+        assert!(lowerings.due(now + Duration::from_secs(1)).is_empty());
+        lowerings.asked(1, Ticket(2));
+        assert!(lowerings.confirmed(1, Ticket(2)));
+        assert_eq!(progress(&lowerings), (1, 1));
     }
 
     #[test]

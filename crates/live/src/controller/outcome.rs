@@ -55,6 +55,12 @@ pub enum Act {
         /// The signal.
         signal: Signal,
     },
+    /// Let a job go on that counts as one that runs, and may stand still: before a restart, or because a signal may have
+    /// failed.
+    ResumeAgain {
+        /// The attempt.
+        attempt: Attempt,
+    },
     /// Remove what the engine keeps of an attempt.
     Forget {
         /// The attempt.
@@ -87,6 +93,7 @@ impl Act {
             Act::Start { attempt, .. }
             | Act::Set { attempt, .. }
             | Act::Signal { attempt, .. }
+            | Act::ResumeAgain { attempt }
             | Act::Forget { attempt }
             | Act::Dismiss { attempt, .. } => Some(*attempt),
             Act::Switch { .. } => None,
@@ -101,9 +108,11 @@ impl Act {
             }
             Act::Signal { signal, .. } => *signal == Signal::Suspend,
             // A node that is to be off frees nothing before it is.
-            Act::Start { .. } | Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. } => {
-                false
-            }
+            Act::Start { .. }
+            | Act::ResumeAgain { .. }
+            | Act::Forget { .. }
+            | Act::Dismiss { .. }
+            | Act::Switch { .. } => false,
         }
     }
 
@@ -113,11 +122,18 @@ impl Act {
         let (Act::Start { allotment, .. } | Act::Set { allotment, .. }) = self else {
             return false;
         };
-        let is_less = less.power < allotment.power && has_all_nodes(allotment, less);
-        if is_less {
-            *allotment = less.clone();
+        if less.power >= allotment.power || !has_all_nodes(allotment, less) {
+            return false;
         }
-        is_less
+        let more = std::mem::replace(allotment, less.clone());
+        match self {
+            // The job may have had that since before a restart.
+            Act::Set { before, again: true, .. } if more.power > before.allotment.power => {
+                before.allotment = more;
+            }
+            _ => (),
+        }
+        true
     }
 
     /// Whether it takes power or nodes, which others may have to free first.
@@ -128,9 +144,14 @@ impl Act {
             }
             Act::Signal { signal, .. } => *signal == Signal::Resume,
             // To stop may take more than to be idle.
-            Act::Start { .. } | Act::Switch { .. } => true,
+            Act::Start { .. } | Act::ResumeAgain { .. } | Act::Switch { .. } => true,
             Act::Forget { .. } | Act::Dismiss { .. } => false,
         }
+    }
+
+    /// Whether it lets a job go on.
+    pub fn resumes(&self) -> bool {
+        matches!(self, Act::ResumeAgain { .. } | Act::Signal { signal: Signal::Resume, .. })
     }
 }
 

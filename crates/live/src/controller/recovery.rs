@@ -36,6 +36,12 @@ impl Controller {
         self.running.iter().filter_map(attempt).collect()
     }
 
+    /// Whether an attempt is running according to the store.
+    pub fn is_running_attempt(&self, attempt: Attempt) -> bool {
+        let entry = self.jobs.get(&attempt.job).filter(|entry| entry.run().is_some());
+        entry.is_some_and(|entry| entry.attempt() == attempt)
+    }
+
     /// What an attempt may have: its present settings, and those before as long as the last change is not confirmed.
     pub fn may_have(&self, attempt: Attempt) -> Vec<Allotment> {
         let Some(run) = self.run_of(attempt.job) else { return Vec::new() };
@@ -67,7 +73,7 @@ impl Controller {
             let attempt = entry.attempt();
             match run.suspended {
                 true => stops.push(Act::Signal { attempt, signal: Signal::Suspend }),
-                false => goes_on.push(Act::Signal { attempt, signal: Signal::Resume }),
+                false => goes_on.push(Act::ResumeAgain { attempt }),
             }
             if let Some(ending) = run.ending {
                 let signal = if ending.forced { Signal::Kill } else { Signal::Terminate };
@@ -88,7 +94,15 @@ impl Controller {
     pub fn confirmed(&mut self, attempt: Attempt, allotment: &Allotment) {
         let Some(entry) = self.jobs.get_mut(&attempt.job) else { return };
         let Phase::Running(run) = &mut entry.phase else { return };
-        if entry.attempts != attempt.number || run.allotment != *allotment {
+        if entry.attempts != attempt.number {
+            return;
+        }
+        if run.allotment != *allotment {
+            // It has something else than before its next change.
+            if let Some(before) = &mut run.before {
+                before.allotment = allotment.clone();
+                self.unwritten.confirmed.insert(attempt.job);
+            }
             return;
         }
         self.failures.retain(|number, failure| *number != attempt.job || failure.is_stopped);
@@ -114,7 +128,9 @@ impl Controller {
 
     /// Records that the engine has resumed a job.
     pub fn resumed(&mut self, attempt: Attempt) {
-        if self.failures.get(&attempt.job).is_some_and(|failure| failure.is_stopped) {
+        let Some(failure) = self.failures.get_mut(&attempt.job) else { return };
+        failure.is_stopped = false;
+        if failure.again.is_none() && !failure.is_unclear {
             self.failures.remove(&attempt.job);
         }
     }
@@ -129,7 +145,9 @@ impl Controller {
         self.unwritten.changed.insert(attempt.job);
         self.note(now, EventKind::Resumed { job: attempt.job });
         self.failed(now, attempt, false);
-        self.failures.entry(attempt.job).or_default().is_unstoppable = true;
+        let failure = self.failures.entry(attempt.job).or_default();
+        // It may have been suspended all the same, and is told to go on unless it is to be suspended again.
+        (failure.is_unstoppable, failure.is_stopped) = (true, true);
     }
 
     /// A job that was to go on stays suspended, because the power for it was not freed.
@@ -180,7 +198,7 @@ impl Controller {
                 self.unwritten.acts.push(set_again(attempt, run));
             }
             if failure.is_stopped && !run.suspended {
-                self.unwritten.acts.push(Act::Signal { attempt, signal: Signal::Resume });
+                self.unwritten.acts.push(Act::ResumeAgain { attempt });
             }
         }
     }
@@ -236,7 +254,10 @@ impl Controller {
                     self.stays_suspended(now, *attempt);
                 }
                 // Sent again when it is due.
-                Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } => (),
+                Act::Signal { .. }
+                | Act::ResumeAgain { .. }
+                | Act::Forget { .. }
+                | Act::Dismiss { .. } => (),
             }
         }
         self.must_rebuild = true;

@@ -163,6 +163,11 @@ impl World {
                         *is_stopped = *signal == Signal::Suspend;
                     }
                 }
+                Act::ResumeAgain { attempt } => {
+                    if let Some((_, is_stopped)) = self.running.get_mut(attempt) {
+                        *is_stopped = false;
+                    }
+                }
                 Act::Switch { node, to, expected, .. } => {
                     let state = match to {
                         Power::Off => SwitchState::Stopping,

@@ -49,6 +49,9 @@ impl Daemon {
             Act::Signal { attempt, signal } => {
                 Some(Order::Signal { attempt: *attempt, signal: *signal })
             }
+            Act::ResumeAgain { attempt } => {
+                Some(Order::Signal { attempt: *attempt, signal: Signal::Resume })
+            }
             Act::Forget { attempt } => {
                 self.engine.forget(*attempt);
                 None
@@ -136,9 +139,9 @@ impl Daemon {
             Some(Act::Set { attempt, allotment, .. }) => {
                 self.controller.confirmed(attempt, &allotment);
             }
-            Some(Act::Signal { attempt, signal: Signal::Resume }) => {
-                self.controller.resumed(attempt);
-            }
+            Some(
+                Act::Signal { attempt, signal: Signal::Resume } | Act::ResumeAgain { attempt },
+            ) => self.controller.resumed(attempt),
             Some(
                 Act::Signal { .. } | Act::Forget { .. } | Act::Dismiss { .. } | Act::Switch { .. },
             )
@@ -172,18 +175,24 @@ impl Daemon {
                 self.controller.never_started(now, *attempt, &reason, false);
             }
             Act::Start { attempt, .. } => self.not_started(now, *attempt, &reason),
-            Act::Set { attempt, .. } => {
+            Act::Set { attempt, again, .. } => {
                 let is_unclear = matches!(error, EngineError::Late { .. });
                 tracing::error!(%attempt, error = reason, "cannot be changed");
-                self.controller.failed(now, *attempt, is_unclear);
+                self.controller.failed(now, *attempt, is_unclear || *again);
                 let mut undone = vec![act.clone()];
+                undone.extend(self.pipeline.withdraw_changes(*attempt));
                 if act.frees() {
                     // What it should have freed was promised to those.
                     undone.extend(self.pipeline.withdraw_takers());
                 }
                 self.undo(now, &undone, &reason, is_unclear);
             }
-            Act::Signal { .. } if matches!(error, EngineError::Unknown { .. }) => (),
+            Act::Signal { .. } | Act::ResumeAgain { .. }
+                if matches!(error, EngineError::Unknown { .. }) => {}
+            Act::ResumeAgain { attempt } => {
+                tracing::error!(%attempt, error = reason, "may stand still");
+                self.controller.not_resumed(now, *attempt);
+            }
             Act::Signal { attempt, signal } => {
                 tracing::error!(%attempt, ?signal, error = reason, "no signal");
                 match signal {

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::controller::Act;
-use crate::engine::{Attempt, Ticket};
+use crate::engine::{Attempt, Signal, Ticket};
 use busbar_core::units::{Instant, Span};
 
 /// Acts that were written down and are not finished.
@@ -26,16 +26,66 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    /// Takes in acts that were written down, when the engine had begun to lower so much by itself.
-    pub(super) fn extend(&mut self, acts: Vec<Act>, begun: u64) {
+    /// Takes in acts that were written down, when the engine had begun to lower so much by itself. Returns the attempts
+    /// that are to be suspended before they were ordered to start, and are not started.
+    pub(super) fn extend(&mut self, acts: Vec<Act>, begun: u64) -> Vec<Attempt> {
+        let mut unstarted = Vec::new();
         for act in acts {
-            let attempt = act.attempt();
-            let mut earlier = self.waiting.iter_mut().rev();
-            let last = earlier.find(|(other, _)| attempt.is_some() && other.attempt() == attempt);
-            if !last.is_some_and(|(last, _)| last.is_lowered_by(&act)) {
+            if let Act::Signal { attempt, signal: Signal::Suspend } = &act {
+                let goes_on = |other: &Act| other.resumes() && other.attempt() == Some(*attempt);
+                self.waiting.retain(|(other, _)| !goes_on(other));
+                if self.takes_start(*attempt) {
+                    unstarted.push(*attempt);
+                    continue;
+                }
+            }
+            if let Some(act) = self.overtake(act) {
                 self.waiting.push_back((act, begun));
             }
         }
+        unstarted
+    }
+
+    /// Takes everything about an attempt out that was not ordered to start; returns whether there was such a start.
+    fn takes_start(&mut self, attempt: Attempt) -> bool {
+        let is_start = |act: &Act| matches!(act, Act::Start { attempt: of, .. } if *of == attempt);
+        let is_there = self.waiting.iter().any(|(act, _)| is_start(act));
+        if is_there {
+            self.waiting.retain(|(act, _)| act.attempt() != Some(attempt));
+        }
+        is_there
+    }
+
+    /// Lets an act that gives a job less change the last one about that job that waits, and that one those before it.
+    /// Returns the act if it changed none.
+    fn overtake(&mut self, act: Act) -> Option<Act> {
+        let is_earlier = |(other, _): &(Act, u64)| {
+            let gives = matches!(other, Act::Start { .. } | Act::Set { .. });
+            gives && other.attempt() == act.attempt()
+        };
+        let Some(place) = self.waiting.iter().rposition(is_earlier) else { return Some(act) };
+        if !self.waiting[place].0.is_lowered_by(&act) {
+            return Some(act);
+        }
+        // It may give less now than one before it.
+        let (changed, begun) = self.waiting.remove(place)?;
+        if let Some(changed) = self.overtake(changed) {
+            self.waiting.insert(place, (changed, begun));
+        }
+        None
+    }
+
+    /// Takes all waiting changes of an attempt out, because one before them failed.
+    pub(super) fn withdraw_changes(&mut self, attempt: Attempt) -> Vec<Act> {
+        let is_meant = |act: &Act| matches!(act, Act::Set { .. }) && act.attempt() == Some(attempt);
+        self.withdraw(is_meant)
+    }
+
+    fn withdraw(&mut self, is_meant: impl Fn(&Act) -> bool) -> Vec<Act> {
+        let (meant, others): (VecDeque<_>, _) =
+            self.waiting.drain(..).partition(|(act, _)| is_meant(act));
+        self.waiting = others;
+        meant.into_iter().map(|(act, _)| act).collect()
     }
 
     /// How many acts are not finished.
@@ -66,7 +116,10 @@ impl Pipeline {
             let is_blocked = is_busy || (act.takes() && (is_freeing || over < begun));
             // Also those that wait free what later ones may count on.
             is_freeing |= act.frees();
-            if is_blocked || !matches!(act, Act::Forget { .. } | Act::Dismiss { .. }) {
+            // What takes nothing need not wait for a job to go on.
+            let waits_alone = is_blocked && act.resumes();
+            let is_short = matches!(act, Act::Forget { .. } | Act::Dismiss { .. });
+            if !waits_alone && (is_blocked || !is_short) {
                 busy.extend(act.attempt());
             }
             match is_blocked {
@@ -99,10 +152,8 @@ impl Pipeline {
     /// Takes out all acts that take power or nodes and were not ordered yet, because something that should
     /// have been freed for them was not.
     pub(super) fn withdraw_takers(&mut self) -> Vec<Act> {
-        let (takers, others): (VecDeque<_>, _) =
-            self.waiting.drain(..).partition(|(act, _)| act.takes());
-        self.waiting = others;
-        takers.into_iter().map(|(act, _)| act).collect()
+        // Whoever is to go on again counts as one that runs.
+        self.withdraw(|act| act.takes() && !matches!(act, Act::ResumeAgain { .. }))
     }
 
     /// When the next answer is due.
@@ -117,7 +168,7 @@ pub const USUAL_DEADLINE: Span = Span::from_secs(30);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Allotment, Power, Signal};
+    use crate::engine::{Allotment, Power};
     use crate::job::Previous;
     use busbar_core::units::Watts;
 
@@ -172,11 +223,11 @@ mod tests {
     fn a_job_is_told_one_thing_after_the_other() {
         let mut pipeline = Pipeline::default();
         let kill = Act::Signal { attempt: attempt(1), signal: Signal::Kill };
-        pipeline.extend(vec![start(1), set(1, 100, 50), kill, set(2, 50, 60)], 0);
-        let ready = pipeline.ready(0);
-        // The lowering of job 1 frees what job 2 may have been given.
-        assert_eq!(jobs(&ready), [1]);
+        pipeline.extend(vec![start(1)], 0);
+        assert_eq!(jobs(&pipeline.ready(0)), [1]);
         let ticket = pipeline.ordered(start(1), Instant::from_secs(1));
+        // The lowering of job 1 frees what job 2 may have been given.
+        pipeline.extend(vec![set(1, 100, 50), kill, set(2, 50, 60)], 0);
         assert!(pipeline.ready(0).is_empty());
         pipeline.answered(ticket);
         assert_eq!(jobs(&pipeline.ready(0)), [1]);
@@ -230,6 +281,47 @@ mod tests {
         assert_eq!(pipeline.unfinished(), 2);
         pipeline.answered(ticket);
         assert_eq!(pipeline.ready(0), [set(2, 60, 80)]);
+    }
+
+    /// The limit rises and falls while a start waits: it gets the least that was decided, whatever came between.
+    #[test]
+    fn a_start_gets_no_more_than_was_decided_last() {
+        let mut pipeline = Pipeline::default();
+        pipeline.extend(vec![set(1, 100, 50), start(2)], 0);
+        pipeline.extend(vec![set(2, 100, 140)], 0);
+        pipeline.extend(vec![set(2, 140, 60)], 0);
+        let first = pipeline.ready(0).remove(0);
+        let ticket = pipeline.ordered(first, Instant::from_secs(30));
+        pipeline.answered(ticket);
+        let lowered = Act::Start { attempt: attempt(2), allotment: allotment(60) };
+        assert_eq!(pipeline.ready(0), [lowered]);
+        assert_eq!(pipeline.unfinished(), 0);
+    }
+
+    /// A job that is to be suspended before it started does not start, and one that is to go on need not be told first.
+    #[test]
+    fn a_suspension_overtakes_starts_and_resumptions() {
+        let signal = |job, signal| Act::Signal { attempt: attempt(job), signal };
+        let mut pipeline = Pipeline::default();
+        pipeline.extend(vec![set(1, 100, 50), start(2), signal(3, Signal::Resume)], 0);
+        let stops = vec![signal(2, Signal::Suspend), signal(3, Signal::Suspend)];
+        assert_eq!(pipeline.extend(stops, 0), [attempt(2)]);
+        assert_eq!(pipeline.ready(0), [set(1, 100, 50), signal(3, Signal::Suspend)]);
+        assert_eq!(pipeline.unfinished(), 0);
+    }
+
+    /// A job that waits for its power to go on can be given less, and be ended.
+    #[test]
+    fn a_resumption_that_waits_holds_up_nothing_that_frees() {
+        let signal = |signal| Act::Signal { attempt: attempt(3), signal };
+        let mut pipeline = Pipeline::default();
+        let acts = vec![signal(Signal::Resume), set(3, 100, 50), signal(Signal::Terminate)];
+        pipeline.extend(acts, 1);
+        assert_eq!(pipeline.ready(0), [set(3, 100, 50)]);
+        pipeline.ordered(set(3, 100, 50), Instant::from_secs(30));
+        pipeline.answered(Ticket(1));
+        assert_eq!(pipeline.ready(0), [signal(Signal::Terminate)]);
+        assert_eq!(pipeline.ready(1), [signal(Signal::Resume)]);
     }
 
     #[test]

@@ -456,12 +456,16 @@ impl<C: Cluster> Worker<C> {
                     self.has_started(&handle, reference, order, attempt, job);
                 }
                 (Stage::Starting { order, since }, Some(job)) if job.state.is_waiting() => {
-                    if since.elapsed() >= self.terms.patience {
-                        let why = job.reason.as_deref().unwrap_or("no reason");
-                        let why = format!(
-                            "Slurm did not start it within {:?}: {why}",
-                            self.terms.patience
-                        );
+                    let lost = order.as_ref().and_then(|(_, nodes)| self.out_of_service(nodes));
+                    let is_late = since.elapsed() >= self.terms.patience;
+                    if lost.is_some() || is_late {
+                        let reason = job.reason.as_deref().unwrap_or("no reason");
+                        let why = lost.unwrap_or_else(|| {
+                            format!(
+                                "Slurm did not start it within {:?}: {reason}",
+                                self.terms.patience
+                            )
+                        });
                         let held = self.cluster.ask(|cluster| cluster.hold(&[reference]));
                         self.give_up(&handle, held, order, attempt, why);
                     }
@@ -550,6 +554,16 @@ impl<C: Cluster> Worker<C> {
             }
             None => self.runs(handle, seen),
         }
+    }
+
+    /// Which of these nodes can run nothing, and why: a job that was given it would wait for it in vain.
+    fn out_of_service(&self, nodes: &BTreeSet<u32>) -> Option<String> {
+        nodes.iter().find_map(|node| match self.nodes.get(*node as usize)? {
+            NodeState::Drained { reason } | NodeState::Down { reason } => {
+                Some(format!("node {}: {reason}", self.terms.nodes[*node as usize]))
+            }
+            NodeState::Up | NodeState::Awaited => None,
+        })
     }
 
     /// A job that was released waits under a hold again, if that could be done.

@@ -9,9 +9,6 @@ use super::super::served::Served;
 use super::{Cluster, NODES};
 use crate::patience::wait_for;
 
-/// A lease that does not end while a daemon begins again.
-const LONG: &str = "lease = \"60s\"";
-
 /// A daemon with a folder of its own, and with the agents of a cluster.
 fn rival_of(cluster: &Cluster) -> Served {
     let rival = Served::new("easy", "");
@@ -39,9 +36,6 @@ fn all_down(served: &Served) -> Option<Vec<String>> {
 #[test]
 fn a_second_daemon_is_refused_and_both_sides_say_so() {
     let mut cluster = Cluster::new("easy", "");
-    let config = fs::read_to_string(cluster.served.path("busbar.toml")).unwrap();
-    assert!(config.contains("lease = \"3s\""));
-    fs::write(cluster.served.path("busbar.toml"), config.replace("lease = \"3s\"", LONG)).unwrap();
     cluster.served.begin_and_answer();
     cluster.settled();
     let mut rival = rival_of(&cluster);
