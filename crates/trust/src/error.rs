@@ -19,6 +19,8 @@ pub enum TrustError {
         path: PathBuf,
         /// The owner's user ID.
         owner: u32,
+        /// The ID of its group.
+        group: u32,
         /// The user ID of this process.
         user: u32,
         /// What names the folder.

@@ -4,7 +4,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, Stat, lgetxattr};
+use rustix::io::Errno;
 
 use crate::error::TrustError;
 use crate::folder::Setting;
@@ -77,11 +78,17 @@ impl Facts {
         setting: Setting,
     ) -> Result<(), TrustError> {
         let user = rustix::process::geteuid().as_raw();
-        let Facts { owner, mode, .. } = *self;
+        let Facts { owner, group, mode, .. } = *self;
+        // As a umask of 002 leaves it, for systems where each user has a group.
+        let is_among_friends = |path: &Path| {
+            mode & 0o002 == 0 && groups::has_only(group, user) && !has_access_list(path)
+        };
         let path = path.to_owned();
         if owner != 0 && owner != user {
             return Err(match role {
-                Role::Own | Role::OutOfReach => TrustError::Owner { path, owner, user, setting },
+                Role::Own | Role::OutOfReach => {
+                    TrustError::Owner { path, owner, group, user, setting }
+                }
                 Role::Around => TrustError::OwnerAbove { path, owner, setting },
             });
         }
@@ -89,12 +96,12 @@ impl Facts {
         let has_permissions = matches!(self.kind, FileType::Directory | FileType::RegularFile);
         let is_closed = mode & 0o022 == 0 || !has_permissions;
         let is_sticky = mode & 0o1000 != 0;
-        let is_among_friends = || mode & 0o002 == 0 && groups::has_only(self.group, user);
         match role {
             _ if is_closed => Ok(()),
             Role::OutOfReach => Ok(()),
+            Role::Around if is_sticky => Ok(()),
+            Role::Own | Role::Around if is_among_friends(&path) => Ok(()),
             Role::Own => Err(TrustError::Writable { path, mode, setting }),
-            Role::Around if is_sticky || is_among_friends() => Ok(()),
             Role::Around => Err(TrustError::WritableAbove { path, mode, setting }),
         }
     }
@@ -132,4 +139,11 @@ impl Facts {
         };
         Err(TrustError::Kind { path: path.to_owned(), what, setting })
     }
+}
+
+/// Whether there may be an access control list (POSIX), with which the permissions of the group are the most that any
+/// user or group of the list may have, and say nothing about the group itself.
+fn has_access_list(path: &Path) -> bool {
+    let found = lgetxattr(path, "system.posix_acl_access", &mut [0_u8; 0][..]);
+    !matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }

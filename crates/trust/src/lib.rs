@@ -5,7 +5,8 @@
 //! replace is refused, and so is each file in it; and a [secret](read_secret) that others can read is no secret.
 //!
 //! What was under somebody else's control cannot be made trustworthy by a change of its owner or its permissions: what
-//! they wrote stays in it. So the advice is always another path.
+//! they wrote stays in it. So the advice is never a `chown` or `chmod` of what Busbar keeps, only of a folder above it that has nothing of
+//! Busbar in it yet, and of a private key.
 
 mod error;
 mod folder;

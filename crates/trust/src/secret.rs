@@ -1,4 +1,5 @@
-//! Files that nobody but their owner may read, such as private keys.
+//! Files that nobody but their owner may read, such as private keys. Root may also share one with a group, as Debian
+//! (`ssl-cert`) and systemd (`LoadCredential=`) do for a process that is not root's.
 //!
 //! They may lie anywhere and behind links, where the site's own tools put them; what counts is the file that is read.
 
@@ -21,7 +22,7 @@ pub enum SecretError {
     /// Another user owns it.
     #[error(
         "the private key {} belongs to user {owner}, who could act in its name; use a new one that belongs to user {user} or \
-         root, with mode 0600",
+         root",
         path.display()
     )]
     Owner {
@@ -34,35 +35,56 @@ pub enum SecretError {
     },
     /// Others can read it.
     #[error(
-        "the private key {path} can be read or written by others (mode {mode:04o}), who could act in its name; run: \
-         chmod 600 {path}, and make a new key if others had access",
-        path = path.display()
+        "the private key {} can be read or written by others (mode {mode:04o}), who could act in its name; {}, and make a \
+         new key if others had access",
+        path.display(),
+        advice(path, *is_own)
     )]
     Exposed {
         /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
+        /// Whether it belongs to this process's user.
+        is_own: bool,
     },
 }
 
-/// Reads a private key, if it belongs to this process's user or to root, and nobody else can read it.
+/// How to hide a secret from others, and not from this process.
+fn advice(path: &Path, is_own: bool) -> String {
+    match is_own {
+        true => format!("run: chmod 600 {}", path.display()),
+        false => "let root write it, a group of Busbar's user read it, and nobody else do either \
+                  (mode 0640)"
+            .to_owned(),
+    }
+}
+
+/// Reads a private key, if it belongs to this process's user or to root, and nobody else can read it but a group that
+/// root shares it with.
 pub fn read_secret(path: &Path) -> Result<Vec<u8>, SecretError> {
     let unreadable = |source| SecretError::Unreadable { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(unreadable)?;
     // What is checked is the file that is read, whatever its name means by then.
     let found = file.metadata().map_err(unreadable)?;
-    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
-    if owner != 0 && owner != user {
-        return Err(SecretError::Owner { path: path.to_owned(), owner, user });
-    }
-    let mode = found.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(SecretError::Exposed { path: path.to_owned(), mode });
-    }
+    judge(path, found.uid(), found.mode() & 0o7777, rustix::process::geteuid().as_raw())?;
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(unreadable)?;
     Ok(text)
+}
+
+/// Whether a file with this owner and these permissions can be a secret of a process of this user.
+fn judge(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), SecretError> {
+    let is_own = owner == user;
+    if owner != 0 && !is_own {
+        return Err(SecretError::Owner { path: path.to_owned(), owner, user });
+    }
+    // What is root's can only be read because root has shared it.
+    let hidden = if is_own { 0o077 } else { 0o037 };
+    match mode & hidden {
+        0 => Ok(()),
+        _ => Err(SecretError::Exposed { path: path.to_owned(), mode, is_own }),
+    }
 }
 
 #[cfg(test)]
@@ -103,6 +125,28 @@ mod tests {
         allow(0o600);
         chown(&path, Some(65_533), None).unwrap();
         let said = read_secret(&path).unwrap_err().to_string();
-        assert!(said.contains("belongs to user 65533") && said.contains("mode 0600"), "{said}");
+        assert!(
+            said.contains("belongs to user 65533") && said.contains("user 0 or root"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn root_may_share_a_secret_with_a_group() {
+        let path = Path::new("/run/credentials/key");
+        for mode in [0o640, 0o440, 0o600, 0o400] {
+            judge(path, 0, mode, 1001).unwrap();
+        }
+        for mode in [0o660, 0o644, 0o604, 0o650, 0o641] {
+            let said = judge(path, 0, mode, 1001).unwrap_err().to_string();
+            assert!(said.contains("0640") && !said.contains("chmod 600"), "{said}");
+        }
+        // Whoever owns it needs no group.
+        for owner in [0, 1001] {
+            let said = judge(path, owner, 0o640, owner).unwrap_err().to_string();
+            assert!(said.contains("chmod 600 /run/credentials/key"), "{said}");
+        }
+        assert!(matches!(judge(path, 1002, 0o640, 1001), Err(SecretError::Owner { .. })));
+        assert!(matches!(judge(path, 1001, 0o640, 0), Err(SecretError::Owner { .. })));
     }
 }

@@ -58,7 +58,7 @@ fn what_others_can_write_to_is_refused() {
     let outside = tempfile::tempdir().unwrap();
     let path = outside.path().join("above/state");
     of(&path, 0o700).unwrap();
-    for open in [0o777, 0o722, 0o770, 0o1777] {
+    for open in [0o777, 0o722, 0o702, 0o1777] {
         allow(&path, open);
         let error = of(&path, 0o700).unwrap_err();
         assert!(matches!(error, TrustError::Writable { mode, .. } if mode == open), "{error}");
@@ -182,7 +182,7 @@ fn subfolders_are_looked_into() {
     let inner = state.folder("1.1", 0o700).unwrap();
     let file = inner.path().join("ticket");
     fs::write(&file, "").unwrap();
-    allow(&file, 0o664);
+    allow(&file, 0o666);
     state.check_with_subfolders().unwrap();
     allow(inner.path(), 0o711);
     let error = state.check_with_subfolders().unwrap_err();
@@ -261,4 +261,69 @@ fn what_is_somebody_elses_is_refused() {
     std::os::unix::fs::lchown(&link, Some(SOMEBODY), None).unwrap();
     let error = of(&link, 0o700).unwrap_err();
     assert!(matches!(error, TrustError::OwnerAbove { .. }), "{error}");
+}
+
+/// With a umask of 002, on a system where each user has a group.
+#[test]
+fn a_group_without_others_may_write() {
+    let outside = tempfile::tempdir().unwrap();
+    let path = outside.path().join("above/state");
+    let state = of(&path, 0o700).unwrap();
+    let file = path.join("log");
+    fs::write(&file, "").unwrap();
+    let found = path.metadata().unwrap();
+    if !crate::groups::has_only(found.gid(), found.uid()) {
+        println!("skipped: others are in group {}", found.gid());
+        return;
+    }
+    let places = [(path.parent().unwrap(), 0o775), (&*path, 0o775), (&*file, 0o664)];
+    for (place, open) in places {
+        allow(place, open);
+    }
+    of(&path, 0o700).unwrap().check_all().unwrap();
+    // With an access control list the permissions of the group are those of somebody else.
+    for (place, open) in places {
+        if let Err(error) = let_somebody_write(place) {
+            println!("skipped: no access control lists on this file system ({error})");
+            return;
+        }
+        assert_eq!(mode(place) & 0o022, 0o020, "it looks as before");
+        let error = of(&path, 0o700).and_then(|state| state.check_all()).unwrap_err();
+        let (TrustError::Writable { path: named, .. }
+        | TrustError::WritableAbove { path: named, .. }) = &error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!(named, place);
+        rustix::fs::removexattr(place, ACCESS_LIST).unwrap();
+        allow(place, open);
+    }
+    state.check_all().unwrap();
+    if rustix::process::geteuid().is_root() {
+        chown(&file, None, Some(SOMEBODY)).unwrap();
+        let error = state.check_all().unwrap_err();
+        assert!(matches!(error, TrustError::Writable { .. }), "{error}");
+    }
+}
+
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// What `setfacl -m u:65533:rwx` does, in the kernel's format: version 2, then a tag, permissions and an ID for each entry.
+fn let_somebody_write(path: &Path) -> io::Result<()> {
+    const NO_ID: u32 = u32::MAX;
+    let (all, some) = (7, mode(path) as u16 & 7);
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    // The owner, somebody, the group, the mask and the others.
+    for (tag, allowed, id) in [
+        (1, all, NO_ID),
+        (2, all, SOMEBODY),
+        (4, 5, NO_ID),
+        (0x10, all, NO_ID),
+        (0x20, some, NO_ID),
+    ] {
+        list.extend(u16::to_le_bytes(tag));
+        list.extend(u16::to_le_bytes(allowed));
+        list.extend(u32::to_le_bytes(id));
+    }
+    Ok(rustix::fs::setxattr(path, ACCESS_LIST, &list, rustix::fs::XattrFlags::empty())?)
 }
