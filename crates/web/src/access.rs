@@ -5,7 +5,7 @@
 //! ask (DNS rebinding), and they send tokens only because the page tells them to, never by themselves as they do
 //! with cookies.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use crate::app::App;
 use crate::error::{ApiError, ErrorKind};
+use crate::group::Group;
 use crate::listener::Peer;
 use crate::token::{Record, Role, Tokens, Verifier};
 
@@ -36,12 +37,15 @@ pub(crate) struct Caller {
     pub who: Requester,
     /// What the token is called, if they have one.
     pub token: Option<String>,
+    /// With whom they count as one.
+    pub group: Group,
 }
 
 impl Caller {
-    /// Somebody without a token, who sees what everybody may see.
+    /// Somebody on this machine without a token, who sees what everybody may see.
     pub(crate) fn nobody() -> Self {
-        Caller { who: Requester::Anybody, token: None }
+        let group = Group::at(Ipv4Addr::LOCALHOST.into());
+        Caller { who: Requester::Anybody, token: None, group }
     }
 
     /// The bearer of a token. This is where a role becomes rights: a viewer is nobody in particular, a user has a user's
@@ -61,7 +65,7 @@ impl Caller {
             Role::User => Requester::Ordinary(known()?),
             Role::Operator => Requester::Full(known()?),
         };
-        Ok(Caller { who, token: Some(token.name.clone()) })
+        Ok(Caller { who, token: Some(token.name.clone()), group: Group::with(token) })
     }
 
     /// The role that they act in.
@@ -79,8 +83,8 @@ pub(crate) struct Access {
     open: bool,
     hosts: Vec<String>,
     verifier: Verifier,
-    requests: DefaultKeyedRateLimiter<IpAddr>,
-    wrong: DefaultKeyedRateLimiter<IpAddr>,
+    requests: DefaultKeyedRateLimiter<Group>,
+    wrong: DefaultKeyedRateLimiter<Group>,
 }
 
 const fn count(number: u32) -> NonZeroU32 {
@@ -118,7 +122,7 @@ impl Access {
             );
             return Err(ApiError::new(ErrorKind::Forbidden, message));
         }
-        if !peer.ip().is_loopback() && self.requests.check_key(&peer.ip()).is_err() {
+        if !peer.ip().is_loopback() && self.requests.check_key(&Group::at(peer.ip())).is_err() {
             return Err(ApiError::new(ErrorKind::Busy, "too many requests; slow down"));
         }
         Ok(())
@@ -145,7 +149,7 @@ impl Access {
         };
         match self.verifier.verify(text.trim()) {
             Ok(Some(token)) => Caller::with(&token),
-            Ok(None) if !is_here && self.wrong.check_key(&peer.ip()).is_err() => {
+            Ok(None) if !is_here && self.wrong.check_key(&Group::at(peer.ip())).is_err() => {
                 Err(ApiError::new(ErrorKind::Busy, "too many wrong tokens; wait a minute"))
             }
             Ok(None) => Err(unauthorised("the token is not valid, or not any more")),
@@ -191,8 +195,8 @@ impl FromRequestParts<Arc<App>> for Caller {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
         let peer = peer(&parts.extensions)?;
         let caller = app.access.caller(peer.address, &parts.headers)?;
-        if let Some(token) = &caller.token {
-            peer.seat.recognise(token);
+        if caller.group.is_known() {
+            peer.seat.recognise(caller.group.clone());
         }
         Ok(caller)
     }

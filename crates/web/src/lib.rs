@@ -12,6 +12,7 @@ mod access;
 mod api;
 mod app;
 mod error;
+mod group;
 mod headers;
 mod limits;
 mod listener;

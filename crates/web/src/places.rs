@@ -7,11 +7,12 @@
 //! and among equals the one that has been so for longest.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::group::Group;
 use crate::limits::{Limits, Share};
 
 /// All places.
@@ -36,29 +37,6 @@ struct Taken {
     /// The moment of the last change.
     since: u64,
     closing: Arc<Notify>,
-}
-
-/// Those who count as one when places are short.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Group {
-    Address(IpAddr),
-    Token(String),
-}
-
-impl Group {
-    fn at(address: IpAddr) -> Self {
-        Group::Address(match address {
-            // A machine usually has a network of IPv6 to itself.
-            IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none() => {
-                Ipv6Addr::from(u128::from(ip) & (u128::MAX << 64)).into()
-            }
-            other => other.to_canonical(),
-        })
-    }
-
-    fn is_known(&self) -> bool {
-        matches!(self, Group::Token(_))
-    }
 }
 
 impl Taken {
@@ -162,9 +140,8 @@ impl Seat {
         self.0.closing.notified().await;
     }
 
-    /// Whoever is connected has shown this token.
-    pub(crate) fn recognise(&self, token: &str) {
-        let group = Group::Token(token.to_owned());
+    /// It is known now who is connected.
+    pub(crate) fn recognise(&self, group: Group) {
         self.0.places.change(self.0.id, |taken| taken.group = group);
     }
 
@@ -210,6 +187,10 @@ mod tests {
         seat.0.places.table().taken.contains_key(&seat.0.id)
     }
 
+    fn token(id: &str) -> Group {
+        Group::Token(id.to_owned())
+    }
+
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
     }
@@ -250,16 +231,16 @@ mod tests {
     fn who_has_shown_a_token_is_not_displaced_by_others() {
         let places = places();
         let known: Vec<Seat> = (0..2).map(|_| places.take(ip("127.0.0.1"))).collect();
-        known.iter().for_each(|seat| seat.recognise("operator"));
+        known.iter().for_each(|seat| seat.recognise(token("operator")));
         let strangers: Vec<Seat> = (0..20).map(|_| places.take(ip("127.0.0.1"))).collect();
         assert!(known.iter().all(is_there));
         assert_eq!(strangers.iter().filter(|seat| is_there(seat)).count(), 6);
         // Nor do many with one token displace another token.
         let other = places.take(ip("127.0.0.1"));
-        other.recognise("viewer");
+        other.recognise(token("viewer"));
         assert_eq!(known.iter().map(is_there).collect::<Vec<_>>(), [false, true]);
         let third = places.take(ip("127.0.0.1"));
-        third.recognise("operator");
+        third.recognise(token("operator"));
         assert!(!is_there(&known[1]) && is_there(&other));
     }
 
