@@ -22,6 +22,7 @@ mod patience;
 mod places;
 mod reads;
 mod samples;
+mod sending;
 mod server;
 #[cfg(test)]
 mod testing;

@@ -35,6 +35,8 @@ pub(crate) struct Share {
     pub connections: usize,
     /// Streams of events, which last: fewer, so that there is always a place for a request.
     pub streams: usize,
+    /// Requests that are being answered: fewer, too, where newcomers need places until it is known who they are.
+    pub requests: usize,
 }
 
 impl Limits {
@@ -42,12 +44,14 @@ impl Limits {
     /// those must be able to act when others crowd the page.
     pub(crate) fn known(&self) -> Share {
         let connections = (self.connections / 4).max(1);
-        Share { connections, streams: (connections / 2).max(1) }
+        Share { connections, streams: (connections / 2).max(1), requests: connections }
     }
 
-    /// The places of all others. On the loopback all users of the machine look alike.
+    /// The places of all others. On the loopback all users of the machine look alike, and so do newcomers with a
+    /// token: a third is left for those who have yet to say what they want.
     pub(crate) fn strangers(&self) -> Share {
         let connections = self.connections.saturating_sub(self.known().connections).max(1);
-        Share { connections, streams: (connections / 3).max(1) }
+        let third = (connections / 3).max(1);
+        Share { connections, streams: third, requests: third }
     }
 }

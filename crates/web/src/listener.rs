@@ -23,6 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::limits::Limits;
 use crate::patience::{Hurried, Impatient};
 use crate::places::{Places, Seat};
+use crate::sending::Sending;
 
 /// The pause after a connection could not be accepted because the machine is out of resources.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -74,19 +75,21 @@ pub(crate) async fn serve(
             select(pin!(seat.is_displaced()), pin!(served)).await;
             drop(permit);
         });
+        // Whoever has come is heard before so many others come that it would have to go.
+        tokio::task::yield_now().await;
     }
 }
 
-/// Answers a request on a connection that is busy meanwhile.
+/// Answers a request on a connection that is busy until its client has the answer.
 async fn attended(
     State((peer, patience)): State<(Peer, Duration)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let _busy = peer.seat.request();
+    let busy = peer.seat.request();
     let mut request = request.map(|body| Body::new(Hurried::new(body, patience)));
     request.extensions_mut().insert(peer);
-    next.run(request).await
+    next.run(request).await.map(|body| Body::new(Sending::new(body, busy)))
 }
 
 async fn secured(tls: TlsAcceptor, stream: Impatient<TcpStream>, limits: Limits, router: Router) {

@@ -1,7 +1,7 @@
 //! Who is connected, and who goes when places are short.
 //!
 //! A newcomer is never kept waiting, since nobody knows yet who it is: somebody else goes. Those who have shown a token
-//! have places of their own ([`Limits`]). Among the others, as among those, one of the largest group goes, where a
+//! have places of their own, and streams and requests have a share each, so that newcomers have theirs ([`Limits`]). Among the others, as among those, one of the largest group goes, where a
 //! group is an address or a token: so a flood displaces its own connections. Of these one goes that is doing
 //! nothing, then a stream of events, whose reader can ask again, and only then one whose request is being answered;
 //! and among equals the one that has been so for longest.
@@ -39,13 +39,21 @@ struct Taken {
     closing: Arc<Notify>,
 }
 
+/// What a connection does, in the order of how much is lost if it goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Doing {
+    Nothing,
+    Streaming,
+    Answering,
+}
+
 impl Taken {
-    /// How much is lost if it goes.
-    fn worth(&self) -> u8 {
+    fn doing(&self) -> Doing {
         match (self.streams, self.requests) {
-            (0, 0) => 0,
-            (0, _) => 2,
-            _ => 1,
+            (0, 0) => Doing::Nothing,
+            (0, _) => Doing::Answering,
+            // A stream is the answer to a request.
+            _ => Doing::Streaming,
         }
     }
 }
@@ -62,7 +70,7 @@ impl Table {
             meant().for_each(|(_, taken)| *sizes.entry(&taken.group).or_default() += 1);
             let others = meant().filter(|(id, _)| **id != spared);
             let first = others.min_by_key(|(_, taken)| {
-                (std::cmp::Reverse(sizes[&taken.group]), taken.worth(), taken.since)
+                (std::cmp::Reverse(sizes[&taken.group]), taken.doing(), taken.since)
             });
             let Some((id, _)) = first else { return };
             let id = *id;
@@ -75,7 +83,10 @@ impl Table {
     /// Holds one kind of clients to its share.
     fn hold_to(&mut self, share: Share, is_known: bool, spared: u64) {
         let is_meant = |taken: &Taken| taken.group.is_known() == is_known;
-        self.shorten(share.streams, spared, |taken| is_meant(taken) && taken.streams > 0);
+        for (most, doing) in [(share.streams, Doing::Streaming), (share.requests, Doing::Answering)]
+        {
+            self.shorten(most, spared, |taken| is_meant(taken) && taken.doing() == doing);
+        }
         self.shorten(share.connections, spared, is_meant);
     }
 }
@@ -178,7 +189,7 @@ impl Drop for Busy {
 mod tests {
     use super::*;
 
-    /// Two places for those with a token, of eight; two streams among the six others.
+    /// Two places for those with a token, of eight; two streams and two requests among the six others.
     fn places() -> Arc<Places> {
         Places::new(Limits { connections: 8, ..Limits::default() })
     }
@@ -209,12 +220,11 @@ mod tests {
             [true, true, false, false, false, false]
         );
         assert!(newcomers.iter().all(is_there));
-        // Then streams go, and then requests, but never the newcomer.
-        let _requests: Vec<Busy> = newcomers.iter().map(Seat::request).collect();
-        let _one = places.take(ip("127.0.0.1")).request();
-        assert!(!is_there(&seats[0]) && is_there(&seats[1]));
-        let last = places.take(ip("127.0.0.1"));
-        assert!(!is_there(&seats[1]) && is_there(&last));
+        // Never does the newcomer go.
+        let alone = Places::new(Limits { connections: 2, ..Limits::default() });
+        let _stream = alone.take(ip("127.0.0.1")).stream();
+        let last = alone.take(ip("127.0.0.1"));
+        assert!(is_there(&last));
     }
 
     #[test]
@@ -245,13 +255,29 @@ mod tests {
     }
 
     #[test]
-    fn streams_have_fewer_places_and_give_them_back() {
+    fn streams_and_requests_have_fewer_places_and_give_them_back() {
         let places = places();
         let seats: Vec<Seat> = (0..4).map(|_| places.take(ip("127.0.0.1"))).collect();
         let streams: Vec<Busy> = seats.iter().map(Seat::stream).collect();
         assert_eq!(seats.iter().map(is_there).collect::<Vec<_>>(), [false, false, true, true]);
-        drop((streams, seats));
+        // So have requests, beside which a newcomer is not alone.
+        let asking: Vec<Seat> = (0..4).map(|_| places.take(ip("127.0.0.1"))).collect();
+        let requests: Vec<Busy> = asking.iter().map(Seat::request).collect();
+        assert_eq!(asking.iter().map(is_there).collect::<Vec<_>>(), [false, false, true, true]);
+        let newcomers: Vec<Seat> = (0..2).map(|_| places.take(ip("127.0.0.1"))).collect();
+        assert!(newcomers.iter().chain(&seats[2..]).chain(&asking[2..]).all(is_there));
+        drop((streams, requests, newcomers, asking, seats));
         assert!(places.table().taken.is_empty());
+    }
+
+    #[test]
+    fn a_stream_goes_before_a_request() {
+        let places = places();
+        let seats: Vec<Seat> = (0..3).map(|_| places.take(ip("127.0.0.1"))).collect();
+        let _request = seats[0].request();
+        let _stream = seats[1].stream();
+        seats.iter().for_each(|seat| seat.recognise(token("operator")));
+        assert_eq!(seats.iter().map(is_there).collect::<Vec<_>>(), [true, false, true]);
     }
 
     #[tokio::test]

@@ -110,3 +110,71 @@ fn a_body_has_a_time_as_a_whole() {
     assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
     dribble.join().unwrap();
 }
+
+/// Waits for the head of an answer.
+fn head(stream: &mut net::TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+#[test]
+fn a_newcomer_that_asks_at_once_is_heard_beside_slow_requests_and_a_flood() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let at = listener.local_addr().unwrap();
+    let router = Router::new()
+        .route("/hello", get(async || "hello"))
+        .route("/length", post(async |body: Bytes| body.len().to_string()));
+    runtime.spawn(serve(listener, None, Limits { connections: 32, ..PATIENT }, router));
+    // The server asks for the body of a request that it has begun to answer.
+    let slow =
+        "POST /length HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
+    let _slow: Vec<_> = (0..23)
+        .map(|_| {
+            let mut stream = sent(at, slow);
+            runtime.block_on(async {
+                let read = tokio::task::spawn_blocking(move || (head(&mut stream), stream));
+                let (head, stream) = read.await.unwrap();
+                assert!(head.contains("100"), "{head}");
+                stream
+            })
+        })
+        .collect();
+    // The server stands still until all of these wait for it.
+    let mut honest = sent(at, HELLO);
+    let _flood: Vec<_> = (0..100).map(|_| sent(at, "")).collect();
+    let read = runtime.block_on(async {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut answer = String::new();
+            honest.read_to_string(&mut answer).map(|_| answer)
+        });
+        read.await.unwrap()
+    });
+    assert!(read.unwrap().ends_with("hello"));
+}
+
+#[test]
+fn an_answer_that_is_being_read_is_not_cut_for_idle_connections() {
+    // More than all buffers between the server and its client hold, and in one piece.
+    const LARGE: usize = 64 << 20;
+    let router = Router::new()
+        .route("/hello", get(async || "hello"))
+        .route("/large", get(async || vec![b'x'; LARGE]));
+    let (_runtime, at) = started(PATIENT, router);
+    let mut large = sent(at, "GET /large HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    head(&mut large);
+    let _idle: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = sent(at, "GET /hello HTTP/1.1\r\nHost: here\r\n\r\n");
+            head(&mut stream);
+            stream
+        })
+        .collect();
+    let read = std::io::copy(&mut large, &mut std::io::sink());
+    assert!(matches!(read, Ok(read) if read == LARGE as u64), "{read:?}");
+}
