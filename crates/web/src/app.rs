@@ -1,9 +1,8 @@
 //! What all requests have in common: the way to the daemon's loop, and what is known of it.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use busbar_live::door::Door;
@@ -21,6 +20,7 @@ use crate::reads::Reads;
 use crate::samples::Samples;
 use crate::server::Options;
 use crate::token::Tokens;
+use crate::turns::Turns;
 
 /// How long the loop may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,8 +61,7 @@ pub(crate) struct App {
     /// The largest request, in bytes.
     pub request: usize,
     reads: Reads<Question, Rendered>,
-    /// Whose forecast is being worked out: the daemon refuses a user a second one, so it waits here.
-    forecasts: Mutex<HashMap<Option<u32>, Arc<tokio::sync::Mutex<()>>>>,
+    forecasts: Turns,
     pub metrics: Metrics,
     pub samples: Samples,
     pub happenings: broadcast::Sender<Happening>,
@@ -78,7 +77,7 @@ impl App {
             assets,
             request,
             reads: Reads::new(),
-            forecasts: Mutex::default(),
+            forecasts: Turns::default(),
             metrics: Metrics::default(),
             samples: Samples::open(state),
             happenings: broadcast::Sender::new(BACKLOG),
@@ -127,7 +126,7 @@ impl App {
         self.reads
             .get(question, age, async || {
                 let _turn = match question {
-                    Question::Forecast(who) => Some(self.forecast_turn(who.user()).await),
+                    Question::Forecast(_) => Some(self.forecasts.shared(caller).await),
                     _ => None,
                 };
                 self.ask(request, who).await.map(Rendered::new)
@@ -148,16 +147,8 @@ impl App {
         question: ForecastRequest,
         caller: &Caller,
     ) -> Result<Forecast, ApiError> {
-        let _turn = self.forecast_turn(caller.who.user()).await;
+        let _turn = self.forecasts.of(caller).await?;
         let reply = self.ask(Request::Forecast(Box::new(question)), caller.who).await?;
         answers::forecast(reply)
-    }
-
-    /// Waits until no other forecast of a user is worked out.
-    async fn forecast_turn(&self, user: Option<u32>) -> tokio::sync::OwnedMutexGuard<()> {
-        let turns = Arc::clone(
-            self.forecasts.lock().unwrap_or_else(PoisonError::into_inner).entry(user).or_default(),
-        );
-        turns.lock_owned().await
     }
 }

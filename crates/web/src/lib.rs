@@ -28,6 +28,7 @@ mod server;
 mod testing;
 mod tls;
 pub mod token;
+mod turns;
 mod watch;
 
 pub use api::openapi;
