@@ -81,7 +81,26 @@ impl Agent {
         now: Instant,
     ) -> Result<Self, RecordError> {
         let (file, known) = RecordFile::open(&config.state)?;
-        let known = known.unwrap_or_else(Record::new);
+        Agent::resumed(config, hardware, now, file, known.unwrap_or_else(Record::new))
+    }
+
+    /// The same for a node whose limits an agent has saved.
+    pub(crate) fn of_saved(
+        config: Config,
+        hardware: Hardware,
+        now: Instant,
+    ) -> Result<Self, RecordError> {
+        let (file, known) = RecordFile::existing(&config.state)?;
+        Agent::resumed(config, hardware, now, file, known)
+    }
+
+    fn resumed(
+        config: Config,
+        hardware: Hardware,
+        now: Instant,
+        file: RecordFile,
+        known: Record,
+    ) -> Result<Self, RecordError> {
         let is_same_boot = known.boot == this_boot();
         let site = |name: &DomainName, control: &dyn Control| -> Option<Limit> {
             let saved = known.limits.get(name).filter(|saved| saved.source == control.source())?;

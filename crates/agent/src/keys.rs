@@ -81,7 +81,7 @@ pub fn make(folder: &Path, nodes: &[String], days: u32) -> Result<Made, KeysErro
     let (issuer, is_new_authority) = site.authority()?;
     let mut certificates = Vec::new();
     for (file, name) in [("controller", CONTROLLER), ("observer", OBSERVER)] {
-        if nodes.is_empty() || is_new_authority || !files(folder, file).certificate.exists() {
+        if nodes.is_empty() || is_new_authority || !site.has(&format!("{file}.pem"))? {
             let purpose = ExtendedKeyUsagePurpose::ClientAuth;
             certificates.push(site.certificate(&issuer, file, name, purpose)?);
         }
@@ -106,12 +106,17 @@ impl Site<'_> {
         KeysError::Certificate { folder: self.folder.to_owned(), source }
     }
 
+    /// Whether a file is there. One that somebody else has put into a folder that is open to others is refused.
+    fn has(&self, name: &str) -> Result<bool, KeysError> {
+        Ok(self.trusted.existing_file(name)?.is_some())
+    }
+
     /// The authority in the folder, or a new one; and whether it is new.
     fn authority(&self) -> Result<(Issuer<'static, KeyPair>, bool), KeysError> {
         let certificate = self.folder.join("authority.pem");
         let key = self.folder.join("authority.key");
         let wrong = |error| self.wrong(error);
-        match (certificate.exists(), key.exists()) {
+        match (self.has("authority.pem")?, self.has("authority.key")?) {
             (true, true) => {
                 let text = read_secret(&key).map_err(TlsError::from)?;
                 let key = KeyPair::from_pem(&String::from_utf8_lossy(&text)).map_err(wrong)?;

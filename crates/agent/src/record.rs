@@ -82,6 +82,33 @@ pub enum RecordError {
         /// The error that caused it.
         source: io::Error,
     },
+    /// Another user's agent has saved limits, and this process is to restore them.
+    #[error(
+        "{} belongs to user {owner}, and this is user {user}. If that is the agent's user, root restores the limits in its \
+         name: setpriv --reuid {owner} --regid {group} --clear-groups --inh-caps +dac_override --ambient-caps +dac_override \
+         busbar agent restore",
+        path.display()
+    )]
+    OfAnother {
+        /// The folder.
+        path: PathBuf,
+        /// The owner's user ID.
+        owner: u32,
+        /// The ID of its group.
+        group: u32,
+        /// The user ID of this process.
+        user: u32,
+    },
+    /// No agent has saved limits that could be restored.
+    #[error(
+        "no agent has saved the limits of the site in {}; name the folder that the node's agent used with 'state', or \
+         restart the node, which restores them",
+        path.display()
+    )]
+    NothingSaved {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Another agent uses the folder.
     #[error("another agent uses {}; stop it first, or name another folder with 'state'", path.display())]
     Taken {
@@ -112,7 +139,29 @@ pub(crate) struct RecordFile {
 impl RecordFile {
     /// Takes the folder for this agent, and reads what is kept in it.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Option<Record>), RecordError> {
-        let folder = TrustedFolder::of(folder, 0o700, STATE)?;
+        RecordFile::take(TrustedFolder::of(folder, 0o700, STATE)?)
+    }
+
+    /// The same for a folder in which an agent has saved limits. A new record would take the caps that are in force for
+    /// the site's limits.
+    pub(crate) fn existing(folder: &Path) -> Result<(Self, Record), RecordError> {
+        let nothing = || RecordError::NothingSaved { path: folder.to_owned() };
+        let trusted = TrustedFolder::existing(folder, STATE).map_err(|error| match error {
+            TrustError::Owner { path, owner, group, user, .. } => {
+                RecordError::OfAnother { path, owner, group, user }
+            }
+            TrustError::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                nothing()
+            }
+            error => error.into(),
+        })?;
+        // Before anything is written to a folder that is perhaps not an agent's.
+        trusted.existing_file(FILE)?.ok_or_else(nothing)?;
+        let (file, record) = RecordFile::take(trusted)?;
+        Ok((file, record.ok_or_else(nothing)?))
+    }
+
+    fn take(folder: TrustedFolder) -> Result<(Self, Option<Record>), RecordError> {
         folder.check_all()?;
         let lock = folder.file("lock", OFlags::WRONLY)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {

@@ -418,7 +418,7 @@ fn is_out_of_files(error: &io::Error) -> bool {
 /// Restores the limits that the site had, while no agent runs, whoever counts on the caps.
 pub fn restore(config: Config) -> Result<SetReport, ServeError> {
     let hardware = hardware::discover(&config.hardware).map_err(ServeError::Emulation)?;
-    let mut agent = Agent::start(config, hardware, Instant::now())?;
+    let mut agent = Agent::of_saved(config, hardware, Instant::now())?;
     Ok(agent.restore("an operator"))
 }
 

@@ -58,7 +58,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         Stopped::Kept { controller } => say(&format!(
             "the agent has stopped; the caps stay, because {controller} counts on them. \
-             To restore the site's limits: busbar agent restore"
+             To restore the site's limits, as the agent's user: busbar agent restore \
+             (docs/reference/agent-security.md)"
         )),
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Who gets in, and what becomes of a node when its agent stops.
 
 use std::fs;
+use std::os::unix::fs::chown;
 use std::time::{Duration, Instant};
 
 use busbar_agent::Stopped;
@@ -90,6 +91,41 @@ fn an_agent_that_stops_keeps_what_an_absent_controller_counts_on() {
     drop(client);
     node.stop();
     busbar_agent::server::restore(node.config.clone()).unwrap();
+    assert_eq!(node.limits(), [100, 100]);
+}
+
+/// A new folder would take the caps for the site's limits.
+#[test]
+fn limits_are_restored_only_from_what_an_agent_saved() {
+    let mut node = Node::start("n1");
+    let mut client = node.connect(true).unwrap();
+    client.ask(set(120)).unwrap();
+    drop(client);
+    node.stop();
+    let mut elsewhere = node.config.clone();
+    elsewhere.state = elsewhere.state.with_file_name("new");
+    let restore = |config: &busbar_agent::config::Config| {
+        busbar_agent::server::restore(config.clone()).map_err(|error| error.to_string())
+    };
+    let said = restore(&elsewhere).unwrap_err();
+    assert!(said.contains("no agent has saved the limits"), "{said}");
+    assert!(!elsewhere.state.exists());
+    fs::create_dir(&elsewhere.state).unwrap();
+    let said = restore(&elsewhere).unwrap_err();
+    assert!(said.contains("no agent has saved the limits"), "{said}");
+    assert_eq!(fs::read_dir(&elsewhere.state).unwrap().count(), 0, "nothing is left in it");
+    assert_eq!(node.limits(), [60, 60]);
+    if rustix::process::geteuid().is_root() {
+        // The agent of the package has a user of its own.
+        chown(&node.config.state, Some(65_533), Some(65_532)).unwrap();
+        let said = restore(&node.config).unwrap_err();
+        assert!(said.contains("setpriv --reuid 65533 --regid 65532"), "{said}");
+        assert!(!said.contains("new folder"), "{said}");
+        chown(&node.config.state, Some(0), Some(0)).unwrap();
+    } else {
+        println!("skipped: only root can give a folder to somebody else");
+    }
+    restore(&node.config).unwrap();
     assert_eq!(node.limits(), [100, 100]);
 }
 

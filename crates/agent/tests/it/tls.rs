@@ -280,3 +280,26 @@ fn controllers_with_one_key_do_not_fight() {
     assert!(wait_for(&reports, is_set));
     assert_eq!(node.limits(), [80, 80]);
 }
+
+/// Nodes would be given the authority that somebody else has put there.
+#[test]
+fn an_authority_that_somebody_else_has_put_there_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    keys::make(folder.path(), &names(&["n1"]), 30).unwrap();
+    let make = || keys::make(folder.path(), &names(&["n2"]), 30).map_err(|error| error.to_string());
+    for name in ["authority.pem", "authority.key", "controller.pem"] {
+        let (path, moved) = (folder.path().join(name), folder.path().join("moved"));
+        std::fs::rename(&path, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &path).unwrap();
+        let said = make().unwrap_err();
+        assert!(said.contains("is a symbolic link"), "{name}: {said}");
+        std::fs::rename(&moved, &path).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65_533), None).unwrap();
+            let said = make().unwrap_err();
+            assert!(said.contains("belongs to user 65533"), "{name}: {said}");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
+    }
+    make().unwrap();
+}
