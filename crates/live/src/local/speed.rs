@@ -4,9 +4,9 @@
 //! The file is beside the folder of the attempt, so that the job can read it and nothing else.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Allotment;
@@ -22,6 +22,9 @@ pub const FULL: u32 = Allotment::FULL_SPEED;
 /// The suffixes of the file and of one that is being written.
 const ENDING: &str = ".speed";
 const UNFINISHED: &str = ".unfinished";
+
+/// Its permissions: the job, which may be another user's, reads it.
+const MODE: u32 = 0o644;
 
 /// The speed file of an attempt's folder.
 pub(super) fn file_of(folder: &Path) -> PathBuf {
@@ -43,8 +46,16 @@ fn with(path: &Path, ending: &str) -> PathBuf {
 /// Writes a speed in millionths. The file is replaced atomically.
 pub(super) fn write(path: &Path, millionths: u32) -> io::Result<()> {
     let beside = with(path, UNFINISHED);
-    let written = fs::write(&beside, format!("{}.{:06}\n", millionths / FULL, millionths % FULL))
-        .and_then(|()| fs::set_permissions(&beside, Permissions::from_mode(0o644)))
+    let text = format!("{}.{:06}\n", millionths / FULL, millionths % FULL);
+    // What was left by a daemon that was killed.
+    let _ = fs::remove_file(&beside);
+    // At no time may others write to it, whatever the umask is.
+    let written = File::options().write(true).create_new(true).mode(MODE).open(&beside);
+    let written = written
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.set_permissions(Permissions::from_mode(MODE))
+        })
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // An unfinished file is of no use.
@@ -96,6 +107,13 @@ mod tests {
             write(&path, speed).unwrap();
             assert_eq!(read(&path).unwrap(), speed);
         }
+        // What was left is not written to.
+        let target = folder.path().join("target");
+        fs::write(&target, "as it was").unwrap();
+        std::os::unix::fs::symlink(&target, with(&path, UNFINISHED)).unwrap();
+        write(&path, FULL).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "as it was");
+        assert_eq!(path.symlink_metadata().unwrap().permissions().mode() & 0o7777, MODE);
         fs::write(&path, "0.85\n").unwrap();
         assert_eq!(read(&path).unwrap(), 850_000);
         for wrong in ["", "fast", "-1", "1e3", "0.0000001", "99999999"] {
