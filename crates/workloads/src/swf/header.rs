@@ -1,7 +1,5 @@
 //! The comments a log opens with.
 
-use super::line::{Line, Lines};
-
 /// The key of the comment that names the file in which jobs have their power.
 pub const POWER_KEY: &str = "BusbarPower";
 
@@ -48,18 +46,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of a log, given the whole log or just its beginning.
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut header = Header::default();
-        for line in Lines::new(bytes) {
-            match line {
-                Line::Comment(comment) => header.take(comment),
-                Line::Record(_) | Line::Malformed(_) => break,
-            }
-        }
-        header
-    }
-
     /// Takes an opening comment.
     pub(super) fn take(&mut self, comment: &[u8]) {
         let comment = String::from_utf8_lossy(comment);

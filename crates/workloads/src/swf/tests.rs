@@ -30,6 +30,11 @@ fn read_text(text: impl AsRef<[u8]>) -> Result<Log, SwfError> {
     read(text.as_ref(), "folder/some.swf", BadRecords::Stop)
 }
 
+/// The header of a log with these comments and a job.
+fn header_of(comments: impl AsRef<[u8]>) -> Header {
+    read_text([comments.as_ref(), b"\n", line_with(&[]).as_bytes()].concat()).unwrap().header
+}
+
 fn skip_text(text: impl AsRef<[u8]>) -> Result<Log, SwfError> {
     read(text.as_ref(), "folder/some.swf", BadRecords::Skip)
 }
@@ -421,17 +426,17 @@ fn header_is_read_from_the_opening_comments() {
 fn garbage_in_a_header_is_as_good_as_nothing() {
     for value in ["", "-1", "0", "many", "1,024", "4294967296", "12x", "99999999999999999999"] {
         let text = format!("; MaxProcs: {value}\n; MaxNodes: 12\n");
-        let header = Header::of(text.as_bytes());
+        let header = header_of(&text);
         assert_eq!((header.max_procs, header.processors(12)), (None, Some(12)), "{value}");
-        let header = Header::of(format!("{text}; MaxProcs: 48").as_bytes());
+        let header = header_of(format!("{text}; MaxProcs: 48"));
         assert_eq!(header.processors(48), Some(48), "{value}");
         assert_eq!(header.processors(64 * 48), header.max_procs, "a job speaks against it");
     }
     for value in ["128", "128 (some text)", "128(some text)", "128, 256", "128 256", "128;"] {
-        let header = Header::of(format!("; MaxProcs: {value}\n").as_bytes());
+        let header = header_of(format!("; MaxProcs: {value}\n"));
         assert_eq!(header.max_procs, Some(128), "{value}");
     }
-    let header = Header::of(b"; Computer:\n; Computer: \xFF\n");
+    let header = header_of(b"; Computer:\n; Computer: \xFF\n");
     assert_eq!(header.computer.as_deref(), Some("\u{FFFD}"));
 }
 
