@@ -177,7 +177,7 @@ fn assert_advises_a_new_folder(said: &str) {
 #[test]
 fn a_state_folder_that_others_can_write_to() {
     let resolved = Resolved::new();
-    for mode in [0o777, 0o770] {
+    for mode in [0o777, 0o702] {
         resolved.allow("state", mode);
         let said = resolved.refused(&[]);
         let in_background = resolved.refused(&["--background"]);
