@@ -7,7 +7,7 @@
 //! 3. the engine within starts or changes the job.
 //!
 //! Only then is the order confirmed. If a node does not confirm, the order fails, and the daemon counts what it
-//! counted before. Nodes without a job are kept at their lowest cap. They are [lowered](lowerings) when a job leaves
+//! counted before. Nodes without a job are kept at their lowest cap. They are lowered when a job leaves
 //! them, and nobody is given what they had before their agents have confirmed that.
 //!
 //! An agent that cannot be reached is [down](NodeState::Down): no job starts there, and what runs there counts as
