@@ -328,13 +328,13 @@ impl Capped {
     fn done_within(&mut self, ticket: Ticket) {
         let order = self.steps.done_within(ticket);
         self.reports.push(Report::Confirmed { ticket });
+        let Some(order) = order else { return };
         let (attempt, nodes) = match &order {
-            Some(Order::Start(launch)) => (launch.attempt, self.caps(&launch.allotment)),
-            Some(Order::Set { attempt, allotment, .. }) => (*attempt, self.caps(allotment)),
-            Some(Order::Signal { attempt, signal }) => return self.signalled(*attempt, *signal),
-            None => return,
+            Order::Start(launch) => (launch.attempt, self.caps(&launch.allotment)),
+            Order::Set { attempt, allotment, .. } => (*attempt, self.caps(allotment)),
+            Order::Signal { attempt, signal } => return self.signalled(*attempt, *signal),
         };
-        self.meter(order.as_ref());
+        self.meter(&order);
         let now: BTreeSet<u32> = nodes.iter().map(|(node, _)| *node).collect();
         self.demand(&now, self.terms.node.highest);
         let before = self.jobs.insert(attempt, nodes).unwrap_or_default();
@@ -354,20 +354,20 @@ impl Capped {
     }
 
     /// Lets nodes add up what a job consumes.
-    fn meter(&mut self, order: Option<&Order>) {
+    fn meter(&mut self, order: &Order) {
         match order {
-            Some(Order::Start(launch)) => {
+            Order::Start(launch) => {
                 self.meters.began(launch.attempt, &launch.allotment);
                 let nodes = launch.allotment.node_numbers().into_iter().collect();
                 let job = meters::name(launch.attempt);
                 self.ask_each(&nodes, &wire::Request::Begin { job });
             }
-            Some(Order::Set { attempt, allotment, .. }) => {
+            Order::Set { attempt, allotment, .. } => {
                 let left = self.meters.changed(*attempt, allotment);
                 let job = meters::name(*attempt);
                 self.ask_each(&left, &wire::Request::End { job });
             }
-            Some(Order::Signal { .. }) | None => (),
+            Order::Signal { .. } => (),
         }
     }
 

@@ -181,20 +181,17 @@ impl Cluster {
     fn settled(&self) -> Vec<u64> {
         wait_for("caps that are as the daemon says", || {
             let is_up = self.lines().iter().all(|line| line.state == NodeState::Up);
-            let caps = self.caps_if_as_said(|_| true)?;
-            is_up.then_some(caps)
+            self.caps_if_as_said().filter(|_| is_up)
         })
     }
 
-    /// The caps of these nodes in watts, if they are those that the daemon says.
-    fn caps_if_as_said(&self, of: impl Fn(usize) -> bool) -> Option<Vec<u64>> {
+    /// The caps of all nodes in watts, if they are those that the daemon says.
+    fn caps_if_as_said(&self) -> Option<Vec<u64>> {
         // What a job adds to the 20 W that its node draws without it.
         let said = |line: &NodeLine| line.cap.map_or(80, |cap| cap.milliwatts() / 1000 + 20);
         let said: Vec<u64> = self.lines().iter().map(said).collect();
         let caps: Vec<u64> = self.nodes().iter().map(|(cap, _)| *cap).collect();
-        let nodes: Vec<usize> = (0..NODES).filter(|node| of(*node)).collect();
-        let caps_of = |all: &[u64]| -> Vec<u64> { nodes.iter().map(|node| all[*node]).collect() };
-        (caps_of(&said) == caps_of(&caps)).then(|| caps_of(&caps))
+        (said == caps).then_some(caps)
     }
 
     /// What all nodes draw now, if nothing changed while this was read.
@@ -245,7 +242,7 @@ fn jobs_on_agents(policy: &str, seed: u64) {
             // What is to be lowered is lowered soon, and then stays low.
             limit = 1320;
             wait_for("lower caps", || {
-                cluster.caps_if_as_said(|_| true)?;
+                cluster.caps_if_as_said()?;
                 cluster.drawn().filter(|drawn| *drawn <= limit)
             });
         }
