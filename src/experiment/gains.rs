@@ -169,9 +169,8 @@ fn on_workload<E>(
 /// Nothing at first, and then one freedom more at a time until all that is allowed.
 fn steps(allow: Freedoms) -> Vec<Freedoms> {
     let mut steps = vec![Freedoms::NONE];
-    // In the order in which sites give them most easily. No policy switches nodes yet.
-    let all = Freedom::ALL.into_iter().filter(|freedom| *freedom != Freedom::Switches);
-    for freedom in all.filter(|freedom| allow.has(*freedom)) {
+    // In the order in which sites give them most easily.
+    for freedom in Freedom::ALL.into_iter().filter(|freedom| allow.has(*freedom)) {
         let last = steps.last().copied().unwrap_or_default();
         steps.push(last | Freedoms::of(&[freedom]));
     }

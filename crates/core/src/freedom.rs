@@ -25,20 +25,17 @@ pub enum Freedom {
     Nodes,
     /// Give a waiting job up.
     Drops,
-    /// Switch nodes off and on.
-    Switches,
 }
 
 impl Freedom {
     /// All of them.
-    pub const ALL: [Freedom; 7] = [
+    pub const ALL: [Freedom; 6] = [
         Freedom::Caps,
         Freedom::Sizes,
         Freedom::Recaps,
         Freedom::Resizes,
         Freedom::Nodes,
         Freedom::Drops,
-        Freedom::Switches,
     ];
 
     /// The name by which it is written.
@@ -50,7 +47,6 @@ impl Freedom {
             Freedom::Resizes => "resizes",
             Freedom::Nodes => "nodes",
             Freedom::Drops => "drops",
-            Freedom::Switches => "switches",
         }
     }
 
@@ -74,11 +70,10 @@ impl Freedoms {
     pub const NONE: Freedoms = Freedoms(0);
 
     /// All freedoms.
-    pub const ALL: Freedoms = Freedoms(0x7f);
+    pub const ALL: Freedoms = Freedoms(0x3f);
 
-    /// What is allowed where nobody says: everything but giving jobs up and switching nodes off.
-    pub const USUAL: Freedoms =
-        Freedoms(Freedoms::ALL.0 & !Freedoms::of(&[Freedom::Drops, Freedom::Switches]).0);
+    /// What is allowed where nobody says: everything but giving jobs up.
+    pub const USUAL: Freedoms = Freedoms(Freedoms::ALL.0 & !Freedoms::of(&[Freedom::Drops]).0);
 
     /// The set of these freedoms.
     pub const fn of(freedoms: &[Freedom]) -> Self {

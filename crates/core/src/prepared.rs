@@ -71,8 +71,8 @@ impl PreparedWorkload {
         PreparedWorkload { machine, ..self }
     }
 
-    /// A policy on the machines that tasks come with.
-    pub fn on_site<'a>(
+    /// A policy in a world of its own, such as the machines that tasks come with.
+    pub fn in_own_world<'a>(
         &'a self,
         policy: PolicySpec,
         budget: Budget,

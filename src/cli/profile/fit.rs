@@ -175,7 +175,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let rows = counted(measured(&profile).count(), "measured row");
             format!("cannot train a model on {share} of {rows} (--train)")
         })?,
-        None => train_on_enough(&profile, &training)?,
+        None => train_on_enough(&profile, &training, 0)?,
     };
     let outcome = FitReport {
         arguments,

@@ -10,6 +10,7 @@ mod clock;
 mod curves;
 mod pass;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use clock::Clock;
@@ -30,6 +31,16 @@ const NODES: u32 = 32;
 
 /// How long a measured job takes as it was asked for.
 const HOUR: Span = Span::from_secs(3600);
+
+/// The numbers of nodes on which RMAP's applications were measured: 8 to 64, in steps of 4.
+const RMAP_SIZES: RangeInclusive<u32> = 2..=16;
+const RMAP_STEP: u32 = 4;
+
+/// How much of a table RMAP's regression is trained on, and on how many rows at least: a tenth of the paper's tables of
+/// 375 rows (15 numbers of nodes, 5 of cores, 5 caps). A tenth of a smaller table would be little more than the polynomial has
+/// coefficients: it would repeat these rows, and say anything of the others.
+const TRAINED_ON: Share = Share::percent(10);
+const TRAINED_ON_AT_LEAST: usize = 37;
 
 /// A job takes what its user asks for, and each of its nodes draws what it is rated at.
 #[derive(Clone, Copy, Debug)]
@@ -126,14 +137,15 @@ pub fn clock_fitted(world: &World, choices: &Choices, clock: &Clock) -> Vec<Arc<
     world.applications().iter().map(fitted).collect()
 }
 
-/// RMAP's regression, on so much of what was measured. An application of which there is too little for that
-/// is believed to do what was measured.
-pub fn regression(world: &World, choices: &Choices, share: Share, seed: u64) -> Vec<Arc<dyn Law>> {
+/// RMAP's regression, on as many measured configurations as in the paper. An application of which there is too little for
+/// that is believed to do what was measured.
+pub fn regression(world: &World, choices: &Choices, seed: u64) -> Vec<Arc<dyn Law>> {
+    let training = Training::Random { share: TRAINED_ON, seed };
+    let sizes: Vec<u32> = RMAP_SIZES.map(|step| step * RMAP_STEP).collect();
     let predicted = |(place, application): (usize, &Application)| {
-        let training = Training::Random { share, seed };
         let law: Option<Arc<dyn Law>> = match world.tables().get(place) {
             Some(table) => predicted(table, &training).map(|law| Arc::new(law) as Arc<dyn Law>),
-            None => regressed(&Trials::of(world, place, choices), choices, &training),
+            None => regressed(&Trials::on(application, NODES, &sizes, choices), choices, &training),
         };
         law.unwrap_or_else(|| application.law.clone())
     };
@@ -142,7 +154,7 @@ pub fn regression(world: &World, choices: &Choices, share: Share, seed: u64) -> 
 
 /// What a regression says of each configuration that an application was run in.
 fn predicted(table: &Table, training: &Training) -> Option<Table> {
-    let fit = train_on_enough(table.profile(), training).ok()?;
+    let fit = train_on_enough(table.profile(), training, TRAINED_ON_AT_LEAST).ok()?;
     let predict = |row: &Row| {
         let Prediction { time, power } = fit.predict(&row.configuration)?;
         Some(Row { time, power, origin: Origin::Predicted, ..*row })
@@ -154,7 +166,7 @@ fn predicted(table: &Table, training: &Training) -> Option<Table> {
 
 /// What a regression says of any size and cap.
 fn regressed(trials: &Trials, choices: &Choices, training: &Training) -> Option<Arc<dyn Law>> {
-    let fit = train_on_enough(&trials.profile, training).ok()?;
+    let fit = train_on_enough(&trials.profile, training, TRAINED_ON_AT_LEAST).ok()?;
     let law = Sampled::of(|size, share| {
         let nodes = trials.nodes(size);
         let cap = cap_of(share, choices);
@@ -191,10 +203,19 @@ impl Trials {
     /// On all sizes that a policy may choose, under all caps.
     fn of(world: &World, place: usize, choices: &Choices) -> Self {
         let application = &world.applications()[place];
-        let (asked, sizes) = match world.tables().get(place).map(|table| table.nodes()) {
-            Some(tried) if !tried.is_empty() => (tried[tried.len() / 2], tried.to_vec()),
-            _ => (NODES, QUARTERS.iter().map(|quarters| NODES * quarters / 4).collect()),
-        };
+        match world.tables().get(place).map(|table| table.nodes()) {
+            Some(tried) if !tried.is_empty() => {
+                Trials::on(application, tried[tried.len() / 2], tried, choices)
+            }
+            _ => {
+                let sizes = QUARTERS.map(|quarters| NODES * quarters / 4);
+                Trials::on(application, NODES, &sizes, choices)
+            }
+        }
+    }
+
+    /// As jobs that ask for so many nodes and get each of these numbers of them, under all caps.
+    fn on(application: &Application, asked: u32, sizes: &[u32], choices: &Choices) -> Self {
         let ask = Ask { nodes: asked, beta: Beta::FULL };
         let rows = sizes.iter().flat_map(|nodes| {
             choices.levels.iter().filter_map(move |level| {

@@ -31,9 +31,6 @@ const MARGIN_OF_FITS: Share = Share::percent(133);
 /// What was measured on one node is wrong by up to a tenth on another.
 const MARGIN_OF_MEASUREMENTS: Share = Share::percent(110);
 
-/// How much of what can be measured RMAP's regression is trained on.
-const TRAINED_ON: Share = Share::percent(10);
-
 /// What policies believe of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Believe {
@@ -121,7 +118,7 @@ impl Published {
             }
             Published::Measured => (fit::measured(world), draw, MARGIN_OF_MEASUREMENTS),
             Published::Regression => {
-                (fit::regression(world, choices, TRAINED_ON, field.seed), draw, MARGIN_OF_FITS)
+                (fit::regression(world, choices, field.seed), draw, MARGIN_OF_FITS)
             }
             Published::Pass => (fit::pass(world, choices), caps, MARGIN_OF_FITS),
         }

@@ -238,13 +238,17 @@ pub fn train(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
     })
 }
 
-/// As [`train`], but on as many rows as it takes, if those asked for are too few or all alike in
-/// something that varies among the others.
-pub fn train_on_enough(profile: &Profile, training: &Training) -> Result<Fit, FitError> {
+/// As [`train`], but on so many rows at least, if there are that many, and on as many as it takes, if those asked for are
+/// too few or all alike in something that varies among the others.
+pub fn train_on_enough(
+    profile: &Profile,
+    training: &Training,
+    at_least: usize,
+) -> Result<Fit, FitError> {
     let training = training.of(&profile.application);
     let measured = profile.rows.iter().filter(|row| row.origin.was_run()).count();
     let coefficients = coefficients(profile);
-    let mut count = choose(&profile.rows, &training).len().max(coefficients + 1);
+    let mut count = choose(&profile.rows, &training).len().max(coefficients + 1).max(at_least);
     loop {
         let fit = fit_to(profile, &choose_some(&profile.rows, &training, count));
         let is_whole = fit.as_ref().is_ok_and(|fit| fit.coefficients() == coefficients);

@@ -51,15 +51,15 @@ fn a_tenth_may_be_too_few_and_then_more_are_taken() {
             error.to_string(),
             "few: 5 measured rows are too few for a model of 10 coefficients; give at least 11"
         );
-        let model = train_on_enough(&profile, &training).unwrap();
+        let model = train_on_enough(&profile, &training, 0).unwrap();
         assert_eq!(model.coefficients(), 10, "nothing that varies is left out");
         assert!((11..42).contains(&model.trained_on().len()), "{training:?}");
     }
     // As many as asked for, where these are enough; all, where it needs all.
     let half = Training::Designed { share: Share::percent(50) };
-    assert_eq!(train_on_enough(&profile, &half), train(&profile, &half));
+    assert_eq!(train_on_enough(&profile, &half, 0), train(&profile, &half));
     let alike = Profile { rows: profile.rows[..1].to_vec(), ..profile };
-    let error = train_on_enough(&alike, &half).unwrap_err();
+    let error = train_on_enough(&alike, &half, 0).unwrap_err();
     assert_eq!(
         error.to_string(),
         "few: 1 measured row is too few for a model of 1 coefficient; give at least 2"
