@@ -27,6 +27,7 @@ use crate::report::{
     Format, Versioned, human_time, make_folder, summary_facts, write_folder, write_pictures,
     write_tasks, write_whole,
 };
+use crate::reproduce::papers;
 use crate::scenario::{Scenario, Simulated};
 use crate::sim::{Events, Outages, Run};
 use crate::tariff::TariffSpec;
@@ -91,6 +92,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     tariff: tariff::Arguments,
 
+    /// How jobs run: as in the world that all policies share, or as in the experiments of the policy's paper, which
+    /// 'busbar reproduce' repeats
+    #[arg(long, value_name = "W", value_enum, default_value_t)]
+    world: WhichWorld,
+
     /// Nodes that fail: a .csv file of node,down,up rows
     #[arg(long, value_name = "FILE")]
     outages: Option<PathBuf>,
@@ -133,6 +139,14 @@ enum When {
     #[default]
     Instant,
     Each,
+}
+
+/// The worlds, as they are typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum WhichWorld {
+    #[default]
+    Common,
+    Paper,
 }
 
 /// The forms of tables, as they are typed.
@@ -322,8 +336,8 @@ struct Input {
 
 /// What says how jobs run.
 enum Behaviour {
-    /// The tables that come with tasks, for a policy that maps tasks to machines.
-    Mapped(Box<dyn Model>),
+    /// One model, which the policy believes: the tables that come with tasks, or that of the policy's paper.
+    Own(Box<dyn Model>),
     /// The world that all policies share.
     Common {
         /// The machine as its file or its user describes it, before assumptions are added.
@@ -339,6 +353,7 @@ enum Behaviour {
 /// What is said of how jobs run, before their machine has its final size.
 enum How {
     Mapped(Box<dyn Model>),
+    Paper,
     Common { described: Box<Machine>, repertoire: Repertoire, rules: Rules },
 }
 
@@ -347,7 +362,7 @@ impl Input {
     fn scenario(&self, policy: PolicySpec) -> Scenario<'_> {
         let (prepared, budget) = (&self.prepared, self.budget.clone());
         match &self.behaviour {
-            Behaviour::Mapped(model) => prepared.on_site(policy, budget, model.as_ref()),
+            Behaviour::Own(model) => prepared.in_own_world(policy, budget, model.as_ref()),
             Behaviour::Common { shared, belief, .. } => {
                 prepared.in_shared_world(policy, budget, shared, belief.as_ref())
             }
@@ -379,6 +394,9 @@ impl Arguments {
         let mapped = site.and_then(|site| self.policy.on_site(&site).map(|model| (site, model)));
         let (mut prepared, how) = match mapped {
             Some((site, model)) => (self.on_site(site, workload, &source)?, How::Mapped(model)),
+            None if self.world == WhichWorld::Paper => {
+                (self.in_world_of_paper(named, workload)?, How::Paper)
+            }
             None => self.in_common_world(named, workload, &profiles)?,
         };
         let dates = prepared.workload.dates();
@@ -391,7 +409,19 @@ impl Arguments {
             warn(&format!("without --budget there is no power for {} to share out", self.policy));
         }
         let behaviour = match how {
-            How::Mapped(model) => Behaviour::Mapped(model),
+            How::Mapped(model) => Behaviour::Own(model),
+            How::Paper => {
+                let PreparedWorkload { machine, workload, .. } = &prepared;
+                let seed = self.load.seed.unwrap_or(1);
+                let model = papers::model(&self.policy, machine, workload.jobs(), seed);
+                Behaviour::Own(model.with_context(|| {
+                    let name = self.policy.name();
+                    format!(
+                        "--world paper: jobs of the paper of {name} come with tables, and no other job can run there; \
+                         leave --world out, or repeat the experiments with 'busbar reproduce'"
+                    )
+                })?)
+            }
             How::Common { described, repertoire, rules } => {
                 let (policy, seed) = (self.policy, self.load.seed.unwrap_or(1));
                 let PreparedWorkload { machine, workload, .. } = &prepared;
@@ -424,6 +454,26 @@ impl Arguments {
         let machine = Heterogeneous::machine(&site.tables);
         let prepared = PreparedWorkload::new(machine, workload, !self.enforce_limits);
         Ok(PreparedWorkload { site: Some(site), ..prepared })
+    }
+
+    /// Jobs on a machine of which nothing is assumed, since the model of a paper says all there is to say.
+    fn in_world_of_paper(
+        &self,
+        named: Option<Machine>,
+        workload: Workload,
+    ) -> anyhow::Result<PreparedWorkload> {
+        if self.rules.were_given() || self.tables.were_given() {
+            bail!(
+                "--allow, --believe, --guard, --applications, --switch-off and --profiles are about the common world; \
+                 leave them out, or leave out --world paper"
+            );
+        }
+        let machine = match named {
+            Some(machine) => machine,
+            None => machine_of(&workload)?,
+        };
+        machine.remarks.iter().for_each(|remark| warn(remark));
+        Ok(PreparedWorkload::new(machine, workload, !self.enforce_limits))
     }
 
     /// Jobs on a machine of which everything that nobody says is assumed.
@@ -527,6 +577,9 @@ impl Arguments {
                 "--allow, --guard, --applications, --profiles and --believe have no effect here: the tasks come \
                  with tables of how they run",
             );
+        }
+        if self.world == WhichWorld::Paper {
+            warn("--world paper has no effect here: the tasks come with the tables of their paper");
         }
         Ok(())
     }

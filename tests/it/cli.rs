@@ -39,6 +39,32 @@ fn the_same_input_gives_the_same_bytes() {
     }
 }
 
+/// In the world of its paper, a policy that knows gears says how fast jobs ran; one whose paper has tables cannot run there,
+/// and rules of the common world do not hold.
+#[test]
+fn the_world_of_a_paper() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |words: &str| {
+        let all = format!("simulate --world paper --budget 60% --json {words}");
+        busbar(&all.split(' ').collect::<Vec<&str>>(), folder.path())
+    };
+    let output = run("--policy pb-guided");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["mean_frequency_ghz"].as_f64().unwrap() < 2.3, "{answer}");
+    assert!(answer["energy_vs_nominal"].as_f64().unwrap() < 1.0, "{answer}");
+    assert!(answer.get("assumed").is_none(), "{answer}");
+    for (words, said) in [
+        ("--policy rmap-naive", "tables"),
+        ("--policy easy --allow caps", "common world"),
+        ("--policy easy --believe exact", "common world"),
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(said), "{words}: {error}");
+    }
+}
+
 /// The keys that scripts rely on.
 #[test]
 fn the_answer_has_its_keys() {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::process::Command;
 
 use busbar::budget::Budget;
 use busbar::job::{ApplicationId, Job};
@@ -241,6 +242,21 @@ fn the_slices_of_the_pb_guided_paper() {
     if let Some(bsld) = measured("SDSC", "Table III", "mean BSLD") {
         assert!((bsld / 24.91 - 1.0).abs() < 0.04, "{bsld}");
         assert!(measured("SDSC", "Table IV", "BSLD / baseline, β unknown").unwrap() < 1.0);
+        // The command by which the page shows single jobs of it.
+        let log = logs().into_iter().find(|path| path.to_string_lossy().contains("SDSC-SP2"));
+        let words = "--jobs 40000..45000 --policy pb-guided --budget 80% --enlarge 20% --world paper --json";
+        let output = Command::new(env!("CARGO_BIN_EXE_busbar"))
+            .args(["simulate", "--workload", log.unwrap().to_str().unwrap()])
+            .args(words.split(' '))
+            .output()
+            .unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let same = measured("SDSC", "Oversizing", "mean BSLD, +20%, β unknown");
+        assert_eq!(answer["mean_bsld"].as_f64(), same);
+        let saved = measured("SDSC", "Oversizing", "energy saved, +20%, β unknown").unwrap();
+        assert!(
+            (100.0 * (1.0 - answer["energy_vs_nominal"].as_f64().unwrap()) - saved).abs() < 1e-9
+        );
     }
     if let Some(bsld) = measured("LLNL Thunder", "Table III", "mean BSLD") {
         assert_eq!(bsld, 1.0);
