@@ -7,9 +7,10 @@
 //! - `line` hands out lines, `time` and `quantity` read what stands in them, `name` numbers names;
 //! - `sacct`, `pbs`, `lsf` and `dataset` know one layout each and turn a line into an `Entry`; `sacct::json` does so
 //!   with a job of a dump in JSON;
-//! - `collector` makes runs of entries, by rules that are the same for all layouts;
+//! - `collector` makes runs of entries, by rules that are the same for all layouts; `twice` tells times apart that clocks
+//!   show twice, `label` is what a batch system calls a job;
 //! - `intake` says what became of each record, and what was repaired or assumed;
-//! - `import` is the result: numbered runs, and how they are written.
+//! - `import` is the result: numbered runs, and how they are written; `nodes` is what they tell of the machine.
 
 mod collector;
 mod dataset;
@@ -19,9 +20,11 @@ mod format;
 mod import;
 mod importer;
 mod intake;
+mod label;
 mod line;
 mod lsf;
 mod name;
+mod nodes;
 mod pbs;
 mod quantity;
 mod run;
@@ -29,6 +32,7 @@ mod sacct;
 #[cfg(test)]
 mod tests;
 mod time;
+mod twice;
 
 pub use error::{Defect, ImportError};
 pub use format::Format;
@@ -36,4 +40,5 @@ pub use import::Import;
 pub use importer::{Importer, Options};
 pub use intake::RecordIntake;
 pub use name::{Kind, NameTable};
+pub use nodes::{NodeDoubt, NodesSeen};
 pub use run::{Ending, Run};

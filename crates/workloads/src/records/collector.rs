@@ -5,7 +5,8 @@ use super::error::{Defect, shown};
 use super::intake::RecordIntake;
 use super::name::{Kind, NameTable, application};
 use super::run::{Ending, Marks, Run};
-use super::time::Clock;
+use super::time::{Clock, Moment};
+use super::twice::{Times, tell};
 
 /// The part of a job that a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +100,11 @@ impl Collector {
     }
 
     /// A time, or the defect that it is none.
-    pub(super) fn time(&mut self, field: &'static str, text: &[u8]) -> Result<Option<i64>, Defect> {
+    pub(super) fn time(
+        &mut self,
+        field: &'static str,
+        text: &[u8],
+    ) -> Result<Option<Moment>, Defect> {
         self.clock.read(text).map_err(|_| Defect::NotATime { field, text: shown(text) })
     }
 
@@ -126,9 +131,10 @@ impl Collector {
             self.intake.skipped_never_started += 1;
             return Ok(());
         };
-        let end = entry.end.or_else(|| Some(start + i64::from(entry.elapsed?)));
-        let end = end.ok_or(Defect::UnknownTime("end"))?;
         let submit = entry.submit.ok_or(Defect::UnknownTime("submit"))?;
+        let times = tell(submit, start, entry.end, entry.elapsed);
+        let Times { submit, start, end, told } = times.ok_or(Defect::UnknownTime("end"))?;
+        self.intake.twice_told += told;
         let run_time = u32::try_from(end - start).map_err(|_| Defect::NegativeTime)?;
         let wait = u32::try_from((start - submit).max(0)).map_err(|_| Defect::NegativeTime)?;
         let processors = entry.processors.or(entry.nodes).ok_or(Defect::NoSize)?;
@@ -156,6 +162,7 @@ impl Collector {
         }
         self.runs.push(Run {
             key: entry.id.map_or(u64::MAX, |id| id.0),
+            label: entry.label,
             submit: start - i64::from(wait),
             wait,
             run_time,

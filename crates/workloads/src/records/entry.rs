@@ -1,6 +1,8 @@
 //! What one record says of a run of a job, whatever the layout it was written in.
 
+use super::label::{Label, Notation};
 use super::run::Ending;
+use super::time::Moment;
 use busbar_core::units::Watts;
 
 /// Which job it is: its number, and which part of it where one number stands for several runs.
@@ -21,7 +23,13 @@ impl Id {
 
     /// The number, if it stands for this job alone.
     pub(super) fn number(self) -> Option<u32> {
-        (self.0 as u32 == 0).then_some((self.0 >> 32) as u32)
+        let (number, part) = self.number_and_part();
+        part.is_none().then_some(number)
+    }
+
+    /// The number, and which part of the job it is, if it is one.
+    pub(super) fn number_and_part(self) -> (u32, Option<u32>) {
+        ((self.0 >> 32) as u32, (self.0 as u32).checked_sub(1))
     }
 }
 
@@ -55,12 +63,14 @@ pub(super) enum Measured {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'a> {
     pub(super) id: Option<Id>,
+    /// What the batch system calls it.
+    pub(super) label: Option<Label>,
     pub(super) state: State,
-    pub(super) submit: Option<i64>,
+    pub(super) submit: Option<Moment>,
     /// Whether that is when the job could have started first, for want of when it was submitted.
     pub(super) is_submit_eligible: bool,
-    pub(super) start: Option<i64>,
-    pub(super) end: Option<i64>,
+    pub(super) start: Option<Moment>,
+    pub(super) end: Option<Moment>,
     /// How long it ran, where the record says so by itself.
     pub(super) elapsed: Option<u32>,
     pub(super) limit: Option<u32>,
@@ -82,6 +92,7 @@ impl Entry<'_> {
     pub(super) fn new(id: Option<Id>, state: State) -> Self {
         Entry {
             id,
+            label: id.map(|id| Label::new(id, Notation::Index)),
             state,
             submit: None,
             is_submit_eligible: false,

@@ -55,7 +55,8 @@ impl Import {
         let Collector { mut runs, mut names, mut intake, clock, .. } = collector;
         let times = clock.counts();
         (intake.local_times, intake.offset_times) = (times.local, times.with_offset);
-        (intake.twice_times, intake.never_times) = (times.twice, times.never);
+        intake.twice_times = times.twice.saturating_sub(intake.twice_told);
+        intake.never_times = times.never;
         tell_shared(&mut runs, &mut intake);
         count_marks(&runs, &mut intake);
         if runs.is_empty() {
@@ -71,10 +72,10 @@ impl Import {
             names.renumber(kind, runs.iter_mut().map(|run| &mut run.names[kind as usize]));
         }
         number(&mut runs, &mut intake, options.is_anonymous);
-        let most_processors = most_at_once(&runs, |run| run.processors);
+        let most_processors = most_at_once(runs.iter(), |run| run.processors);
         // On shared nodes, jobs count the same node twice.
         let are_whole = intake.shared == 0 && runs.iter().all(|run| run.nodes > 0);
-        let most_nodes = are_whole.then(|| most_at_once(&runs, |run| run.nodes));
+        let most_nodes = are_whole.then(|| most_at_once(runs.iter(), |run| run.nodes));
         let is_anonymous = options.is_anonymous;
         Ok(Import {
             runs,
@@ -107,6 +108,19 @@ impl Import {
     /// The names behind numbers.
     pub fn names(&self) -> &NameTable {
         &self.names
+    }
+
+    /// What the batch system calls the runs whose number in the log is another, by that number. Nothing if numbers are to
+    /// tell nothing.
+    pub fn labels(&self) -> impl Iterator<Item = (u64, String)> {
+        let runs = self.runs.iter().filter(|_| !self.is_anonymous);
+        let labels = runs.filter_map(|run| Some((run.number(), run.label()?)));
+        labels.filter(|(number, label)| number.to_string() != *label)
+    }
+
+    /// Whether numbers are to tell nothing about who or what they stand for.
+    pub fn is_anonymous(&self) -> bool {
+        self.is_anonymous
     }
 
     /// The time zone of the site, by its name.
@@ -340,9 +354,12 @@ fn number(runs: &mut [Run], intake: &mut RecordIntake, is_anonymous: bool) {
 }
 
 /// The most of something that all runs had at one time.
-fn most_at_once(runs: &[Run], count: impl Fn(&Run) -> u32) -> u64 {
-    let mut changes = Vec::with_capacity(2 * runs.len());
-    for run in runs {
+pub(super) fn most_at_once<'a>(
+    runs: impl Iterator<Item = &'a Run> + Clone,
+    count: impl Fn(&Run) -> u32,
+) -> u64 {
+    let mut changes = Vec::with_capacity(2 * runs.size_hint().0);
+    for run in runs.clone() {
         let count = i64::from(count(run));
         changes.extend([(run.start(), count), (run.end(), -count)]);
     }
@@ -354,6 +371,6 @@ fn most_at_once(runs: &[Run], count: impl Fn(&Run) -> u32) -> u64 {
         busy
     });
     // A job of no time at all ends as it begins, but was there.
-    let largest = runs.iter().map(|run| i64::from(count(run))).max().unwrap_or(0);
+    let largest = runs.map(|run| i64::from(count(run))).max().unwrap_or(0);
     levels.max().unwrap_or(0).max(largest) as u64
 }

@@ -68,8 +68,10 @@ pub struct RecordIntake {
     pub local_times: u64,
     /// Times with an offset of their own.
     pub offset_times: u64,
-    /// Local times that the clocks showed twice; the first one is taken.
+    /// Local times that the clocks showed twice, and nothing tells which is meant; the first one is taken.
     pub twice_times: u64,
+    /// Local times that the clocks showed twice, of which the length of the run, or another time, tells which is meant.
+    pub twice_told: u64,
     /// Local times that the clocks never showed; they are taken as if the clocks had not been set yet.
     pub never_times: u64,
 }
@@ -87,6 +89,24 @@ impl RecordIntake {
             + self.skipped_no_size
             + self.skipped_other_partition
             + self.skipped_other
+    }
+
+    /// How many records were skipped for each reason, where there are any.
+    pub fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        [
+            (self.skipped_malformed, "malformed"),
+            (self.skipped_cut_off, "cut off at the end of the file"),
+            (self.skipped_duplicate, "duplicates"),
+            (self.skipped_never_started, "never started"),
+            (self.skipped_still_running, "still running at the end of the records"),
+            (self.skipped_unknown_time, "with an unknown time"),
+            (self.skipped_negative_time, "ended before they started"),
+            (self.skipped_no_size, "without a processor count"),
+            (self.skipped_other_partition, "in other partitions or none"),
+            (self.skipped_other, "not about a run"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
     }
 
     /// The counts that are not zero, each as a line for a report.
@@ -123,6 +143,10 @@ impl RecordIntake {
             (self.local_times, "local times"),
             (self.offset_times, "times with an offset of their own"),
             (self.twice_times, "times that the clocks showed twice, first one taken"),
+            (
+                self.twice_told,
+                "times that the clocks showed twice, told apart by the length of the run",
+            ),
             (self.never_times, "times that the clocks never showed"),
         ]
         .into_iter()

@@ -1,5 +1,6 @@
 //! One run of a job, as an import keeps it.
 
+use super::label::Label;
 use super::name::Kind;
 use crate::swf;
 use busbar_core::units::{Span, Watts};
@@ -21,6 +22,8 @@ pub enum Ending {
 pub struct Run {
     /// Which job, until the run has a number of its own.
     pub(super) key: u64,
+    /// What the batch system calls it, if the records say so.
+    pub(super) label: Option<Label>,
     /// When it was submitted, in Unix time.
     pub(super) submit: i64,
     pub(super) wait: u32,
@@ -53,6 +56,11 @@ impl Run {
     /// The number it has in the log.
     pub fn number(&self) -> u64 {
         self.key
+    }
+
+    /// What the batch system calls it, by which people look it up, if the records say so.
+    pub fn label(&self) -> Option<String> {
+        self.label.map(|label| label.to_string())
     }
 
     /// When it was submitted, in Unix time.

@@ -12,6 +12,7 @@ use super::collector::{Collector, Step};
 use super::entry::{Entry, Id, Measured, State};
 use super::error::{Defect, shown};
 use super::format::{Read, Reader, Trouble};
+use super::label::{Label, Notation};
 use super::quantity::{among, count, scaled, seconds, whole};
 use super::run::Ending;
 use heading::COLUMNS;
@@ -100,6 +101,7 @@ impl<'a> Record<'a> {
 
     fn entry(&self, id: Id, into: &mut Collector) -> Result<Entry<'a>, Defect> {
         let mut entry = Entry::new(Some(id), self.state()?);
+        entry.label = Some(self.label(id));
         entry.start = into.time("Start", self.field(Column::Start))?;
         entry.end = into.time("End", self.field(Column::End))?;
         entry.submit = into.time("Submit", self.field(Column::Submit))?;
@@ -131,6 +133,17 @@ impl<'a> Record<'a> {
         entry.is_reserved = !self.field(Column::Reservation).is_empty();
         entry.measured = self.energy().map_or(Measured::Nothing, Measured::NodeEnergy);
         Ok(entry)
+    }
+
+    /// What people call the job: they know tasks of an array by that of the array.
+    fn label(&self, id: Id) -> Label {
+        let text = self.field(Column::JobId);
+        let known = read_id(text).ok().flatten().unwrap_or(id);
+        let notation = match memchr::memchr(b'+', text) {
+            Some(_) => Notation::Component,
+            None => Notation::Task,
+        };
+        Label::new(known, notation)
     }
 
     /// What became of the job, by the first word of its state: who cancelled it follows.

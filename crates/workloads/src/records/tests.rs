@@ -136,6 +136,91 @@ fn jobs_that_ran_again_and_tasks_of_arrays() {
     let intake = import.intake();
     assert_eq!((intake.further_runs, intake.renumbered), (1, 4));
     assert_eq!(import.most_processors(), 8);
+    // People look them up by what Slurm calls them.
+    let labels: Vec<(u64, String)> = import.labels().collect();
+    let expected = [(8, "9_1"), (9, "9_2"), (10, "5+1"), (11, "7")];
+    assert_eq!(labels, expected.map(|(number, label)| (number, label.to_owned())));
+}
+
+/// Where the records have both numbers of a task, it is known by the one that people type.
+#[test]
+fn a_task_of_an_array_is_known_by_its_array() {
+    let times = "2024-03-15T12:00:00|2024-03-15T12:01:00|2024-03-15T12:02:00|10|1|48||x";
+    let import = sacct(&[
+        &format!("40_3|43|al|COMPLETED|{times}"),
+        &format!("40_4|40|al|COMPLETED|{times}"),
+    ]);
+    let labels: Vec<(u64, String)> = import.labels().collect();
+    assert_eq!(labels, [(40, "40_4".to_owned()), (43, "40_3".to_owned())]);
+    let text = format!("{HEADING}40_3|43|al|COMPLETED|{times}\n");
+    let hidden = Options { is_anonymous: true, ..Options::default() };
+    assert_eq!(super::tests::import(&text, hidden).unwrap().labels().count(), 0);
+}
+
+/// By hand, in Berlin in the night of 27 October 2024, when 02:00 to 03:00 came twice: from 02:50 to 02:10, twenty minutes;
+/// from 02:20 to 02:10, fifty minutes; from 02:30 to 03:10, forty minutes, so that it was the second half past two.
+#[test]
+fn the_length_of_a_run_tells_times_apart_that_come_twice() {
+    let job = |id: u32, start: &str, end: &str, elapsed: u32| {
+        format!(
+            "{id}|COMPLETED|2024-10-27T01:00:00|2024-10-27T{start}:00|2024-10-27T{end}:00|{elapsed}|4"
+        )
+    };
+    let lines = [
+        "JobID|State|Submit|Start|End|ElapsedRaw|NCPUS".to_owned(),
+        job(1, "02:50", "02:10", 1200),
+        job(2, "02:20", "02:10", 3000),
+        job(3, "02:30", "03:10", 2400),
+        job(4, "02:05", "02:15", 600),
+    ];
+    let options = Options { zone: Some("Europe/Berlin".to_owned()), ..Options::default() };
+    let import = super::tests::import(&lines.join("\n"), options).unwrap();
+    // The first 02:00 is at 00:00 in UTC.
+    let (first, minutes) = (1_729_987_200, |at: i64| (at - 1_729_987_200) / 60);
+    let mut runs: Vec<_> = import
+        .runs()
+        .iter()
+        .map(|run| (run.number(), minutes(run.start()), run.run_time().millis() / 60_000))
+        .collect();
+    runs.sort_unstable();
+    assert_eq!(runs, [(1, 50, 20), (2, 20, 50), (3, 90, 40), (4, 5, 10)]);
+    assert_eq!(import.start(), first - 3600);
+    let intake = import.intake();
+    assert_adds_up(intake);
+    assert_eq!((intake.skipped(), intake.elapsed_differs), (0, 0));
+    // Of the last one nobody knows whether it was the first time or the second.
+    assert_eq!((intake.twice_told, intake.twice_times), (5, 2));
+}
+
+/// By hand: jobs of 2 and 3 nodes overlap, on nodes of 48 processors. The first drew 1000 W on two nodes, the second, for
+/// 600 s, 900 000 J on three: 500 W a node.
+#[test]
+fn records_tell_of_nodes() {
+    let line = |id: u32, nodes: u32, cpus: u32, energy: &str| {
+        format!(
+            "{id}|{id}|al|COMPLETED|2024-03-15T12:00:00|2024-03-15T12:00:00|2024-03-15T12:10:00|20|{nodes}|{cpus}|{energy}|x"
+        )
+    };
+    let seen = |lines: &[String]| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        sacct(&lines).nodes_seen(&[])
+    };
+    let whole = [line(1, 2, 96, "600000"), line(2, 3, 144, "900000")];
+    let expected = NodesSeen {
+        nodes: Some(5),
+        processors_per_node: Some(48),
+        node_power: Some(Watts::from_watts(500)),
+        doubt: None,
+    };
+    assert_eq!(seen(&whole), expected);
+    let unmeasured = [line(1, 2, 96, ""), line(2, 3, 144, "")];
+    assert_eq!(seen(&unmeasured).doubt, Some(NodeDoubt::NotMeasured));
+    // The shared node counts with its processors: 96 + 24 fill three nodes.
+    let shared = seen(&[line(1, 2, 96, "600000"), line(2, 1, 24, "")]);
+    assert_eq!((shared.nodes, shared.doubt), (Some(3), Some(NodeDoubt::Shared(1))));
+    let text = format!("{HEADING}{}\n", line(1, 0, 96, "600000"));
+    let uncounted = imported(&text).nodes_seen(&[]);
+    assert_eq!((uncounted.nodes, uncounted.doubt), (None, Some(NodeDoubt::NotCounted(1))));
 }
 
 /// By hand: nodes of the partition have 48 processors, since the largest job had 96 on two. The energy of a job on

@@ -16,6 +16,39 @@ pub(super) struct TimeCounts {
     pub(super) never: u64,
 }
 
+/// A time of a record, in Unix time: one, or two of which one is meant, where clocks that were set back show both alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    first: i64,
+    second: i64,
+}
+
+impl Moment {
+    /// A time that comes once.
+    pub(super) fn once(at: i64) -> Self {
+        Moment { first: at, second: at }
+    }
+
+    /// A time that clocks show twice.
+    pub(super) fn twice(first: i64, second: i64) -> Self {
+        Moment { first, second }
+    }
+
+    /// The first time, or the only one.
+    pub(super) fn first(self) -> i64 {
+        self.first
+    }
+
+    pub(super) fn is_twice(self) -> bool {
+        self.first != self.second
+    }
+
+    /// All times that may be meant, each once.
+    pub(super) fn times(self) -> impl Iterator<Item = i64> {
+        [self.first].into_iter().chain(self.is_twice().then_some(self.second))
+    }
+}
+
 /// Reads times, as Unix time in seconds.
 pub(super) struct Clock {
     zone: TimeZone,
@@ -41,16 +74,16 @@ impl Clock {
     }
 
     /// A time. Nothing if the record says that it does not know; an error if it is no time.
-    pub(super) fn read(&mut self, text: &[u8]) -> Result<Option<i64>, NotATime> {
+    pub(super) fn read(&mut self, text: &[u8]) -> Result<Option<Moment>, NotATime> {
         match text {
             b"" | b"Unknown" | b"None" | b"N/A" | b"NaT" | b"nan" | b"NaN" | b"null" => Ok(None),
             _ if text.get(4) == Some(&b'-') => self.read_civil(text).map(Some),
-            _ => read_unix(text).map(Some),
+            _ => read_unix(text).map(|at| Some(Moment::once(at))),
         }
     }
 
     /// `2024-03-31T02:30:00`, perhaps with a fraction and an offset.
-    fn read_civil(&mut self, text: &[u8]) -> Result<i64, NotATime> {
+    fn read_civil(&mut self, text: &[u8]) -> Result<Moment, NotATime> {
         let local = local_seconds(text.first_chunk().ok_or(NotATime)?)?;
         let mut rest = &text[19..];
         if let Some(fraction) = rest.strip_prefix(b".") {
@@ -59,36 +92,37 @@ impl Clock {
         }
         if rest.is_empty() {
             self.counts.local += 1;
-            return Ok(local - self.offset(local));
+            return Ok(self.moment(local));
         }
         let offset = read_offset(rest)?;
         self.counts.with_offset += 1;
-        Ok(local - offset)
+        Ok(Moment::once(local - offset))
     }
 
-    /// How far ahead of UTC clocks are that show this. Where they show it twice or never, the offset before they
-    /// were set.
-    fn offset(&mut self, local: i64) -> i64 {
+    /// When clocks show this. Where they never do, as if they had not been set yet.
+    fn moment(&mut self, local: i64) -> Moment {
         let quarter = local.div_euclid(QUARTER);
         let place = quarter.rem_euclid(REMEMBERED as i64) as usize;
         if let Some((remembered, offset)) = self.remembered[place]
             && remembered == quarter
         {
-            return offset;
+            return Moment::once(local - offset);
         }
         match lookup(&self.zone, local) {
             AmbiguousOffset::Unambiguous { offset } => {
                 let offset = i64::from(offset.seconds());
                 self.remembered[place] = Some((quarter, offset));
-                offset
+                Moment::once(local - offset)
             }
             AmbiguousOffset::Gap { before, .. } => {
                 self.counts.never += 1;
-                i64::from(before.seconds())
+                Moment::once(local - i64::from(before.seconds()))
             }
-            AmbiguousOffset::Fold { before, .. } => {
+            AmbiguousOffset::Fold { before, after } => {
                 self.counts.twice += 1;
-                i64::from(before.seconds())
+                let [first, second] =
+                    [before, after].map(|offset| local - i64::from(offset.seconds()));
+                Moment::twice(first, second)
             }
         }
     }
@@ -188,7 +222,7 @@ mod tests {
     }
 
     fn read(zone: &str, text: &str) -> Option<i64> {
-        clock(zone).read(text.as_bytes()).unwrap()
+        clock(zone).read(text.as_bytes()).unwrap().map(Moment::first)
     }
 
     #[test]
@@ -235,9 +269,15 @@ mod tests {
     #[test]
     fn hours_that_come_twice_or_never() {
         let mut clock = clock("Europe/Berlin");
-        let at = |clock: &mut Clock, text: &str| clock.read(text.as_bytes()).unwrap().unwrap();
+        let both = |clock: &mut Clock, text: &str| -> Vec<i64> {
+            clock.read(text.as_bytes()).unwrap().unwrap().times().collect()
+        };
+        let at = |clock: &mut Clock, text: &str| {
+            let [time] = both(clock, text)[..] else { panic!("{text}") };
+            time
+        };
         let first = 1_729_987_200;
-        assert_eq!(at(&mut clock, "2024-10-27T02:00:00"), first);
+        assert_eq!(both(&mut clock, "2024-10-27T02:00:00"), [first, first + 3600]);
         assert_eq!(at(&mut clock, "2024-10-27T02:00:00+0100"), first + 3600);
         assert_eq!(at(&mut clock, "2024-10-27T03:00:00"), first + 7200);
         assert_eq!(at(&mut clock, "2024-10-27T01:59:59"), first - 1);
@@ -260,7 +300,8 @@ mod tests {
                 let civil = stamp.to_zoned(zone.clone()).datetime();
                 let expected = zone.to_ambiguous_timestamp(civil).compatible().unwrap().as_second();
                 let text = civil.to_string();
-                prop_assert_eq!(clock.read(text.as_bytes()), Ok(Some(expected)));
+                let read = clock.read(text.as_bytes()).map(|time| time.map(Moment::first));
+                prop_assert_eq!(read, Ok(Some(expected)));
             }
         }
     }

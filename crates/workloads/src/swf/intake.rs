@@ -42,6 +42,18 @@ impl Intake {
             + self.skipped_no_submit
     }
 
+    /// How many records were skipped for each reason, where there are any.
+    pub fn skipped_for(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        [
+            (self.skipped_malformed, "malformed"),
+            (self.skipped_no_size, "without a processor count"),
+            (self.skipped_no_run_time, "without a run time"),
+            (self.skipped_no_submit, "without a submit time"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+    }
+
     /// The counts that are not zero, each as a line for a report.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         [

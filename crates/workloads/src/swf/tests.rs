@@ -194,7 +194,7 @@ fn a_log_says_when_jobs_started_and_where() {
     let numbers: Vec<u64> = gpu.jobs().iter().map(|job| job.number).collect();
     assert_eq!(numbers, [3, 2]);
     assert_eq!((gpu.selection().unwrap().left_out(), gpu.processors()), (3, Some(6)));
-    // Nobody says it of a log that does not have it of all jobs.
+    // Nothing is said by a log that knows it of no job.
     let unknown = read_text(line_with(&[(3, "-1"), (16, "-1")])).unwrap().workload;
     assert_eq!(unknown.recorded_starts(), None);
     assert_eq!(unknown.partitions(), []);

@@ -12,12 +12,20 @@ use super::value::Words;
 #[derive(Default)]
 pub(super) struct Job {
     pub(super) columns: [Vec<u8>; COLUMNS],
+    pub(super) array: ArrayOfJob,
     pub(super) state: Words,
     /// The resource that is being read, and the step.
     pub(super) resource: Resource,
     pub(super) step: StepOfJob,
     /// The steps that have been read.
     steps: Steps,
+}
+
+/// The array that a job is a task of; the number is zero for a job of its own.
+#[derive(Default)]
+pub(super) struct ArrayOfJob {
+    pub(super) job: Vec<u8>,
+    pub(super) task: Vec<u8>,
 }
 
 /// A resource that was given to a job or asked for.
@@ -38,6 +46,8 @@ impl Job {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);
+        self.array.job.clear();
+        self.array.task.clear();
         self.state.clear();
         self.steps = Steps::default();
         self.clear_part();
@@ -101,6 +111,10 @@ impl Job {
     pub(super) fn take(&mut self, into: &mut Collector) -> Result<(), Defect> {
         into.intake.records += 1 + self.steps.count();
         self.columns[Column::State as usize].extend_from_slice(self.state.chosen());
+        let ArrayOfJob { job, task } = &self.array;
+        if !task.is_empty() && job != b"0" {
+            self.columns[Column::JobId as usize] = [job, b"_".as_slice(), task].concat();
+        }
         let times = [Column::Submit, Column::Eligible, Column::Start, Column::End];
         let has_times = times.iter().any(|column| !self.columns[*column as usize].is_empty());
         for column in times {

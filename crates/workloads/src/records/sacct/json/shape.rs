@@ -8,6 +8,10 @@ pub(super) enum Shape {
     Object(Members),
     /// What a column has.
     Column(Column),
+    /// The number of the array that the job is a task of.
+    ArrayJob,
+    /// Which task of it.
+    ArrayTask,
     /// What became of the job.
     State,
     /// A list of what the job was given, or asked for.
@@ -38,6 +42,7 @@ pub(super) type Members = &'static [(&'static str, Shape)];
 pub(super) const JOB: Members = &[
     ("account", Shape::Column(Column::Account)),
     ("allocation_nodes", Shape::Column(Column::AllocNodes)),
+    ("array", Shape::Object(&[("job_id", Shape::ArrayJob), ("task_id", Shape::ArrayTask)])),
     ("group", Shape::Column(Column::Group)),
     ("job_id", Shape::Column(Column::JobIdRaw)),
     ("name", Shape::Column(Column::JobName)),

@@ -48,6 +48,11 @@ fn a_real_dump_gives_the_same_log_in_both_forms() {
     assert_adds_up(json.intake());
     assert_eq!(written(&json), written(&parsable));
     assert_eq!((json.runs().len(), json.intake().with_power), (17, 7));
+    let tasks = |import: &Import| -> Vec<(u64, String)> {
+        import.labels().filter(|(_, label)| label.contains('_')).collect()
+    };
+    assert!(!tasks(&json).is_empty());
+    assert_eq!(tasks(&json), tasks(&parsable));
     // The parsable form has local times, and nothing that says how long a job ran without its pauses.
     let [mut json, parsable] = [json, parsable].map(|import| import.intake().clone());
     assert_eq!((json.local_times, json.elapsed_differs), (0, 1));

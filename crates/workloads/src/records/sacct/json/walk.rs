@@ -112,6 +112,8 @@ impl<'de> Take<'de> for Inside<'_> {
                 Shape::Object(members) => {
                     object.next_value_seed(Any(Inside { members, job: &mut *job }))?;
                 }
+                Shape::ArrayJob => object.next_value_seed(Any(Text(&mut job.array.job)))?,
+                Shape::ArrayTask => object.next_value_seed(Any(Text(&mut job.array.task)))?,
                 Shape::State => object.next_value_seed(Any(&mut job.state))?,
                 Shape::Resources(share) => {
                     object.next_value_seed(Any(Resources { share, job: &mut *job }))?;

@@ -1,0 +1,102 @@
+//! What records tell of the nodes that jobs ran on.
+
+use super::import::{Import, most_at_once};
+use super::name::Kind;
+use super::run::Run;
+use busbar_core::units::Watts;
+
+/// What records tell of the nodes of a machine, which may have more of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodesSeen {
+    /// The most nodes that were busy at once; those that the busy processors fill, where jobs share nodes. Nothing if
+    /// the records do not count nodes.
+    pub nodes: Option<u64>,
+    /// The most processors that a job had on each of its nodes.
+    pub processors_per_node: Option<u32>,
+    /// The most that a job drew in the mean on each of its nodes, if that was measured of any: nodes draw at least so
+    /// much when they are busy.
+    pub node_power: Option<Watts>,
+    /// Why this is not enough to know the machine by.
+    pub doubt: Option<NodeDoubt>,
+}
+
+/// Why records are not enough to know a machine by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeDoubt {
+    /// Some records have no number of nodes.
+    #[error("they do not say on how many nodes {0} jobs ran")]
+    NotCounted(u64),
+    /// Some jobs ran on parts of nodes.
+    #[error("{0} jobs ran on parts of nodes, which others could use")]
+    Shared(u64),
+    /// The nodes of partitions differ.
+    #[error("the nodes of partitions differ ({0}); --partition takes the jobs of one")]
+    SeveralKinds(String),
+    /// No job has a measured power.
+    #[error("no job on whole nodes has a measured energy")]
+    NotMeasured,
+}
+
+impl Import {
+    /// What is known of the nodes of these partitions, by their names, or of all if none is named.
+    pub fn nodes_seen(&self, partitions: &[String]) -> NodesSeen {
+        let names = self.names().of(Kind::Partition);
+        let name = |run: &Run| {
+            let place = (run.names[Kind::Partition as usize] as usize).checked_sub(1)?;
+            names.get(place).map(String::as_str)
+        };
+        let is_wanted = |run: &&Run| {
+            partitions.is_empty()
+                || name(run).is_some_and(|name| partitions.iter().any(|wanted| wanted == name))
+        };
+        let runs = || self.runs().iter().filter(is_wanted);
+        let counted = || runs().filter(|run| run.nodes > 0);
+        let per_node = |run: &Run| run.processors.div_ceil(run.nodes.max(1));
+        // By the number of the partition: the most processors on a node.
+        let mut kinds: Vec<(u32, u32)> = Vec::new();
+        for run in counted() {
+            let partition = run.names[Kind::Partition as usize];
+            match kinds.iter_mut().find(|kind| kind.0 == partition) {
+                Some(kind) => kind.1 = kind.1.max(per_node(run)),
+                None => kinds.push((partition, per_node(run))),
+            }
+        }
+        kinds.sort_unstable();
+        let most = kinds.iter().map(|kind| kind.1).max();
+        let uncounted = runs().filter(|run| run.nodes == 0).count() as u64;
+        let kind_of = |run: &Run| {
+            let partition = run.names[Kind::Partition as usize];
+            kinds.iter().find(|kind| kind.0 == partition).map_or(0, |kind| kind.1)
+        };
+        let is_shared = |run: &&Run| {
+            !run.is_exclusive && run.processors < run.nodes.saturating_mul(kind_of(run))
+        };
+        let shared = counted().filter(is_shared).count() as u64;
+        let nodes = most.map(|per_node| match shared {
+            0 => most_at_once(runs(), |run| run.nodes),
+            _ => most_at_once(runs(), |run| run.processors).div_ceil(u64::from(per_node.max(1))),
+        });
+        let drawn = counted().filter_map(|run| {
+            let mean = run.power()?.mean()?.milliwatts();
+            Some(Watts::from_milliwatts(mean.div_ceil(u64::from(run.nodes))))
+        });
+        let node_power = drawn.max();
+        let differ = kinds.windows(2).any(|pair| pair[0].1 != pair[1].1);
+        let doubt = match () {
+            () if uncounted > 0 => Some(NodeDoubt::NotCounted(uncounted)),
+            () if differ => {
+                let said = kinds.iter().map(|&(partition, processors)| {
+                    let name = (partition as usize).checked_sub(1).and_then(|at| names.get(at));
+                    let name = name.map_or("none", String::as_str);
+                    format!("{name}: {processors} processors a node")
+                });
+                Some(NodeDoubt::SeveralKinds(said.collect::<Vec<_>>().join(", ")))
+            }
+            () if shared > 0 => Some(NodeDoubt::Shared(shared)),
+            () if node_power.is_none() => Some(NodeDoubt::NotMeasured),
+            () => None,
+        };
+        NodesSeen { nodes, processors_per_node: most, node_power, doubt }
+    }
+}
