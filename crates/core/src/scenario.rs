@@ -161,7 +161,8 @@ impl<'a> Scenario<'a> {
     }
 
     /// What really happened, whatever the policy and the budget: jobs start when their log says so. What they draw
-    /// is held against the budget. Nothing if the log does not say when jobs started.
+    /// is held against the budget. Jobs of which the log does not say when they started never start; nothing if it
+    /// does not say it of any.
     pub fn recorded(&self) -> Option<Run> {
         let mut recorded = Recorded::new(self.workload.recorded_starts()?);
         let simulation = self.simulation_on(self.machine).bound(self.budget.clone());

@@ -163,10 +163,11 @@ impl Workload {
         wait.map(Span::from_secs)
     }
 
-    /// When each job really started; nothing if the log does not say it of all of them.
+    /// When jobs really started, as far as the log says it; nothing if it says it of none of them.
     pub fn recorded_starts(&self) -> Option<Vec<(Instant, JobId)>> {
         let jobs = (0..).map(JobId).zip(&self.jobs);
-        jobs.map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id))).collect()
+        let known = jobs.filter_map(|(id, job)| Some((job.submit + self.recorded_wait(id)?, id)));
+        Some(known.collect()).filter(|starts: &Vec<_>| !starts.is_empty())
     }
 
     /// What `job` drew when it really ran, if that was measured.

@@ -162,6 +162,11 @@ impl<T> Rules<T> {
         faces
     }
 
+    /// The rules in their order, without what counts if none of them holds.
+    pub fn iter(&self) -> impl Iterator<Item = (&Condition, &T)> {
+        self.rules.iter().map(|(condition, value)| (condition, value))
+    }
+
     /// All values.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.rules.iter().map(|(_, value)| value).chain(&self.otherwise)

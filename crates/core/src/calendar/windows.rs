@@ -48,6 +48,11 @@ impl Windows {
         begun.checked_sub(1).is_some_and(|place| at < self.parts[place].1)
     }
 
+    /// Whether some of the time from an instant to before another is in one of them.
+    pub fn touch(&self, from: Instant, until: Instant) -> bool {
+        self.parts.iter().any(|&(begin, end)| begin < until && from < end)
+    }
+
     /// Whether an instant is in one of them, and until when that stays so. Instants must not go back: `place` is where
     /// the last one was.
     #[inline]

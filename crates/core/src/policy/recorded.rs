@@ -1,6 +1,7 @@
 //! What really happened.
 //!
-//! Rule: a job starts, as it was asked for, when its log says that it started. Where its nodes are not free then, it
+//! Rule: a job starts, as it was asked for, when its log says that it started; one of which that is not known never does.
+//! Where its nodes are not free then, it
 //! starts as soon as they are: a log may count nodes otherwise than the machine that it is replayed on. It is no
 //! policy to choose, but what others are held against.
 
@@ -79,6 +80,15 @@ mod tests {
             run.records.iter().map(|record| record.start.millis() / 1000).collect();
         assert_eq!(starts, [0, 50, 100]);
         assert!(workload(Vec::new()).recorded_starts().is_none());
-        assert!(workload(vec![0, -1, 80]).recorded_starts().is_none());
+        assert!(workload(vec![-1, -1, -1]).recorded_starts().is_none());
+        // A job of which nobody knows when it started is left out, and the others start as they did.
+        let log = workload(vec![0, -1, 80]);
+        let mut recorded = Recorded::new(log.recorded_starts().unwrap());
+        let run = Simulation::new(&machine, &log).run(&mut recorded);
+        let started = run
+            .records
+            .iter()
+            .map(|record| record.state.has_run().then_some(record.start.millis() / 1000));
+        assert_eq!(started.collect::<Vec<_>>(), [Some(0), None, Some(90)]);
     }
 }

@@ -84,7 +84,13 @@ impl Workload {
         known.map(|jobs| (self.partition_name(jobs[0]), jobs.len())).collect()
     }
 
-    fn partition_name(&self, number: u32) -> String {
+    /// The number of the partition that `job` ran in, if its log says so.
+    pub fn partition(&self, job: JobId) -> Option<u32> {
+        self.partitions.of_jobs.get(job.index()).copied().filter(|number| *number > 0)
+    }
+
+    /// What the partition of a number is called: by its name, or by the number if it has none.
+    pub fn partition_name(&self, number: u32) -> String {
         let named = self.partitions.names.iter().find(|(known, _)| *known == number);
         named.map_or_else(|| number.to_string(), |(_, name)| name.clone())
     }
@@ -141,7 +147,7 @@ impl Workload {
         Ok(self)
     }
 
-    /// The most processors that were really busy at once, if it is known when all jobs started.
+    /// The most processors that were really busy at once, as far as it is known when jobs started.
     fn most_recorded(&self) -> Option<u32> {
         let starts = self.recorded_starts()?;
         let mut changes = Vec::with_capacity(2 * starts.len());
