@@ -384,7 +384,7 @@ fn beside(
         [Aside { picture, ..each.freedoms(checked) }, each.beliefs(checked)]
     });
     let (absent, other_seeds) = (checked.absent(results), checked.other_seeds(results));
-    Beside { absent, ranked_by, other_seeds, notes, tables: tables.collect(), answer: None }
+    Beside { absent, ranked_by, other_seeds, notes, tables: tables.collect(), ..Beside::default() }
 }
 
 /// What policies make of one freedom more at a time.

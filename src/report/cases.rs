@@ -22,9 +22,12 @@ pub struct Absent {
     pub reason: String,
 }
 
-/// Runs that differ in nothing but the policy.
+/// Runs that differ in nothing but the policy, and what they are compared with.
 pub(in crate::report) struct Case<'a> {
     pub(in crate::report) runs: Vec<&'a Digest>,
+    /// So many of them, the first ones, did not have to keep the budget: the others are compared with them, and they
+    /// have no rank.
+    pub(in crate::report) references: usize,
     /// The figures of each over all seeds, those of the run itself first.
     pub(in crate::report) seeds: Vec<Vec<&'a Summary>>,
     /// Where they are among all runs.
@@ -39,14 +42,27 @@ impl Case<'_> {
         self.runs.iter().map(|run| &run.summary).collect()
     }
 
-    /// The places of its runs, the best first.
+    /// The places of its runs: what others are compared with, then the best first.
     pub(in crate::report) fn order(&self) -> Vec<usize> {
-        ranking_over_seeds(&self.seeds, self.ranked_by)
+        let ranked = ranking_over_seeds(&self.seeds[self.references..], self.ranked_by);
+        (0..self.references)
+            .chain(ranked.into_iter().map(|place| self.references + place))
+            .collect()
+    }
+
+    /// The figures of those that are ranked, over all seeds.
+    pub(in crate::report) fn ranked(&self) -> &[Vec<&Summary>] {
+        &self.seeds[self.references..]
+    }
+
+    /// The first run that has to keep the budget, or the first of all where none has to.
+    pub(in crate::report) fn first(&self) -> Option<&Digest> {
+        self.runs.get(self.references).or(self.runs.first()).copied()
     }
 
     /// What its runs have in common, in a few words.
     pub(in crate::report) fn name(&self) -> String {
-        let Some(first) = self.runs.first() else { return String::new() };
+        let Some(first) = self.first() else { return String::new() };
         let mut name = format!("{}, {}", first.summary.workload, budget(first));
         if !first.variant.is_empty() {
             name += &format!(", {}", first.variant);
@@ -60,20 +76,24 @@ pub(in crate::report) fn budget(run: &Digest) -> String {
     match (run.summary.budget_w, run.budget.as_str()) {
         (None, _) => "no budget".to_owned(),
         (Some(watts), "") => human_power(watts),
-        (Some(watts), asked) if asked.ends_with('%') => {
+        (Some(watts), asked) if asked.ends_with('%') && !asked.contains(':') => {
             format!("{} ({})", asked.replace('%', " %"), human_power(watts))
         }
         (Some(_), asked) => asked.to_owned(),
     }
 }
 
-/// The cases, in the order in which their first runs come, and the policies that belong to none of them.
+/// The cases, in the order in which their first runs come, and the policies that belong to none of them. The first runs,
+/// so many as there are `references`, are in every case.
 pub(in crate::report) fn cases<'a>(
     digests: &'a [Digest],
+    references: usize,
     absent: &'a [Absent],
 ) -> (Vec<Case<'a>>, Vec<&'a Absent>) {
+    // Where there is nothing to compare them with, they are runs like others.
+    let references = if references < digests.len() { references } else { 0 };
     let mut cases: Vec<Case<'_>> = Vec::new();
-    for (place, run) in digests.iter().enumerate() {
+    for (place, run) in digests.iter().enumerate().skip(references) {
         let is_alike =
             |case: &&mut Case<'_>| case.runs.first().is_some_and(|other| alike(other, run));
         match cases.iter_mut().find(is_alike) {
@@ -84,6 +104,7 @@ pub(in crate::report) fn cases<'a>(
             }
             None => cases.push(Case {
                 runs: vec![run],
+                references: 0,
                 seeds: vec![vec![&run.summary]],
                 places: vec![place],
                 absent: Vec::new(),
@@ -104,6 +125,13 @@ pub(in crate::report) fn cases<'a>(
             Some(case) => case.absent.push(policy),
             None => homeless.push(policy),
         }
+    }
+    let shared = &digests[..references];
+    for case in &mut cases {
+        case.references = references;
+        case.runs.splice(0..0, shared);
+        case.seeds.splice(0..0, shared.iter().map(|run| vec![&run.summary]));
+        case.places.splice(0..0, 0..references);
     }
     (cases, homeless)
 }

@@ -89,6 +89,9 @@ pub struct Jobs {
 /// The states of jobs by their names, in the order in which [`Jobs::state`] counts them.
 pub const STATES: [&str; 5] = ["completed", "killed", "rejected", "dropped", "waiting"];
 
+/// The places in [`STATES`] of jobs that ran.
+pub const RAN: [u64; 2] = [0, 1];
+
 /// The schedule as rectangles, by job and time. Which nodes a job had is made up where nobody said so:
 /// lanes are handed out one after another. A job whose nodes changed, or that found no row of free lanes,
 /// has several.

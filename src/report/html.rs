@@ -78,8 +78,17 @@ pub struct Beside {
     pub other_seeds: Vec<Vec<Summary>>,
     /// What a reader has to know.
     pub notes: Vec<String>,
+    /// A sentence that says the most important thing: the page opens with it.
+    pub lead: Option<String>,
     /// What the page was asked for, as a table: it comes before everything else.
     pub answer: Option<Aside>,
+    /// Tables that belong to the answer: they come after the notes, and before the runs.
+    pub details: Vec<Aside>,
+    /// So many runs, the first ones, did not have to keep the budget: the others are compared with them in all charts
+    /// and tables, and they have no rank.
+    pub references: usize,
+    /// What people call jobs whose number is another, by that number.
+    pub job_labels: Vec<(u64, String)>,
     /// Tables beside those of the runs.
     pub tables: Vec<Aside>,
 }
@@ -112,7 +121,7 @@ impl Aside {
 
 /// The same, with more to say.
 pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
-    let (mut cases, homeless) = cases(digests, &beside.absent);
+    let (mut cases, homeless) = cases(digests, beside.references, &beside.absent);
     for case in &mut cases {
         case.ranked_by = beside.ranked_by;
         for (seeds, &place) in case.seeds.iter_mut().zip(&case.places) {
@@ -120,9 +129,11 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         }
     }
     let palette = Palette::of(digests);
-    let mut tables = beside.answer.as_ref().map(tables::aside).unwrap_or_default()
+    let mut tables = beside.lead.as_deref().map(tables::lead).unwrap_or_default()
+        + &beside.answer.as_ref().map(tables::aside).unwrap_or_default()
         + &tables::notes(&beside.notes)
         + &ranking::homeless(&homeless);
+    tables.extend(beside.details.iter().map(tables::aside));
     // An answer says the same, and more.
     if beside.answer.is_none() {
         tables += &overview::overview(&cases, &palette);
@@ -143,7 +154,7 @@ pub fn page_with(title: &str, digests: &[Digest], beside: &Beside) -> String {
         ("TITLE", escaped(title)),
         ("STYLE", STYLE.to_owned()),
         ("TABLES", tables),
-        ("DATA", STANDARD.encode(packed(&data(digests, &cases, &palette)))),
+        ("DATA", STANDARD.encode(packed(&data(digests, &cases, &palette, beside)))),
         ("SCRIPTS", format!("(() => {{\n\"use strict\";\n{scripts}}})();\n")),
     ];
     filled(BODY, &parts)
@@ -185,6 +196,8 @@ struct Data<'a> {
     workloads: Vec<Jobs<'a>>,
     cases: Vec<Shown>,
     runs: Vec<Run<'a>>,
+    /// What people call jobs whose number is another.
+    labels: &'a [(u64, String)],
 }
 
 #[derive(Serialize)]
@@ -196,8 +209,10 @@ struct Jobs<'a> {
 #[derive(Serialize)]
 struct Shown {
     name: String,
-    /// Its runs, the best first.
+    /// Its runs: what others are compared with, then the best first.
     runs: Vec<usize>,
+    /// How many of them others are compared with.
+    references: usize,
 }
 
 #[derive(Serialize)]
@@ -240,7 +255,7 @@ fn start(digest: &Digest) -> Option<(i64, String)> {
     Some((calendar.time(Instant::ZERO).as_millisecond(), zone))
 }
 
-fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette) -> Vec<u8> {
+fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette, beside: &Beside) -> Vec<u8> {
     let mut workloads: Vec<Jobs<'_>> = Vec::new();
     let mut runs = Vec::with_capacity(digests.len());
     for digest in digests {
@@ -278,8 +293,10 @@ fn data(digests: &[Digest], cases: &[Case<'_>], palette: &Palette) -> Vec<u8> {
     let cases = cases.iter().map(|case| Shown {
         name: case.name(),
         runs: case.order().into_iter().map(|at| case.places[at]).collect(),
+        references: case.references,
     });
-    let data = Data { states: STATES, workloads, cases: cases.collect(), runs };
+    let labels = &beside.job_labels;
+    let data = Data { states: STATES, workloads, cases: cases.collect(), runs, labels };
     // Strings and numbers can always be written.
     serde_json::to_vec(&data).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ pub struct Picture {
 /// The pictures of these runs. Runs that differ in the workload or the budget have pictures of their own,
 /// each in a folder that is named in front of the file.
 pub fn pictures(digests: &[Digest]) -> Vec<Picture> {
-    let (cases, _) = cases(digests, &[]);
+    let (cases, _) = cases(digests, 0, &[]);
     let palette = Palette::of(digests);
     if cases.len() == 1 {
         return pictures_of(digests, &palette);

@@ -51,9 +51,16 @@ function withColumns(object, keys) {
   return object;
 }
 
+/** What people call jobs whose number is another, by that number. */
+let labels = new Map();
+
+/** What people call a job. */
+const jobName = (workload, job) => labels.get(workload.number[job]) ?? String(workload.number[job]);
+
 /** All that the page is about. */
 async function loaded() {
   const data = JSON.parse(await inflated("data"));
+  labels = new Map(data.labels);
   for (const workload of data.workloads) withColumns(workload, ["number", "submit"]);
   for (const run of data.runs) {
     run.workload = data.workloads[run.workload];

@@ -58,6 +58,6 @@ function drawDifferences(view) {
   byId("differences-table").replaceChildren(
     element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col", textContent: text })))),
     element("tbody", {}, ...(from === to ? [] : ends.filter(([difference]) => difference !== 0)).map(([difference, job]) =>
-      element("tr", {}, ...[from.workload.number[job], to.nodes[job], dateOf(from.workload.submit[job]),
+      element("tr", {}, ...[jobName(from.workload, job), to.nodes[job], dateOf(from.workload.submit[job]),
         figure.written(figure.of(from, job)), figure.written(figure.of(to, job)), signed(difference)].map(cell)))));
 }

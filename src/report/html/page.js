@@ -56,8 +56,13 @@ function showPolicies(runs) {
 
 async function showCase(data, place) {
   for (const section of document.querySelectorAll(".case")) section.hidden = Number(section.dataset.case) !== place;
-  view.runs = data.cases[place].runs.map((at) => data.runs[at]);
-  view.shown = view.runs.slice(0, SHOWN_AT_FIRST);
+  const { runs, references } = data.cases[place];
+  view.runs = runs.map((at) => data.runs[at]);
+  // What others are compared with, the policy that was asked for first, and the best.
+  const asked = references ? runs.indexOf(references) : 0;
+  const others = view.runs.filter((_, at) => at >= references && at !== asked);
+  const first = [...view.runs.slice(0, references), view.runs[asked], ...others].slice(0, SHOWN_AT_FIRST);
+  view.shown = view.runs.filter((run) => first.includes(run));
   const begin = Math.min(...view.runs.map((run) => run.begin)), end = Math.max(...view.runs.map((run) => run.end));
   view.whole = [begin, Math.max(end, begin + 1000)];
   view.clock = clockFor(view.whole[1] - begin);
@@ -66,8 +71,8 @@ async function showCase(data, place) {
   const names = view.runs.map((run, at) => [at, run.summary.policy]);
   for (const id of ["schedule-run", "differences-from", "differences-to"]) chooseAmong(byId(id), names);
   if (view.runs.length > 1 && byId("differences-from").value === byId("differences-to").value) {
-    byId("differences-from").value = 1;
-    byId("differences-to").value = 0;
+    byId("differences-from").value = references ? references - 1 : 1;
+    byId("differences-to").value = asked;
   }
   byId("schedule-run").parentElement.hidden = view.runs.length < 2;
   showPolicies(view.runs);

@@ -16,14 +16,18 @@ pub(super) fn ranking(case: &Case<'_>, palette: &Palette) -> String {
     if case.runs.len() < 2 {
         return cannot_run(&case.absent);
     }
-    let may = comparable(&case.seeds);
+    // What others are compared with did not have to keep the budget, and cannot be best.
+    let mut may = vec![false; case.references];
+    may.extend(comparable(case.ranked()));
     let compared: Vec<&Vec<&Summary>> =
         case.seeds.iter().zip(&may).filter(|(_, may)| **may).map(|(run, _)| run).collect();
     let figures = shown(&case.seeds);
     let has_freedoms = case.seeds.iter().any(|seeds| seeds[0].freedoms.is_some());
     let mut rows = String::new();
-    for (order, place) in (1..).zip(case.order()) {
+    for (order, place) in case.order().into_iter().enumerate() {
         let seeds = &case.seeds[place];
+        // Those without a rank stay at the top in their own order.
+        let order = (order + 1).saturating_sub(case.references);
         rows += &first_cells(order, seeds, may[place], palette);
         for figure in &figures {
             let best = figure.best(&compared).filter(|_| may[place]);
@@ -35,7 +39,7 @@ pub(super) fn ranking(case: &Case<'_>, palette: &Palette) -> String {
         }
         rows += "</tr>\n";
     }
-    let about = about(case, may.iter().all(|may| *may));
+    let about = about(case, may[case.references..].iter().all(|may| *may));
     let headings = headings(&figures, has_freedoms);
     format!(
         "<h2>Ranking</h2>\n<p>{about}</p>\n\
@@ -53,6 +57,9 @@ fn about(case: &Case<'_>, all_may: bool) -> String {
         "By jobs completed, then {by}. The best value of each column is \
          <span class=\"best\"><span>marked</span></span>."
     );
+    if case.references > 0 {
+        text += " Rows without a rank did not have to keep the budget.";
+    }
     let count = case.seeds.iter().map(Vec::len).max().unwrap_or(0);
     if count > 1 {
         text += &format!(" Values are means over {count} seeds, ± the standard deviation.");

@@ -117,7 +117,7 @@ function scheduleTable({ scheduled: { run, kind }, window, lanes }) {
   for (let i = 0; i < from.length; i++) {
     if (until[i] <= window[0] || from[i] >= window[1] || lane[i] >= lanes[1] || lane[i] + high[i] <= lanes[0]) continue;
     const who = job[i];
-    rows.push([run.workload.number[who], from[i] / 1000, until[i] / 1000, lane[i], high[i], run.wait[who] / 1000, run.slowdown[who] / 10000, run.cap[who] / 1000]);
+    rows.push([jobName(run.workload, who), from[i] / 1000, until[i] / 1000, lane[i], high[i], run.wait[who] / 1000, run.slowdown[who] / 10000, run.cap[who] / 1000]);
   }
   return [["job", "from_s", "until_s", "first_lane", "lanes", "wait_s", "bounded_slowdown", "node_power_w"], rows];
 }
@@ -136,6 +136,6 @@ function jobAt(run, kind, when, where) {
   const found = rectangleAt(run, kind, when, where);
   if (found < 0) return null;
   const job = run.bars.job[found], start = run.workload.submit[job] + run.wait[job];
-  return `Job ${run.workload.number[job]}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
+  return `Job ${jobName(run.workload, job)}\n${counted(run.nodes[job], "node")}, ${scaled(run.cap[job] / 1000, "W")} each\n` +
     `starts ${dateOf(start)}\nruns ${time(run.run[job] / 1000)}\nwaited ${time(run.wait[job] / 1000)}, slowdown ${(run.slowdown[job] / 10000).toFixed(2)}`;
 }

@@ -16,9 +16,9 @@ use crate::report::{human_energy, human_mass, human_power, human_time};
 
 /// What the runs of a case have in common, in one sentence.
 pub(super) fn heading(case: &Case<'_>) -> String {
-    let Some(first) = case.runs.first() else { return String::new() };
+    let Some(first) = case.first() else { return String::new() };
     let summary = &first.summary;
-    let policies = match case.runs.len() {
+    let policies = match case.ranked().len() {
         1 => format!("Policy <strong>{}</strong>", escaped(&summary.policy)),
         count => format!("{count} policies"),
     };
@@ -40,10 +40,10 @@ pub(super) fn heading(case: &Case<'_>) -> String {
 
 /// A few figures in large letters: those of a single run, or who is best at what.
 pub(super) fn cards(case: &Case<'_>) -> String {
-    match &case.runs[..] {
+    match case.ranked() {
         [] => String::new(),
-        [run] => cards_of_one(&run.summary),
-        _ => cards_of_many(&case.seeds),
+        [run] => cards_of_one(run[0]),
+        ranked => cards_of_many(ranked),
     }
 }
 
@@ -140,6 +140,11 @@ fn cards_of_many(seeds: &[Vec<&Summary>]) -> String {
         return String::new();
     }
     format!("<dl class=\"cards wide\">\n{cards}</dl>\n")
+}
+
+/// The sentence that a page opens with.
+pub(super) fn lead(text: &str) -> String {
+    format!("<p class=\"lead\">{}</p>\n", escaped(text))
 }
 
 /// What a reader has to know of all of it.

@@ -68,7 +68,7 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
     };
     let lost = Absent { budget: "7%".to_owned(), ..absent.clone() };
     let absent = [absent, lost];
-    let (cases, homeless) = cases(&runs, &absent);
+    let (cases, homeless) = cases(&runs, 0, &absent);
     assert_eq!(
         cases.iter().map(|case| case.places.clone()).collect::<Vec<_>>(),
         [vec![0, 1, 2], vec![3]]
@@ -92,6 +92,32 @@ fn runs_that_differ_in_the_policy_alone_are_ranked() {
     assert!(elsewhere.contains("<strong>rmap-naive</strong> on demo under 7%"));
 }
 
+/// What others are compared with is in every case before them, is never best, and does not change their order.
+#[test]
+fn references_are_shown_with_all_others_and_have_no_rank() {
+    let workload = demo();
+    let mut runs = digests(&workload, &["easy"], "none");
+    runs[0].summary.policy = "no budget".to_owned();
+    runs.extend(digests(&workload, &["easy-power", "pb-guided"], "60%"));
+    runs.extend(digests(&workload, &["easy-power"], "80%"));
+    let (cases, _) = cases(&runs, 1, &[]);
+    let places: Vec<_> = cases.iter().map(|case| case.places.clone()).collect();
+    assert_eq!(places, [vec![0, 1, 2], vec![0, 3]]);
+    assert_eq!((cases[0].order()[0], cases[0].name().as_str()), (0, "demo, 60 % (15.36 kW)"));
+    let table = ranking::ranking(&cases[0], &Palette::of(&runs));
+    let row =
+        |policy: &str| table.lines().find(|line| line.contains(&format!("</i>{policy}</th>")));
+    let reference = row("no budget").unwrap();
+    assert!(
+        reference.starts_with("<tr class=\"aside\">") && !reference.contains("best"),
+        "{table}"
+    );
+    assert!(row("pb-guided").unwrap().contains(">1</td>"), "{table}");
+    // Alone, they are runs like others.
+    let alone = super::cases(&runs[..1], 1, &[]).0;
+    assert_eq!((alone.len(), alone[0].references), (1, 0));
+}
+
 #[test]
 fn a_page_about_nothing_is_a_page() {
     assert!(page("empty", &[]).ends_with("</html>\n"));
@@ -106,7 +132,7 @@ fn policies_and_budgets_are_seen_at_a_glance() {
     let workload = demo();
     let mut runs = digests(&workload, &["easy", "easy-power", "pb-guided"], "60%");
     runs.extend(digests(&workload, &["easy-power", "pb-guided"], "80%"));
-    let (both, _) = cases(&runs, &[]);
+    let (both, _) = cases(&runs, 0, &[]);
     let text = overview::overview(&both, &Palette::of(&runs));
     let row = |policy: &str| {
         text.lines().find(|line| line.contains(&format!("</i>{policy}</th>"))).unwrap().to_owned()
@@ -117,7 +143,7 @@ fn policies_and_budgets_are_seen_at_a_glance() {
     assert_eq!(row("pb-guided").matches("class=\"best\"").count(), 2, "{text}");
     assert_eq!(row("easy-power").matches("--behind: 0.").count(), 2, "{text}");
     assert!(row("easy-power").contains("--tint: var(--series-1)"));
-    let (one, _) = cases(&runs[..3], &[]);
+    let (one, _) = cases(&runs[..3], 0, &[]);
     assert_eq!(overview::overview(&one, &Palette::of(&runs)), "");
 }
 
@@ -144,7 +170,7 @@ fn seeds_have_means_and_spreads() {
 #[test]
 fn waits_are_told_apart() {
     let runs = digests(&demo(), &["easy", "pb-guided"], "60%");
-    let (cases, _) = cases(&runs, &[]);
+    let (cases, _) = cases(&runs, 0, &[]);
     let text = waits::waits(&cases[0], &Palette::of(&runs));
     assert!(
         text.contains("<caption>Waits by size</caption>") && text.contains(">under 10 min</th>")
@@ -154,6 +180,6 @@ fn waits_are_told_apart() {
     assert_eq!(jobs, 2000);
     // EASY turned large jobs away.
     assert!(text.contains(" ran</small>"));
-    let alone = waits::waits(&super::cases(&runs[..1], &[]).0[0], &Palette::of(&runs));
+    let alone = waits::waits(&super::cases(&runs[..1], 0, &[]).0[0], &Palette::of(&runs));
     assert!(!alone.contains("colgroup") && alone.contains("99th percentile"));
 }
