@@ -23,6 +23,7 @@ use crate::workload::Source;
 pub mod assumptions;
 pub mod cache;
 pub mod checked;
+pub mod compared;
 pub mod curve;
 pub mod estimate;
 pub mod file;

@@ -5,7 +5,6 @@ use std::time::Instant as Clock;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde_json::json;
 
 use crate::budget::{Allowance, BudgetSpec};
 use crate::calendar::Calendar;
@@ -14,14 +13,21 @@ use crate::cli::listed::Listed;
 use crate::cli::{keeping, print, rules, tables, tariff, warn};
 use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
 use crate::policy::PolicySpec;
-use crate::report::digest::Digest;
-use crate::report::html::page_with;
-use crate::report::{FORMAT, make_folder, write_whole};
+use crate::report::{make_folder, write_whole};
 use crate::workload::{RecordsCall, Source};
 
 mod answer;
+mod choice;
+mod cuts;
+mod jobs;
+mod past;
+mod sentences;
+mod who;
 
-use answer::Answer;
+use answer::{Answer, Made};
+use cuts::names_watts;
+use past::Past;
+use sentences::Basis;
 
 /// What a budget would have done to your own past
 ///
@@ -60,7 +66,8 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "P")]
     policy: Vec<Listed<PolicySpec>>,
 
-    /// A number of processors, or a .toml machine file [default: what the log says, or as many as were busy at once]
+    /// A number of processors, or a .toml machine file [default: what the log says, or the nodes of the records with what
+    /// their jobs were measured to draw]
     #[arg(short, long, value_name = "M", allow_hyphen_values = true)]
     machine: Option<String>,
 
@@ -68,6 +75,10 @@ pub(super) struct Arguments {
     /// partitions, that part is the machine
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     partition: Vec<String>,
+
+    /// Numbers instead of the names of users and accounts and of the numbers of jobs
+    #[arg(long, conflicts_with = "partition")]
+    anonymise: bool,
 
     /// The date, time and time zone at which a log starts that does not say it
     #[arg(long, value_name = "WHEN")]
@@ -89,7 +100,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write report.html, one page for the person who decides, and whatif.json into this folder
+    /// Write report.html, one page for the person who decides, whatif.json, and jobs.csv with the waits of every job into
+    /// this folder
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -101,11 +113,31 @@ const USUAL: &str = "easy-power,pb-guided,share(use=caps),share(use=recaps)";
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let mut experiment = arguments.experiment()?;
+    let load = &experiment.workloads[0];
+    let wanted = experiment.machine.is_none().then_some(arguments.partition.as_slice());
+    let past = Past::of(&load.value, wanted).map_err(|why| load.place.error(why))?;
+    let of_records = past.machine().context("--machine")?;
+    let is_of_records = of_records.is_some();
+    if let Some(machine) = of_records {
+        experiment.machine = Some(Named::by_option("--machine", machine));
+    }
     let profiles = tables::of_experiment(&mut experiment)?;
     if let Some(named) = &experiment.machine {
         named.value.machine.remarks.iter().for_each(|remark| warn(remark));
     }
     let checked = CheckedExperiment::new(&experiment, &profiles)?;
+    let basis = match checked.machine(0, 0).power_is_assumed {
+        _ if is_of_records => Basis::Records,
+        true => Basis::Assumption,
+        false => Basis::MachineFile,
+    };
+    if basis == Basis::Assumption && names_watts(&arguments.budget) {
+        bail!(
+            "--budget: a limit in watts means nothing on a machine of which nobody says what its nodes draw; write a machine \
+             file ('busbar machine init --nodes … --node-power …W --out cluster.toml') and give it with --machine, or write \
+             a share, such as 80%"
+        );
+    }
     if let Some(folder) = &arguments.out {
         // Now rather than after a long run.
         make_folder(folder)?;
@@ -115,36 +147,28 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
         ..experiment.clone()
     };
-    let draws = arguments.out.is_some();
     let without = CheckedExperiment::new(&unlimited, &profiles)?;
-    let free = arguments.keeping.run(&without, draws, &|_| ())?;
-    let tried = arguments.keeping.run(&checked, draws, &|_| ())?;
+    let without = without.measured_with(&checked).map_err(anyhow::Error::msg)?;
+    // What each job waits is kept of every run: by that they are compared.
+    let free = arguments.keeping.run(&without, true, &|_| ())?;
+    let tried = arguments.keeping.run(&checked, true, &|_| ())?;
     let recorded = checked.recorded(0, 0).map_err(anyhow::Error::msg)?;
-    let answer = Answer::of(arguments, &checked, recorded, &free, &tried);
-    let json = serde_json::to_string_pretty(&json!({
-        "format": FORMAT,
-        "workload": experiment.workload_name(0),
-        "budget": experiment.budget_name(0),
-        "rows": answer.rows,
-        "cannot_run": answer.cannot.iter().map(|absent| {
-            json!({"policy": absent.policy, "reason": absent.reason})
-        }).collect::<Vec<_>>(),
-        "assumptions": answer.assumptions,
-        "notes": answer.notes,
-        "wall_s": began.elapsed().as_secs_f64(),
-    }))? + "\n";
+    let made = Made {
+        checked: &checked,
+        without: &without,
+        recorded,
+        free: &free,
+        tried: &tried,
+        past,
+        basis,
+    };
+    let answer = Answer::of(arguments, made).map_err(anyhow::Error::msg)?;
+    let json = serde_json::to_string_pretty(&answer.json(began))? + "\n";
     if let Some(folder) = &arguments.out {
-        let mut digests: Vec<Digest> = checked.digests(&tried);
-        // What happened did not have to keep the budget: it stands beside those that had to, and is not ranked with them.
-        digests.extend(answer.recorded.iter().map(|run| Digest {
-            budget: experiment.budget_name(0),
-            variant: "as it was".to_owned(),
-            ..run.digest.clone()
-        }));
-        digests.extend(without.digests(&free));
-        let page = page_with("What a budget would have done", &digests, &answer.beside());
+        let (page, jobs) = (answer.page(), answer.jobs_csv()?);
         write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
         write_whole(&folder.join("whatif.json"), &|out| out.write_all(json.as_bytes()))?;
+        write_whole(&folder.join("jobs.csv"), &|out| out.write_all(&jobs))?;
     }
     match arguments.json {
         true => print(&json)?,
@@ -160,16 +184,18 @@ impl Arguments {
     fn experiment(&self) -> anyhow::Result<Experiment> {
         let load = match (&self.sacct, &self.workload) {
             (Some(file), _) => {
-                let call = RecordsCall { file: file.clone(), zone: self.zone.clone() };
+                let (file, zone) = (file.clone(), self.zone.clone());
                 let text = file.display().to_string();
+                let call = RecordsCall { file, zone, is_anonymous: self.anonymise };
                 Named::by_option("--sacct", Load { text, source: Source::Records(call) })
             }
             (None, text) => {
                 let load = text.as_deref().unwrap_or("demo").parse::<Load>();
-                Named::by_option(
-                    "--workload",
-                    load.map_err(|why| Place::Option("--workload").error(why))?,
-                )
+                let mut load = load.map_err(|why| Place::Option("--workload").error(why))?;
+                if let Source::Records(call) = &mut load.source {
+                    call.is_anonymous = self.anonymise;
+                }
+                Named::by_option("--workload", load)
             }
         };
         let others = match self.policy.is_empty() {

@@ -51,6 +51,8 @@ pub(super) struct Platform {
     /// The same with each number of nodes.
     pub(super) sizes: Vec<Machine>,
     pub(super) budgets: Vec<Budget>,
+    /// The dates of its instants, as far as they are known.
+    dates: RunDates,
     /// What energy costs, and what is emitted for it.
     pub(super) tariff: Tariff,
     /// What its jobs ask of the machine, with the first seed.
@@ -63,6 +65,8 @@ pub(super) struct Platform {
     names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
     pub(super) outages: Vec<Outages>,
+    /// The parts of the time that have figures of their own, where they are those of another experiment.
+    windows: Option<Windows>,
 }
 
 /// Which jobs, as far as they differ between cells: workload, number of nodes and seed. Jobs that depend on the seed are drawn again for each budget: budgets come one
@@ -161,9 +165,43 @@ impl<'a> CheckedExperiment<'a> {
         cell: &Cell,
         dates: &RunDates,
     ) -> Result<Option<Windows>, NoCalendar> {
-        let budget = &self.platforms[cell.workload].budgets[cell.budget];
+        let platform = &self.platforms[cell.workload];
+        if let Some(windows) = &platform.windows {
+            return Ok(Some(windows.clone()));
+        }
+        let budget = &platform.budgets[cell.budget];
         let windows = self.experiment.window.as_ref();
         windows.map(|window| window.resolve(budget, dates)).transpose()
+    }
+
+    /// The same runs with figures for the parts of the time that another experiment has under its first budget. What
+    /// happens in its cuts can then be compared with what happens at those times without them.
+    pub fn measured_with(mut self, other: &CheckedExperiment<'_>) -> Result<Self, String> {
+        for (workload, platform) in self.platforms.iter_mut().enumerate() {
+            let seed = other.experiment.seeds.first().copied().unwrap_or(1);
+            let cell = Cell { workload, size: 0, budget: 0, policy: 0, seed };
+            let windows = other.windows(&cell, &other.platforms[workload].dates);
+            platform.windows = windows.map_err(|why| why.to_string())?;
+        }
+        Ok(self)
+    }
+
+    /// A budget as it is for a workload.
+    pub fn budget(&self, workload: usize, budget: usize) -> &Budget {
+        &self.platforms[workload].budgets[budget]
+    }
+
+    /// The dates of a workload, as far as they are known.
+    pub fn dates(&self, workload: usize) -> &RunDates {
+        &self.platforms[workload].dates
+    }
+
+    /// The jobs of a workload with the first seed, on whole nodes of its machine.
+    pub fn jobs(&self, workload: usize) -> Result<Workload, String> {
+        let seed = self.experiment.seeds.first().copied().unwrap_or(1);
+        let mut jobs = self.draw(workload, seed).map_err(|why| why.to_string())?;
+        jobs.pack_processors(self.platforms[workload].machine.processors_per_node);
+        Ok(jobs)
     }
 
     /// What the jobs of a workload ask of its machine, with the first seed.
@@ -286,12 +324,14 @@ impl<'a> CheckedExperiment<'a> {
             machine,
             sizes,
             budgets,
+            dates,
             tariff,
             demand,
             power,
             partitions,
             names_nobody,
             outages,
+            windows: None,
         })
     }
 

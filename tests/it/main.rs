@@ -53,3 +53,4 @@ mod traces;
 mod utility;
 #[cfg(feature = "web")]
 mod web;
+mod whatif;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::demo;
 use crate::essc::{Essc, EsscError, Tasks};
 use crate::lublin::{Lublin, LublinError};
-use crate::records::{ImportError, Importer, Options};
+use crate::records::{Import, ImportError, Importer, Options};
 use crate::rmap::{Trace, TraceError, UsualTimes};
 use crate::swf::{self, BadRecords, Intake, SwfError};
 use busbar_core::call::{Call, CallError};
@@ -49,6 +49,8 @@ pub struct RecordsCall {
     pub file: PathBuf,
     /// The time zone by its name; UTC if it is not said.
     pub zone: Option<String>,
+    /// Whether jobs get numbers that tell nothing.
+    pub is_anonymous: bool,
 }
 
 /// Tasks as they were called for: the seed may be filled in by that of the run.
@@ -230,14 +232,19 @@ impl RecordsCall {
             key: "file".to_owned(),
             why: "it is missing; write records(file=sacct.txt)".to_owned(),
         })?;
-        Ok(RecordsCall { file, zone })
+        Ok(RecordsCall { file, zone, is_anonymous: false })
+    }
+
+    /// Reads the records, with what they say beside their jobs.
+    pub fn import(&self) -> Result<Import, ImportError> {
+        let RecordsCall { zone, is_anonymous, .. } = self.clone();
+        let mut importer = Importer::new(Options { zone, is_anonymous, ..Options::default() })?;
+        importer.read_path(&self.file)?;
+        importer.finish()
     }
 
     fn read(&self) -> Result<Loaded, SourceError> {
-        let options = Options { zone: self.zone.clone(), ..Options::default() };
-        let mut importer = Importer::new(options)?;
-        importer.read_path(&self.file)?;
-        let log = importer.finish()?.workload(&self.file.to_string_lossy())?;
+        let log = self.import()?.workload(&self.file.to_string_lossy())?;
         Ok(Loaded { workload: log.workload, intake: Some(log.intake), site: None, period: None })
     }
 }

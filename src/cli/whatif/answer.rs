@@ -1,32 +1,44 @@
-//! The answer of `busbar whatif`: a table of what happened and what would have, and what it says in sentences.
+//! The answer of `busbar whatif`: what happened and what would have, as tables, as a page and for programs.
 
 use std::time::Instant as Clock;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::Arguments;
+use super::cuts::{Cuts, Period, window_table};
+use super::past::Past;
+use super::sentences::{self, Basis};
+use super::who::{IN_TEXT, ON_PAGE, Who};
+use super::{Arguments, jobs};
+use crate::budget::WindowSpec;
 use crate::experiment::CheckedExperiment;
 use crate::experiment::assumptions::assumptions;
+use crate::experiment::compared::Runs;
 use crate::experiment::recorded::{self, RecordedRun};
 use crate::experiment::run::Results;
-use crate::metrics::Summary;
-use crate::report::html::{Aside, Beside};
-use crate::report::{Absent, human_energy, human_mass, human_power, human_time, undone};
+use crate::metrics::{By, Summary};
+use crate::report::digest::Digest;
+use crate::report::html::{Aside, Beside, page_with};
+use crate::report::{Absent, FORMAT, human_energy, human_mass, human_power, human_time, undone};
+use crate::units::Instant;
+use crate::workload::Workload;
 
 /// One way in which the past might have gone.
 #[derive(Serialize)]
 pub(super) struct Row {
     /// What it is about.
-    what: String,
+    pub(super) what: String,
     #[serde(skip)]
-    way: Way,
+    pub(super) way: Way,
     #[serde(flatten)]
-    summary: Summary,
+    pub(super) summary: Summary,
+    #[serde(skip)]
+    pub(super) digest: Digest,
 }
 
 /// What is different from what happened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Recorded,
     /// The site's own policy without a budget.
     Free,
@@ -36,65 +48,155 @@ enum Way {
     Other,
 }
 
+impl Way {
+    /// Whether the budget had to be kept.
+    pub(super) fn is_limited(self) -> bool {
+        matches!(self, Way::Site | Way::Other)
+    }
+}
+
 /// All of it, for people and for programs.
 pub(super) struct Answer {
     budget: String,
     workload: String,
-    pub(super) recorded: Option<RecordedRun>,
+    pub(super) basis: Basis,
+    pub(super) start_unknown: u64,
+    late: Option<(u64, f64)>,
     pub(super) rows: Vec<Row>,
-    pub(super) cannot: Vec<Absent>,
-    pub(super) notes: Vec<String>,
-    pub(super) assumptions: Vec<String>,
+    cannot: Vec<Absent>,
+    pub(super) who: Option<Who>,
+    pub(super) period: String,
+    pub(super) cuts: Cuts,
+    window: Option<Aside>,
+    machine: Value,
+    past: Past,
+    jobs: Workload,
+    notes: Vec<String>,
+    assumptions: Vec<String>,
+}
+
+/// What an answer is made of.
+pub(super) struct Made<'a> {
+    pub(super) checked: &'a CheckedExperiment<'a>,
+    pub(super) without: &'a CheckedExperiment<'a>,
+    pub(super) recorded: Option<RecordedRun>,
+    pub(super) free: &'a Results,
+    pub(super) tried: &'a Results,
+    pub(super) past: Past,
+    pub(super) basis: Basis,
 }
 
 impl Answer {
-    pub(super) fn of(
-        arguments: &Arguments,
-        checked: &CheckedExperiment<'_>,
-        recorded: Option<RecordedRun>,
-        free: &Results,
-        tried: &Results,
-    ) -> Self {
-        let site = arguments.site_policy;
-        let row = |way, what, summary: &Summary| Row { what, way, summary: summary.clone() };
-        let mut rows = Vec::new();
-        let as_recorded =
-            |run: &RecordedRun| row(Way::Recorded, recorded::NAME.to_owned(), &run.digest.summary);
-        rows.extend(recorded.iter().map(as_recorded));
-        let without = free.tried.iter().filter_map(|tried| tried.outcome.summary());
-        rows.extend(without.map(|summary| row(Way::Free, format!("{site}, no budget"), summary)));
-        let under = tried
-            .tried
-            .iter()
-            .filter_map(|tried| Some((tried.cell.policy, tried.outcome.summary()?)));
-        rows.extend(under.map(|(policy, summary)| {
-            // The site's own comes first.
-            let way = if policy == 0 { Way::Site } else { Way::Other };
-            row(way, format!("{}, budget", summary.policy), summary)
+    pub(super) fn of(arguments: &Arguments, made: Made<'_>) -> Result<Self, String> {
+        let Made { checked, without, recorded, free, tried, past, basis } = made;
+        let row = |way, what: String, digest: Digest| Row {
+            what,
+            way,
+            summary: digest.summary.clone(),
+            digest,
+        };
+        let start_unknown = recorded.as_ref().map_or(0, |run| run.start_unknown);
+        let late = recorded.as_ref().map(|run| (run.late, run.latest.secs_f64()));
+        let mut rows: Vec<Row> = recorded
+            .into_iter()
+            .map(|run| row(Way::Recorded, recorded::NAME.to_owned(), run.digest))
+            .collect();
+        let site = arguments.site_policy.to_string();
+        let of_free = without.digests(free).into_iter();
+        rows.extend(of_free.map(|digest| row(Way::Free, format!("{site}, no budget"), digest)));
+        rows.extend(checked.digests(tried).into_iter().map(|digest| {
+            let policy = digest.summary.policy.clone();
+            let way = if policy == site { Way::Site } else { Way::Other };
+            row(way, format!("{policy}, budget"), digest)
         }));
-        let mut notes = checked.notes();
-        match &recorded {
-            None => notes.push(
+        // Cuts may fall into the time in which the last jobs still run; the records are of an earlier one.
+        let begin = rows.iter().map(|row| row.digest.begin).min().unwrap_or(0);
+        let end = |rows: &[Row]| rows.iter().map(|row| row.digest.end).max().unwrap_or(0);
+        let until = |end: u64| Period {
+            from: Instant::from_millis(begin),
+            until: Instant::from_millis(end),
+        };
+        let period = until(end(&rows));
+        let words = until(end(rows.get(..1).unwrap_or_default())).words(checked.dates(0));
+        let jobs = checked.jobs(0)?;
+        let who = runs(&rows).map(|runs| Who::of(&jobs, &past, &runs));
+        let window = arguments.tariff.window.as_ref();
+        let of_rows = || rows.iter().map(|row| (row.what.as_str(), &row.summary));
+        let cuts = Cuts::of(&arguments.budget, checked, period, &words);
+        let nothing_cut = cuts.is_constant || cuts.none.is_some();
+        let window = match window {
+            Some(WindowSpec::Cuts) if nothing_cut => None,
+            window => window.and_then(|window| window_table(window, of_rows())),
+        };
+        let machine = checked.machine(0, 0);
+        let machine = json!({
+            "name": machine.name,
+            "nodes": machine.nodes,
+            "processors_per_node": machine.processors_per_node,
+            "node_power_w": machine.node_power.as_f64(),
+            "known_by": basis,
+        });
+        let mut answer = Answer {
+            budget: checked.experiment.budget_name(0),
+            workload: checked.experiment.workload_name(0),
+            basis,
+            start_unknown,
+            late,
+            rows,
+            cannot: checked.absent(tried),
+            who,
+            period: words,
+            cuts,
+            window,
+            machine,
+            past,
+            jobs,
+            notes: Vec::new(),
+            assumptions: assumptions(checked),
+        };
+        answer.notes = answer.found(arguments, checked);
+        Ok(answer)
+    }
+
+    /// What is to be known of the records, the machine and the budget, a sentence for each thing.
+    fn found(&self, arguments: &Arguments, checked: &CheckedExperiment<'_>) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        notes.extend(self.past.taken.as_ref().and_then(|taken| taken.sentence()));
+        let jobs = self.jobs.jobs().len();
+        match (self.late, self.start_unknown) {
+            (None, _) => notes.push(
                 "the log does not say when jobs started, so that there is nothing to compare the simulation with"
                     .to_owned(),
             ),
-            Some(run) if run.late > 0 => notes.push(format!(
-                "{} jobs start up to {} later here than in the records: their nodes are not free on this machine, \
-                 whose nodes are given out whole",
-                run.late,
-                human_time(run.latest.secs_f64())
+            (Some(_), 0) => {}
+            (Some(_), unknown) => notes.push(format!(
+                "jobs without a recorded start: {unknown} of {jobs}; 'as recorded' leaves them out, with what they drew"
             )),
-            Some(_) => {}
         }
-        Answer {
-            budget: checked.experiment.budget_name(0),
-            workload: checked.experiment.workload_name(0),
-            recorded,
-            rows,
-            cannot: checked.absent(tried),
-            notes,
-            assumptions: assumptions(checked),
+        if let Some((late, latest)) = self.late.filter(|(late, _)| *late > 0) {
+            notes.push(format!(
+                "{late} jobs start up to {} later here than in the records: their nodes are not free on this machine, \
+                 whose nodes are given out whole",
+                human_time(latest)
+            ));
         }
+        if self.basis == Basis::Records {
+            let machine = checked.machine(0, 0);
+            notes.push(format!(
+                "the machine is that of the records: {} nodes of {} processors, the most that were busy at once, of {} \
+                 each, the most that a job was measured to draw on its nodes in the mean. What idle nodes and the rest \
+                 draw is not known, and counts as nothing; --machine FILE says what it is",
+                machine.nodes, machine.processors_per_node, machine.node_power
+            ));
+        }
+        notes.extend(self.cuts.never.iter().cloned());
+        if arguments.tariff.window == Some(WindowSpec::Cuts) && self.cuts.is_constant {
+            notes.push(
+                "--window cuts: the budget is the same at all times, so that there are no cuts to show".to_owned(),
+            );
+        }
+        notes.extend(checked.notes());
+        notes
     }
 
     /// The ways beside each other.
@@ -111,7 +213,7 @@ impl Answer {
             "peak",
             "energy",
             "over budget",
-            "jobs undone",
+            "unfinished jobs",
         ]
         .map(str::to_owned)
         .to_vec();
@@ -133,6 +235,10 @@ impl Answer {
                 human_power(s.site_peak_w.unwrap_or(s.peak_power_w)),
                 human_energy(s.site_energy_j.unwrap_or(s.energy_j)),
                 match s.over_budget_s > 0.0 {
+                    // What was drawn is made up here, and is not held against anybody.
+                    _ if row.way == Way::Recorded && self.basis == Basis::Assumption => {
+                        "not known".to_owned()
+                    }
                     true => human_time(s.over_budget_s),
                     false => "-".to_owned(),
                 },
@@ -149,7 +255,7 @@ impl Answer {
         Aside {
             title: "What happened, and what would have".to_owned(),
             about: format!(
-                "{} under {}; jobs without a budget draw what they like",
+                "{} under {}; without a budget, power is not limited",
                 self.workload, self.budget
             ),
             headings,
@@ -158,173 +264,114 @@ impl Answer {
         }
     }
 
-    /// What the table says, in sentences.
-    fn sentences(&self) -> Vec<String> {
-        let of = |way: Way| self.rows.iter().find(|row| row.way == way).map(|row| &row.summary);
-        let mut said = Vec::new();
-        if let Some(RecordedRun { digest, .. }) = &self.recorded {
-            let s = &digest.summary;
-            said.push(match s.over_budget_s > 0.0 {
-                true => format!(
-                    "As it was, the machine would have drawn more than the budget for {} in {} stretches, by {} at most.",
-                    human_time(s.over_budget_s),
-                    s.excursions,
-                    human_power(s.worst_excursion_w)
-                ),
-                false => "As it was, the machine stayed within the budget at all times.".to_owned(),
-            });
-        }
-        if let (Some(recorded), Some(free)) = (&self.recorded, of(Way::Free))
-            && let Some((was, is)) = recorded.digest.summary.mean_wait_s.zip(free.mean_wait_s)
-        {
-            said.push(format!(
-                "Without a budget, the simulated mean wait is {} where the records have {}. That is how far the \
-                 simulation is from this site, which has priorities, limits and failures of its own.",
-                human_time(is),
-                human_time(was)
-            ));
-        }
-        let under = || self.rows.iter().filter(|row| matches!(row.way, Way::Site | Way::Other));
-        let candidates = under().filter_map(|row| {
-            Some(Candidate {
-                policy: &row.summary.policy,
-                is_site: row.way == Way::Site,
-                undone: undone(&row.summary),
-                mean_wait_s: row.summary.mean_wait_s?,
-            })
-        });
-        said.extend(choice(candidates.collect()));
-        let over: Vec<&Row> = under().filter(|row| row.summary.over_budget_s > 0.0).collect();
-        let worst = over.iter().map(|row| row.summary.worst_excursion_w).reduce(f64::max);
-        if let Some(worst) = worst {
-            let names: Vec<&str> = over.iter().map(|row| row.summary.policy.as_str()).collect();
-            said.push(format!(
-                "{} would have drawn more than the budget at times, by {} at most: some jobs draw more than was expected \
-                 of them. --guard keeps a share of the budget in reserve for that.",
-                names.join(", "),
-                human_power(worst)
-            ));
-        }
-        said
+    /// A row by what is different.
+    pub(super) fn row(&self, way: Way) -> Option<&Row> {
+        self.rows.iter().find(|row| row.way == way)
     }
 
-    pub(super) fn beside(&self) -> Beside {
-        let mut notes = self.sentences();
+    /// What the budget is called.
+    pub(super) fn budget(&self) -> &str {
+        &self.budget
+    }
+
+    /// Tables of who waits, and of parts of the time.
+    fn details(&self, most: usize, with_others: bool) -> Vec<Aside> {
+        let runs = runs(&self.rows);
+        let who = self.who.iter().zip(&runs);
+        let mut tables: Vec<Aside> =
+            who.flat_map(|(who, runs)| who.tables(runs, most, with_others)).collect();
+        tables.extend(self.window.clone());
+        tables
+    }
+
+    /// The page.
+    pub(super) fn page(&self) -> String {
+        // One budget, so that all of them are shown together; tables of users have their names here.
+        let digest = |row: &Row| {
+            let mut digest = row.digest.clone();
+            digest.summary.policy.clone_from(&row.what);
+            digest.waits_by.retain(|by| !matches!(by.by, By::User | By::Group));
+            digest
+        };
+        let digests: Vec<Digest> = self.rows.iter().map(digest).collect();
+        let mut notes = sentences::all(self);
         notes.extend(self.notes.iter().map(|note| format!("Note: {note}.")));
         notes.extend(self.assumptions.iter().map(|assumed| format!("Assumed: {assumed}.")));
-        let absent = self.cannot.clone();
-        Beside { answer: Some(self.table()), notes, absent, ..Beside::default() }
+        let beside = Beside {
+            lead: sentences::lead(self),
+            answer: Some(self.table()),
+            details: self.details(ON_PAGE, true),
+            references: self.rows.iter().filter(|row| !row.way.is_limited()).count(),
+            job_labels: self.past.labels(),
+            notes,
+            absent: self.cannot.clone(),
+            ..Beside::default()
+        };
+        page_with("What a budget would have done", &digests, &beside)
+    }
+
+    /// One row a job.
+    pub(super) fn jobs_csv(&self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        jobs::write(&mut bytes, &self.jobs, &self.past, &self.rows)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn json(&self, began: Clock) -> Value {
+        let cannot = self.cannot.iter();
+        let runs = runs(&self.rows);
+        let who = self.who.as_ref().zip(runs.as_ref());
+        json!({
+            "format": FORMAT,
+            "workload": self.workload,
+            "budget": self.budget,
+            "lead": sentences::lead(self),
+            "machine": self.machine,
+            "records": self.past.taken,
+            "start_unknown": self.late.map(|_| self.start_unknown),
+            "no_cut": self.cuts.none,
+            "rows": self.rows,
+            "waits": who.map(|(who, runs)| who.json(runs)),
+            "cannot_run": cannot.map(|absent| {
+                json!({"policy": absent.policy, "reason": absent.reason})
+            }).collect::<Vec<_>>(),
+            "assumptions": self.assumptions,
+            "notes": self.notes,
+            "wall_s": began.elapsed().as_secs_f64(),
+        })
     }
 
     pub(super) fn text(&self, arguments: &Arguments, began: Clock) -> String {
-        let mut text = self.table().text();
-        let lines = self.sentences().into_iter();
-        let cannot = self.cannot.iter();
-        let lines = lines.chain(
-            cannot.map(|absent| format!("cannot run: {}: {}", absent.policy, absent.reason)),
-        );
-        let lines = lines.chain(self.notes.iter().map(|note| format!("note: {note}")));
-        let lines =
-            lines.chain(self.assumptions.iter().map(|assumed| format!("assumed: {assumed}")));
-        lines.for_each(|line| {
-            text += &line;
+        let mut text = sentences::lead(self).map(|lead| lead + "\n\n").unwrap_or_default();
+        text += &self.table().text();
+        let mut line = |line: &str| {
+            text += line;
             text.push('\n');
-        });
-        text += &format!("took {}\n", human_time(began.elapsed().as_secs_f64()));
+        };
+        sentences::all(self).iter().for_each(|said| line(said));
+        for absent in &self.cannot {
+            line(&format!("cannot run: {}: {}", absent.policy, absent.reason));
+        }
+        for table in self.details(IN_TEXT, false) {
+            line("");
+            line(table.text().trim_end());
+        }
+        line("");
+        self.notes.iter().for_each(|note| line(&format!("note: {note}")));
+        self.assumptions.iter().for_each(|assumed| line(&format!("assumed: {assumed}")));
+        line(&format!("took {}", human_time(began.elapsed().as_secs_f64())));
         if let Some(folder) = &arguments.out {
-            text += &format!("written to {}\n", folder.display());
+            line(&format!("written to {}", folder.display()));
         }
         text
     }
 }
 
-/// A policy under the budget, by what one chooses it for.
-#[derive(Clone, Copy, PartialEq)]
-struct Candidate<'a> {
-    policy: &'a str,
-    is_site: bool,
-    undone: u64,
-    mean_wait_s: f64,
-}
-
-impl Candidate<'_> {
-    fn name(&self) -> String {
-        let own = if self.is_site { ", the site's own policy" } else { "" };
-        format!("{}{own}", self.policy)
-    }
-
-    fn figures(&self) -> String {
-        let wait = human_time(self.mean_wait_s);
-        match self.undone {
-            0 => format!("all jobs run and wait {wait} in the mean"),
-            1 => format!("1 job is left undone, the others wait {wait} in the mean"),
-            more => format!("{more} jobs are left undone, the others wait {wait} in the mean"),
-        }
-    }
-}
-
-/// What there is to choose under the budget. A policy that leaves jobs undone makes the others wait less, so that
-/// every policy is named which no other beats in both; the site's own is always named.
-fn choice(mut candidates: Vec<Candidate<'_>>) -> Option<String> {
-    let site = candidates.iter().find(|one| one.is_site).copied();
-    // The order is kept among equals: the site's own comes first, and nothing speaks for a change.
-    candidates.sort_by(|one, other| {
-        one.mean_wait_s.total_cmp(&other.mean_wait_s).then(one.undone.cmp(&other.undone))
-    });
-    let mut best: Vec<Candidate<'_>> = Vec::new();
-    for one in candidates {
-        if best.last().is_none_or(|last| one.undone < last.undone) {
-            best.push(one);
-        }
-    }
-    let described = |one: &Candidate<'_>| format!("{}: {}", one.name(), one.figures());
-    let mut said = match best.as_slice() {
-        [] => return None,
-        [one] => format!("Under the budget, jobs wait least under {}.", described(one)),
-        several => format!(
-            "Under the budget, there is a choice between fewer jobs left undone and shorter waits. {}.",
-            several.iter().map(described).collect::<Vec<_>>().join("; ")
-        ),
-    };
-    if let Some(site) = site.filter(|site| !best.contains(site)) {
-        said += &format!(" {}.", described(&site));
-    }
-    Some(said)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn candidate(policy: &str, undone: u64, wait_min: f64) -> Candidate<'_> {
-        let is_site = policy == "easy";
-        Candidate { policy, is_site, undone, mean_wait_s: 60.0 * wait_min }
-    }
-
-    #[test]
-    fn every_policy_is_named_that_no_other_beats_in_both() {
-        let said = choice(vec![
-            candidate("easy", 9, 10.0),
-            candidate("worse", 9, 11.0),
-            candidate("complete", 0, 50.0),
-            candidate("between", 1, 20.0),
-        ]);
-        let expected = "Under the budget, there is a choice between fewer jobs left undone and shorter waits. \
-            easy, the site's own policy: 9 jobs are left undone, the others wait 10.0 min in the mean; \
-            between: 1 job is left undone, the others wait 20.0 min in the mean; \
-            complete: all jobs run and wait 50.0 min in the mean.";
-        assert_eq!(said.unwrap(), expected);
-    }
-
-    #[test]
-    fn the_site_s_own_is_named_beside_the_best() {
-        let said = choice(vec![candidate("easy", 9, 60.0), candidate("better", 0, 20.0)]);
-        let expected = "Under the budget, jobs wait least under better: all jobs run and wait 20.0 min in the mean. \
-            easy, the site's own policy: 9 jobs are left undone, the others wait 60.0 min in the mean.";
-        assert_eq!(said.unwrap(), expected);
-        // Nothing speaks for a change where they are alike.
-        let alike = choice(vec![candidate("easy", 0, 20.0), candidate("other", 0, 20.0)]).unwrap();
-        assert!(alike.contains("wait least under easy") && !alike.contains("other:"), "{alike}");
-        assert_eq!(choice(Vec::new()), None);
-    }
+/// The runs of all ways, those without a budget before the others; nothing if there is nothing to compare with.
+fn runs(rows: &[Row]) -> Option<Runs<'_>> {
+    Some(Runs {
+        all: rows.iter().map(|row| (row.what.as_str(), &row.digest)).collect(),
+        before: rows.iter().position(|row| row.way == Way::Free)?,
+        after: rows.iter().position(|row| row.way == Way::Site),
+    })
 }

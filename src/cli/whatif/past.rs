@@ -1,0 +1,161 @@
+//! What records or a log say beside their jobs: what was left out, who users are, what jobs are called, and what the
+//! machine was.
+
+use std::collections::HashMap;
+
+use anyhow::bail;
+use serde::Serialize;
+
+use crate::experiment::{Equipment, Load};
+use crate::machine::Machine;
+use crate::units::Watts;
+use crate::workload::records::{Import, Kind, NodesSeen, RecordIntake};
+use crate::workload::swf::Intake;
+use crate::workload::{Source, SourceDefaults, SourceError};
+
+/// What is known of a past beside its jobs.
+#[derive(Default)]
+pub(super) struct Past {
+    pub(super) taken: Option<Taken>,
+    users: Vec<String>,
+    accounts: Vec<String>,
+    labels: HashMap<u64, String>,
+    /// Whether groups are what a batch system charges jobs to.
+    has_accounts: bool,
+    /// What is told of the nodes, if these are records and nobody named a machine.
+    seen: Option<NodesSeen>,
+}
+
+/// What became of records, or of the lines of a log.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Taken {
+    Records(Box<RecordIntake>),
+    Log(Intake),
+}
+
+impl Past {
+    /// What a load says, and what its records tell of the nodes of these partitions where nobody named a machine.
+    pub(super) fn of(load: &Load, partitions: Option<&[String]>) -> Result<Self, SourceError> {
+        match &load.source {
+            Source::Records(call) => Ok(Past::of_records(&call.import()?, partitions)),
+            Source::Log(_) => {
+                let loaded = load.source.load(&SourceDefaults::default())?;
+                Ok(Past { taken: loaded.intake.map(Taken::Log), ..Past::default() })
+            }
+            _ => Ok(Past::default()),
+        }
+    }
+
+    fn of_records(import: &Import, partitions: Option<&[String]>) -> Self {
+        let names = |kind| match import.is_anonymous() {
+            true => Vec::new(),
+            false => import.names().of(kind).iter().map(|name| visible(name)).collect(),
+        };
+        Past {
+            taken: Some(Taken::Records(Box::new(import.intake().clone()))),
+            users: names(Kind::User),
+            accounts: names(Kind::Group),
+            labels: import.labels().collect(),
+            has_accounts: true,
+            seen: partitions.map(|partitions| import.nodes_seen(partitions)),
+        }
+    }
+
+    /// What a user is called: by name, or by the number that the log has.
+    pub(super) fn user(&self, number: u32) -> String {
+        named(&self.users, number, "user")
+    }
+
+    /// What an account is called, or a group in a log.
+    pub(super) fn account(&self, number: u32) -> String {
+        named(&self.accounts, number, self.account_word())
+    }
+
+    /// What accounts are called here.
+    pub(super) fn account_word(&self) -> &'static str {
+        if self.has_accounts { "account" } else { "group" }
+    }
+
+    /// What people call a job.
+    pub(super) fn job(&self, number: u64) -> String {
+        self.labels.get(&number).cloned().unwrap_or_else(|| number.to_string())
+    }
+
+    /// What people call the jobs whose number is another, by that number.
+    pub(super) fn labels(&self) -> Vec<(u64, String)> {
+        let mut labels: Vec<(u64, String)> =
+            self.labels.iter().map(|(number, label)| (*number, label.clone())).collect();
+        labels.sort_unstable();
+        labels
+    }
+
+    /// The machine that the records tell of, if nobody named one and these are records. Its power is a floor: what jobs
+    /// were measured to draw.
+    pub(super) fn machine(&self) -> anyhow::Result<Option<Equipment>> {
+        let Some(seen) = &self.seen else { return Ok(None) };
+        if let Some(doubt) = &seen.doubt {
+            bail!(
+                "the records do not tell what machine this was: {doubt}. A budget means nothing without it; write a \
+                 machine file, with your own values, and give it:\n  busbar machine init{} --out cluster.toml\n  busbar \
+                 whatif --machine cluster.toml …",
+                said(seen)
+            );
+        }
+        let (Some(nodes), Some(processors), Some(power)) =
+            (seen.nodes, seen.processors_per_node, seen.node_power)
+        else {
+            return Ok(None);
+        };
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).min(Machine::MOST_NODES);
+        let mut machine = Machine::of_processors(nodes)?;
+        machine.name = format!("{nodes} nodes of the records");
+        machine.processors_per_node = processors;
+        machine.node_power = power;
+        // What idle nodes draw is in no record. Without it, what is drawn is what jobs were measured to draw.
+        machine.details.idle = Some(Watts::ZERO);
+        Ok(Some(Equipment { text: "the records".to_owned(), machine }))
+    }
+}
+
+/// The options of `busbar machine init` for what is known.
+fn said(seen: &NodesSeen) -> String {
+    let nodes =
+        seen.nodes.map_or_else(|| " --nodes …".to_owned(), |nodes| format!(" --nodes {nodes}"));
+    let processors = seen.processors_per_node.map(|count| format!(" --processors {count}"));
+    let power = seen.node_power.map_or_else(|| "…W".to_owned(), |power| power.to_string());
+    format!("{nodes}{} --node-power {power}", processors.unwrap_or_default())
+}
+
+/// A name with what a terminal or a table could trip over made visible.
+fn visible(name: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    name.chars().map(shown).collect()
+}
+
+fn named(names: &[String], number: u32, what: &str) -> String {
+    let place = (number as usize).checked_sub(1);
+    place.and_then(|place| names.get(place)).cloned().unwrap_or_else(|| format!("{what} {number}"))
+}
+
+impl Taken {
+    /// How many records were left out and why, in a sentence, if any were.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let (records, usable, reasons): (u64, u64, Vec<(u64, &str)>) = match self {
+            Taken::Records(intake) => {
+                (intake.records - intake.steps, intake.usable, intake.skipped_for().collect())
+            }
+            Taken::Log(intake) => (intake.records, intake.usable, intake.skipped_for().collect()),
+        };
+        let skipped = records - usable;
+        (skipped > 0).then(|| {
+            let reasons: Vec<String> =
+                reasons.iter().map(|(count, why)| format!("{count} {why}")).collect();
+            format!(
+                "of {records} records, {skipped} {} left out, and nothing here counts them: {}",
+                if skipped == 1 { "was" } else { "were" },
+                reasons.join(", ")
+            )
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! What the tables say, in sentences: one that can be quoted, and those that explain it.
+
+use serde::Serialize;
+
+use super::answer::{Answer, Row, Way};
+use super::choice::{Candidate, choice};
+use super::who::signed_time;
+use crate::report::{human_energy, human_power, human_time, undone};
+
+/// How it is known what the machine draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Basis {
+    /// Somebody described it.
+    MachineFile,
+    /// From what jobs were measured to draw: it draws at least that.
+    Records,
+    /// Nobody knows: a usual value stands in.
+    Assumption,
+}
+
+/// The sentence that the page opens with: what the budget would have done, to be quoted.
+pub(super) fn lead(answer: &Answer) -> Option<String> {
+    let mut said: Vec<String> = answer.cuts.none.iter().cloned().collect();
+    said.extend(difference(answer));
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// What the site's own policy would have done under the budget.
+fn difference(answer: &Answer) -> Option<String> {
+    let all = &answer.who.as_ref()?.all;
+    let (free, site) = (answer.row(Way::Free)?, answer.row(Way::Site)?);
+    let (before, after) = (all.before_mean_wait_s?, all.after_mean_wait_s?);
+    let who = if all.not_run > 0 { "jobs that run with it and without" } else { "jobs" };
+    let waits = match signed_time(after - before) {
+        none if none == signed_time(0.0) => {
+            format!("{who} would have waited {} in the mean, as without it", human_time(after))
+        }
+        difference => format!(
+            "{who} would have waited {} in the mean instead of {} ({difference})",
+            human_time(after),
+            human_time(before)
+        ),
+    };
+    let jobs = match (all.jobs, all.not_run) {
+        (jobs, 0) if undone(&site.summary) == 0 => format!("all {jobs} would have run"),
+        (jobs, 0) => {
+            format!("{} of {jobs} would not have finished, as without it", undone(&site.summary))
+        }
+        (jobs, missing) => format!("{missing} of {jobs} that run without it would not have run"),
+    };
+    let energy = |row: &Row| row.summary.site_energy_j.unwrap_or(row.summary.energy_j);
+    let energies = match (human_energy(energy(site)), human_energy(energy(free))) {
+        (same, other) if same == other => format!("with the same energy ({same})"),
+        (after, before) => format!("with {after} instead of {before}"),
+    };
+    let cost = site.summary.cost.zip(free.summary.cost).map(|(after, before)| {
+        let currency = site.summary.currency.as_deref().unwrap_or_default();
+        format!(" and for {after:.0} {currency} instead of {before:.0} {currency}")
+    });
+    let assumed = match answer.basis {
+        Basis::MachineFile => "",
+        Basis::Records => {
+            " What the machine draws is known only by the measured energy of its jobs."
+        }
+        Basis::Assumption => {
+            " What its nodes draw is assumed, so that this is no statement about a limit in watts."
+        }
+    };
+    Some(format!(
+        "{}, under a budget of {}, {waits}, under the site's own policy ({}): {jobs}, {energies}{}.{assumed}",
+        capitalised(&answer.period),
+        quoted(answer.budget()),
+        site.summary.policy,
+        cost.unwrap_or_default()
+    ))
+}
+
+/// A budget of several words, as one thing in a sentence.
+fn quoted(budget: &str) -> String {
+    if budget.contains(' ') { format!("'{budget}'") } else { budget.to_owned() }
+}
+
+/// A sentence begins like this.
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// What the table says, in sentences.
+pub(super) fn all(answer: &Answer) -> Vec<String> {
+    let mut said = Vec::new();
+    said.extend(answer.row(Way::Recorded).map(|row| kept(answer, row)));
+    if let (Some(recorded), Some(free)) = (answer.row(Way::Recorded), answer.row(Way::Free))
+        && let Some((was, is)) = recorded.summary.mean_wait_s.zip(free.summary.mean_wait_s)
+    {
+        said.push(format!(
+            "Without a budget, the simulated mean wait is {} where the records have {}. That is how far the \
+             simulation is from this site, which has priorities, limits and failures of its own.",
+            human_time(is),
+            human_time(was)
+        ));
+    }
+    let under = || answer.rows.iter().filter(|row| row.way.is_limited());
+    let candidates = under().filter_map(|row| {
+        Some(Candidate {
+            policy: &row.summary.policy,
+            is_site: row.way == Way::Site,
+            undone: undone(&row.summary),
+            mean_wait_s: row.summary.mean_wait_s?,
+        })
+    });
+    said.extend(choice(candidates.collect()));
+    let over: Vec<&Row> = under().filter(|row| row.summary.over_budget_s > 0.0).collect();
+    let worst = over.iter().map(|row| row.summary.worst_excursion_w).reduce(f64::max);
+    if let Some(worst) = worst {
+        let names: Vec<&str> = over.iter().map(|row| row.summary.policy.as_str()).collect();
+        said.push(format!(
+            "{} would have drawn more than the budget at times, by {} at most: some jobs draw more than was expected \
+             of them. --guard keeps a share of the budget in reserve for that.",
+            names.join(", "),
+            human_power(worst)
+        ));
+    }
+    said
+}
+
+/// Whether what happened was within the budget, as far as that is known.
+fn kept(answer: &Answer, recorded: &Row) -> String {
+    let s = &recorded.summary;
+    if answer.basis == Basis::Assumption {
+        return "Whether the machine was within the budget is not known: what its nodes draw is assumed. A machine file \
+                (--machine) says what they draw."
+            .to_owned();
+    }
+    let is_floor = answer.basis == Basis::Records || answer.start_unknown > 0;
+    let why = match (answer.basis, answer.start_unknown) {
+        (Basis::Records, _) => {
+            "what idle nodes and the rest of the machine draw is not in the records"
+        }
+        (_, 0) => "",
+        _ => "jobs without a recorded start are not counted",
+    };
+    match (s.over_budget_s > 0.0, is_floor) {
+        (true, false) => format!(
+            "As it was, the machine would have drawn more than the budget for {} in {} stretch{}, by {} at most.",
+            human_time(s.over_budget_s),
+            s.excursions,
+            if s.excursions == 1 { "" } else { "es" },
+            human_power(s.worst_excursion_w)
+        ),
+        (true, true) => format!(
+            "As it was, the machine would have drawn more than the budget for at least {}, by at least {} at the worst; {why}.",
+            human_time(s.over_budget_s),
+            human_power(s.worst_excursion_w)
+        ),
+        (false, false) => {
+            "As it was, the machine stayed within the budget at all times.".to_owned()
+        }
+        (false, true) => format!(
+            "As it was, what is known to have been drawn, {} at most, was within the budget; {why}, so that more may have \
+             been drawn.",
+            human_power(s.site_peak_w.unwrap_or(s.peak_power_w))
+        ),
+    }
+}
