@@ -1,9 +1,14 @@
 //! The solver against another one, and against itself with less time.
 
-use busbar::solve::file::Program;
+use std::collections::{BTreeMap, BTreeSet};
+
+use busbar::solve::file::{Program, lp};
 use busbar::solve::knapsack::{Instance, Limits, Solution, Solver, solve};
 use busbar::solve::random::{Family, Random};
-use microlp::{ComparisonOp, OptimizationDirection, Problem};
+use cplex_lp::{Read, Row, Terms};
+use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
+
+mod cplex_lp;
 
 /// Small programs of every family, with and without running jobs.
 fn programs(jobs: u32, configs: u32, seeds: u64) -> impl Iterator<Item = (Random, Program)> {
@@ -34,6 +39,10 @@ fn oracle(program: &Program) -> Option<f64> {
     }
     problem.add_constraint(&nodes, ComparisonOp::Le, program.nodes as f64);
     problem.add_constraint(&power, ComparisonOp::Le, program.power.as_f64());
+    largest(&problem)
+}
+
+fn largest(problem: &Problem) -> Option<f64> {
     match problem.solve() {
         Ok(outcome) => Some(outcome.into_solution().expect("it has no limits").objective()),
         Err(microlp::Error::Infeasible) => None,
@@ -150,4 +159,117 @@ fn whoever_has_a_clock_can_stop_it() {
     check(&program, &solution);
     assert!(!solution.optimal() && solution.gap() < 0.01, "{}", solution.gap());
     assert!(asked > 0);
+}
+
+/// A program as another solver reads it from the file.
+fn written(program: &Program) -> Read {
+    let mut file = Vec::new();
+    lp::write(&mut file, program).unwrap();
+    let text = String::from_utf8(file).unwrap();
+    cplex_lp::read(&text).unwrap_or_else(|why| panic!("{why}\n{text}"))
+}
+
+/// What the file of a program has to say, by its definition.
+fn definition(program: &Program) -> Read {
+    let mut read = Read { maximize: true, ..Read::default() };
+    let (mut nodes, mut power) = (Terms::new(), Terms::new());
+    let mut jobs = Vec::new();
+    for (place, job) in program.jobs.iter().enumerate() {
+        let mut own = Terms::new();
+        for (number, way) in job.configurations.iter().enumerate() {
+            if u64::from(way.nodes) > program.nodes || way.power > program.power {
+                continue;
+            }
+            let name = format!("x_{place}_{number}");
+            read.objective.insert(name.clone(), way.value);
+            nodes.insert(name.clone(), f64::from(way.nodes));
+            power.insert(name.clone(), way.power.as_f64());
+            own.insert(name.clone(), 1.0);
+            read.binary.insert(name);
+        }
+        let relation = if job.running { '=' } else { '<' };
+        if own.is_empty() && job.running {
+            own.insert(format!("x_{place}_none"), 0.0);
+        }
+        jobs.push((format!("job_{place}"), Row { terms: own, relation, right: 1.0 }));
+    }
+    let most = |terms, right| Row { terms, relation: '<', right };
+    read.rows.push(("nodes".to_owned(), most(nodes, program.nodes as f64)));
+    read.rows.push(("power".to_owned(), most(power, program.power.as_f64())));
+    read.rows.extend(jobs);
+    // A row without variables says nothing, and the format has none.
+    read.rows.retain(|(_, row)| !row.terms.is_empty());
+    read
+}
+
+/// The largest value of a program that was read.
+fn solved(read: &Read) -> Option<f64> {
+    let mut problem = Problem::new(OptimizationDirection::Maximize);
+    let variables: BTreeMap<&String, Variable> = read
+        .variables()
+        .into_iter()
+        .map(|name| {
+            let value = read.objective.get(name).copied().unwrap_or(0.0);
+            // Without bounds of its own, a variable is at least zero.
+            let variable = match read.binary.contains(name) {
+                true => problem.add_binary_var(value),
+                false => problem.add_var(value, (0.0, f64::INFINITY)),
+            };
+            (name, variable)
+        })
+        .collect();
+    for (_, row) in &read.rows {
+        let terms: Vec<(Variable, f64)> =
+            row.terms.iter().map(|(name, factor)| (variables[name], *factor)).collect();
+        let relation = match row.relation {
+            '<' => ComparisonOp::Le,
+            '>' => ComparisonOp::Ge,
+            _ => ComparisonOp::Eq,
+        };
+        problem.add_constraint(&terms, relation, row.right);
+    }
+    largest(&problem)
+}
+
+#[test]
+fn other_solvers_read_the_same_program() {
+    let (mut compared, mut infeasible) = (0, 0);
+    for (random, mut program) in programs(5, 8, 3) {
+        for shrink in [1, 3, 6] {
+            program.nodes /= shrink;
+            program.power =
+                busbar::units::Watts::from_milliwatts(program.power.milliwatts() / shrink);
+            let read = written(&program);
+            assert_eq!(read, definition(&program), "{random}");
+            match (solve(&program.instance().unwrap(), Limits::default(), None), solved(&read)) {
+                (Ok(ours), Some(theirs)) => {
+                    assert_near(ours.objective(), theirs, &random);
+                    compared += 1;
+                }
+                (Err(_), None) => infeasible += 1,
+                (ours, theirs) => panic!("{ours:?}, but {theirs:?} by the file: {random}"),
+            }
+        }
+    }
+    assert!(compared > 50 && infeasible > 5, "{compared} compared, {infeasible} infeasible");
+}
+
+/// Programs of which nothing is left, and numbers of many digits.
+#[test]
+fn other_solvers_read_extreme_programs() {
+    let cases = [
+        r#"{"nodes": 4, "power": "1kW", "jobs": []}"#,
+        r#"{"nodes": 4, "power": "1kW", "jobs": [{"configurations": []}]}"#,
+        r#"{"nodes": 4, "power": "1kW", "jobs": [{"configurations": [{"nodes": 9, "power": 1, "value": 1}]}]}"#,
+        r#"{"nodes": 4, "power": "1kW", "jobs": [{"running": true, "configurations": [{"nodes": 9, "power": 1, "value": 1}]}]}"#,
+        r#"{"nodes": 4, "power": "1kW", "jobs": [{"configurations": [{"nodes": 1, "power": 0.001, "value": 1e-300},
+                                                                     {"nodes": 2, "power": 0.123, "value": 1e199}]}]}"#,
+    ];
+    for text in cases {
+        let program = Program::from_json(text).unwrap();
+        let read = written(&program);
+        assert_eq!(read, definition(&program), "{text}");
+        let all: BTreeSet<&String> = read.variables();
+        assert!(all.iter().all(|name| name.len() < 20), "{all:?}");
+    }
 }

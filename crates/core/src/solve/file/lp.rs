@@ -23,17 +23,22 @@ pub fn write(out: &mut dyn Write, program: &Program) -> io::Result<()> {
     let terms = || (0..program.jobs.len()).flat_map(ways);
     writeln!(out, "Maximize\n value:")?;
     for (job, place, way) in terms() {
-        writeln!(out, " + {} x_{job}_{place}", way.value)?;
+        // With an exponent where there would be hundreds of zeros.
+        writeln!(out, " + {:?} x_{job}_{place}", way.value)?;
     }
-    writeln!(out, "RunContext To\n nodes:")?;
-    for (job, place, way) in terms() {
-        writeln!(out, " + {} x_{job}_{place}", way.nodes)?;
+    writeln!(out, "Subject To")?;
+    // The format has no row without a variable.
+    if terms().next().is_some() {
+        writeln!(out, " nodes:")?;
+        for (job, place, way) in terms() {
+            writeln!(out, " + {} x_{job}_{place}", way.nodes)?;
+        }
+        writeln!(out, " <= {}\n power:", program.nodes)?;
+        for (job, place, way) in terms() {
+            writeln!(out, " + {} x_{job}_{place}", way.power.as_f64())?;
+        }
+        writeln!(out, " <= {}", program.power.as_f64())?;
     }
-    writeln!(out, " <= {}\n power:", program.nodes)?;
-    for (job, place, way) in terms() {
-        writeln!(out, " + {} x_{job}_{place}", way.power.as_f64())?;
-    }
-    writeln!(out, " <= {}", program.power.as_f64())?;
     for (job, entry) in program.jobs.iter().enumerate() {
         let mut own = ways(job).peekable();
         if own.peek().is_none() && !entry.running {
@@ -74,7 +79,7 @@ Maximize
  value:
  + 1.5 x_0_0
  + 0.25 x_1_0
-RunContext To
+Subject To
  nodes:
  + 4 x_0_0
  + 2 x_1_0
