@@ -114,6 +114,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let began = Clock::now();
     let mut experiment = arguments.experiment()?;
     let load = &experiment.workloads[0];
+    if let Source::Records(call) = &load.value.source
+        && call.file.as_os_str() == "-"
+    {
+        // Every run reads the jobs again.
+        let why = "standard input can be read only once; write the records to a file and name it";
+        return Err(load.place.error(why).into());
+    }
     let wanted = experiment.machine.is_none().then_some(arguments.partition.as_slice());
     let past = Past::of(&load.value, wanted).map_err(|why| load.place.error(why))?;
     let of_records = past.machine().context("--machine")?;

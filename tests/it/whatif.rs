@@ -153,6 +153,8 @@ fn records_that_were_left_out_are_counted_with_their_reasons() {
                 running at the end of the records\n";
     let text = text(BUDGET, folder.path());
     assert!(text.contains(said), "{text}");
+    let piped = mistake(&["--sacct", "-", "--machine", "site.toml"], folder.path());
+    assert!(piped.contains("--sacct: standard input can be read only once"), "{piped}");
     let records = &answer(BUDGET, folder.path())["records"];
     assert_eq!([&records["records"], &records["usable"], &records["skipped_malformed"]], [6, 3, 1]);
 }
