@@ -12,7 +12,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant as Moment};
 
 use busbar::live::socket::Client;
-use busbar::live::wire::{Reply, Request, Status};
+use busbar::live::wire::{Reply, Request, Sent, Status};
 use busbar::units::Span;
 
 use crate::story::submission;
@@ -199,7 +199,7 @@ impl Served {
     /// Submits without waiting for answers, which come meanwhile.
     pub(crate) fn pour(&self, jobs: usize) {
         let stream = UnixStream::connect(&self.socket).expect("a daemon");
-        let mut line = serde_json::to_vec(&sleeper()).expect("a request");
+        let mut line = serde_json::to_vec(&Sent::new(&sleeper())).expect("a request");
         line.push(b'\n');
         scope(|threads| {
             threads.spawn(|| (0..jobs).for_each(|_| (&stream).write_all(&line).expect("a reader")));

@@ -28,10 +28,10 @@ pub(crate) fn measure(quick: bool) {
     daemon.submit_one_by_one(1);
     let mut ahead = 1;
     for (jobs, path, clients) in [
-        (1_000, "/api/v1/status", 16),
-        (1_000, "/api/v1/jobs/2", 16),
+        (1_000, "/api/v2/status", 16),
+        (1_000, "/api/v2/jobs/2", 16),
         (1_000, "/metrics", 16),
-        (QUEUED, "/api/v1/jobs", 16),
+        (QUEUED, "/api/v2/jobs", 16),
     ] {
         daemon.pour(jobs + 1 - ahead);
         ahead = jobs + 1;

@@ -6,7 +6,7 @@
 #![no_main]
 
 use busbar::live::socket::frame::{Lines, line_of, parse};
-use busbar::live::wire::{RefusalKind, Reply};
+use busbar::live::wire::{RefusalKind, Reply, Sent};
 use libfuzzer_sys::fuzz_target;
 
 const LIMIT: usize = 4096;
@@ -28,7 +28,7 @@ fuzz_target!(|input: (u8, &[u8])| {
             assert!(line.len() <= LIMIT && !line.contains(&b'\n'));
             match parse(&line) {
                 Ok(request) => {
-                    let written = serde_json::to_vec(&request).expect("a request can be written");
+                    let written = serde_json::to_vec(&Sent::new(&request)).expect("a request can be written");
                     assert_eq!(parse(&written).expect("and read again"), request);
                 }
                 Err(refusal) => {

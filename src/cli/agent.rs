@@ -11,6 +11,7 @@ mod emulate;
 mod keys;
 mod probe;
 mod run;
+mod shown;
 mod status;
 
 /// Cap and measure the power of a node

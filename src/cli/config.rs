@@ -11,8 +11,8 @@ use crate::cli::live::words;
 use crate::cli::print;
 use crate::live::clock::Clock;
 use crate::live::config::{Config, Length, Resolved};
-use crate::report::{human_power, write_whole};
-use crate::units::Watts;
+use crate::report::{Versioned, human_power, write_whole};
+use crate::units::{Span, Watts, json};
 
 /// Write, check and show the configuration of busbar serve
 #[derive(Debug, Subcommand)]
@@ -97,12 +97,15 @@ struct Answer {
     limit_w: Option<f64>,
     to_come: Vec<Change>,
     profiles: usize,
-    period_ms: u64,
+    #[serde(rename = "period_s", with = "json")]
+    period: Span,
     last_resort: String,
     /// `None` if nodes stay on.
     switch_off: Option<String>,
-    kill_after_ms: u64,
-    retention_ms: u64,
+    #[serde(rename = "kill_after_s", with = "json")]
+    kill_after: Span,
+    #[serde(rename = "retention_s", with = "json")]
+    retention: Span,
     operators: Vec<u32>,
     remarks: Vec<String>,
 }
@@ -111,6 +114,7 @@ struct Answer {
 #[derive(Serialize)]
 struct Change {
     /// Seconds since 1970.
+    #[serde(rename = "at_s")]
     at: i64,
     limit_w: Option<f64>,
 }
@@ -120,7 +124,7 @@ fn check(arguments: &Check) -> anyhow::Result<()> {
     let resolved = config.resolve()?;
     let answer = answer(&config, resolved);
     if arguments.json {
-        return print(&(serde_json::to_string_pretty(&answer)? + "\n"));
+        return print(&(serde_json::to_string_pretty(&Versioned::new(&answer))? + "\n"));
     }
     print(&describe(&config, &answer))
 }
@@ -147,11 +151,11 @@ fn answer(config: &Config, resolved: Resolved) -> Answer {
         limit_w: watts(budget.at(now)),
         to_come: budget.changes_after(now).iter().map(change).collect(),
         profiles,
-        period_ms: config.period.millis(),
+        period: config.period,
         last_resort: config.last_resort.to_string(),
         switch_off: config.switch_off.map(|rule| rule.to_string()),
-        kill_after_ms: config.kill_after.millis(),
-        retention_ms: config.retention.millis(),
+        kill_after: config.kill_after,
+        retention: config.retention,
         operators: config.operators.clone(),
         remarks,
     }

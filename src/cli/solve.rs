@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{host, print};
-use crate::report::{Side, columns, human_power, write_whole};
+use crate::report::{Side, Versioned, columns, human_power, write_whole};
 use crate::solve::file::{Program, lp};
 use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
 use crate::solve::random::Random;
@@ -70,18 +70,18 @@ struct Answer {
     bound: f64,
     gap: f64,
     optimal: bool,
-    solve_ms: f64,
+    solve_s: f64,
     nodes_used: u64,
-    watts_used: f64,
+    power_used_w: f64,
     chosen: Vec<Chosen>,
 }
 
-/// A job that runs. The cap is in watts.
+/// A job that runs.
 #[derive(Serialize)]
 struct Chosen {
     job: String,
     nodes: u32,
-    cap: Option<f64>,
+    cap_w: Option<f64>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -106,13 +106,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         stop: Some(&mut stop),
     };
     let result = solve(&instance, limits, None);
-    let solve_ms = start.elapsed().as_secs_f64() * 1e3;
+    let solve_s = start.elapsed().as_secs_f64();
     match result {
-        Ok(solution) if arguments.json => print_json(&answer(&program, &solution, solve_ms)),
-        Ok(solution) => print(&describe(&program, &source, &solution, solve_ms)),
+        Ok(solution) if arguments.json => {
+            print_json(&Versioned::new(answer(&program, &solution, solve_s)))
+        }
+        Ok(solution) => print(&describe(&program, &source, &solution, solve_s)),
         Err(reason) => {
             if arguments.json {
-                print_json(&refusal(&reason))?;
+                print_json(&Versioned::new(refusal(&reason)))?;
             }
             Err(anyhow!(explain(&program, &reason)).context(source))
         }
@@ -135,20 +137,20 @@ fn print_json(answer: &impl Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string_pretty(answer)? + "\n"))
 }
 
-fn answer(program: &Program, solution: &Solution, solve_ms: f64) -> Answer {
+fn answer(program: &Program, solution: &Solution, solve_s: f64) -> Answer {
     let chosen = program.chosen(solution).map(|(place, way)| Chosen {
         job: program.name(place),
         nodes: way.nodes,
-        cap: way.cap.map(|cap| cap.as_f64()),
+        cap_w: way.cap.map(|cap| cap.as_f64()),
     });
     Answer {
         objective: solution.objective(),
         bound: solution.bound(),
         gap: solution.gap(),
         optimal: solution.optimal(),
-        solve_ms,
+        solve_s,
         nodes_used: solution.nodes_used(),
-        watts_used: solution.power_used().as_f64(),
+        power_used_w: solution.power_used().as_f64(),
         chosen: chosen.collect(),
     }
 }
@@ -157,10 +159,10 @@ fn answer(program: &Program, solution: &Solution, solve_ms: f64) -> Answer {
 fn refusal(reason: &NoChoice) -> serde_json::Value {
     match reason {
         NoChoice::Exceeded { nodes, power } => {
-            json!({"infeasible": {"excess_nodes": nodes, "excess_watts": power.as_f64(), "together": false}})
+            json!({"infeasible": {"excess_nodes": nodes, "excess_power_w": power.as_f64(), "together": false}})
         }
         NoChoice::Together { power } => {
-            json!({"infeasible": {"excess_nodes": 0, "excess_watts": power.as_f64(), "together": true}})
+            json!({"infeasible": {"excess_nodes": 0, "excess_power_w": power.as_f64(), "together": true}})
         }
         NoChoice::Undecided => json!({"undecided": {"why": "time limit"}}),
     }
@@ -198,7 +200,7 @@ fn explain(program: &Program, reason: &NoChoice) -> String {
 /// Jobs in the table at most.
 const MOST_ROWS: usize = 20;
 
-fn describe(program: &Program, source: &str, solution: &Solution, solve_ms: f64) -> String {
+fn describe(program: &Program, source: &str, solution: &Solution, solve_s: f64) -> String {
     let configurations: usize = program.jobs.iter().map(|job| job.configurations.len()).sum();
     let running = program.jobs.iter().filter(|job| job.running).count();
     let chosen: Vec<_> = program.chosen(solution).collect();
@@ -212,7 +214,7 @@ fn describe(program: &Program, source: &str, solution: &Solution, solve_ms: f64)
         "     program  {source}\n        jobs  {}, {running} of them running, {configurations} \
          configurations\n       value  {:.6}; {quality}\n        runs  {} jobs\n       nodes  {} of \
          {}; one more is worth {:.3e}\n       power  {} of {}; a watt more is worth {:.3e}\n\
-         \x20      speed  solved in {solve_ms:.2} ms\n\n",
+         \x20      speed  solved in {:.2} ms\n\n",
         program.jobs.len(),
         solution.objective(),
         chosen.len(),
@@ -222,6 +224,7 @@ fn describe(program: &Program, source: &str, solution: &Solution, solve_ms: f64)
         human_power(solution.power_used().as_f64()),
         human_power(program.power.as_f64()),
         prices.watt,
+        1000.0 * solve_s,
     );
     let headings = [
         ("job", Side::Left),

@@ -28,7 +28,7 @@ pub(super) enum Command {
   busbar token create --role operator --name control-room
   busbar token create --role user --user alice --expires 30d
   curl -H \"Authorization: Bearer $TOKEN\" -X PUT -H 'Content-Type: application/json' \\
-       -d '{\"limit\": \"80%\"}' http://127.0.0.1:7411/api/v1/budget")]
+       -d '{\"limit\": \"80%\"}' http://127.0.0.1:7411/api/v2/budget")]
 pub(super) struct Create {
     /// What its bearer may do: viewer (look), user (submit and manage jobs of --user), operator (everything)
     #[arg(long, value_name = "ROLE")]
@@ -101,7 +101,10 @@ struct Shown<'a> {
     name: &'a str,
     role: Role,
     user: u32,
+    /// Seconds since 1970, as below.
+    #[serde(rename = "created_s")]
     created: i64,
+    #[serde(rename = "expires_s")]
     expires: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
@@ -163,13 +166,13 @@ fn show(list: &List) -> anyhow::Result<()> {
     let row = |record: &Record| {
         let user = users::name_of(record.user).unwrap_or_else(|| record.user.to_string());
         let until = match record.expires {
-            None => "it is revoked".to_owned(),
+            None => "until revoked".to_owned(),
             Some(_) if !record.is_valid_at(now()) => "expired".to_owned(),
-            Some(expires) => local_time(expires),
+            Some(expires) => format!("until {}", local_time(expires)),
         };
         vec![record.id.clone(), record.role.to_string(), user, until, record.name.clone()]
     };
-    let headings = ["ID", "ROLE", "USER", "VALID UNTIL", "NAME"].map(|name| (name, Side::Left));
+    let headings = ["ID", "ROLE", "USER", "VALID", "NAME"].map(|name| (name, Side::Left));
     print(&columns(&headings, &records.iter().map(row).collect::<Vec<_>>()))
 }
 

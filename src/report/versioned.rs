@@ -4,7 +4,9 @@ use serde::Serialize;
 
 /// The present form of all answers. Keys may be added without a new number; if one is removed or means something
 /// else, the number grows.
-pub const FORMAT: u32 = 1;
+///
+/// Form 2 has watts, seconds and joules only, and says so in the keys: `energy_by_state` had microjoules without a unit.
+pub const FORMAT: u32 = 2;
 
 /// An answer with the number of its form before everything else.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -29,6 +31,6 @@ mod tests {
     #[test]
     fn the_number_comes_first() {
         let text = serde_json::to_string(&Versioned::new(json!({"a": 0.1, "b": null}))).unwrap();
-        assert_eq!(text, r#"{"format":1,"a":0.1,"b":null}"#);
+        assert_eq!(text, r#"{"format":2,"a":0.1,"b":null}"#);
     }
 }

@@ -4,7 +4,7 @@
 mod canned;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -15,8 +15,8 @@ use busbar::live::array::Element;
 use busbar::live::job::{After, EndReason, JobRequest};
 use busbar::live::socket::Limits;
 use busbar::live::wire::{
-    Answer, ArrayDetails, ForecastRequest, HistoryLine, JobDetails, JobLine, RefusalKind, Reply,
-    Request, State,
+    Answer, ArrayDetails, BudgetChange, ForecastRequest, HistoryLine, JobDetails, JobLine,
+    RefusalKind, Reply, Request, State,
 };
 use busbar::units::Span;
 use serde_json::{Value, json};
@@ -138,6 +138,7 @@ assumed: jobs take all of the time they ask for
       engine  local
      machine  demo, 6 nodes, 3 of them idle
         jobs  1 running, 1 waiting
+        page  http://127.0.0.1:7411/
        limit  1.00 kW, set by an operator
         held  290.0 W by jobs, 100.0 W by the machine itself, emulated: nothing is measured or capped
         free  610.0 W
@@ -181,6 +182,85 @@ fn programs_get_what_the_daemon_said() {
         };
         assert_eq!(printed, content, "{command:?}");
     }
+}
+
+/// Every number is a count, or its key says what it is: watts, seconds or joules.
+#[test]
+fn quantities_say_their_units() {
+    /// Keys of numbers that have no unit: names of things, counts, and a share of the full speed.
+    const PLAIN: &[&str] = &[
+        "after",
+        "attempt",
+        "attempts",
+        "by",
+        "cores",
+        "cycles",
+        "group",
+        "job",
+        "line",
+        "looks",
+        "moldable",
+        "node",
+        "nodes",
+        "on",
+        "process",
+        "running",
+        "signalled",
+        "speed",
+        "switched",
+        "unconfirmed",
+        "user",
+        "waiting",
+    ];
+    fn look(key: &str, value: &Value) {
+        let has_unit = ["_w", "_s", "_j"].iter().any(|unit| key.ends_with(unit));
+        match value {
+            Value::Number(_) => assert!(has_unit || PLAIN.contains(&key), "{key}: {value}"),
+            Value::Array(parts) => parts.iter().for_each(|part| look(key, part)),
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| look(key, value)),
+            _ => (),
+        }
+    }
+    let daemon = Daemon::new(canned);
+    for command in ["queue", "nodes", "budget", "history", "forecast", "status"] {
+        look(command, &serde_json::from_str(&daemon.prints(&[command, "--json"])).unwrap());
+    }
+    let shown: Value = serde_json::from_str(&daemon.prints(&["show", "7", "--json"])).unwrap();
+    look("show", &shown);
+    assert_eq!((&shown["energy_j"], &shown["wish"]["time_s"]), (&1500.into(), &3600.into()));
+    let history: Value = serde_json::from_str(&daemon.prints(&["history", "--json"])).unwrap();
+    assert_eq!(history[1]["what"]["limit"], serde_json::json!({"power_w": 1000, "base_w": 100}));
+    assert_eq!(history[4]["what"]["changed"]["allotment"]["speed"], 0.712);
+    let status: Value = serde_json::from_str(&daemon.prints(&["status", "--json"])).unwrap();
+    assert_eq!(status["longest_cycle_s"], 0.012345);
+}
+
+/// A daemon of version 1 does not understand this program, and this one does not understand programs of version 1.
+/// Both hear what to do.
+#[test]
+fn another_version_of_the_protocol_is_named() {
+    let daemon = Daemon::new(canned);
+    // What that daemon answered to a request of another major version.
+    let old = r#"{"error":{"kind":"malformed","message":"the request is of protocol 2.0, and this daemon speaks 1.1; use the busbar that is installed with the daemon"}}"#;
+    let listener = std::os::unix::net::UnixListener::bind(daemon.path("old")).unwrap();
+    let answering = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut asked = String::new();
+        BufReader::new(&stream).read_line(&mut asked).unwrap();
+        writeln!(&stream, "{old}").unwrap();
+        asked
+    });
+    let (code, said) = daemon.fails(&["queue", "--socket", "old"]);
+    assert!(answering.join().unwrap().starts_with(r#"{"protocol":"2.0","#));
+    assert!(code == 2 && said.contains("this daemon speaks 1.1; use the busbar"), "{said}");
+
+    let stream = std::os::unix::net::UnixStream::connect(daemon.path("socket")).unwrap();
+    writeln!(&stream, "\"queue\"").unwrap();
+    let mut answer = String::new();
+    BufReader::new(&stream).read_line(&mut answer).unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the client is older than the daemon: use the busbar"), "{message}");
 }
 
 /// What is not told of somebody else's job is a dash for people, and left out for programs.
@@ -270,7 +350,8 @@ fn refusals_and_absent_daemons_have_exit_codes() {
     silent.join().unwrap();
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("did not answer") && said.contains("closed the connection"), "{said}");
-    for wrong in [&["budget", "lots"][..], &["budget", "-5W"], &["forecast", "--budget", "5kW"]] {
+    for wrong in [&["budget", "lots"][..], &["budget", "-5W"], &["forecast", "--budget", "5kW@1h"]]
+    {
         assert_eq!(daemon.fails(wrong).0, 2, "{wrong:?}");
     }
     assert!(daemon.fails(&["queue", "-u", "nobody-at-all"]).1.contains("no user"));
@@ -326,14 +407,21 @@ fn what_is_typed_is_what_is_asked() {
     assert_eq!(daemon.last(), Request::Budget { set: Some("configured".to_owned()) });
     daemon.prints(&["history", "--job", "7", "-n", "3"]);
     assert_eq!(daemon.last(), Request::History { job: Some(7), after: None, limit: Some(3) });
+    let change = |after, limit: &str| BudgetChange {
+        after: Span::from_secs(after),
+        limit: limit.to_owned(),
+    };
     daemon.prints(&["forecast", "--budget", "5kW@+1h", "--percent", "50"]);
     let mut question = ForecastRequest {
-        budget: vec![(Span::from_secs(3600), "5kW".to_owned())],
+        budget: vec![change(3600, "5kW")],
         job: None,
         policy: None,
         percent: Some(50),
     };
     assert_eq!(daemon.last(), Request::Forecast(Box::new(question.clone())));
+    daemon.prints(&["forecast", "--budget", "1.6kW"]);
+    let now = ForecastRequest { budget: vec![change(0, "1.6kW")], ..ForecastRequest::default() };
+    assert_eq!(daemon.last(), Request::Forecast(Box::new(now)));
     daemon.prints(&["forecast", "-N", "4"]);
     question.job = Some(JobRequest { name: "this job".to_owned(), nodes: 4, ..plain });
     (question.budget, question.percent) = (Vec::new(), None);

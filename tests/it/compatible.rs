@@ -2,7 +2,8 @@
 //!
 //! `tests/compat/` has a folder for each release with files of that release: those that users write, and the answers
 //! that it gave in JSON. Every file is read here, and every key of an old answer has to be in that of today, with a
-//! value of the same type. Keys may be added.
+//! value of the same type. Keys may be added. A key that has another name now is listed here, with the number of
+//! the form in which it has.
 //!
 //! An answer that is missing is written by `BUSBAR_BLESS=1 cargo test --test it compatible`. One that is there is
 //! never written again: if it does not fit any more, a promise was broken.
@@ -96,6 +97,19 @@ const ANSWERS: &[(&str, &[&str])] = &[
     ("curves.json", &["machine", "show", "curves.csv", "--json"]),
 ];
 
+/// Keys that have another name in a later form of the answers (`format`), by the last parts of their paths.
+const RENAMED: &[(u64, &str, &str)] = &[
+    (2, "/energy_by_state/running", "running_j"),
+    (2, "/energy_by_state/idle", "idle_j"),
+    (2, "/energy_by_state/starting", "starting_j"),
+    (2, "/energy_by_state/stopping", "stopping_j"),
+    (2, "/energy_by_state/off", "off_j"),
+    (2, "/energy_by_state/base", "base_j"),
+    (2, "/solve_ms", "solve_s"),
+    (2, "/watts_used", "power_used_w"),
+    (2, "/chosen/0/cap", "cap_w"),
+];
+
 /// Commands that read a file of a release and say nothing that is compared.
 const READ: &[&[&str]] = &[
     &["machine", "check", "cluster.toml"],
@@ -156,7 +170,8 @@ fn files_of_earlier_releases_are_read_and_their_answers_have_their_keys() {
 fn check(record: &Path, found: &str) {
     let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let mut missing = Vec::new();
-    compare(&parse(&recorded(record, found)), &parse(found), "", &mut missing);
+    let (old, new) = (parse(&recorded(record, found)), parse(found));
+    compare(&old, &new, &Place::root(&old, &new), &mut missing);
     assert!(missing.is_empty(), "{}: {missing:#?}", record.display());
 }
 
@@ -165,7 +180,7 @@ fn a_key_that_is_gone_is_noticed() {
     let old = serde_json::json!({"a": 1, "b": [{"c": "x"}], "d": null, "e": {"f": true}});
     let check = |new: Value| {
         let mut missing = Vec::new();
-        compare(&old, &new, "", &mut missing);
+        compare(&old, &new, &Place::root(&old, &new), &mut missing);
         missing
     };
     assert!(
@@ -181,6 +196,27 @@ fn a_key_that_is_gone_is_noticed() {
     assert_eq!(
         check(serde_json::json!({"a": null, "b": [], "d": 3, "e": {"f": true}})),
         ["/b is empty"]
+    );
+}
+
+/// A key may have another name, but only in answers that say that their form is a later one.
+#[test]
+fn a_key_with_another_name_needs_a_later_form() {
+    let old = serde_json::json!({"format": 1, "energy_by_state": {"off": 5}});
+    let check = |new: Value| {
+        let mut missing = Vec::new();
+        compare(&old, &new, &Place::root(&old, &new), &mut missing);
+        missing
+    };
+    let renamed = serde_json::json!({"off_j": 0.000005});
+    assert_eq!(
+        check(serde_json::json!({"format": 1, "energy_by_state": renamed})),
+        ["/energy_by_state/off is gone"]
+    );
+    assert!(check(serde_json::json!({"format": 2, "energy_by_state": renamed})).is_empty());
+    assert_eq!(
+        check(serde_json::json!({"format": 2, "energy_by_state": {"off_j": "5"}})),
+        ["/energy_by_state/off was 5 and is \"5\""]
     );
 }
 
@@ -210,19 +246,21 @@ fn recorded(file: &Path, found: &str) -> String {
 
 /// Whether everything that was there still is, with values of the same type. What may be missing may come and go: a
 /// value that was or is null says nothing. Of lists, the first entries are compared.
-fn compare(old: &Value, new: &Value, path: &str, missing: &mut Vec<String>) {
+fn compare(old: &Value, new: &Value, place: &Place, missing: &mut Vec<String>) {
+    let path = &place.path;
     match (old, new) {
         (Value::Null, _) | (_, Value::Null) => (),
         (Value::Object(old), Value::Object(new)) => {
             for (key, old) in old {
-                match new.get(key) {
-                    Some(new) => compare(old, new, &format!("{path}/{key}"), missing),
+                let below = place.below(key);
+                match new.get(key).or_else(|| new.get(below.new_name()?)) {
+                    Some(new) => compare(old, new, &below, missing),
                     None => missing.push(format!("{path}/{key} is gone")),
                 }
             }
         }
         (Value::Array(old), Value::Array(new)) => match (old.first(), new.first()) {
-            (Some(old), Some(new)) => compare(old, new, &format!("{path}/0"), missing),
+            (Some(old), Some(new)) => compare(old, new, &place.below("0"), missing),
             (Some(_), None) => missing.push(format!("{path} is empty")),
             (None, _) => (),
         },
@@ -230,5 +268,31 @@ fn compare(old: &Value, new: &Value, path: &str, missing: &mut Vec<String>) {
         | (Value::String(_), Value::String(_))
         | (Value::Bool(_), Value::Bool(_)) => (),
         _ => missing.push(format!("{path} was {old} and is {new}")),
+    }
+}
+
+/// Where in an answer something is, and which forms the old and the new answer have.
+struct Place {
+    path: String,
+    forms: std::ops::RangeInclusive<u64>,
+}
+
+impl Place {
+    fn root(old: &Value, new: &Value) -> Self {
+        // Answers that did not say their form had the first one.
+        let form = |answer: &Value| answer["format"].as_u64().unwrap_or(1);
+        Place { path: String::new(), forms: form(old) + 1..=form(new) }
+    }
+
+    fn below(&self, key: &str) -> Self {
+        Place { path: format!("{}/{key}", self.path), forms: self.forms.clone() }
+    }
+
+    /// The name that the key at this place has in a later form.
+    fn new_name(&self) -> Option<&'static str> {
+        let renamed = |(form, path, _): &&(u64, &str, &'static str)| {
+            self.forms.contains(form) && self.path.ends_with(path)
+        };
+        RENAMED.iter().find(renamed).map(|(_, _, name)| *name)
     }
 }

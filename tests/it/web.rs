@@ -63,7 +63,7 @@ impl Web {
     /// A job for the API, which runs a script.
     fn job(&self, nodes: u32, script: &str) -> Value {
         json!({
-            "wish": {"name": "web", "nodes": nodes, "time": 36_000_000},
+            "wish": {"name": "web", "nodes": nodes, "time_s": 36_000},
             "program": {
                 "command": ["sh", "-c", script],
                 "folder": self.served.path(""),
@@ -87,11 +87,11 @@ impl Drop for Web {
 fn reading_needs_no_token_here_and_changes_do() {
     let web = Web::new("easy");
     for path in ["status", "nodes", "jobs", "budget", "power", "history", "forecast", "whoami"] {
-        let answer = web.client.get(&format!("/api/v1/{path}"));
+        let answer = web.client.get(&format!("/api/v2/{path}"));
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         answer.json();
     }
-    let before = web.client.get("/api/v1/budget").json();
+    let before = web.client.get("/api/v2/budget").json();
     let set = json!({"limit": "300W"});
     let refused = [
         (web.client.clone(), 401),
@@ -100,20 +100,20 @@ fn reading_needs_no_token_here_and_changes_do() {
         (web.client.with(&web.token("user", &["--user", "root"])), 403),
     ];
     for (client, status) in refused {
-        let answer = client.send_json("PUT", "/api/v1/budget", &set);
+        let answer = client.send_json("PUT", "/api/v2/budget", &set);
         assert_eq!(answer.status, status, "{}", answer.body);
         assert_eq!(answer.error(), if status == 401 { "unauthorised" } else { "forbidden" });
     }
-    assert_eq!(web.client.get("/api/v1/budget").json(), before, "nothing has changed");
+    assert_eq!(web.client.get("/api/v2/budget").json(), before, "nothing has changed");
     let operator = web.operator();
-    let set = operator.send_json("PUT", "/api/v1/budget", &set);
-    assert_eq!((set.status, &set.json()["limit"]), (200, &json!(300_000)), "{}", set.body);
+    let set = operator.send_json("PUT", "/api/v2/budget", &set);
+    assert_eq!((set.status, &set.json()["limit_w"]), (200, &json!(300)), "{}", set.body);
     // Who made a change sees it at once.
-    assert_eq!(web.client.get("/api/v1/budget").json()["limit"], 300_000);
-    assert_eq!(operator.ask("DELETE", "/api/v1/budget", "", "").status, 200);
-    assert_eq!(web.client.get("/api/v1/budget").json()["limit"], before["limit"]);
+    assert_eq!(web.client.get("/api/v2/budget").json()["limit_w"], 300);
+    assert_eq!(operator.ask("DELETE", "/api/v2/budget", "", "").status, 200);
+    assert_eq!(web.client.get("/api/v2/budget").json()["limit_w"], before["limit_w"]);
     // A wrong token is refused although none would be needed.
-    assert_eq!(web.client.with("busbar_wrong").get("/api/v1/status").status, 401);
+    assert_eq!(web.client.with("busbar_wrong").get("/api/v2/status").status, 401);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_revoked_token_is_worth_nothing() {
     let web = Web::new("easy");
     let token = web.token("operator", &[]);
     let client = web.client.with(&token);
-    assert_eq!(client.get("/api/v1/whoami").json()["role"], "operator");
+    assert_eq!(client.get("/api/v2/whoami").json()["role"], "operator");
     let command = |arguments: &[&str]| {
         let state = web.served.state();
         let done =
@@ -132,7 +132,46 @@ fn a_revoked_token_is_worth_nothing() {
     assert_eq!(listed[0]["role"], "operator");
     assert!(!listed.to_string().contains(&token), "the list does not show it");
     command(&["revoke", listed[0]["id"].as_str().unwrap()]);
-    assert_eq!(client.get("/api/v1/whoami").status, 401);
+    assert_eq!(client.get("/api/v2/whoami").status, 401);
+}
+
+/// Whoever starts a daemon, or asks how it is, hears where its page is; a list of tokens says until when each is valid.
+#[test]
+fn people_hear_where_the_page_is_and_how_long_tokens_last() {
+    let served = Served::new("easy", "");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(BUSBAR)
+            .args(arguments)
+            .env("BUSBAR_SOCKET", served.socket())
+            .current_dir(served.path(""))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said = run(&["serve", "--background", "--config", "busbar.toml", "--web=127.0.0.1:0"]);
+    let page = |text: &str| {
+        let (_, rest) = text.split_once("http://")?;
+        let (address, _) = rest.split_once('/')?;
+        address.parse::<SocketAddr>().ok()
+    };
+    let at = page(&said).unwrap_or_else(|| panic!("{said}"));
+    assert!(said.contains("the web page is at http://127.0.0.1:"), "{said}");
+    assert_eq!(Client::new(at).get("/healthz").status, 200);
+    assert_eq!(page(&run(&["status"])), Some(at));
+    let look: Value = serde_json::from_str(&run(&["top", "--json"])).unwrap();
+    assert_eq!(look["status"]["page"], format!("http://{at}/"));
+    assert!(look["jobs"].as_array().unwrap().is_empty() && !look["nodes"][0].is_null());
+    let state = served.state();
+    let token =
+        |more: &[&str]| run(&[&["token"], more, &["--state", state.to_str().unwrap()]].concat());
+    token(&["create", "--role", "viewer", "--name", "forever"]);
+    token(&["create", "--role", "viewer", "--name", "short", "--expires", "12h"]);
+    let listed = token(&["list"]);
+    let line = |name: &str| listed.lines().find(|line| line.ends_with(name)).unwrap().to_owned();
+    assert!(line("forever").contains("until revoked"), "{listed}");
+    assert!(line("short").contains("until 20"), "{listed}");
+    run(&["stop"]);
 }
 
 /// The role says what a token is for: that of a user is good for that user's jobs, also if the user is root or an operator.
@@ -150,29 +189,29 @@ fn a_users_token_is_good_for_that_users_jobs() {
     let submit = |client: &Client| {
         let mut job = web.job(1, "exit 0");
         job["wish"]["held"] = json!(true);
-        let submitted = client.send_json("POST", "/api/v1/jobs", &job);
+        let submitted = client.send_json("POST", "/api/v2/jobs", &job);
         assert_eq!(submitted.status, 201, "{}", submitted.body);
         submitted.json()["job"].as_u64().unwrap()
     };
     let act = |client: &Client, job: u64, what: &str| {
-        client.send_json("POST", &format!("/api/v1/jobs/{job}/{what}"), &json!({}))
+        client.send_json("POST", &format!("/api/v2/jobs/{job}/{what}"), &json!({}))
     };
     for (owner, other) in [(NOBODY, 0), (0, NOBODY)] {
         let (owns, user) = (of("user", owner), of("user", other));
         let (operator, viewer) = (of("operator", other), of("viewer", owner));
         let job = submit(&owns);
-        let path = format!("/api/v1/jobs/{job}");
+        let path = format!("/api/v2/jobs/{job}");
         // Whoever may see the name asks first: what is kept of that answer is not for others.
         for client in [&operator, &owns] {
-            assert_eq!(client.get("/api/v1/jobs").json()["jobs"][0]["name"], "web");
+            assert_eq!(client.get("/api/v2/jobs").json()["jobs"][0]["name"], "web");
             assert_eq!(client.get(&path).json()["command"][2], "exit 0");
-            assert!(client.get("/api/v1/forecast").body.contains("\"web\""));
+            assert!(client.get("/api/v2/forecast").body.contains("\"web\""));
         }
         for client in [&user, &viewer, &web.client] {
-            let listed = client.get("/api/v1/jobs").json()["jobs"][0].clone();
+            let listed = client.get("/api/v2/jobs").json()["jobs"][0].clone();
             assert_eq!((&listed["job"], listed.get("name")), (&json!(job), None), "{listed}");
             assert!(client.get(&path).json().get("command").is_none());
-            assert!(!client.get("/api/v1/forecast").body.contains("\"web\""));
+            assert!(!client.get("/api/v2/forecast").body.contains("\"web\""));
         }
         for what in ["cancel", "hold", "release"] {
             let refused = act(&user, job, what);
@@ -182,15 +221,15 @@ fn a_users_token_is_good_for_that_users_jobs() {
         }
         assert_eq!(owns.get(&path).json()["state"], "held", "nothing has changed");
         for (client, method, path) in [
-            (&user, "DELETE", "/api/v1/budget"),
-            (&owns, "DELETE", "/api/v1/budget"),
-            (&user, "POST", "/api/v1/stop"),
+            (&user, "DELETE", "/api/v2/budget"),
+            (&owns, "DELETE", "/api/v2/budget"),
+            (&user, "POST", "/api/v2/stop"),
         ] {
             assert_eq!(client.ask(method, path, "", "").status, 403);
         }
         // The jobs of its own user are a token's own, also those of root; and an operator's token is good for all.
         let own = submit(&user);
-        assert_eq!(user.get(&format!("/api/v1/jobs/{own}")).json()["user"], other);
+        assert_eq!(user.get(&format!("/api/v2/jobs/{own}")).json()["user"], other);
         assert_eq!(act(&user, own, "cancel").status, 200);
         assert_eq!(act(&operator, job, "cancel").status, 200);
     }
@@ -200,24 +239,24 @@ fn a_users_token_is_good_for_that_users_jobs() {
 fn a_job_is_submitted_followed_and_cancelled() {
     let web = Web::new("easy");
     let operator = web.operator();
-    let mut events = BufReader::new(web.client.send("GET", "/api/v1/events", "", ""));
-    let submitted = operator.send_json("POST", "/api/v1/jobs", &web.job(2, "sleep infinity"));
+    let mut events = BufReader::new(web.client.send("GET", "/api/v2/events", "", ""));
+    let submitted = operator.send_json("POST", "/api/v2/jobs", &web.job(2, "sleep infinity"));
     assert_eq!(submitted.status, 201, "{}", submitted.body);
     let job = submitted.json()["job"].as_u64().unwrap();
-    let path = format!("/api/v1/jobs/{job}");
+    let path = format!("/api/v2/jobs/{job}");
     wait_for("a running job", || {
         (web.client.get(&path).json()["state"] == "running").then_some(())
     });
     // Only its owner and operators see what it runs.
     assert!(web.client.get(&path).json().get("command").is_none());
     assert_eq!(operator.get(&path).json()["command"][2], "sleep infinity");
-    let all = web.client.get("/api/v1/jobs").json();
+    let all = web.client.get("/api/v2/jobs").json();
     assert_eq!((&all["total"], &all["jobs"][0]["job"]), (&json!(1), &json!(job)));
     assert_eq!(
-        web.client.get("/api/v1/jobs?state=waiting").json(),
+        web.client.get("/api/v2/jobs?state=waiting").json(),
         json!({"total": 0, "jobs": []})
     );
-    assert_eq!(web.client.get("/api/v1/jobs?limit=0").json(), json!({"total": 1, "jobs": []}));
+    assert_eq!(web.client.get("/api/v2/jobs?limit=0").json(), json!({"total": 1, "jobs": []}));
     let cancelled = operator.send_json("POST", &format!("{path}/cancel"), &json!({}));
     assert_eq!((cancelled.status, &cancelled.json()[0]["job"]), (200, &json!(job)));
     wait_for("an end", || (web.client.get(&path).json()["state"] == "cancelled").then_some(()));
@@ -238,37 +277,37 @@ fn caps_follow_the_budget_and_a_what_if_changes_nothing() {
     let web = Web::new("easy-power");
     let operator = web.operator();
     let submit = |nodes| {
-        let answer = operator.send_json("POST", "/api/v1/jobs", &web.job(nodes, "sleep infinity"));
+        let answer = operator.send_json("POST", "/api/v2/jobs", &web.job(nodes, "sleep infinity"));
         answer.json()["job"].as_u64().unwrap_or_else(|| panic!("{}", answer.body))
     };
     let job = submit(4);
-    let path = format!("/api/v1/jobs/{job}");
+    let path = format!("/api/v2/jobs/{job}");
     wait_for("a running job", || {
         (web.client.get(&path).json()["state"] == "running").then_some(())
     });
-    let before = web.client.get(&path).json()["power"].as_u64().unwrap();
-    let question = json!({"budget": [[0, "250W"]], "policy": "fcfs",
-                          "job": {"name": "one more", "nodes": 2, "time": 60_000}});
-    let what_if = web.client.send_json("POST", "/api/v1/forecast", &question);
+    let before = web.client.get(&path).json()["power_w"].as_f64().unwrap();
+    let question = json!({"budget": [{"in_s": 0, "limit": "250W"}], "policy": "fcfs",
+                          "job": {"name": "one more", "nodes": 2, "time_s": 60}});
+    let what_if = web.client.send_json("POST", "/api/v2/forecast", &question);
     assert_eq!(what_if.status, 200, "{}", what_if.body);
     let what_if = what_if.json();
-    assert_eq!(what_if["limits"][0][1], 250_000, "{what_if}");
+    assert_eq!(what_if["limits"][0]["limit_w"], 250, "{what_if}");
     assert!(!what_if["power"].as_array().unwrap().is_empty(), "{what_if}");
     let lines = what_if["jobs"].as_array().unwrap();
     assert!(lines.len() == 2 && lines[1]["job"].is_null(), "{what_if}");
-    assert_eq!(web.client.get("/api/v1/status").json()["policy"], "easy-power");
-    assert_eq!(web.client.get(&path).json()["power"], before);
+    assert_eq!(web.client.get("/api/v2/status").json()["policy"], "easy-power");
+    assert_eq!(web.client.get(&path).json()["power_w"], before);
 
-    let set = operator.send_json("PUT", "/api/v1/budget", &json!({"limit": "250W"}));
+    let set = operator.send_json("PUT", "/api/v2/budget", &json!({"limit": "250W"}));
     assert_eq!(set.status, 200, "{}", set.body);
-    let caps = || -> u64 {
-        let nodes = web.client.get("/api/v1/nodes").json();
-        nodes.as_array().unwrap().iter().filter_map(|node| node["cap"].as_u64()).sum()
+    let caps = || -> f64 {
+        let nodes = web.client.get("/api/v2/nodes").json();
+        nodes.as_array().unwrap().iter().filter_map(|node| node["cap_w"].as_f64()).sum()
     };
-    wait_for("lower caps", || (caps() > 0 && caps() <= 250_000).then_some(()));
-    let power = web.client.get("/api/v1/budget").json();
+    wait_for("lower caps", || (caps() > 0.0 && caps() <= 250.0).then_some(()));
+    let power = web.client.get("/api/v2/budget").json();
     assert!(
-        power["base"].as_u64().unwrap() + power["held"].as_u64().unwrap() <= 250_000,
+        power["base_w"].as_f64().unwrap() + power["held_w"].as_f64().unwrap() <= 250.0,
         "{power}"
     );
     operator.send_json("POST", &format!("{path}/cancel"), &json!({}));
@@ -281,32 +320,119 @@ fn every_error_has_the_same_form() {
     let json_body = "Content-Type: application/json\r\n";
     let large = format!("{{\"limit\": \"{}\"}}", "x".repeat(2 << 20));
     let cases = [
-        (operator.get("/api/v1/nothing"), 404, "unknown"),
-        (operator.get("/api/v1/jobs/77"), 404, "unknown"),
-        (operator.get("/api/v1/jobs/x"), 400, "malformed"),
-        (operator.get("/api/v1/jobs?colour=red"), 400, "malformed"),
-        (operator.get("/api/v1/history?limit=10001"), 400, "malformed"),
-        (operator.ask("PATCH", "/api/v1/jobs", "", ""), 405, "method"),
-        (operator.ask("PUT", "/api/v1/budget", "", "{}"), 415, "unsupported"),
-        (operator.ask("PUT", "/api/v1/budget", json_body, "{"), 400, "malformed"),
+        (operator.get("/api/v2/nothing"), 404, "unknown"),
+        (operator.get("/api/v1/status"), 410, "gone"),
+        (operator.send_json("POST", "/api/v1/jobs", &json!({})), 410, "gone"),
+        (operator.get("/api/v2/jobs/77"), 404, "unknown"),
+        (operator.get("/api/v2/jobs/x"), 400, "malformed"),
+        (operator.get("/api/v2/jobs?colour=red"), 400, "malformed"),
+        (operator.get("/api/v2/history?limit=10001"), 400, "malformed"),
+        (operator.ask("PATCH", "/api/v2/jobs", "", ""), 405, "method"),
+        (operator.ask("PUT", "/api/v2/budget", "", "{}"), 415, "unsupported"),
+        (operator.ask("PUT", "/api/v2/budget", json_body, "{"), 400, "malformed"),
         (
-            operator.ask("PUT", "/api/v1/budget", json_body, "{\"limit\": \"lots\"}"),
+            operator.ask("PUT", "/api/v2/budget", json_body, "{\"limit\": \"lots\"}"),
             400,
             "malformed",
         ),
-        (operator.ask("PUT", "/api/v1/budget", json_body, "{\"limit\": 5}"), 400, "malformed"),
-        (operator.ask("PUT", "/api/v1/budget", json_body, &large), 413, "too_much"),
+        (operator.ask("PUT", "/api/v2/budget", json_body, "{\"limit\": 5}"), 400, "malformed"),
+        (operator.ask("PUT", "/api/v2/budget", json_body, &large), 413, "too_much"),
         (Client { host: "evil.example".to_owned(), ..operator.clone() }.get("/"), 403, "forbidden"),
     ];
     for (answer, status, kind) in cases {
         assert_eq!((answer.status, answer.error().as_str()), (status, kind), "{}", answer.body);
+    }
+    let old = operator.get("/api/v1/status").body;
+    assert!(old.contains("/api/v2/openapi.json") && old.contains("power_w"), "{old}");
+}
+
+/// The description names the unit of every quantity, in watts, seconds or joules.
+#[test]
+fn the_description_names_units() {
+    /// Properties that count something, name it by a number, or are a share.
+    const PLAIN: &[&str] = &[
+        "after",
+        "array",
+        "at_once",
+        "attempt",
+        "attempts",
+        "baseline",
+        "by",
+        "completed",
+        "cores",
+        "count",
+        "cycles",
+        "element",
+        "exited",
+        "first",
+        "group",
+        "index",
+        "job",
+        "jobs",
+        "killed",
+        "least",
+        "line",
+        "looks",
+        "mean_bsld",
+        "median",
+        "moldable",
+        "most",
+        "node",
+        "nodes",
+        "on",
+        "p90",
+        "percent",
+        "process",
+        "running",
+        "signalled",
+        "speed",
+        "switched",
+        "total",
+        "unconfirmed",
+        "under",
+        "user",
+        "waiting",
+    ];
+    fn look(key: &str, value: &Value, found: &mut usize) {
+        let is_number = match &value["type"] {
+            Value::String(kind) => ["number", "integer"].contains(&kind.as_str()),
+            Value::Array(kinds) => {
+                kinds.contains(&"number".into()) || kinds.contains(&"integer".into())
+            }
+            _ => false,
+        };
+        if is_number {
+            let has_unit = ["_w", "_s", "_j"].iter().any(|unit| key.ends_with(unit));
+            *found += usize::from(has_unit);
+            assert!(has_unit || PLAIN.contains(&key), "{key}: {value}");
+        }
+        match value {
+            Value::Array(parts) => parts.iter().for_each(|part| look(key, part, found)),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let key = if STRUCTURE.contains(&name.as_str()) { key } else { name };
+                    look(key, value, found);
+                }
+            }
+            _ => (),
+        }
+    }
+    /// Words of the description itself.
+    const STRUCTURE: &[&str] = &["items", "prefixItems", "oneOf", "allOf", "anyOf", "properties"];
+    let document = busbar::web::openapi();
+    let mut found = 0;
+    look("", &document["components"]["schemas"], &mut found);
+    assert!(found > 40, "only {found} quantities");
+    let text = document.to_string();
+    for gone in ["milliwatts", "microjoules", "milliseconds", "microseconds", "millionths"] {
+        assert!(!text.contains(gone), "{gone}");
     }
 }
 
 #[test]
 fn browsers_are_told_to_fetch_nothing_elsewhere() {
     let web = Web::new("easy");
-    for path in ["/", "/page.css", "/page.js", "/api/v1/status", "/nothing"] {
+    for path in ["/", "/page.css", "/page.js", "/api/v2/status", "/nothing"] {
         let headers = web.client.get(path).headers;
         for header in
             ["content-security-policy: default-src 'none'", "x-content-type-options: nosniff"]
@@ -353,7 +479,7 @@ fn with_a_certificate_it_speaks_tls() {
     allow(0o600);
     let web = Web::listening("easy", &config);
     let ask = |more: &[&str]| {
-        let url = format!("https://localhost:{}/api/v1/status", web.client.at.port());
+        let url = format!("https://localhost:{}/api/v2/status", web.client.at.port());
         Command::new("curl")
             .args(["-sS", "--cacert", &file("authority.pem")])
             .args(more)

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use busbar_trust::{TrustError, TrustedFolder};
-use serde::Serialize;
 
 use crate::config::Config;
 use crate::control::ControlError;
@@ -20,7 +19,7 @@ use crate::wire::{Domain, DomainSample};
 const MOMENT: Duration = Duration::from_millis(250);
 
 /// What a node can do.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Probe {
     /// The node's name.
     pub node: String,
@@ -35,10 +34,9 @@ pub struct Probe {
 }
 
 /// A domain, what it draws, and whether its limit could be changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct ProbedDomain {
     /// The domain.
-    #[serde(flatten)]
     pub domain: Domain,
     /// What it draws.
     pub sample: DomainSample,

@@ -13,6 +13,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 mod energy;
+#[doc(hidden)]
+pub mod json;
 mod length;
 mod share;
 mod temperature;

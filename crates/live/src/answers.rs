@@ -7,7 +7,7 @@ use super::controller::Controller;
 use super::engine::End;
 use super::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use super::setup::Viewer;
-use super::wire::{JobDetails, JobLine, NodeLine, PowerState, Private, State};
+use super::wire::{JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State};
 use busbar_core::units::{Instant, NodeId, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
@@ -89,7 +89,10 @@ impl Controller {
             held: ledger.held(),
             free: limit.map(|limit| limit.saturating_sub(ledger.power())),
             set_by_operator: self.is_budget_overridden(),
-            to_come: to_come.iter().map(|&(at, limit)| (wall(at), limit.limited())).collect(),
+            to_come: to_come
+                .iter()
+                .map(|&(at, limit)| LimitFrom { at: wall(at), limit: limit.limited() })
+                .collect(),
             emulated: true,
             measured: None,
             notice: self.shortage().map(str::to_owned),

@@ -29,8 +29,8 @@ use busbar_agent::fleet::{self, AgentId, Fleet, Options, Target};
 use busbar_agent::wire::{self, Answer, Caps, Event, Outcome, SetReport};
 
 use super::engine::{
-    Allotment, Attempt, Engine, EngineError, EnginePace, Found, Lowered, Measurement, NodeInfo,
-    NodeState, Order, Report, Signal, Ticket,
+    Allotment, Attempt, Engine, EngineError, EnginePace, Found, Lowered, MeasuredDomain,
+    Measurement, NodeInfo, NodeState, Order, Report, Signal, Ticket,
 };
 use busbar_core::machine;
 use busbar_core::units::Watts;
@@ -530,8 +530,10 @@ impl Capped {
         if let Some(power) = sample.power.value() {
             let is_emulated = sample.power.origin() == "emulated";
             let domains = sample.domains.iter();
-            let domains = domains
-                .filter_map(|domain| Some((domain.name.to_string(), *domain.power.value()?)));
+            let domains = domains.filter_map(|domain| {
+                let power = *domain.power.value()?;
+                Some(MeasuredDomain { name: domain.name.to_string(), power })
+            });
             let domains = domains.collect();
             let power = Measurement { power: *power, is_emulated, at: sample.at, domains };
             self.reports.push(Report::Measured { node: agent.0 as u32, power });

@@ -499,9 +499,7 @@ impl Controller {
         let before = self.limit.replace((limit, base));
         if before != Some((limit, base)) {
             self.must_ask |= before.is_none_or(|before| before.0 != limit);
-            let power = limit.limited().map(Watts::milliwatts);
-            let base = base.milliwatts();
-            self.note(now, EventKind::Limit { power, base });
+            self.note(now, EventKind::Limit { power: limit.limited(), base });
         }
     }
 

@@ -105,6 +105,8 @@ pub struct Daemon {
     tuner: Tuner,
     pace: Pace,
     service: Service,
+    /// The address of the web page, if there is one.
+    page: Option<String>,
     is_stopping: bool,
     /// Since when the database could not be written.
     unwritten_since: Option<Instant>,
@@ -189,6 +191,7 @@ impl Daemon {
             forecasts: RunningForecasts::default(),
             tuner: Tuner::default(),
             service: Service::nobody(),
+            page: None,
             is_stopping: false,
             unwritten_since: None,
             is_gone: false,
@@ -242,6 +245,11 @@ impl Daemon {
                 }
             }
         }
+    }
+
+    /// Says from now on where the web page is.
+    pub fn has_page_at(&mut self, address: Option<String>) {
+        self.page = address;
     }
 
     /// Reports to a service manager from now on.

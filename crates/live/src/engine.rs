@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
-use busbar_core::units::{Instant, Joules, NodeId, Span, Watts};
+use busbar_core::units::{Instant, Joules, NodeId, Span, Watts, json};
 
 mod arrival;
 mod at_once;
@@ -48,7 +48,6 @@ impl std::fmt::Display for Attempt {
 
 /// The nodes and power that a job has: an operating point on particular nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Allotment {
     /// The nodes in order, each with its cap.
     pub nodes: Vec<(u32, Watts)>,
@@ -383,14 +382,31 @@ impl NodeState {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Measurement {
     /// The power.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "power_w", with = "json")]
     pub power: Watts,
     /// Whether an emulator made it up.
     pub is_emulated: bool,
-    /// When it was measured, in milliseconds since 1970.
+    /// When it was measured, since 1970.
+    // In milliseconds here.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "at_s", with = "json::thousandths")]
     pub at: u64,
     /// The parts of it that have meters of their own, such as a package or its memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub domains: Vec<(String, Watts)>,
+    pub domains: Vec<MeasuredDomain>,
+}
+
+/// The measured power of a part of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct MeasuredDomain {
+    /// The name of the part, such as `package-0`.
+    pub name: String,
+    /// The power.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "power_w", with = "json")]
+    pub power: Watts,
 }
 
 /// A node as an engine knows it.
@@ -403,19 +419,28 @@ pub struct NodeInfo {
 }
 
 /// How long an engine takes for what it does beside the daemon's cycles, in a thread of its own: the longest of the last
-/// thousand times, in microseconds. What it spends in other programs is not its own.
+/// thousand times. What it spends in other programs is not its own.
+// In microseconds here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EnginePace {
     /// How often it has looked at what jobs run on.
     pub looks: u64,
     /// The longest look.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "longest_look_s", with = "json::millionths")]
     pub longest_look: u64,
     /// The longest part of a look that was its own.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "longest_own_look_s", with = "json::millionths")]
     pub longest_own_look: u64,
     /// The longest time in which orders were carried out together.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "longest_act_s", with = "json::millionths")]
     pub longest_act: u64,
     /// The longest part of that which was its own.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "longest_own_act_s", with = "json::millionths")]
     pub longest_own_act: u64,
 }
 

@@ -14,7 +14,10 @@ use super::job::{Entry, EventKind, Owner, Phase, Run};
 use super::schedule::{Schedule, timestamp};
 use super::setup::{Setup, Viewer};
 use super::store::{Batch, Saved};
-use super::wire::{Forecast, ForecastLine, ForecastRequest, Refusal, RefusalKind};
+use super::wire::{
+    BudgetChange, Forecast, ForecastLine, ForecastRequest, LimitFrom, PowerFrom, Refusal,
+    RefusalKind,
+};
 use busbar_core::budget::Budget;
 use busbar_core::ledger::SwitchState;
 use busbar_core::model::Work;
@@ -117,7 +120,11 @@ impl Outlook {
         Ok(Forecast {
             jobs: lines.collect(),
             peak: future.peak,
-            power: future.power.iter().map(|&(at, power)| (self.seconds(at), power)).collect(),
+            power: future
+                .power
+                .iter()
+                .map(|&(at, power)| PowerFrom { at: self.seconds(at), power })
+                .collect(),
             limits: self.limits(&future),
             all_over: self.seconds(future.last_end),
             assumptions,
@@ -138,12 +145,14 @@ impl Outlook {
     }
 
     /// The limits from now until the last job ends.
-    fn limits(&self, future: &Future) -> Vec<(i64, Option<Watts>)> {
+    fn limits(&self, future: &Future) -> Vec<LimitFrom> {
         let budget = future.controller.budget();
         let later = budget.changes_after(self.now).iter().copied();
         let steps = std::iter::once((self.now, budget.at(self.now)))
             .chain(later.take_while(|(at, _)| *at <= future.last_end));
-        steps.map(|(at, limit)| (self.seconds(at), limit.limited())).collect()
+        steps
+            .map(|(at, limit)| LimitFrom { at: self.seconds(at), limit: limit.limited() })
+            .collect()
     }
 
     /// The budget under the assumptions of the request.
@@ -155,8 +164,8 @@ impl Outlook {
         let mut steps = vec![(self.now, self.budget.at(self.now))];
         steps.extend(self.budget.changes_after(self.now));
         let mut asked = question.budget.clone();
-        asked.sort_by_key(|(after, _)| *after);
-        for (after, text) in asked {
+        asked.sort_by_key(|change| change.after);
+        for BudgetChange { after, limit: text } in asked {
             let zone = TimeZone::system();
             let limits = active_budget::limits(&text, &self.setup.machine, &zone);
             let from = self.now + after;

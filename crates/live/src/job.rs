@@ -1,9 +1,9 @@
 //! A job as the daemon keeps it: what its user asked for and what has happened to it since.
 //!
-//! These types are also what the [`store`](super::store) keeps as JSON, and some of them travel over the
-//! [`wire`](super::wire). Their JSON names are fixed by `serde` attributes where they differ from the
-//! names used here; the module documentation of `store` says what may change and how. Times are
-//! milliseconds of the daemon's own clock ([`Instant`]), power is in milliwatts, energy in microjoules.
+//! These types are also what the [`store`](super::store) keeps as JSON. Their JSON names are fixed by `serde` attributes
+//! where they differ from the names used here; the module documentation of `store` says what may change and how. Times are
+//! milliseconds of the daemon's own clock ([`Instant`]), power is in milliwatts, energy in microjoules. Those that travel
+//! over the [`wire`](super::wire), too, have another form there, in watts, seconds and joules.
 
 use std::fmt;
 use std::io;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::array::{ArraySpec, Element};
 use super::engine::{Allotment, Attempt, End, NodeState, SwitchState};
+use super::wire::forms::JobRequestForm;
 use busbar_core::model::Work;
 use busbar_core::units::{Instant, Joules, Span, Watts};
 
@@ -32,7 +33,8 @@ pub struct Owner {
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The resources and conditions that the job asks for.
-    #[serde(rename = "wish")]
+    #[cfg_attr(feature = "schema", schema(value_type = JobRequestForm))]
+    #[serde(rename = "wish", with = "JobRequestForm")]
     pub request: JobRequest,
     /// The command to run, with its environment and files.
     pub program: Program,
@@ -44,7 +46,6 @@ pub struct Submission {
 
 /// The resources and conditions that a job asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobRequest {
     /// A name chosen by the user. Names need not be unique.
@@ -405,7 +406,6 @@ impl fmt::Display for EndReason {
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobOutcome {
     /// When the job started, if it ever did.
     pub start: Option<Instant>,
@@ -445,7 +445,6 @@ impl JobOutcome {
 /// A decision, or something that happened. In the order in which they are written, events tell which job
 /// held how much power when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// When it happened, by the daemon's clock.
     pub at: Instant,
@@ -456,7 +455,6 @@ pub struct Event {
 
 /// What was decided, or happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// A daemon started.
@@ -470,10 +468,10 @@ pub enum EventKind {
     Stopped,
     /// The limit in force changed, or what the machine draws without any job, or both were determined at the start.
     Limit {
-        /// The limit in milliwatts, the machine's own draw included; `None` if there is no limit.
-        power: Option<u64>,
-        /// What the machine draws without any job, in milliwatts.
-        base: u64,
+        /// The limit, the machine's own draw included; `None` if there is no limit.
+        power: Option<Watts>,
+        /// What the machine draws without any job.
+        base: Watts,
     },
     /// A job was submitted.
     Submitted {
@@ -536,9 +534,9 @@ pub enum EventKind {
     Consumed {
         /// The job's number.
         job: u64,
-        /// The energy, in microjoules.
+        /// The energy.
         energy: Joules,
-        /// The mean power, in milliwatts.
+        /// The mean power.
         power: Watts,
         /// Whether an emulator made some of it up.
         emulated: bool,

@@ -85,7 +85,7 @@ pub enum ServeError {
     Nodes(String),
     /// A server beside the socket cannot start.
     #[error(transparent)]
-    Beside(Box<dyn std::error::Error + Send + Sync>),
+    Beside(BoxedError),
     /// Agents cannot be spoken to.
     #[error("cannot begin to speak to agents")]
     Agents(#[source] io::Error),
@@ -102,6 +102,9 @@ pub enum ServeError {
     #[error(transparent)]
     Daemon(#[from] DaemonError),
 }
+
+/// An error of a server that this crate does not know.
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The subfolder of the state folder that holds the files of attempts.
 const ATTEMPTS: &str = "jobs";
@@ -301,12 +304,21 @@ fn with_agents(
     Ok(Box::new(capped.map_err(ServeError::Agents)?))
 }
 
+/// What serves the daemon's clients beside its socket.
+#[derive(Debug)]
+pub struct Beside<T> {
+    /// The server, which ends when it is dropped.
+    pub server: T,
+    /// The address of the web page, if there is one.
+    pub page: Option<String>,
+}
+
 /// Runs a daemon until it is told to stop. `again` reads the configuration again. `beside` starts what else serves
 /// the daemon's clients, and may keep files in the state folder; what it returns is dropped when the daemon stops.
 pub fn serve<T>(
     config: &Config,
     again: impl Fn() -> Result<Config, String> + 'static,
-    beside: impl FnOnce(Door, TrustedFolder) -> Result<T, Box<dyn std::error::Error + Send + Sync>>,
+    beside: impl FnOnce(Door, TrustedFolder) -> Result<Beside<T>, BoxedError>,
 ) -> Result<(), ServeError> {
     let on_slurm = match config.engine.kind {
         EngineKind::Local => None,
@@ -368,6 +380,7 @@ pub fn serve<T>(
     };
     let mut server = Server::bind(&config.socket, limits, sender.clone())?;
     let beside = beside(Door::new(sender), state).map_err(ServeError::Beside)?;
+    daemon.has_page_at(beside.page.clone());
     tracing::info!(
         socket = %config.socket.display(),
         machine = %resolved.setup.machine.name,

@@ -1,6 +1,12 @@
 //! Requests of clients and answers of the daemon: a line of JSON for each.
 //! [`docs/reference/live.md`](https://docs.rs/busbar) lists them.
 //!
+//! # Units
+//!
+//! The key of a quantity ends in its unit: watts (`power_w`), seconds (`time_s`), joules (`energy_j`), as exact decimals
+//! ([`busbar_core::units::json`]). Points in time are seconds since 1970, unless they are by the daemon's own clock. What is
+//! stored has a form of its own, in the integers of the types; [`forms`] gives such types their form on the wire.
+//!
 //! # Versions
 //!
 //! The protocol has a version, [`PROTOCOL`], which `busbar status --json` shows. Within a major version,
@@ -8,12 +14,14 @@
 //! Anything else raises the major version.
 //!
 //! - Answers: a client ignores fields that it does not know.
-//! - Requests: a field that the daemon does not know is refused, because it may be a misspelt one. A
-//!   client that uses fields added after version 1.0 says so in the request:
-//!   `{"protocol": "1.1", "show": {"job": 7}}`. If its minor version is newer than the daemon's, unknown
-//!   fields are ignored; if its major version is another one, the request is refused. Requests without a
-//!   version are of version 1.0.
+//! - Requests state their version: `{"protocol": "2.0", "show": {"job": 7}}`. A request of another major version is
+//!   refused, with what to update; one that states none is of version 1.0, whose clients did not have to. A field that
+//!   the daemon does not know is refused, because it may be a misspelt one, unless the client's minor version is newer than the
+//!   daemon's: then it is ignored.
+//!
+//! Version 1 had milliwatts, milliseconds, microjoules and millionths, and keys without units.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -24,13 +32,17 @@ use super::engine::{End, EnginePace, Measurement, NodeState, SwitchState};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::policy::{PolicyError, PolicySpec, Predictions};
 use busbar_core::tuning::{Advice, Figures, Tuning};
-use busbar_core::units::{Instant, Joules, Span, Watts};
+use busbar_core::units::{Instant, Joules, Span, Watts, json};
+
+pub(crate) mod forms;
+#[cfg(test)]
+mod tests;
 
 /// How much of a text that cannot be used an error repeats, in characters.
 const LONGEST_QUOTE: usize = 240;
 
 /// The version of the protocol that this program speaks.
-pub const PROTOCOL: Protocol = Protocol { major: 1, minor: 1 };
+pub const PROTOCOL: Protocol = Protocol { major: 2, minor: 0 };
 
 /// A version of the protocol, written as `1.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,9 +79,48 @@ impl TryFrom<String> for Protocol {
     }
 }
 
-/// The version of daemons that do not state theirs.
+impl Protocol {
+    /// The version of clients and daemons that do not state theirs.
+    pub(crate) const FIRST: Protocol = Protocol { major: 1, minor: 0 };
+
+    /// Why a daemon of this program does not understand a request of that version, and what to update; `None` if it
+    /// does.
+    pub(crate) fn mismatch(self) -> Option<String> {
+        let advice = match self.major.cmp(&PROTOCOL.major) {
+            Ordering::Equal => return None,
+            Ordering::Less => {
+                "the client is older than the daemon: use the busbar that is installed with the daemon; a program of \
+                 your own writes \"protocol\": \"2.0\", and power in watts, times in seconds and energy in joules"
+            }
+            Ordering::Greater => {
+                "the daemon is older than the client: update the daemon and restart it, or use the busbar that is \
+                 installed with the daemon"
+            }
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        Some(format!(
+            "the request is of protocol {self}, and this daemon (Busbar {version}) speaks {PROTOCOL}; {advice}"
+        ))
+    }
+}
+
 fn first_protocol() -> Protocol {
-    Protocol { major: 1, minor: 0 }
+    Protocol::FIRST
+}
+
+/// A request as a client sends it, with the version of the protocol.
+#[derive(Serialize)]
+pub struct Sent<'a> {
+    protocol: Protocol,
+    #[serde(flatten)]
+    request: &'a Request,
+}
+
+impl<'a> Sent<'a> {
+    /// A request of this program.
+    pub fn new(request: &'a Request) -> Self {
+        Sent { protocol: PROTOCOL, request }
+    }
 }
 
 /// A request of a client.
@@ -160,16 +211,30 @@ impl Request {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ForecastRequest {
-    /// Changes of the budget: the time from now on, and the limit as it is written on the command
-    /// line.
-    pub budget: Vec<(Span, String)>,
+    /// Changes of the budget.
+    pub budget: Vec<BudgetChange>,
     /// A job that is assumed to be submitted now.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<forms::JobRequestForm>))]
+    #[serde(with = "forms::optional_request")]
     pub job: Option<JobRequest>,
     /// Another policy that is assumed to decide from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// The share of the requested time that jobs take, in percent; 100 by default.
     pub percent: Option<u32>,
+}
+
+/// A change of the budget that a forecast assumes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BudgetChange {
+    /// The time from now on.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "in_s", with = "json")]
+    pub after: Span,
+    /// The limit as it is written on the command line.
+    pub limit: String,
 }
 
 impl ForecastRequest {
@@ -330,23 +395,31 @@ pub struct JobLine {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub on: Vec<u32>,
     /// The predicted power.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "power_w", with = "json", skip_serializing_if = "Option::is_none", default)]
     pub power: Option<Watts>,
     /// The power that a waiting job would draw as it was asked for, if it can run so at all.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "needs_w", with = "json", skip_serializing_if = "Option::is_none", default)]
     pub needs: Option<Watts>,
-    /// The predicted speed, in millionths of the speed on the nodes it asks for without a cap.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// The predicted speed, as a share of the speed on the nodes it asks for without a cap.
+    // In millionths here.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(with = "json::millionths", skip_serializing_if = "Option::is_none", default)]
     pub speed: Option<u32>,
     /// When the job was submitted, in seconds since 1970.
+    #[serde(rename = "submitted_s")]
     pub submitted: i64,
     /// When the job started, in seconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "started_s", skip_serializing_if = "Option::is_none", default)]
     pub started: Option<i64>,
     /// How long the job has run, or ran.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "ran_s", with = "json", skip_serializing_if = "Option::is_none", default)]
     pub ran: Option<Span>,
     /// The time limit.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "time_s", with = "json")]
     pub time: Span,
     /// The element of an array that the job is, if it is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -390,10 +463,11 @@ pub struct JobDetails {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<u32>,
     /// When the job ended, in seconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "ended_s", skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<i64>,
     /// The predicted energy drawn so far.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "energy_j", with = "json", skip_serializing_if = "Option::is_none", default)]
     pub energy: Option<Joules>,
 }
 
@@ -402,7 +476,8 @@ pub struct JobDetails {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Private {
     /// The resources and conditions the job asks for.
-    #[serde(rename = "wish")]
+    #[cfg_attr(feature = "schema", schema(value_type = forms::JobRequestForm))]
+    #[serde(rename = "wish", with = "forms::JobRequestForm")]
     pub request: JobRequest,
     /// The command.
     pub command: Vec<String>,
@@ -429,6 +504,8 @@ pub struct NodeLine {
     /// The job that runs on the node.
     pub job: Option<u64>,
     /// The node's cap.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "cap_w", with = "json", default)]
     pub cap: Option<Watts>,
     /// Whether jobs can run on the node.
     #[serde(default)]
@@ -446,6 +523,8 @@ pub struct NodeLine {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MeasuredPower {
     /// The power of all nodes that were measured.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "power_w", with = "json")]
     pub power: Watts,
     /// How many nodes that are.
     pub nodes: u32,
@@ -458,17 +537,25 @@ pub struct MeasuredPower {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PowerState {
     /// The limit in force; `None` if there is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "limit_w", with = "json", default)]
     pub limit: Option<Watts>,
     /// What the machine draws without jobs.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "base_w", with = "json")]
     pub base: Watts,
     /// The power that jobs hold.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "held_w", with = "json")]
     pub held: Watts,
     /// The power left for further jobs; `None` if there is no limit.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "free_w", with = "json", default)]
     pub free: Option<Watts>,
     /// Whether an operator has set the limit, rather than the configuration.
     pub set_by_operator: bool,
-    /// Later limits: the time in seconds since 1970, and the limit.
-    pub to_come: Vec<(i64, Option<Watts>)>,
+    /// Later limits.
+    pub to_come: Vec<LimitFrom>,
     /// A message if jobs hold more than the limit allows, saying what is done about it.
     pub notice: Option<String>,
     /// Whether power is only emulated: neither measured nor capped.
@@ -479,16 +566,41 @@ pub struct PowerState {
     pub measured: Option<MeasuredPower>,
 }
 
+/// A limit from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct LimitFrom {
+    /// The time, in seconds since 1970.
+    #[serde(rename = "at_s")]
+    pub at: i64,
+    /// The limit from then on; `None` if there is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "limit_w", with = "json", default)]
+    pub limit: Option<Watts>,
+}
+
+/// A power from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PowerFrom {
+    /// The time, in seconds since 1970.
+    #[serde(rename = "at_s")]
+    pub at: i64,
+    /// The power from then on.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "power_w", with = "json")]
+    pub power: Watts,
+}
+
 /// A line of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(from = "forms::HistoryLineForm", into = "forms::HistoryLineForm")]
 pub struct HistoryLine {
     /// The number of the line; lines are numbered in order.
     pub line: u64,
     /// The time by the wall clock, in milliseconds since 1970.
     pub wall: i64,
     /// The event.
-    #[serde(flatten)]
     pub event: Event,
 }
 
@@ -499,14 +611,17 @@ pub struct Forecast {
     /// The lines of the jobs that wait or run, in the order of their numbers.
     pub jobs: Vec<ForecastLine>,
     /// The highest power that is reached.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "peak_w", with = "json")]
     pub peak: Watts,
-    /// The power of the machine: the time in seconds since 1970, and the power from then on.
+    /// The power of the machine.
     #[serde(default)]
-    pub power: Vec<(i64, Watts)>,
-    /// The limits: the time in seconds since 1970, and the limit from then on; `None` if there is none.
+    pub power: Vec<PowerFrom>,
+    /// The limits.
     #[serde(default)]
-    pub limits: Vec<(i64, Option<Watts>)>,
+    pub limits: Vec<LimitFrom>,
     /// When the last job ends, in seconds since 1970.
+    #[serde(rename = "all_over_s")]
     pub all_over: i64,
     /// The assumptions, in words.
     pub assumptions: Vec<String>,
@@ -522,12 +637,16 @@ pub struct ForecastLine {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
     /// When the job starts, or started, in seconds since 1970; `None` if it never does.
+    #[serde(rename = "start_s", default)]
     pub start: Option<i64>,
     /// When the job ends at the latest.
+    #[serde(rename = "end_s", default)]
     pub end: Option<i64>,
     /// The number of nodes.
     pub nodes: u32,
     /// The predicted power.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<f64>))]
+    #[serde(rename = "power_w", with = "json", default)]
     pub power: Option<Watts>,
     /// Why the job never starts, or is ended.
     pub reason: Option<String>,
@@ -572,12 +691,18 @@ pub struct Status {
     /// The power budget and its use.
     pub power: PowerState,
     /// When the daemon started, in seconds since 1970.
+    #[serde(rename = "since_s")]
     pub since: i64,
     /// The current time by the daemon's clock.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "now_s", with = "json")]
     pub now: Instant,
     /// The number of control cycles so far.
     pub cycles: u64,
-    /// The duration of the longest of the last thousand cycles, in microseconds.
+    /// The duration of the longest of the last thousand cycles.
+    // In microseconds here.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "longest_cycle_s", with = "json::millionths")]
     pub longest_cycle: u64,
     /// How long the cycles took.
     #[serde(default)]
@@ -585,6 +710,9 @@ pub struct Status {
     /// How long the engine takes for what it does beside the cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_pace: Option<EnginePace>,
+    /// The address of the web page, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     /// Messages about problems.
     pub notices: Vec<String>,
     /// How far off the policy's predictions were, if it makes any. Power is not among them, as long as
@@ -600,10 +728,26 @@ pub struct Status {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CycleTimes {
-    /// The time of all cycles together, in microseconds.
+    /// The time of all cycles together.
+    // In microseconds here.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "sum_s", with = "json::millionths")]
     pub sum: u64,
-    /// How many cycles took at most so long: a bound in microseconds, and their number.
-    pub at_most: Vec<(u64, u64)>,
+    /// How many cycles took at most so long.
+    pub at_most: Vec<CyclesWithin>,
+}
+
+/// How many control cycles took at most a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct CyclesWithin {
+    /// The time.
+    // In microseconds here.
+    #[cfg_attr(feature = "schema", schema(value_type = f64))]
+    #[serde(rename = "time_s", with = "json::millionths")]
+    pub time: u64,
+    /// The number of cycles.
+    pub cycles: u64,
 }
 
 /// What a replay of the daemon's past proposes. Nothing is changed unasked.
@@ -611,6 +755,7 @@ pub struct CycleTimes {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Proposal {
     /// When it was made, in seconds since 1970.
+    #[serde(rename = "at_s")]
     pub at: i64,
     /// The policy in use.
     pub present: String,

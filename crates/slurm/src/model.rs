@@ -131,6 +131,7 @@ pub struct Partition {
     /// Whether jobs go there that name no partition.
     pub is_default: bool,
     /// The longest time limit, in minutes; `None` if there is no limit.
+    #[serde(rename = "most_s", serialize_with = "in_seconds")]
     pub most_minutes: Option<u32>,
 }
 
@@ -346,14 +347,19 @@ pub struct Job {
     /// The jobs that it waits for, in Slurm's words.
     pub dependency: Option<String>,
     /// When it was submitted.
+    #[serde(rename = "submitted_s")]
     pub submitted: Option<u64>,
     /// When it could have started at the earliest.
+    #[serde(rename = "eligible_s")]
     pub eligible: Option<u64>,
     /// When it started; `None` while it waits.
+    #[serde(rename = "started_s")]
     pub started: Option<u64>,
     /// When it ended, or will at its time limit; `None` while it waits.
+    #[serde(rename = "ended_s")]
     pub ended: Option<u64>,
     /// Its time limit in minutes; `None` if there is none.
+    #[serde(rename = "limit_s", serialize_with = "in_seconds")]
     pub limit_minutes: Option<u32>,
     /// Its licences.
     pub licences: Amounts,
@@ -420,13 +426,23 @@ pub struct Reservation {
     /// Who may use it.
     pub users: Vec<String>,
     /// When it begins.
+    #[serde(rename = "begins_s")]
     pub begins: Option<u64>,
     /// When it ends.
+    #[serde(rename = "ends_s")]
     pub ends: Option<u64>,
 }
 
 fn as_text<T: fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+/// Slurm counts minutes; Busbar's answers in JSON have seconds everywhere.
+fn in_seconds<S: Serializer>(minutes: &Option<u32>, serializer: S) -> Result<S::Ok, S::Error> {
+    match minutes {
+        Some(minutes) => serializer.serialize_some(&(u64::from(*minutes) * 60)),
+        None => serializer.serialize_none(),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The API: everything that the command line asks of a daemon, for scripts and for the page.
 //!
-//! Answers are those of `--json` on the command line: power in milliwatts, energy in microjoules, lengths of time in
-//! milliseconds, and times in seconds since 1970 unless a description says otherwise. [`openapi`] describes it all,
-//! made from the types themselves.
+//! Answers are those of `--json` on the command line, in watts, joules and seconds; points in time are seconds since 1970
+//! unless a description says otherwise. [`openapi`] describes it all, made from the types themselves.
+//!
+//! The version of the API is in its paths. Version 1 had milliwatts, microjoules and milliseconds; whoever asks for it is
+//! told so.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,8 +45,10 @@ const PATIENCE: Duration = Duration::from_secs(70);
     info(
         title = "Busbar",
         description = "The API of a Busbar daemon, which shares a fixed feed of power among the jobs of a cluster. \
-                       Power is in milliwatts, energy in microjoules, and lengths of time are in milliseconds; \
-                       points in time are in seconds since 1970 unless a description says otherwise.",
+                       The name of a quantity ends in its unit: power in watts (`_w`), energy in joules (`_j`), times in \
+                       seconds (`_s`), all as decimals. Points in time are seconds since 1970 unless a description says \
+                       otherwise.",
+        version = "2",
         license(name = "MIT OR Apache-2.0"),
     ),
     components(schemas(ErrorBody)),
@@ -104,7 +108,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let (answered, _) = described().split_for_parts();
     let document = Arc::new(openapi());
     let answered = answered
-        .route("/api/v1/openapi.json", axum::routing::get(description))
+        .route("/api/v2/openapi.json", axum::routing::get(description))
         .merge(page::router())
         .merge(metrics::router())
         .layer(CompressionLayer::new())
@@ -126,8 +130,14 @@ async fn description(Extension(document): Extension<Arc<Value>>) -> Json<Value> 
 }
 
 async fn unknown(request: Request) -> ApiError {
+    if request.uri().path().starts_with("/api/v1/") {
+        let message = "this daemon speaks version 2 of the API, at /api/v2, and version 1 is gone: numbers are watts, \
+                       seconds and joules now, and their names say so (power_w, time_s, energy_j); \
+                       /api/v2/openapi.json describes it";
+        return ApiError::new(ErrorKind::Gone, message);
+    }
     let message = format!(
-        "there is nothing at {}; /api/v1/openapi.json lists what there is",
+        "there is nothing at {}; /api/v2/openapi.json lists what there is",
         request.uri().path()
     );
     ApiError::new(ErrorKind::Unknown, message)

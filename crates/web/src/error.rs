@@ -39,6 +39,8 @@ pub(crate) enum ErrorKind {
     Forbidden,
     /// There is no such job or page.
     Unknown,
+    /// The request is of an earlier version of the API.
+    Gone,
     /// There is such a page, but not for this method.
     Method,
     /// The body is of another type than JSON.
@@ -66,6 +68,7 @@ impl ErrorKind {
             ErrorKind::Unauthorised => StatusCode::UNAUTHORIZED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::Unknown => StatusCode::NOT_FOUND,
+            ErrorKind::Gone => StatusCode::GONE,
             ErrorKind::Method => StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ErrorKind::TooMuch => StatusCode::PAYLOAD_TOO_LARGE,

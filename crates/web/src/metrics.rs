@@ -260,8 +260,8 @@ fn describe_nodes(registry: &mut Registry, nodes: &[NodeLine]) {
             power.get_or_create(&labels).set(watts(value));
         };
         put("node", measured.power);
-        for (domain, value) in &measured.domains {
-            put(domain, *value);
+        for domain in &measured.domains {
+            put(&domain.name, domain.power);
         }
     }
     registry.register("nodes", "Nodes by state", states);
@@ -288,9 +288,9 @@ impl EncodeMetric for Cycles {
         // The encoder adds up by itself.
         let mut below = 0;
         let mut buckets: Vec<(f64, u64)> = Vec::new();
-        for &(bound, count) in &self.times.at_most {
-            buckets.push((bound as f64 / 1e6, count - below));
-            below = count;
+        for within in &self.times.at_most {
+            buckets.push((within.time as f64 / 1e6, within.cycles - below));
+            below = within.cycles;
         }
         buckets.push((f64::INFINITY, self.count.saturating_sub(below)));
         let sum = self.times.sum as f64 / 1e6;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use busbar_core::units::Watts;
+use busbar_core::units::{Watts, json};
 use busbar_live::wire::PowerState;
 use busbar_trust::{Durability, TrustedFolder};
 use rustix::fs::OFlags;
@@ -29,12 +29,19 @@ const FILE: &str = "power.csv";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Sample {
     /// When they began, in seconds since 1970.
+    #[serde(rename = "at_s")]
     pub at: i64,
     /// The lowest limit; `None` if there was none.
+    #[serde(rename = "limit_w", with = "json")]
+    #[schema(value_type = Option<f64>)]
     pub limit: Option<Watts>,
     /// The highest power that the ledger counted: what the machine draws anyway, and what jobs hold.
+    #[serde(rename = "counted_w", with = "json")]
+    #[schema(value_type = f64)]
     pub counted: Watts,
     /// The highest measured power, where nodes have meters.
+    #[serde(rename = "measured_w", with = "json")]
+    #[schema(value_type = Option<f64>)]
     pub measured: Option<Watts>,
 }
 

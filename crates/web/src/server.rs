@@ -71,6 +71,7 @@ pub enum WebError {
 /// A running server. Dropping it closes its connections.
 pub struct Server {
     runtime: Option<Runtime>,
+    page: String,
 }
 
 impl Server {
@@ -95,8 +96,14 @@ impl Server {
         let app = Arc::new(App::new(options, address, door));
         runtime.spawn(watch::run(Arc::clone(&app)));
         runtime.spawn(listener::serve(bound, tls, limits, api::router(app)));
-        tracing::info!("the web page is at {scheme}://{address}/");
-        Ok(Server { runtime: Some(runtime) })
+        let page = format!("{scheme}://{address}/");
+        tracing::info!("the web page is at {page}");
+        Ok(Server { runtime: Some(runtime), page })
+    }
+
+    /// The address of the page.
+    pub fn page(&self) -> &str {
+        &self.page
     }
 }
 

@@ -4,6 +4,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::ConfigFile;
+use super::shown::ShownProbe;
 use crate::agent::probe::probe;
 use crate::cli::print;
 
@@ -23,7 +24,7 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let found = probe(&arguments.config.load()?).context("cannot look at this node")?;
     match arguments.json {
-        true => print(&(serde_json::to_string_pretty(&found)? + "\n")),
+        true => print(&(serde_json::to_string_pretty(&ShownProbe::of(&found))? + "\n")),
         false => print(&found.in_words()),
     }
 }

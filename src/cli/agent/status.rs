@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use serde::Serialize;
 
 use super::ConfigFile;
+use super::shown::ShownStatus;
 use crate::agent::client::{Address, Client};
 use crate::agent::tls::KeyFiles;
 use crate::agent::wire::{Answer, Inventory, Request, Sample};
@@ -47,13 +47,6 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// What is printed as JSON.
-#[derive(Serialize)]
-struct Status<'a> {
-    inventory: &'a Inventory,
-    sample: &'a Sample,
-}
-
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut client = connect(arguments)?;
     let inventory = client.inventory().clone();
@@ -62,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     match arguments.json {
         true => {
-            let status = Status { inventory: &inventory, sample: &sample };
+            let status = ShownStatus::of(&inventory, &sample);
             print(&(serde_json::to_string_pretty(&status)? + "\n"))
         }
         false => print(&in_words(&inventory, &sample)),

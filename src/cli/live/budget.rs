@@ -88,8 +88,8 @@ pub(super) fn rows(power: &PowerState) -> Vec<(&'static str, String)> {
     if let Some(limit) = power.limit.filter(|limit| *limit > Watts::ZERO) {
         rows.push(("", bar(power.base.saturating_add(power.held), limit)));
     }
-    for &(at, next) in &power.to_come {
-        rows.push(("to come", format!("{}  {}", words::local_time(at), limit(next))));
+    for next in &power.to_come {
+        rows.push(("to come", format!("{}  {}", words::local_time(next.at), limit(next.limit))));
     }
     rows.extend(power.notice.as_deref().map(|notice| ("notice", words::visible(notice))));
     rows

@@ -5,7 +5,7 @@ use clap::Args;
 use super::options::JobOptions;
 use super::table::{fitted, terminal_width};
 use super::{Daemon, budget, span, unexpected, words};
-use crate::live::wire::{Forecast, ForecastLine, ForecastRequest, Reply, Request};
+use crate::live::wire::{BudgetChange, Forecast, ForecastLine, ForecastRequest, Reply, Request};
 use crate::policy::PolicySpec;
 use crate::report::{Side, human_power};
 use crate::units::Span;
@@ -17,6 +17,7 @@ use crate::units::Span;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar forecast
+  busbar forecast --budget 1.6kW
   busbar forecast --budget 5kW@+1h --budget 8kW@+6h
   busbar forecast -N 4 -t 2h
   busbar forecast --policy share
@@ -25,9 +26,9 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     job: JobOptions,
 
-    /// Assume that the budget changes to VALUE after TIME; may be repeated
-    #[arg(long, value_name = "VALUE@+TIME", value_parser = parse_change)]
-    budget: Vec<(Span, String)>,
+    /// Assume another budget: VALUE from now on, or VALUE@+TIME after TIME; may be repeated
+    #[arg(long, value_name = "VALUE[@+TIME]", value_parser = parse_change)]
+    budget: Vec<BudgetChange>,
 
     /// Assume that another policy decides from now on
     #[arg(long, value_name = "POLICY")]
@@ -41,18 +42,20 @@ pub(in crate::cli) struct Arguments {
     daemon: Daemon,
 }
 
-/// Reads `5kW@+1h`.
-fn parse_change(text: &str) -> Result<(Span, String), String> {
-    let parts = text.rsplit_once('@').and_then(|(value, at)| Some((value, at.strip_prefix('+')?)));
-    let Some((value, after)) = parts else {
-        return Err(format!("'{text}' is not a change of the budget; write 5kW@+1h"));
+/// Reads `5kW`, which is from now on, and `5kW@+1h`.
+fn parse_change(text: &str) -> Result<BudgetChange, String> {
+    let (value, after) = text.rsplit_once('@').unwrap_or((text, "+0"));
+    let after = match after.strip_prefix('+') {
+        Some("0") => Span::ZERO,
+        Some(after) => span::parse(after)?,
+        None => {
+            return Err(format!(
+                "'{text}': the time after @ is from now on, and begins with +; write 5kW@+1h"
+            ));
+        }
     };
-    let after = match after {
-        "0" => Span::ZERO,
-        after => span::parse(after)?,
-    };
-    let value = budget::meant(value).map_err(|error| format!("{error:#}"))?;
-    Ok((after, value))
+    let limit = budget::meant(value).map_err(|error| format!("{error:#}"))?;
+    Ok(BudgetChange { after, limit })
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -123,10 +126,13 @@ mod tests {
 
     #[test]
     fn a_change_says_what_when() {
-        assert_eq!(parse_change("5kW@+1h"), Ok((Span::from_secs(3600), "5kW".to_owned())));
-        assert_eq!(parse_change("60%@+0"), Ok((Span::ZERO, "60%".to_owned())));
-        for text in ["5kW", "5kW@1h", "@+1h", "5kW@+", "5kW@+soon", "5@+1h"] {
+        let change = |after, limit: &str| Ok(BudgetChange { after, limit: limit.to_owned() });
+        assert_eq!(parse_change("5kW@+1h"), change(Span::from_secs(3600), "5kW"));
+        assert_eq!(parse_change("60%@+0"), change(Span::ZERO, "60%"));
+        assert_eq!(parse_change("1.6kW"), change(Span::ZERO, "1.6kW"));
+        for text in ["5", "5kW@1h", "@+1h", "5kW@+", "5kW@+soon", "5@+1h"] {
             assert!(parse_change(text).is_err(), "{text}");
         }
+        assert!(parse_change("5kW@1h").unwrap_err().contains("write 5kW@+1h"));
     }
 }

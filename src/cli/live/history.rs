@@ -114,7 +114,7 @@ fn describe(line: &HistoryLine, users: &Users) -> String {
 fn describe_event(kind: &EventKind, users: &Users) -> String {
     let by_whom =
         |by: Option<u32>| by.map(|user| format!(" by {}", users.name(user))).unwrap_or_default();
-    let power = |milliwatts: u64| human_power(Watts::from_milliwatts(milliwatts).as_f64());
+    let power = |power: &Watts| human_power(power.as_f64());
     match kind {
         EventKind::Began { version, policy } => {
             format!("the daemon started, version {version}, policy {policy}")
@@ -124,8 +124,8 @@ fn describe_event(kind: &EventKind, users: &Users) -> String {
         EventKind::Limit { power: Some(limit), base } => {
             format!(
                 "the limit is {}, of which the machine itself draws {}",
-                power(*limit),
-                power(*base)
+                power(limit),
+                power(base)
             )
         }
         EventKind::Submitted { job, element: None } => format!("job {job} was submitted"),

@@ -20,7 +20,7 @@ use crate::live::config::Web;
 use crate::live::door::Door;
 use crate::live::local::inheritance::close_descriptors;
 use crate::live::log;
-use crate::live::serve::{TrustedFolder, serve, state_folder};
+use crate::live::serve::{Beside, TrustedFolder, serve, state_folder};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
 use crate::policy::PolicySpec;
@@ -144,8 +144,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Serves the web page, if the configuration says so.
 #[cfg(feature = "web")]
-fn web(config: &Config, door: Door, state: TrustedFolder) -> Result<Option<Server>, AnyError> {
-    let Some(listen) = config.web.listen else { return Ok(None) };
+fn web(
+    config: &Config,
+    door: Door,
+    state: TrustedFolder,
+) -> Result<Beside<Option<Server>>, AnyError> {
+    let Some(listen) = config.web.listen else { return Ok(Beside { server: None, page: None }) };
     let options = Options {
         listen,
         open: config.web.open,
@@ -156,13 +160,15 @@ fn web(config: &Config, door: Door, state: TrustedFolder) -> Result<Option<Serve
         connections: config.limits.connections as usize * 4,
         assets: Assets { style: STYLE, scripts: SHARED },
     };
-    Ok(Some(Server::start(options, door)?))
+    let server = Server::start(options, door)?;
+    let page = Some(server.page().to_owned());
+    Ok(Beside { server: Some(server), page })
 }
 
 #[cfg(not(feature = "web"))]
-fn web(config: &Config, _: Door, _: TrustedFolder) -> Result<(), AnyError> {
+fn web(config: &Config, _: Door, _: TrustedFolder) -> Result<Beside<()>, AnyError> {
     match config.web.listen {
-        None => Ok(()),
+        None => Ok(Beside { server: (), page: None }),
         Some(_) => {
             Err("this program was built without the web page; build it with --features full, \
                         or set web.listen = \"none\""
@@ -192,12 +198,14 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
         .spawn()
         .context("cannot run the daemon")?;
     let asked = Instant::now();
+    let mut page = None;
     loop {
         let answer =
             Client::connect(&config.socket).and_then(|mut client| client.ask(&Request::Status));
         if let Ok(Reply::Status(status)) = answer
             && status.process == daemon.id()
         {
+            page = status.page;
             break;
         }
         if let Some(status) = daemon.try_wait()? {
@@ -209,8 +217,9 @@ fn in_background(config: &Config) -> anyhow::Result<()> {
         }
         sleep(Duration::from_millis(20));
     }
+    let page = page.map(|page| format!("the web page is at {page}\n")).unwrap_or_default();
     print(&format!(
-        "busbar serves on {} as process {}\nit writes to {}\n",
+        "busbar serves on {} as process {}\nit writes to {}\n{page}",
         config.socket.display(),
         daemon.id(),
         path.display()

@@ -65,6 +65,7 @@ fn describe(status: &wire::Status) -> String {
         ("machine", format!("{}, {nodes} nodes, {idle} of them idle{off}", status.machine)),
         ("jobs", format!("{} running, {} waiting", status.running, status.waiting)),
     ];
+    rows.extend(status.page.iter().map(|page| ("page", page.clone())));
     rows.extend(budget::rows(&status.power));
     let predictions = status.predictions.iter().flat_map(Predictions::sentences);
     rows.extend(predictions.map(|sentence| ("predictions", sentence)));

@@ -15,7 +15,7 @@ use crate::cli::{print, warn};
 use crate::live::array::ArraySpec;
 use crate::live::job::{Program, Submission};
 use crate::live::socket::Limits;
-use crate::live::wire::{Reply, Request};
+use crate::live::wire::{Reply, Request, Sent};
 
 /// Submit a job to the daemon
 ///
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let submission = submission(arguments)?;
     let elements = submission.array.as_ref().map(|array| array.indices().len());
     let request = Request::Submit(Box::new(submission));
-    let written = serde_json::to_vec(&request).context("the job cannot be sent")?;
+    let written = serde_json::to_vec(&Sent::new(&request)).context("the job cannot be sent")?;
     let (size, most) = (written.len(), Limits::default().request);
     if size > most {
         bail!(

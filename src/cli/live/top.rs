@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use serde::Serialize;
 
 use super::again::Watcher;
 use super::users::Users;
 use super::{Daemon, unexpected};
+use crate::cli::print;
 use crate::live::wire::{JobLine, NodeLine, Reply, Request, State, Status};
 
 mod screen;
@@ -21,7 +23,8 @@ const REMEMBERED: usize = 600;
 /// Watch power, jobs and nodes in the terminal
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys: q leaves, the arrows and page keys scroll, n shows nodes instead of jobs, space pauses."
+    after_help = "Keys: q leaves, the arrows and page keys scroll, n shows nodes instead of jobs, space pauses.
+With --json, one look at the daemon is printed, without a terminal: status, jobs and nodes."
 )]
 pub(in crate::cli) struct Arguments {
     /// Look again every S seconds
@@ -30,6 +33,14 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     daemon: Daemon,
+}
+
+/// One look at the daemon, for programs.
+#[derive(Serialize)]
+struct Look<'a> {
+    status: &'a Status,
+    jobs: &'a [JobLine],
+    nodes: &'a [NodeLine],
 }
 
 /// What is shown below the power.
@@ -52,13 +63,15 @@ struct View {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.daemon.json || !stdout().is_terminal() {
-        bail!(
-            "busbar top draws on a terminal; programs ask 'busbar status --json' and 'busbar queue --json'"
-        );
+    if !arguments.daemon.json && !stdout().is_terminal() {
+        bail!("busbar top draws on a terminal; 'busbar top --json' prints one look at the daemon");
     }
     let mut watcher = Watcher::of(&arguments.daemon);
     let mut view = View::look(&mut watcher)?;
+    if arguments.daemon.json {
+        let View { status, jobs, nodes, .. } = &view;
+        return print(&(serde_json::to_string_pretty(&Look { status, jobs, nodes })? + "\n"));
+    }
     let users = Users::default();
     let delay = Duration::from_secs(arguments.delay);
     let mut terminal = ratatui::try_init()?;

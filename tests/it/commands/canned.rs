@@ -10,8 +10,8 @@ use busbar::live::job::{
 };
 use busbar::live::socket::{Limits, Message, Server};
 use busbar::live::wire::{
-    Answer, CycleTimes, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, NodeLine,
-    PowerState, Private, Refusal, RefusalKind, Reply, Request, State, Status,
+    Answer, CycleTimes, Forecast, ForecastLine, HistoryLine, JobDetails, JobLine, LimitFrom,
+    NodeLine, PowerState, Private, Refusal, RefusalKind, Reply, Request, State, Status,
 };
 use busbar::live::{Allotment, End};
 use busbar::units::{Instant, Joules, Span, Watts};
@@ -202,7 +202,10 @@ fn power() -> PowerState {
         held: watts(290),
         free: Some(watts(610)),
         set_by_operator: true,
-        to_come: vec![(THEN + 3600, Some(watts(800))), (THEN + 7200, None)],
+        to_come: vec![
+            LimitFrom { at: THEN + 3600, limit: Some(watts(800)) },
+            LimitFrom { at: THEN + 7200, limit: None },
+        ],
         notice: None,
         emulated: true,
         measured: None,
@@ -237,7 +240,7 @@ pub(super) fn history() -> Vec<HistoryLine> {
     };
     let happenings = [
         EventKind::Began { version: "0.1.0".to_owned(), policy: "easy".to_owned() },
-        EventKind::Limit { power: Some(1_000_000), base: 100_000 },
+        EventKind::Limit { power: Some(watts(1000)), base: watts(100) },
         EventKind::Submitted { job: 7, element: None },
         EventKind::Started { job: 7, attempt: 1, allotment },
         EventKind::Changed { job: 7, allotment: slower, reason: ChangeReason::Squeezed },
@@ -350,6 +353,7 @@ pub(super) fn canned(request: &Request) -> Reply {
                 longest_act: 456_700,
                 longest_own_act: 1_200,
             }),
+            page: Some("http://127.0.0.1:7411/".to_owned()),
             notices: vec!["the disk is nearly full".to_owned()],
             predictions: None,
             proposal: None,

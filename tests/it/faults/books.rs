@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use busbar::live::Allotment;
 use busbar::live::job::{EventKind, JobOutcome};
 use busbar::live::wire::HistoryLine;
-use busbar::units::Instant;
+use busbar::units::{Instant, Watts};
 
 /// What a history comes to.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Books {
             };
         }
         if let EventKind::Limit { power, base } = what {
-            (self.limit, self.base) = (*power, *base);
+            (self.limit, self.base) = (power.map(Watts::milliwatts), base.milliwatts());
             return Ok(());
         }
         let Some(number) = what.job() else { return Ok(()) };
@@ -161,7 +161,7 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use busbar::live::job::Event;
-    use busbar::units::{Joules, Span, Watts};
+    use busbar::units::{Joules, Span};
 
     use super::*;
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn limit(watts: u64) -> EventKind {
-        EventKind::Limit { power: Some(watts * 1000), base: 0 }
+        EventKind::Limit { power: Some(Watts::from_milliwatts(watts * 1000)), base: Watts::ZERO }
     }
 
     fn ended(job: u64) -> EventKind {

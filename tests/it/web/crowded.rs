@@ -12,12 +12,12 @@ const FEW: &str = "listen = \"127.0.0.1:0\"\n[limits]\nconnections = 2";
 fn streams_of_events_do_not_lock_the_page() {
     let web = Web::listening("easy", FEW);
     let operator = web.operator();
-    let mut own = BufReader::new(operator.send("GET", "/api/v1/events", "", ""));
+    let mut own = BufReader::new(operator.send("GET", "/api/v2/events", "", ""));
     assert!(read(&mut own).contains("200"), "a stream for somebody with a token");
     let streams: Vec<_> =
-        (0..20).map(|_| web.client.send("GET", "/api/v1/events", "", "")).collect();
+        (0..20).map(|_| web.client.send("GET", "/api/v2/events", "", "")).collect();
     for client in [&web.client, &operator, &web.client] {
-        assert_eq!(client.get("/api/v1/status").status, 200);
+        assert_eq!(client.get("/api/v2/status").status, 200);
     }
     // The stream of somebody with a token goes on.
     let mut heard = String::new();
@@ -47,7 +47,7 @@ fn read(reader: &mut impl std::io::BufRead) -> String {
 fn a_policy_in_a_forecast_leaves_nothing_behind() {
     let web = Web::new("easy");
     let ask = |policy: String| {
-        web.client.send_json("POST", "/api/v1/forecast", &serde_json::json!({ "policy": policy }))
+        web.client.send_json("POST", "/api/v2/forecast", &serde_json::json!({ "policy": policy }))
     };
     let long = ask(format!("external(./{})", "x".repeat(900_000)));
     assert_eq!((long.status, long.error().as_str()), (400, "malformed"));

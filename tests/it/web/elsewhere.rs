@@ -48,10 +48,10 @@ fn story() {
         return;
     }
     let web = Web::listening("easy", &format!("listen = \"{ADDRESS}:0\"\nplain = true"));
-    assert_eq!(web.client.get("/api/v1/status").status, 401);
+    assert_eq!(web.client.get("/api/v2/status").status, 401);
     assert_eq!(web.client.get("/metrics").status, 401);
     // The page itself holds nothing, and asks for a token.
     assert_eq!(web.client.get("/").status, 200);
     let viewer = web.client.with(&web.token("viewer", &[]));
-    assert_eq!(viewer.get("/api/v1/status").status, 200);
+    assert_eq!(viewer.get("/api/v2/status").status, 200);
 }

@@ -33,13 +33,13 @@ fn busy() -> (Web, String) {
     let web = Web::new("easy-power");
     let operator = web.operator();
     let submit = |script: &str| {
-        let answer = operator.send_json("POST", "/api/v1/jobs", &web.job(4, script));
+        let answer = operator.send_json("POST", "/api/v2/jobs", &web.job(4, script));
         answer.json()["job"].as_u64().unwrap()
     };
     let (short, long) = (submit("true"), submit("sleep infinity"));
-    let state = |job: u64| web.client.get(&format!("/api/v1/jobs/{job}")).json()["state"].clone();
+    let state = |job: u64| web.client.get(&format!("/api/v2/jobs/{job}")).json()["state"].clone();
     wait_for("jobs", || (state(short) == "completed" && state(long) == "running").then_some(()));
-    operator.send_json("PUT", "/api/v1/budget", &serde_json::json!({"limit": "250W"}));
+    operator.send_json("PUT", "/api/v2/budget", &serde_json::json!({"limit": "250W"}));
     let metrics = || web.client.get("/metrics").body;
     wait_for("counted events", || {
         metrics().contains("jobs_changed_total{reason=\"budget_fell\"}").then_some(())
@@ -48,7 +48,7 @@ fn busy() -> (Web, String) {
     let meanwhile = wait_for("a capped node", || {
         Some(metrics()).filter(|text| text.contains("busbar_node_cap_watts"))
     });
-    operator.send_json("POST", &format!("/api/v1/jobs/{long}/cancel"), &serde_json::json!({}));
+    operator.send_json("POST", &format!("/api/v2/jobs/{long}/cancel"), &serde_json::json!({}));
     wait_for("a counted end", || {
         metrics().contains("jobs_ended_total{outcome=\"cancelled\"} 1").then_some(())
     });
@@ -190,10 +190,10 @@ fn a_fuzzer_finds_no_answer_outside_the_description() {
     let web = Web::new("easy");
     let token = web.token("operator", &[]);
     let fuzzed = Command::new(schemathesis)
-        .args(["run", &format!("http://{}/api/v1/openapi.json", web.client.at)])
+        .args(["run", &format!("http://{}/api/v2/openapi.json", web.client.at)])
         .args(["--header", &format!("Authorization: Bearer {token}")])
         // Stopping the daemon ends the test. A text that is no budget or no policy fits the schema and is refused.
-        .args(["--exclude-path", "/api/v1/stop", "--exclude-checks", "positive_data_acceptance"])
+        .args(["--exclude-path", "/api/v2/stop", "--exclude-checks", "positive_data_acceptance"])
         .args(["--max-examples", "25", "--seed", "1", "--no-color"])
         // Neither the daemon nor the fuzzer has to be fast.
         .args(["--request-timeout", "900", "--suppress-health-check", "too_slow"])
@@ -203,9 +203,9 @@ fn a_fuzzer_finds_no_answer_outside_the_description() {
     let said = String::from_utf8_lossy(&fuzzed.stdout);
     assert!(fuzzed.status.success(), "{said}\n{}", String::from_utf8_lossy(&fuzzed.stderr));
     assert!(web.client.get("/healthz").status == 200, "it still answers");
-    let jobs = web.client.get("/api/v1/jobs").json();
+    let jobs = web.client.get("/api/v2/jobs").json();
     let operator = web.client.with(&token);
     for job in jobs["jobs"].as_array().unwrap() {
-        operator.send_json("POST", &format!("/api/v1/jobs/{}/cancel", job["job"]), &Value::Null);
+        operator.send_json("POST", &format!("/api/v2/jobs/{}/cancel", job["job"]), &Value::Null);
     }
 }

@@ -4,22 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Ledger, Switched};
 use crate::machine::Machine;
-use crate::units::{Joules, Span, Watts};
+use crate::units::{Joules, Span, Watts, json};
 
 /// The energy of a run, by what it was drawn for. The parts add up to the whole, to the microjoule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnergyByState {
     /// By nodes that ran jobs.
+    #[serde(rename = "running_j", with = "json")]
     pub running: Joules,
     /// By nodes that were idle or out of service.
+    #[serde(rename = "idle_j", with = "json")]
     pub idle: Joules,
     /// By nodes that were being started.
+    #[serde(rename = "starting_j", with = "json")]
     pub starting: Joules,
     /// By nodes that were being switched off.
+    #[serde(rename = "stopping_j", with = "json")]
     pub stopping: Joules,
     /// By nodes that were off.
+    #[serde(rename = "off_j", with = "json")]
     pub off: Joules,
     /// By the machine beside its nodes.
+    #[serde(rename = "base_j", with = "json")]
     pub base: Joules,
 }
 

@@ -211,6 +211,7 @@ impl Daemon {
             longest_cycle: self.pace.cycles().longest(),
             cycle_times: self.pace.cycle_times(),
             engine_pace: self.engine.pace(),
+            page: self.page.clone(),
             notices,
             predictions: self.controller.scheduler().predictions(),
             proposal: self.tuner.proposal(setup.decider.spec()).cloned().map(Box::new),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::latest::Latest;
-use crate::wire::CycleTimes;
+use crate::wire::{CycleTimes, CyclesWithin};
 use busbar_core::units::{Instant, Span};
 
 /// The bounds by which the durations of cycles are counted, in microseconds.
@@ -49,7 +49,9 @@ impl Pace {
     }
 
     pub(super) fn cycle_times(&self) -> CycleTimes {
-        CycleTimes { sum: self.sum, at_most: BOUNDS.into_iter().zip(self.at_most).collect() }
+        let within = |(time, cycles): (u64, u64)| CyclesWithin { time, cycles };
+        let at_most = BOUNDS.into_iter().zip(self.at_most).map(within).collect();
+        CycleTimes { sum: self.sum, at_most }
     }
 
     pub(super) fn since(&self) -> i64 {

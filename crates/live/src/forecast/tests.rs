@@ -134,7 +134,7 @@ fn a_limit_that_falls_is_foreseen_as_it_comes() {
             [request(1, 600, &[]), request(1, 600, &[]), request(2, 600, &[]), request(1, 60, &[])];
         let mut live = controller(policy, 400, &wishes);
         let question = ForecastRequest {
-            budget: vec![(Span::from_secs(60), limit.to_owned())],
+            budget: vec![BudgetChange { after: Span::from_secs(60), limit: limit.to_owned() }],
             ..ForecastRequest::default()
         };
         let forecast = foreseen(outlook_at(&live, at(0)), &question);

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::wire::{Reply, Request};
+use crate::wire::{Reply, Request, Sent};
 
 /// How long a client waits to send a request, and for the answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -82,7 +82,7 @@ impl Client {
     /// Sends a request and waits for the answer. A refusal is an answer, too ([`Reply::Error`]).
     pub fn ask(&mut self, request: &Request) -> Result<Reply, ClientError> {
         let unreadable = |source| ClientError::Unreadable { path: self.path.clone(), source };
-        let mut line = serde_json::to_vec(request).map_err(unreadable)?;
+        let mut line = serde_json::to_vec(&Sent::new(request)).map_err(unreadable)?;
         line.push(b'\n');
         let sent = self.stream.get_mut().write_all(&line);
         // A daemon that refuses a connection says so without reading the request.

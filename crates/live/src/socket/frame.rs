@@ -3,7 +3,7 @@
 //! A line that cannot be read is answered with an error, and the next one is read normally. A line that
 //! exceeds the limit cannot be told from the next request, so it ends the connection.
 
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
@@ -87,41 +87,25 @@ pub fn parse(line: &[u8]) -> Result<Request, Refusal> {
     if text.trim().is_empty() {
         return Err(malformed("the line is empty; a request is a line of JSON".to_owned()));
     }
-    // Only a request with a version is read twice.
-    let request = match serde_json::from_str::<Versioned>(text) {
-        Ok(Versioned { protocol: Some(protocol) }) => parse_versioned(text, protocol)?,
-        _ => {
-            let json = &mut serde_json::Deserializer::from_str(text);
-            let request = serde_path_to_error::deserialize(&mut *json)
-                .map_err(|error| malformed(located(&error)))?;
-            json.end().map_err(|error| malformed(explain(&error)))?;
-            request
-        }
+    let mut value: Value =
+        serde_json::from_str(text).map_err(|error| malformed(explain(&error)))?;
+    let stated = value.as_object_mut().and_then(|fields| fields.remove("protocol"));
+    let protocol = match stated {
+        Some(protocol) => Protocol::deserialize(protocol)
+            .map_err(|error| malformed(format!("field 'protocol': {}", explain(&error))))?,
+        None => Protocol::FIRST,
     };
+    if let Some(mismatch) = protocol.mismatch() {
+        return Err(malformed(mismatch));
+    }
+    let request = understood(value, protocol)?;
     Request::check(&request)?;
     Ok(request)
 }
 
-/// The version that a request may state.
-#[derive(Deserialize)]
-struct Versioned {
-    protocol: Option<Protocol>,
-}
-
-/// Reads a request that states its version. Unknown fields of a newer minor version are ignored.
-fn parse_versioned(text: &str, protocol: Protocol) -> Result<Request, Refusal> {
+/// Reads a request of a version. Unknown fields of a newer minor version are ignored.
+fn understood(mut value: Value, protocol: Protocol) -> Result<Request, Refusal> {
     let malformed = |message| Refusal::new(RefusalKind::Malformed, message);
-    if protocol.major != PROTOCOL.major {
-        return Err(malformed(format!(
-            "the request is of protocol {protocol}, and this daemon speaks {PROTOCOL}; use the busbar \
-             that is installed with the daemon"
-        )));
-    }
-    let mut value: Value =
-        serde_json::from_str(text).map_err(|error| malformed(explain(&error)))?;
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("protocol");
-    }
     for _ in 0..MOST_UNKNOWN {
         let error = match serde_path_to_error::deserialize::<_, Request>(&value) {
             Ok(request) => return Ok(request),
@@ -199,7 +183,7 @@ pub fn line_of(reply: &Reply) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::job::{After, JobRequest, Program, Submission};
-    use crate::wire::ForecastRequest;
+    use crate::wire::{BudgetChange, ForecastRequest, Sent};
     use busbar_core::units::Span;
     use proptest::prelude::*;
 
@@ -238,7 +222,10 @@ mod tests {
             Request::Budget { set: Some("5kW".to_owned()) },
             Request::History { job: None, after: Some(7), limit: Some(50) },
             Request::Forecast(Box::new(ForecastRequest {
-                budget: vec![(Span::from_secs(3600), "80%".to_owned())],
+                budget: vec![BudgetChange {
+                    after: Span::from_millis(3_600_500),
+                    limit: "80%".to_owned(),
+                }],
                 ..ForecastRequest::default()
             })),
             Request::Status,
@@ -246,15 +233,68 @@ mod tests {
         ]
     }
 
+    /// A line as this program sends it.
+    fn sent(request: &Request) -> Vec<u8> {
+        serde_json::to_vec(&Sent::new(request)).unwrap()
+    }
+
+    /// A line of the present version.
+    fn line(rest: &str) -> String {
+        format!(r#"{{"protocol":"{PROTOCOL}",{rest}}}"#)
+    }
+
     #[test]
     fn every_request_is_read_as_it_was_written() {
         for request in requests() {
-            let line = serde_json::to_vec(&request).unwrap();
+            let line = sent(&request);
             assert!(!line.contains(&b'\n'));
             assert_eq!(parse(&line), Ok(request));
         }
-        assert_eq!(parse(b" \"queue\" \r"), Ok(Request::Queue));
-        assert_eq!(parse(br#"{"budget":{}}"#), Ok(Request::Budget { set: None }));
+        assert_eq!(parse(br#" {"queue":null,"protocol":"2.0"} "#), Ok(Request::Queue));
+        assert_eq!(parse(line(r#""budget":{}"#).as_bytes()), Ok(Request::Budget { set: None }));
+    }
+
+    /// What clients of version 1 sent, and what this program sends to a daemon of another version.
+    #[test]
+    fn a_client_of_another_version_is_told_what_to_update() {
+        let refused = |line: &str| parse(line.as_bytes()).unwrap_err();
+        for (line, stated) in [
+            (r#""queue""#, "1.0"),
+            (r#"{"show":{"job":7}}"#, "1.0"),
+            (r#"{"forecast":{"budget":[[3600000,"80%"]],"job":null,"percent":null}}"#, "1.0"),
+            (r#"{"protocol":"1.1","show":{"job":7}}"#, "1.1"),
+        ] {
+            let refusal = refused(line);
+            assert_eq!(refusal.kind, RefusalKind::Malformed);
+            let message = refusal.message;
+            assert!(
+                message.contains(&format!("of protocol {stated}, and this daemon")),
+                "{message}"
+            );
+            assert!(message.contains("the client is older than the daemon"), "{message}");
+            assert!(
+                message.contains("use the busbar that is installed with the daemon"),
+                "{message}"
+            );
+            assert!(message.contains("power in watts"), "{message}");
+        }
+        let newer = refused(r#"{"protocol":"3.0","show":{"job":7}}"#).message;
+        assert!(newer.contains("of protocol 3.0"), "{newer}");
+        assert!(newer.contains("update the daemon and restart it"), "{newer}");
+        let wrong = refused(r#"{"protocol":2,"show":{"job":7}}"#).message;
+        assert!(wrong.contains("field 'protocol': invalid type: integer `2`"), "{wrong}");
+    }
+
+    /// Version 1 had other units: a field of it is never taken for one of this version.
+    #[test]
+    fn keys_have_their_units() {
+        let mut value: Value = serde_json::from_slice(&sent(&submission())).unwrap();
+        let wish = value["submit"]["wish"].as_object_mut().unwrap();
+        assert_eq!(wish.remove("time_s"), Some(60.into()));
+        wish.insert("time".to_owned(), 60_000.into());
+        let message = parse(value.to_string().as_bytes()).unwrap_err().message;
+        assert!(message.contains("unknown field `time`"), "{message}");
+        assert!(message.contains("`time_s`"), "{message}");
     }
 
     #[test]
@@ -263,18 +303,6 @@ mod tests {
             (&b""[..], "the line is empty"),
             (b"  \t", "the line is empty"),
             (b"{", "EOF while parsing"),
-            (b"\"fly\"", "unknown variant `fly`, expected one of `submit`, `queue`"),
-            (b"{\"show\":{}}", "field 'show': missing field `job`"),
-            (
-                b"{\"show\":{\"job\":\"x\"}}",
-                "field 'show.job': invalid type: string \"x\", expected u64",
-            ),
-            (
-                b"{\"show\":{\"job\":-1}}",
-                "field 'show.job': invalid value: integer `-1`, expected u64",
-            ),
-            (b"{\"show\":{\"job\":1,\"jib\":2}}", "unknown field `jib`, expected `job`"),
-            (b"{\"cancel\":{\"jobs\":[1,2,{}]}}", "field 'cancel.jobs[2]': invalid type: map"),
             (b"\"queue\" \"queue\"", "trailing characters (byte 9 of the request)"),
             (b"\"que\xffue\"", "byte 5 of the request is not UTF-8"),
             (b"\"que\0ue\"", "control character"),
@@ -284,9 +312,21 @@ mod tests {
             assert_eq!(refusal.kind, RefusalKind::Malformed);
             assert!(refusal.message.contains(what), "{refusal}, not {what}");
         }
+        for (rest, what) in [
+            (r#""fly":{}"#, "unknown variant `fly`, expected one of `submit`, `queue`"),
+            (r#""show":{}"#, "field 'show': missing field `job`"),
+            (r#""show":{"job":"x"}"#, "field 'show.job': invalid type: string \"x\", expected u64"),
+            (r#""show":{"job":-1}"#, "field 'show.job': invalid value: integer `-1`, expected u64"),
+            (r#""show":{"job":1,"jib":2}"#, "unknown field `jib`, expected `job`"),
+            (r#""cancel":{"jobs":[1,2,{}]}"#, "field 'cancel.jobs[2]': invalid type: map"),
+        ] {
+            let refusal = parse(line(rest).as_bytes()).unwrap_err();
+            assert_eq!(refusal.kind, RefusalKind::Malformed);
+            assert!(refusal.message.contains(what), "{refusal}, not {what}");
+        }
         let deep = "[".repeat(100_000);
         assert_eq!(parse(deep.as_bytes()).unwrap_err().kind, RefusalKind::Malformed);
-        let long = format!("\"{}\"", "é".repeat(500_000));
+        let long = line(&format!("\"{}\":{{}}", "é".repeat(500_000)));
         let message = parse(long.as_bytes()).unwrap_err().message;
         assert!(message.len() < 1000, "what is quoted is cut: {} bytes", message.len());
     }
@@ -294,12 +334,12 @@ mod tests {
     #[test]
     fn a_newer_client_of_the_same_major_version_is_understood() {
         let show = Ok(Request::Show { job: 7 });
-        assert_eq!(parse(br#"{"protocol":"1.0","show":{"job":7}}"#), show);
-        let newer = br#"{"protocol":"1.9","show":{"job":7,"depth":[1],"colour":"red"}}"#;
+        assert_eq!(parse(br#"{"protocol":"2.0","show":{"job":7}}"#), show);
+        let newer = br#"{"protocol":"2.9","show":{"job":7,"depth":[1],"colour":"red"}}"#;
         assert_eq!(parse(newer), show);
         let Request::Submit(mut submission) = submission() else { panic!() };
         let mut value = serde_json::to_value(Request::Submit(submission.clone())).unwrap();
-        value["protocol"] = "1.2".into();
+        value["protocol"] = "2.2".into();
         value["submit"]["wish"]["gpus"] = 2.into();
         value["submit"]["wish"]["after"][0]["delay"] = 5.into();
         value["submit"]["program"]["shell"] = "sh".into();
@@ -309,27 +349,25 @@ mod tests {
         assert_eq!(parse(value.to_string().as_bytes()), Ok(Request::Submit(submission)));
 
         let refused = |line: &str| parse(line.as_bytes()).unwrap_err().message;
-        let same = refused(r#"{"protocol":"1.0","show":{"job":7,"colour":"red"}}"#);
+        let same = refused(r#"{"protocol":"2.0","show":{"job":7,"colour":"red"}}"#);
         assert!(same.contains("unknown field `colour`"), "{same}");
-        let other = refused(r#"{"protocol":"2.0","show":{"job":7}}"#);
-        assert!(other.contains("of protocol 2.0, and this daemon speaks 1.1"), "{other}");
-        let wrong = refused(r#"{"protocol":"1.2","show":{"job":"x"}}"#);
+        let wrong = refused(r#"{"protocol":"2.2","show":{"job":"x"}}"#);
         assert!(wrong.contains("field 'show.job': invalid type"), "{wrong}");
     }
 
     #[test]
     fn a_request_names_a_bounded_number_of_jobs() {
         for name in ["cancel", "hold", "release"] {
-            let line = |count: usize| {
-                format!("{{\"{name}\":{{\"jobs\":[{}]}}}}", vec!["1"; count].join(","))
+            let naming = |count: usize| {
+                line(&format!("\"{name}\":{{\"jobs\":[{}]}}", vec!["1"; count].join(",")))
             };
-            assert!(parse(line(1000).as_bytes()).is_ok());
-            let refusal = parse(line(1001).as_bytes()).unwrap_err();
+            assert!(parse(naming(1000).as_bytes()).is_ok());
+            let refusal = parse(naming(1001).as_bytes()).unwrap_err();
             assert_eq!(refusal.kind, RefusalKind::TooMuch);
             assert!(refusal.message.contains("1001 jobs, and may name at most 1000"), "{refusal}");
         }
-        let line =
-            format!("{{\"forecast\":{{\"budget\":[{}]}}}}", vec!["[0,\"1W\"]"; 1001].join(","));
+        let changes = vec![r#"{"in_s":0,"limit":"1W"}"#; 1001].join(",");
+        let line = line(&format!("\"forecast\":{{\"budget\":[{changes}]}}"));
         let refusal = parse(line.as_bytes()).unwrap_err();
         assert!(refusal.message.contains("1001 changes of the budget"), "{refusal}");
     }
@@ -355,7 +393,7 @@ mod tests {
 
     /// Requests with some of their bytes changed, cut out or doubled.
     fn mutated() -> impl Strategy<Value = Vec<u8>> {
-        let line = prop::sample::select(requests()).prop_map(|r| serde_json::to_vec(&r).unwrap());
+        let line = prop::sample::select(requests()).prop_map(|request| sent(&request));
         let edits =
             prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4u8), 0..6);
         (line, edits).prop_map(|(mut line, edits)| {
@@ -414,8 +452,7 @@ mod tests {
             for line in found {
                 match parse(&line) {
                     Ok(request) => {
-                        let again = serde_json::to_vec(&request).unwrap();
-                        prop_assert_eq!(parse(&again), Ok(request));
+                        prop_assert_eq!(parse(&sent(&request)), Ok(request));
                     }
                     Err(refusal) => {
                         prop_assert!(!refusal.message.is_empty() && refusal.message.len() < 2000);

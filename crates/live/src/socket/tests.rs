@@ -71,6 +71,14 @@ impl Fake {
     }
 }
 
+/// A request without a parameter.
+const QUEUE: &[u8] = b"{\"protocol\":\"2.0\",\"queue\":null}\n";
+
+/// A request for a job.
+fn asking(job: u64) -> String {
+    format!("{{\"protocol\":\"2.0\",\"show\":{{\"job\":{job}}}}}")
+}
+
 /// A client that may say anything.
 struct Raw(BufReader<UnixStream>);
 
@@ -106,7 +114,7 @@ impl Raw {
 
     /// Asks for a job and gets its number.
     fn is_served(&mut self, job: u64) {
-        self.send(format!("{{\"show\":{{\"job\":{job}}}}}\n").as_bytes());
+        self.send(format!("{}\n", asking(job)).as_bytes());
         assert_eq!(self.hear(), Some(Reply::Submitted { job, remark: None }));
     }
 }
@@ -115,7 +123,7 @@ impl Raw {
 fn several_requests_at_once_are_answered_in_order() {
     let fake = Fake::new(Limits::default());
     let mut client = fake.connect();
-    let lines: String = (0..500).map(|job| format!("{{\"show\":{{\"job\":{job}}}}}\n")).collect();
+    let lines: String = (0..500).map(|job| asking(job) + "\n").collect();
     client.send(lines.as_bytes());
     for job in 0..500 {
         assert_eq!(client.hear(), Some(Reply::Submitted { job, remark: None }));
@@ -146,10 +154,11 @@ fn submissions_that_come_together_are_passed_on_together() {
         assert_eq!(last.request, Request::Status);
         last.reply.send(Reply::Stopping).unwrap();
     });
-    let submission = "{\"submit\":{\"wish\":{\"name\":\"a\",\"nodes\":1,\"time\":1000},\"program\":\
+    let submission = "{\"protocol\":\"2.0\",\"submit\":{\"wish\":{\"name\":\"a\",\"nodes\":1,\"time_s\":1},\"program\":\
                       {\"command\":[\"a\"],\"folder\":\"/\",\"environment\":[],\"output\":\"a\"}}}\n";
     let mut client = Raw::new(UnixStream::connect(&path).unwrap());
-    client.send(format!("{}fly\n\"status\"\n", submission.repeat(3)).as_bytes());
+    let status = "{\"protocol\":\"2.0\",\"status\":null}";
+    client.send(format!("{}fly\n{status}\n", submission.repeat(3)).as_bytes());
     for job in 0..3 {
         assert_eq!(client.hear(), Some(Reply::Submitted { job, remark: None }));
     }
@@ -164,9 +173,14 @@ fn garbage_is_answered_and_the_next_line_is_read() {
     let fake = Fake::new(Limits::default());
     let mut client = fake.connect();
     let deep = "[".repeat(5000) + "\n";
-    for garbage in
-        ["\n", "{}\n", "\"fly\"\n", "\0\0\n", deep.as_str(), "{\"show\":{\"job\":1,\"x\":1}}\n"]
-    {
+    for garbage in [
+        "\n",
+        "{}\n",
+        "\"fly\"\n",
+        "\0\0\n",
+        deep.as_str(),
+        "{\"protocol\":\"2.0\",\"show\":{\"job\":1,\"x\":1}}\n",
+    ] {
         client.send(garbage.as_bytes());
         assert_eq!(client.hear_refusal(), RefusalKind::Malformed, "{garbage:?}");
     }
@@ -227,7 +241,7 @@ fn whoever_does_not_read_is_closed_and_others_do_not_wait() {
     let mut deaf = fake.connect();
     fake.until_open(1);
     // Three megabytes are on their way to somebody who does not read them.
-    deaf.send(b"{\"history\":{}}\n");
+    deaf.send(b"{\"protocol\":\"2.0\",\"history\":{}}\n");
     fake.connect().is_served(1);
     fake.until_open(0);
     let mut rest = Vec::new();
@@ -254,7 +268,7 @@ fn of_200_connections_64_come_in() {
     let (mut served, mut turned_away) = (0, 0);
     for client in &mut clients {
         // Those who were turned away may be told before they ask.
-        let _ = client.0.get_mut().write_all(b"{\"show\":{\"job\":5}}\n");
+        let _ = client.0.get_mut().write_all(format!("{}\n", asking(5)).as_bytes());
         match client.hear() {
             Some(Reply::Submitted { job: 5, .. }) => served += 1,
             Some(Reply::Error(refusal)) if refusal.kind == RefusalKind::Busy => turned_away += 1,
@@ -276,15 +290,15 @@ fn clients_may_go_at_any_time() {
         let mut client = fake.connect();
         match turn % 4 {
             0 => client.send(b"{\"show\":{\"jo"),
-            1 => client.send(b"{\"history\":{}}\n"),
-            2 => client.send(b"\"queue\"\n\"queue\"\n{"),
+            1 => client.send(b"{\"protocol\":\"2.0\",\"history\":{}}\n"),
+            2 => client.send([QUEUE, QUEUE, b"{"].concat().as_slice()),
             _ => {}
         }
     }
     fake.until_open(0);
     // Whoever only stops speaking hears what was wrong.
     let mut client = fake.connect();
-    client.send(b"{\"show\":{\"job\":1}}\n\"queue\"");
+    client.send(format!("{}\n\"queue\"", asking(1)).as_bytes());
     client.0.get_mut().shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.hear(), Some(Reply::Submitted { job: 1, remark: None }));
     assert_eq!(client.hear_refusal(), RefusalKind::Malformed);
@@ -301,7 +315,7 @@ fn whoever_works_on_an_answer_hears_that_the_client_is_gone() {
     let _server = Server::bind(&path, Limits::default(), sender).unwrap();
     let ask = || {
         let mut client = Raw::new(UnixStream::connect(&path).unwrap());
-        client.send(b"{\"forecast\":{}}\n");
+        client.send(b"{\"protocol\":\"2.0\",\"forecast\":{}}\n");
         (client, messages.recv_timeout(LONG).unwrap())
     };
     let (mut quiet, asked) = ask();
@@ -356,13 +370,13 @@ fn when_the_loop_is_gone_clients_are_told() {
     let limits = Limits { answer, idle, ..Limits::default() };
     let server = Server::bind(&path, limits, sender).unwrap();
     let mut waiting = Raw::new(UnixStream::connect(&path).unwrap());
-    waiting.send(b"\"queue\"\n");
+    waiting.send(QUEUE);
     let mut idle = Raw::new(UnixStream::connect(&path).unwrap());
     // The loop takes one request and ends without an answer.
     drop(messages.recv_timeout(LONG).unwrap());
     drop(messages);
     assert_eq!(waiting.hear_refusal(), RefusalKind::Stopping);
-    waiting.send(b"\"queue\"\n");
+    waiting.send(QUEUE);
     assert_eq!(waiting.hear_refusal(), RefusalKind::Stopping);
     server.stop();
     assert_eq!(idle.hear(), None);

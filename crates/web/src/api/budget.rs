@@ -28,7 +28,7 @@ pub(crate) struct NewLimit {
 /// The power budget and its use
 #[utoipa::path(
     get,
-    path = "/api/v1/budget",
+    path = "/api/v2/budget",
     operation_id = "show_budget",
     tag = "power",
     responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
@@ -44,7 +44,7 @@ pub(crate) async fn show(
 /// Set another limit, which holds until it is changed again
 #[utoipa::path(
     put,
-    path = "/api/v1/budget",
+    path = "/api/v2/budget",
     operation_id = "set_budget",
     tag = "power", request_body = NewLimit, security(("token" = [])),
     responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
@@ -61,7 +61,7 @@ pub(crate) async fn set(
 /// Return to the configured budget
 #[utoipa::path(
     delete,
-    path = "/api/v1/budget",
+    path = "/api/v2/budget",
     operation_id = "reset_budget",
     tag = "power", security(("token" = [])),
     responses((status = 200, description = "The budget and its use", body = PowerState), ApiError)
@@ -86,7 +86,7 @@ pub(crate) struct Since {
 /// The power of the last day, in steps of ten seconds
 #[utoipa::path(
     get,
-    path = "/api/v1/power",
+    path = "/api/v2/power",
     operation_id = "list_power",
     tag = "power", params(Since),
     responses((status = 200, description = "The samples in order", body = Vec<Sample>), ApiError)

@@ -19,7 +19,7 @@ use crate::listener::Peer;
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 pub(crate) fn router() -> Router<Arc<App>> {
-    Router::new().route("/api/v1/events", get(events))
+    Router::new().route("/api/v2/events", get(events))
 }
 
 async fn events(

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// When jobs will start and end, at the latest, as things are
 #[utoipa::path(
     get,
-    path = "/api/v1/forecast",
+    path = "/api/v2/forecast",
     operation_id = "forecast",
     tag = "jobs",
     responses((status = 200, description = "The forecast", body = Forecast), ApiError)
@@ -30,7 +30,7 @@ pub(crate) async fn present(
 /// When jobs would start under another budget, another policy, or with another job; nothing is changed
 #[utoipa::path(
     post,
-    path = "/api/v1/forecast",
+    path = "/api/v2/forecast",
     operation_id = "assume",
     tag = "jobs", request_body = ForecastRequest,
     responses((status = 200, description = "The forecast", body = Forecast), ApiError)

@@ -37,7 +37,7 @@ pub(crate) struct Which {
 /// What was decided and what happened, in order
 #[utoipa::path(
     get,
-    path = "/api/v1/history",
+    path = "/api/v2/history",
     operation_id = "list_history",
     tag = "jobs", params(Which),
     responses((status = 200, description = "The lines in order", body = Vec<HistoryLine>), ApiError)

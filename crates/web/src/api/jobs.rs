@@ -46,7 +46,7 @@ pub(crate) struct Which {
 /// The jobs that wait or run
 #[utoipa::path(
     get,
-    path = "/api/v1/jobs",
+    path = "/api/v2/jobs",
     operation_id = "list_jobs",
     tag = "jobs", params(Which),
     responses((status = 200, description = "The jobs", body = JobList), ApiError)
@@ -94,7 +94,7 @@ pub(crate) struct Number {
 /// A job, whether it waits, runs or is over
 #[utoipa::path(
     get,
-    path = "/api/v1/jobs/{job}",
+    path = "/api/v2/jobs/{job}",
     operation_id = "show_job",
     tag = "jobs", params(Number),
     responses((status = 200, description = "The job, or the array", body = JobOrArray), ApiError)
@@ -123,7 +123,7 @@ pub(crate) struct Submitted {
 /// Submit a job or an array of jobs, which runs as the user of the token
 #[utoipa::path(
     post,
-    path = "/api/v1/jobs",
+    path = "/api/v2/jobs",
     operation_id = "submit_job",
     tag = "jobs", request_body = Submission, security(("token" = [])),
     responses((status = 201, description = "The job was accepted", body = Submitted), ApiError)
@@ -144,7 +144,7 @@ pub(crate) async fn submit(
 /// Cancel a job or an array, whether it waits or runs
 #[utoipa::path(
     post,
-    path = "/api/v1/jobs/{job}/cancel",
+    path = "/api/v2/jobs/{job}/cancel",
     operation_id = "cancel_job",
     tag = "jobs", params(Number), security(("token" = [])),
     responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
@@ -160,7 +160,7 @@ pub(crate) async fn cancel(
 /// Hold a job or an array until it is released
 #[utoipa::path(
     post,
-    path = "/api/v1/jobs/{job}/hold",
+    path = "/api/v2/jobs/{job}/hold",
     operation_id = "hold_job",
     tag = "jobs", params(Number), security(("token" = [])),
     responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)
@@ -176,7 +176,7 @@ pub(crate) async fn hold(
 /// Release a job or an array that was held
 #[utoipa::path(
     post,
-    path = "/api/v1/jobs/{job}/release",
+    path = "/api/v2/jobs/{job}/release",
     operation_id = "release_job",
     tag = "jobs", params(Number), security(("token" = [])),
     responses((status = 200, description = "What came of it, for each job", body = Vec<Answer>), ApiError)

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 /// The nodes, with their jobs, caps, states and measured power
 #[utoipa::path(
     get,
-    path = "/api/v1/nodes",
+    path = "/api/v2/nodes",
     operation_id = "list_nodes",
     tag = "daemon",
     responses((status = 200, description = "The nodes in order", body = Vec<NodeLine>), ApiError)

@@ -17,7 +17,7 @@ use crate::token::Role;
 /// The daemon's status: its policy, its machine, its power and its problems
 #[utoipa::path(
     get,
-    path = "/api/v1/status",
+    path = "/api/v2/status",
     operation_id = "status",
     tag = "daemon",
     responses((status = 200, description = "The status", body = Status), ApiError)
@@ -43,7 +43,7 @@ pub(crate) struct WhoAmI {
 /// Whether a token is valid, and for what
 #[utoipa::path(
     get,
-    path = "/api/v1/whoami",
+    path = "/api/v2/whoami",
     operation_id = "who_am_i",
     tag = "daemon",
     responses((status = 200, description = "Who asks", body = WhoAmI), ApiError)
@@ -62,7 +62,7 @@ pub(crate) struct Stopping {
 /// Stop the daemon; jobs run on
 #[utoipa::path(
     post,
-    path = "/api/v1/stop",
+    path = "/api/v2/stop",
     operation_id = "stop",
     tag = "daemon", security(("token" = [])),
     responses((status = 200, description = "The daemon is about to stop", body = Stopping), ApiError)

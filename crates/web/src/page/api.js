@@ -33,7 +33,7 @@ async function send(path, { method = "GET", body, signal, using = token.get() } 
   const headers = {};
   if (using) headers.Authorization = `Bearer ${using}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(`/api/v1/${path}`, { method, headers, signal, cache: "no-store",
+  const response = await fetch(`/api/v2/${path}`, { method, headers, signal, cache: "no-store",
     body: body === undefined ? undefined : JSON.stringify(body) });
   noteClock(response);
   if (response.ok) return response;

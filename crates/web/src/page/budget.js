@@ -1,10 +1,10 @@
 // The budget in force, the limits to come, and the policy with what it may do.
 
 function showBudget(status) {
-  const { limit, set_by_operator: isSet, to_come: next } = status.power;
+  const { limit_w: limit, set_by_operator: isSet, to_come: next } = status.power;
   setText("budget-now", `${limit === null ? "There is no limit" : `The limit is ${watts(limit)}`}, ${isSet ? "set by an operator" : "as configured"}.`);
   byId("budget-reset").hidden = !isSet;
-  const lines = next.map(([at, power]) => [clockTime(at), limitWords(power)]);
+  const lines = next.map(({ at_s: at, limit_w: power }) => [clockTime(at), limitWords(power)]);
   const nothing = isSet ? "The limit stays until it is changed." : "No change: the configured budget is the same at all times.";
   keepList("to-come", lines.length ? lines : [[null, nothing]]);
 }
@@ -28,7 +28,7 @@ function showPolicy(status) {
   }
   byId("proposal").hidden = !status.proposal;
   if (status.proposal) setText("proposal", `A replay of the past: ${status.proposal.text}, on the last ${status.proposal.figures.jobs} finished jobs.`);
-  setText("daemon", `Daemon ${status.version}, ${status.engine}, since ${clockTime(status.since)}. The longest of its latest control cycles took ${(status.longest_cycle / 1000).toFixed(1)} ms.`);
+  setText("daemon", `Daemon ${status.version}, ${status.engine}, since ${clockTime(status.since_s)}. The longest of its latest control cycles took ${(1000 * status.longest_cycle_s).toFixed(1)} ms.`);
 }
 
 /** Sets a limit, and says what holds from now on. */
@@ -36,7 +36,7 @@ async function setLimit(limit, changed) {
   const power = await change("budget", "PUT", { limit });
   changed();
   const [next] = power.to_come, until = next ? `until ${clockTime(next[0])}` : "from now on";
-  return power.limit === null ? `There is no limit ${until}.` : `The limit is ${watts(power.limit)} ${until}.`;
+  return power.limit_w === null ? `There is no limit ${until}.` : `The limit is ${watts(power.limit_w)} ${until}.`;
 }
 
 function watchBudget(changed) {

@@ -54,11 +54,11 @@ function fillName(cell, job) {
 /** The caps that a job has on its nodes, and what it draws there as far as meters know. */
 function shares(nodes) {
   const byJob = new Map();
-  for (const { job, cap, measured } of nodes) {
+  for (const { job, cap_w: cap, measured } of nodes) {
     if (job === null) continue;
     const share = byJob.get(job) ?? { least: Infinity, most: 0, drawn: 0, isEmulated: false, isWhole: true };
     if (cap !== null) { share.least = Math.min(share.least, cap); share.most = Math.max(share.most, cap); }
-    if (measured) { share.drawn += measured.power; share.isEmulated ||= measured.is_emulated; } else share.isWhole = false;
+    if (measured) { share.drawn += measured.power_w; share.isEmulated ||= measured.is_emulated; } else share.isWhole = false;
     byJob.set(job, share);
   }
   return byJob;
@@ -68,15 +68,15 @@ const capWords = (share) => (!share || !share.most ? "–" : share.least === sha
 
 /** What a job draws: by meters if all of its nodes have one, else as predicted. */
 function drawWords(job, share) {
-  const predicted = job.power === undefined ? "–" : watts(job.power);
+  const predicted = job.power_w === undefined ? "–" : watts(job.power_w);
   if (!share?.isWhole) return `${predicted} predicted`;
   return `${watts(share.drawn)} ${share.isEmulated ? "emulated" : "measured"}, ${predicted} allotted`;
 }
 
 /** How far a job is, by the time that it takes at most. */
 function progressOf(job, plan) {
-  const ran = job.started === undefined ? 0 : (secondsNow() - job.started) * 1000;
-  const most = plan?.end && job.started !== undefined ? (plan.end - job.started) * 1000 : job.time;
+  const begun = job.started_s, ran = begun === undefined ? 0 : secondsNow() - begun;
+  const most = plan?.end_s && begun !== undefined ? plan.end_s - begun : job.time_s;
   return { ran: Math.max(0, ran), most, share: most > 0 ? Math.min(1, Math.max(0, ran / most)) : 0 };
 }
 
@@ -93,7 +93,7 @@ function fillRunning(row, job, { plans, byJob }) {
   fillCell(nodes, `${job.nodes}`);
   nodes.title = `nodes ${rangeWords(job.on ?? [])}`;
   fillCell(speed, job.speed === undefined ? "–" : speedWords(job.speed));
-  fillCell(end, plan?.end ? clockTime(plan.end) : "–");
+  fillCell(end, plan?.end_s ? clockTime(plan.end_s) : "–");
   if (!buttons.firstElementChild) buttons.append(element("div", { className: "buttons" }));
   fillButtons(buttons.firstElementChild, job);
 }
@@ -103,10 +103,10 @@ function fillWaiting(row, job, { plans, status }) {
   const plan = plans.get(job.job);
   fillName(name, job);
   fillCell(why, whyItWaits(job, plan, status));
-  fillCell(start, plan?.start ? clockTime(plan.start) : "–");
+  fillCell(start, plan?.start_s ? clockTime(plan.start_s) : "–");
   fillCell(nodes, `${job.nodes}`);
-  fillCell(limit, spanWords(job.time));
-  fillCell(submitted, clockTime(job.submitted));
+  fillCell(limit, spanWords(job.time_s));
+  fillCell(submitted, clockTime(job.submitted_s));
   if (!buttons.firstElementChild) buttons.append(element("div", { className: "buttons" }));
   fillButtons(buttons.firstElementChild, job);
 }
@@ -130,11 +130,11 @@ function showJobs(known) {
   const running = known.jobs.filter(isRunning), waiting = known.jobs.filter((job) => !isRunning(job));
   showTable("running", running, running.length, "running job", RUNNING_ROW, (row, job) => fillRunning(row, job, context));
   // Who starts first stands first; whoever is not expected to start comes last.
-  const order = (job) => plans.get(job.job)?.start ?? Infinity;
+  const order = (job) => plans.get(job.job)?.start_s ?? Infinity;
   waiting.sort((a, b) => (order(a) === order(b) ? a.job - b.job : order(a) - order(b)));
   const wanted = byId("queue-filter").value.toLowerCase();
   const matches = (job) => `${jobNumber(job)} ${job.name ?? ""} user ${job.user} ${job.state} ${job.reason ?? ""}`.toLowerCase().includes(wanted);
   const found = wanted.trim() ? waiting.filter(matches) : waiting;
   showTable("queue", found, waiting.length, "waiting job", WAITING_ROW, (row, job) => fillWaiting(row, job, context));
-  setText("done-by", known.forecast && known.jobs.length ? clockTime(known.forecast.all_over) : "–");
+  setText("done-by", known.forecast && known.jobs.length ? clockTime(known.forecast.all_over_s) : "–");
 }

@@ -15,20 +15,20 @@ const nodeName = (line) => line.name ?? `node ${line.node}`;
 /** A node in a sentence. */
 function nodeWords(line) {
   const state = typeof line.state === "object" || line.state === "awaited" ? `${nodeStateWords(line.state)}; ` : "";
-  const job = line.job === null ? "no job runs there" : `runs job ${line.job} ${line.cap === null ? "without a cap" : `under a cap of ${watts(line.cap)}`}`;
-  const drawn = line.measured ? `, draws ${watts(line.measured.power)} (${line.measured.is_emulated ? "emulated" : "measured"} at ${clockTime(line.measured.at / 1000, true)})` : "";
+  const job = line.job === null ? "no job runs there" : `runs job ${line.job} ${line.cap_w === null ? "without a cap" : `under a cap of ${watts(line.cap_w)}`}`;
+  const drawn = line.measured ? `, draws ${watts(line.measured.power_w)} (${line.measured.is_emulated ? "emulated" : "measured"} at ${clockTime(line.measured.at_s, true)})` : "";
   return `${nodeName(line)} ${state}${job}${drawn}`;
 }
 
 /** The line in a cell about power, short enough for it. */
-function cellWatts({ cap, measured, job }) {
-  if (job === null) return measured ? watts(measured.power) : "";
+function cellWatts({ cap_w: cap, measured, job }) {
+  if (job === null) return measured ? watts(measured.power_w) : "";
   const most = cap === null ? "no cap" : `cap ${watts(cap)}`;
-  return measured ? `${watts(measured.power)}, ${most}` : most;
+  return measured ? `${watts(measured.power_w)}, ${most}` : most;
 }
 
 /** What a full cell means: the largest cap or draw of any node. */
-const fullCell = (nodes) => nodes.reduce((most, { cap, measured }) => Math.max(most, cap ?? 0, measured?.power ?? 0), 1);
+const fullCell = (nodes) => nodes.reduce((most, { cap_w: cap, measured }) => Math.max(most, cap ?? 0, measured?.power_w ?? 0), 0.001);
 
 let nodesShown = [], chosenNode = null;
 
@@ -38,7 +38,7 @@ function showNodes(nodes) {
   map.classList.toggle("small", nodes.length > WORDED_NODES);
   while (map.children.length > nodes.length) map.lastElementChild.remove();
   nodes.forEach((line, at) => {
-    const level = Math.round(100 * (line.measured?.power ?? line.cap ?? 0) / full);
+    const level = Math.round(100 * (line.measured?.power_w ?? line.cap_w ?? 0) / full);
     const texts = [nodeName(line), line.job === null ? stateInCell(line) : `job ${line.job}`, cellWatts(line)];
     const key = [cellState(line), level, ...texts].join("|");
     let cell = map.children[at];
@@ -57,7 +57,7 @@ function showNodes(nodes) {
   const count = (state) => nodes.filter((line) => cellState(line) === state).length;
   const kinds = [["busy", "run a job"], ["idle", "are idle"], ["drained", "take no new jobs"], ["down", "are down"], ["awaited", "are awaited"], ["off", "are off, or on the way there or back"]];
   const parts = kinds.map(([state, words]) => [count(state), words]).filter(([number]) => number).map(([number, words]) => `${number.toLocaleString("en")} ${words}`);
-  setText("nodes-note", `Of ${counted(nodes.length, "node")}, ${parts.join(", ")}.${full > 1 ? ` A cell is full at ${watts(full)}: its draw where it is measured, else its cap.` : ""}`);
+  setText("nodes-note", `Of ${counted(nodes.length, "node")}, ${parts.join(", ")}.${full > 0.001 ? ` A cell is full at ${watts(full)}: its draw where it is measured, else its cap.` : ""}`);
   showChosen();
 }
 

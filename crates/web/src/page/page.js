@@ -17,9 +17,9 @@ const READ = {
   },
   async forecast() { known.forecast = await ask("forecast"); },
   async samples() {
-    const last = known.samples.at(-1)?.at, latest = await ask(`power?since=${last ?? Math.floor(secondsNow()) - 86400}`);
+    const last = known.samples.at(-1)?.at_s, latest = await ask(`power?since=${last ?? Math.floor(secondsNow()) - 86400}`);
     // The last sample may not have been complete.
-    const kept = known.samples.filter(({ at }) => at < (latest[0]?.at ?? Infinity) && at > secondsNow() - 86400);
+    const kept = known.samples.filter(({ at_s: at }) => at < (latest[0]?.at_s ?? Infinity) && at > secondsNow() - 86400);
     known.samples = [...kept, ...latest];
   },
 };
@@ -104,7 +104,7 @@ function heard(kind, data) {
   }
 }
 
-const showLately = () => keepList("lately", known.lately.map((line) => [clockTime(line.wall / 1000, true), eventWords(line)]));
+const showLately = () => keepList("lately", known.lately.map((line) => [clockTime(line.wall_s, true), eventWords(line)]));
 
 // The connection. It is given up while nobody looks, as browsers allow only six of them to one daemon.
 

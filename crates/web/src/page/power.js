@@ -2,14 +2,14 @@
 
 /** What the machine draws as far as anybody knows, and how it is known. */
 function powerNow(status) {
-  const { base, held, measured } = status.power, all = status.nodes[0];
-  const ledger = base + held;
+  const { base_w: base, held_w: held, measured } = status.power, all = status.nodes[0];
+  const ledger = sum(base, held);
   if (measured && measured.nodes >= all) {
     const how = measured.emulated ? "Emulated" : "Measured";
     const why = measured.emulated ? "an emulator stands in for meters" : "by the meters of the nodes";
-    return { power: measured.power, how, words: `${how} on all ${counted(all, "node")}, ${why}. The daemon counts ${watts(ledger)} for the jobs and the idle machine.` };
+    return { power: measured.power_w, how, words: `${how} on all ${counted(all, "node")}, ${why}. The daemon counts ${watts(ledger)} for the jobs and the idle machine.` };
   }
-  const some = measured ? ` Meters show ${watts(measured.power)} on ${measured.nodes} of ${counted(all, "node")}.` : " Nothing is measured here.";
+  const some = measured ? ` Meters show ${watts(measured.power_w)} on ${measured.nodes} of ${counted(all, "node")}.` : " Nothing is measured here.";
   return { power: ledger, how: "Counted", words: `Counted by the daemon: ${watts(held)} held by jobs, and ${watts(base)} that the machine draws without them.${some}` };
 }
 
@@ -17,7 +17,7 @@ function powerNow(status) {
 let wasOver = null;
 
 function showPower(status) {
-  const { limit, free, notice } = status.power, { power, how, words } = powerNow(status);
+  const { limit_w: limit, free_w: free, notice } = status.power, { power, how, words } = powerNow(status);
   const exceeds = limit !== null && power > limit;
   const box = byId("power-section");
   box.dataset.verdict = limit === null ? "unlimited" : exceeds ? "over" : "within";
@@ -73,10 +73,14 @@ function thinned(samples) {
   const over = (part, key, better) => part.reduce((best, { [key]: value }) => (value === null ? best : best === null ? value : better(best, value)), null);
   for (let at = 0; at < samples.length; at += width) {
     const part = samples.slice(at, at + width);
-    kept.push({ at: part[0].at, limit: over(part, "limit", Math.min), counted: over(part, "counted", Math.max), measured: over(part, "measured", Math.max) });
+    kept.push({ at_s: part[0].at_s, limit_w: over(part, "limit_w", Math.min), counted_w: over(part, "counted_w", Math.max), measured_w: over(part, "measured_w", Math.max) });
   }
   return kept;
 }
+
+/** The power of a forecast over time, and its limits, as times and watts. */
+const powersOf = (forecast) => (forecast?.power ?? []).map(({ at_s: at, power_w: power }) => [at, power]);
+const limitsOf = (forecast) => (forecast?.limits ?? []).map(({ at_s: at, limit_w: limit }) => [at, limit]);
 
 /** A curve that holds each value until the next, between two times. */
 function steps(points, from, until) {
@@ -97,7 +101,7 @@ function steps(points, from, until) {
 
 /** One line of a chart of power over time, filled down to zero by a share. */
 function powerLine({ x, y }, size, style, share) {
-  const shown = y.map((value) => (value === null ? null : value / 1000 / size));
+  const shown = y.map((value) => (value === null ? null : value / size));
   return { x: x.map((seconds) => 1000 * seconds), y: shown, ...style, said: (place) => watts(y[place]),
     band: share && { low: shown.map(() => 0), high: shown, share } };
 }
@@ -120,35 +124,35 @@ function showKey(id, lines) {
 
 function drawHours({ samples, forecast, status }) {
   const hours = Number(byId("hours").value), now = secondsNow();
-  const first = samples.length ? samples[0].at : now;
+  const first = samples.length ? samples[0].at_s : now;
   const from = Math.min(now - 300, Math.max(now - hours * 3600, first));
-  const over = Math.max(forecast?.all_over ?? 0, ...(forecast?.limits ?? []).map(([at]) => at));
+  const over = Math.max(forecast?.all_over_s ?? 0, ...(forecast?.limits ?? []).map(({ at_s: at }) => at));
   const until = Math.max(now + 300, Math.min(now + hours * 3600, over + (over - now) * 0.05));
-  const past = thinned(samples.filter(({ at }) => at >= from - 20));
-  const hasMeters = past.some(({ measured }) => measured !== null);
+  const past = thinned(samples.filter(({ at_s: at }) => at >= from - 20));
+  const hasMeters = past.some(({ measured_w: measured }) => measured !== null);
   const points = (key) => past.flatMap((sample, i) => {
-    const next = past[i + 1]?.at ?? now, step = past.length > 1 ? (past.at(-1).at - past[0].at) / (past.length - 1) : 10;
+    const at = sample.at_s, next = past[i + 1]?.at_s ?? now, step = past.length > 1 ? (past.at(-1).at_s - past[0].at_s) / (past.length - 1) : 10;
     // A daemon that was not there has no power to show.
-    return next - sample.at > Math.max(60, 3 * step) ? [[sample.at, sample[key]], [sample.at + 10, null]] : [[sample.at, sample[key]]];
+    return next - at > Math.max(60, 3 * step) ? [[at, sample[key]], [at + 10, null]] : [[at, sample[key]]];
   });
-  const plan = steps(forecast?.power ?? [], now, until), limits = steps(forecast?.limits ?? [], now, until);
-  const most = Math.max(1, ...past.flatMap(({ counted, measured, limit }) => [counted, measured ?? 0, limit ?? 0]), ...plan.y, ...limits.y.map((limit) => limit ?? 0));
-  const [size, unit] = unitFor(most / 1000, "W");
-  const main = hasMeters ? "measured" : "counted", name = hasMeters ? (status.power.measured?.emulated ? "emulated" : "measured") : "counted";
+  const plan = steps(powersOf(forecast), now, until), limits = steps(limitsOf(forecast), now, until);
+  const most = Math.max(1, ...past.flatMap(({ counted_w: counted, measured_w: measured, limit_w: limit }) => [counted, measured ?? 0, limit ?? 0]), ...plan.y, ...limits.y.map((limit) => limit ?? 0));
+  const [size, unit] = unitFor(most, "W");
+  const main = hasMeters ? "measured_w" : "counted_w", name = hasMeters ? (status.power.measured?.emulated ? "emulated" : "measured") : "counted";
   const drawn = steps(points(main), from, now);
   const lines = [
     powerLine(drawn, size, { name, colour: tint(0), width: 2 }, 0.15),
     powerLine(plan, size, { name: "forecast", colour: tint(0), width: 2, dash: "dot" }, 0.06),
-    powerLine(joined(steps(points("limit"), from, now), limits), size, { name: "budget", colour: ink("ink"), width: 1.6, dash: "dash" }),
+    powerLine(joined(steps(points("limit_w"), from, now), limits), size, { name: "budget", colour: ink("ink"), width: 1.6, dash: "dash" }),
   ];
   const key = [[name, "series-0", "solid"], ["forecast", "series-0", "dotted"], ["budget", "ink", "dashed"]];
   if (hasMeters) {
-    lines.push(powerLine(steps(points("counted"), from, now), size, { name: "counted for jobs", colour: tint(7), width: 1.3, dash: "dashdot" }));
+    lines.push(powerLine(steps(points("counted_w"), from, now), size, { name: "counted for jobs", colour: tint(7), width: 1.3, dash: "dashdot" }));
     key.push(["counted for jobs", "series-7", "dashed"]);
   }
   showKey("hours-key", key);
   setText("hours-words", hoursWords({ drawn, plan, past, main, name, from, now, until, forecast }));
-  draw("hours-chart", powerChart(lines, from, until, [most / 1000 / size, unit], now, hours));
+  draw("hours-chart", powerChart(lines, from, until, [most / size, unit], now, hours));
 }
 
 const joined = (a, b) => ({ x: [...a.x, ...b.x], y: [...a.y, ...b.y] });
@@ -159,14 +163,14 @@ function hoursWords({ drawn, plan, past, main, name, from, now, forecast }) {
   const words = [];
   if (known.length) {
     const most = Math.max(...known), at = drawn.x[drawn.y.indexOf(most)];
-    const above = past.filter((sample) => sample.limit !== null && sample[main] > sample.limit).length;
+    const above = past.filter((sample) => sample.limit_w !== null && sample[main] > sample.limit_w).length;
     const least = Math.min(...known), since = `Since ${clockTime(Math.max(from, drawn.x[0]))} the ${name} power was`;
     words.push(least === most ? `${since} ${watts(most)}.` : `${since} between ${watts(least)} and ${watts(most)}, which it first had at ${clockTime(at)}.`);
     words.push(above ? `It was over the budget in ${counted(above, "step")} of the curve.` : "It was never over the budget.");
   }
   if (forecast && plan.y.length) {
     const most = Math.max(...plan.y), at = plan.x[plan.y.indexOf(most)];
-    words.push(`The forecast reaches ${watts(most)} ${at <= now + 1 ? "now" : `at ${clockTime(at)}`}; ${forecast.jobs.length ? `all present jobs are over by ${clockTime(forecast.all_over)}, if each takes its whole time limit.` : "no job is known."}`);
+    words.push(`The forecast reaches ${watts(most)} ${at <= now + 1 ? "now" : `at ${clockTime(at)}`}; ${forecast.jobs.length ? `all present jobs are over by ${clockTime(forecast.all_over_s)}, if each takes its whole time limit.` : "no job is known."}`);
   }
   return words.join(" ");
 }

@@ -1,6 +1,8 @@
 // Jobs and events in words, as `busbar queue` and `busbar history` have them.
 
-const watts = (milliwatts) => scaled(milliwatts / 1000, "W");
+const watts = (power) => scaled(power, "W");
+/** Watts or seconds, which have at most three decimals, added up without the dust that binary fractions leave. */
+const sum = (...numbers) => Math.round(1000 * numbers.reduce((total, number) => total + number, 0)) / 1000;
 const limitWords = (limit) => (limit === null ? "no limit" : watts(limit));
 const two = (number) => String(number).padStart(2, "0");
 
@@ -13,21 +15,21 @@ function clockTime(seconds, withSeconds = false) {
 }
 
 /** A length of time as a clock shows it: `1:30:00`. */
-function spanWords(milliseconds) {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000)), days = Math.floor(seconds / 86400);
+function spanWords(length) {
+  const seconds = Math.max(0, Math.floor(length)), days = Math.floor(seconds / 86400);
   const hours = Math.floor(seconds / 3600) % 24, rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
   if (days) return `${days}-${two(hours)}:${rest}`;
   return hours ? `${hours}:${rest}` : rest.replace(/^0/, "");
 }
 
-/** A time limit as people type it, in milliseconds; nothing if it is none. */
+/** A time limit as people type it, in seconds; nothing if it is none. */
 function spanOf(text) {
-  const units = { s: 1000, m: 60000, min: 60000, h: 3600000, d: 86400000 };
+  const units = { s: 1, m: 60, min: 60, h: 3600, d: 86400 };
   const clock = text.trim().match(/^(\d+):(\d\d):(\d\d)$/);
-  if (clock) return ((Number(clock[1]) * 60 + Number(clock[2])) * 60 + Number(clock[3])) * 1000 || null;
+  if (clock) return ((Number(clock[1]) * 60 + Number(clock[2])) * 60 + Number(clock[3])) || null;
   const parts = text.trim().match(/^(?:(?:\d+(?:\.\d+)?)\s*(?:min|[smhd])\s*)+$/) ? [...text.matchAll(/(\d+(?:\.\d+)?)\s*(min|[smhd])/g)] : [];
-  const sum = parts.reduce((total, [, number, unit]) => total + Number(number) * units[unit], 0);
-  return Math.round(sum || (/^\d+$/.test(text.trim()) ? Number(text) * units.m : 0)) || null;
+  const total = sum(...parts.map(([, number, unit]) => Number(number) * units[unit]));
+  return total || (/^\d+$/.test(text.trim()) ? Number(text) * units.m : 0) || null;
 }
 
 /** What users call a job: its number, or its place in an array. */
@@ -40,14 +42,14 @@ const stateWords = (state) => state.replace("_", " ");
 /** When a job is expected to start, in words; nothing if nobody knows. */
 function startWords(plan) {
   if (!plan) return null;
-  if (plan.start === null) return `is not expected to start${plan.reason ? `: ${plan.reason}` : ""}`;
-  return plan.start <= secondsNow() ? "can start at any moment" : `predicted start ${clockTime(plan.start)}`;
+  if (plan.start_s === null) return `is not expected to start${plan.reason ? `: ${plan.reason}` : ""}`;
+  return plan.start_s <= secondsNow() ? "can start at any moment" : `predicted start ${clockTime(plan.start_s)}`;
 }
 
 /** Why a job waits, with what it lacks and until when. */
 function whyItWaits(job, plan, status) {
-  const needs = job.needs === undefined ? "power" : watts(job.needs);
-  const { free, limit } = status.power, idle = status.nodes[1];
+  const needs = job.needs_w === undefined ? "power" : watts(job.needs_w);
+  const { free_w: free, limit_w: limit } = status.power, idle = status.nodes[1];
   const reasons = {
     "for power": `waits for ${needs}${free === null ? "" : `; ${watts(free)} is free`}`,
     "for nodes": `waits for ${counted(job.nodes, "node")}; ${idle} ${idle === 1 ? "is" : "are"} free`,
@@ -72,11 +74,11 @@ function rangeWords(numbers) {
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(", ");
 }
 
-const speedWords = (millionths) => `${(millionths / 1e4).toFixed(1)} %`;
+const speedWords = (share) => `${(100 * share).toFixed(1)} %`;
 
-function allotmentWords({ nodes, power, speed, cap }) {
-  const numbers = nodes.map(([node]) => node);
-  const slow = speed === 1e6 ? "" : ` at ${speedWords(speed)} of its speed`;
+function allotmentWords({ nodes, power_w: power, speed, cap_w: cap }) {
+  const numbers = nodes.map(({ node }) => node);
+  const slow = speed === 1 ? "" : ` at ${speedWords(speed)} of its speed`;
   return `on ${numbers.length === 1 ? "node" : "nodes"} ${rangeWords(numbers)} with ${watts(power)}, at most ${watts(cap)} a node${slow}`;
 }
 
@@ -103,14 +105,14 @@ function eventWords({ what }) {
   const by = event.by === undefined ? "" : ` by user ${event.by}`;
   switch (kind) {
     case "began": return `the daemon started, version ${event.version}, policy ${event.policy}`;
-    case "limit": return event.power === null ? "there is no limit" : `the limit is ${watts(event.power)}, of which the machine itself draws ${watts(event.base)}`;
+    case "limit": return event.power_w === null ? "there is no limit" : `the limit is ${watts(event.power_w)}, of which the machine itself draws ${watts(event.base_w)}`;
     case "submitted": return `${job} was submitted${event.element ? `, which is ${event.element.join("_")}` : ""}`;
     case "held": return `${job} is ${event.held ? "held" : "released"}${by}`;
     case "started": return `${job} starts${event.attempt > 1 ? `, attempt ${event.attempt},` : ""} ${allotmentWords(event.allotment)}`;
     case "withdrawn": return `${job} did not start and waits again: ${event.reason}`;
     case "changed": return `${job} now runs ${allotmentWords(event.allotment)}: ${CHANGES[event.because] ?? event.because}`;
     case "node": return `node ${event.name ?? event.node} ${nodeStateWords(event.state)}`;
-    case "consumed": return `${job} was ${event.emulated ? "emulated" : "measured"} to consume ${scaled(event.energy / 1e6, "J")}, ${watts(event.power)} on average`;
+    case "consumed": return `${job} was ${event.emulated ? "emulated" : "measured"} to consume ${scaled(event.energy_j, "J")}, ${watts(event.power_w)} on average`;
     case "suspended": return `${job} is suspended: there is no power for it`;
     case "resumed": return `${job} goes on as before`;
     case "ending": return `${job} ${event.forced ? "is ended by force" : "is asked to end"}: ${END_REASONS[event.why] ?? event.why}${by}`;

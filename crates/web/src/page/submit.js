@@ -8,7 +8,7 @@ function wish(prefix, name) {
   const nodes = Number(byId(`${prefix}-nodes`).value), span = spanOf(byId(`${prefix}-time`).value);
   if (!Number.isInteger(nodes) || nodes < 1) throw new Refused(0, "the number of nodes must be 1 or more");
   if (span === null) throw new Refused(0, `'${byId(`${prefix}-time`).value}' is not a time; write 90s, 30m, 2h, 1d or HH:MM:SS`);
-  return { name, nodes, time: span };
+  return { name, nodes, time_s: span };
 }
 
 function watchSubmit(changed) {

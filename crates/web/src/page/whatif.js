@@ -4,7 +4,7 @@
 function assumptions() {
   const limit = byId("whatif-limit").value.trim(), policy = byId("whatif-policy").value.trim();
   const question = {};
-  if (limit) question.budget = [[Number(byId("whatif-from").value) * 1000, limit]];
+  if (limit) question.budget = [{ in_s: Number(byId("whatif-from").value), limit }];
   if (policy) question.policy = policy;
   if (byId("whatif-nodes").value.trim() || byId("whatif-time").value.trim()) question.job = wish("whatif", "this job");
   if (!Object.keys(question).length) throw new Refused(0, "assume at least one thing: a limit, a policy or a job");
@@ -15,16 +15,16 @@ function assumptions() {
 function difference(present, assumed) {
   const before = new Map(present.jobs.map((plan) => [plan.job, plan])), now = secondsNow();
   let sooner = 0, later = 0, never = 0, shift = 0, both = 0;
-  for (const { job, start } of assumed.jobs) {
-    const was = before.get(job);
+  for (const { job, start_s: start } of assumed.jobs) {
+    const was = before.get(job)?.start_s;
     // Who runs already has started; the assumed job has no other plan.
-    if (job === null || !was || (was.start !== null && was.start <= now && start === was.start)) continue;
-    if (start === null) { never += was.start === null ? 0 : 1; continue; }
-    if (was.start === null) { sooner++; continue; }
+    if (job === null || was === undefined || (was !== null && was <= now && start === was)) continue;
+    if (start === null) { never += was === null ? 0 : 1; continue; }
+    if (was === null) { sooner++; continue; }
     both++;
-    shift += start - was.start;
-    if (start < was.start) sooner++;
-    if (start > was.start) later++;
+    shift += start - was;
+    if (start < was) sooner++;
+    if (start > was) later++;
   }
   return { sooner, later, never, mean: both ? shift / both : 0 };
 }
@@ -36,16 +36,16 @@ function differenceWords(present, assumed) {
   const parts = [[sooner, "sooner"], [later, "later"], [never, "not at all"]].filter(([count]) => count).map(([count, how]) => `${counted(count, "job")} would start ${how}`);
   const starts = parts.length ? `${parts.join(", ")}${sooner || later ? `; on average ${shiftWords(mean)}` : ""}.` : "Every job would start when it does now.";
   const extra = assumed.jobs.find(({ job }) => job === null);
-  const one = !extra ? "" : extra.start === null ? ` The job would not start${extra.reason ? `: ${extra.reason}` : ""}.` : ` The job would ${extra.start <= secondsNow() + 1 ? "start at once" : `start at ${clockTime(extra.start)}`} and end by ${clockTime(extra.end)}.`;
-  return `${starts}${one} The last job would end ${shiftWords(assumed.all_over - present.all_over)}.`;
+  const one = !extra ? "" : extra.start_s === null ? ` The job would not start${extra.reason ? `: ${extra.reason}` : ""}.` : ` The job would ${extra.start_s <= secondsNow() + 1 ? "start at once" : `start at ${clockTime(extra.start_s)}`} and end by ${clockTime(extra.end_s)}.`;
+  return `${starts}${one} The last job would end ${shiftWords(assumed.all_over_s - present.all_over_s)}.`;
 }
 
 function showDifference(present, assumed) {
   setText("whatif-words", `${differenceWords(present, assumed)} Assumed: ${assumed.assumptions.join("; ")}.`);
-  const starts = ({ jobs }) => jobs.filter(({ job, start }) => job !== null && start !== null).length.toLocaleString("en");
+  const starts = ({ jobs }) => jobs.filter(({ job, start_s: start }) => job !== null && start !== null).length.toLocaleString("en");
   const rows = [
-    ["Highest power", watts(present.peak), watts(assumed.peak)],
-    ["All done by", clockTime(present.all_over), clockTime(assumed.all_over)],
+    ["Highest power", watts(present.peak_w), watts(assumed.peak_w)],
+    ["All done by", clockTime(present.all_over_s), clockTime(assumed.all_over_s)],
     ["Jobs that start", starts(present), starts(assumed)],
   ];
   keepRows(byId("whatif-figures").tBodies[0], rows, ([name]) => name, () => emptyRow(["", "", ""]), (row, texts) => texts.forEach((text, i) => fillCell(row.children[i], text)));
@@ -57,13 +57,13 @@ let whatIf = null;
 function drawWhatIf() {
   if (!whatIf) return;
   const { present, assumed, at } = whatIf;
-  const ends = [present, assumed].flatMap(({ all_over: end, limits }) => [end, ...limits.map(([from]) => from)]);
+  const ends = [present, assumed].flatMap(({ all_over_s: end, limits }) => [end, ...limits.map(({ at_s: from }) => from)]);
   // What lies days ahead would press the next hours into a line.
   const until = Math.min(at + 3 * 86400, Math.max(at + 300, ...ends) + 60);
   const from = at - (until - at) * 0.02;
-  const curves = [present, assumed].map(({ power, limits }) => [steps(power, at, until), steps(limits, at, until)]);
+  const curves = [present, assumed].map((plan) => [steps(powersOf(plan), at, until), steps(limitsOf(plan), at, until)]);
   const most = Math.max(1, ...curves.flat().flatMap(({ y }) => y.map((value) => value ?? 0)));
-  const [size, unit] = unitFor(most / 1000, "W");
+  const [size, unit] = unitFor(most, "W");
   const [[plan, budget], [otherPlan, otherBudget]] = curves;
   const lines = [
     powerLine(plan, size, { name: "present plan", colour: tint(0), width: 2 }, 0.12),
@@ -76,7 +76,7 @@ function drawWhatIf() {
     key.push(["budget, what if", "series-1", "dashed"]);
   }
   showKey("whatif-key", key);
-  draw("whatif-chart", powerChart(lines, from, until, [most / 1000 / size, unit], at, at));
+  draw("whatif-chart", powerChart(lines, from, until, [most / size, unit], at, at));
 }
 
 async function tryOut() {
@@ -93,7 +93,7 @@ async function tryOut() {
 
 /** What can be applied of the assumptions, and how the rest is. */
 function offer({ budget, policy, job }) {
-  const [[after, limit] = []] = budget ?? [], isNow = after === 0;
+  const [{ in_s: after, limit } = {}] = budget ?? [], isNow = after === 0;
   byId("whatif-apply").hidden = !isNow;
   byId("whatif-apply").textContent = `Set the limit to ${limit} now`;
   byId("whatif-submit").hidden = !job;
@@ -109,7 +109,7 @@ function watchWhatIf(changed) {
     if (await doing(answer, event.submitter, tryOut)) byId("whatif-result-title").focus({ preventScroll: true });
   });
   form.addEventListener("reset", () => { byId("whatif-result").hidden = true; answer.textContent = ""; whatIf = null; });
-  byId("whatif-apply").addEventListener("click", ({ currentTarget }) => doing(answer, currentTarget, () => setLimit(whatIf.question.budget[0][1], changed)));
+  byId("whatif-apply").addEventListener("click", ({ currentTarget }) => doing(answer, currentTarget, () => setLimit(whatIf.question.budget[0].limit, changed)));
   byId("whatif-submit").addEventListener("click", () => {
     const { nodes } = whatIf.question.job;
     byId("submit-nodes").value = nodes;

@@ -7,14 +7,14 @@ use super::*;
 /// A view of a daemon with two jobs, as its answers say.
 fn view() -> View {
     let status = r#"{"version":"1","process":1,"policy":"easy","engine":"local","machine":"lab","nodes":[4,2],
-        "waiting":1,"running":1,"power":{"limit":400000,"base":40000,"held":200000,"free":160000,
-        "set_by_operator":false,"to_come":[],"notice":null},"since":0,"now":0,"cycles":1,"longest_cycle":1,
+        "waiting":1,"running":1,"power":{"limit_w":400,"base_w":40,"held_w":200,"free_w":160,
+        "set_by_operator":false,"to_come":[],"notice":null},"since_s":0,"now_s":0,"cycles":1,"longest_cycle_s":0.000001,
         "notices":["node n3 does not answer"]}"#;
-    let waiting = r#"{"job":8,"user":0,"state":"waiting","reason":"for power","nodes":4,"needs":300000,
-        "submitted":0,"time":60000}"#;
-    let running = r#"{"job":9,"name":"lulesh","user":0,"state":"running","nodes":2,"on":[0,1],"power":200000,
-        "submitted":0,"started":0,"ran":30000,"time":90000}"#;
-    let nodes = r#"[{"node":0,"name":"n1","job":9,"cap":100000},{"node":2,"name":"n3","job":null,"cap":null,
+    let waiting = r#"{"job":8,"user":0,"state":"waiting","reason":"for power","nodes":4,"needs_w":300,
+        "submitted_s":0,"time_s":60}"#;
+    let running = r#"{"job":9,"name":"lulesh","user":0,"state":"running","nodes":2,"on":[0,1],"power_w":200,
+        "submitted_s":0,"started_s":0,"ran_s":30,"time_s":90}"#;
+    let nodes = r#"[{"node":0,"name":"n1","job":9,"cap_w":100},{"node":2,"name":"n3","job":null,"cap_w":null,
         "state":{"drained":{"reason":"no answer"}}}]"#;
     let mut view = View {
         status: serde_json::from_str(status).unwrap(),

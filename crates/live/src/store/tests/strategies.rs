@@ -300,7 +300,10 @@ fn happening() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         (text(), text()).prop_map(|(version, policy)| EventKind::Began { version, policy }),
         Just(EventKind::Stopped),
-        any::<(Option<u64>, u64)>().prop_map(|(power, base)| EventKind::Limit { power, base }),
+        any::<(Option<u64>, u64)>().prop_map(|(power, base)| EventKind::Limit {
+            power: power.map(Watts::from_milliwatts),
+            base: Watts::from_milliwatts(base),
+        }),
         Just(EventKind::Submitted { job: 0, element: None }),
         any::<(bool, Option<u32>)>().prop_map(|(held, by)| EventKind::Held { job: 0, held, by }),
         (any::<u32>(), allotment()).prop_map(|(attempt, allotment)| EventKind::Started {
