@@ -64,7 +64,8 @@ use host::hosted;
   busbar simulate --budget 80%    one run in full
 
 Exit codes: 0 all went well; 1 something could not be read or written, or no daemon was reached;
-2 what was asked, or what a file holds, cannot be used. With --json, errors are JSON, too.
+2 what was asked, or what a file holds, cannot be used, or no job of a simulation ran.
+With --json, errors are JSON, too.
 NO_COLOR switches colours off.")]
 struct Cli {
     #[command(subcommand)]

@@ -44,7 +44,7 @@ pub use power::write_power;
 pub(crate) use ranking::undone;
 pub use ranking::{RankedBy, ranking};
 pub use schedule::write_schedule;
-pub use summary::summary_facts;
+pub use summary::{none_ran, summary_facts};
 pub use tables::{
     Cells, Table, caps_table, changes_table, jobs_table, power_table, workload_table,
 };

@@ -142,8 +142,10 @@ pub fn simulate(words: &[String], goes_on: GoesOn) -> Result<Answer<Simulation>,
     let (done, said) = hosted(goes_on, || simulate::Done::new(&arguments, true));
     let done = done?;
     let (json, text) = (done.json()?, done.describe(&arguments));
+    // There is an answer, so that it is no failure here.
+    let warnings = said.warnings.into_iter().chain(done.none_ran()).collect();
     let more = Simulation { done, text };
-    Ok(Answer { json, warnings: said.warnings, more })
+    Ok(Answer { json, warnings, more })
 }
 
 /// A comparison that is over.
@@ -172,8 +174,10 @@ pub fn compare(words: &[String], goes_on: GoesOn) -> Result<Answer<Comparison>, 
     });
     let compared = done?;
     let json = compared.json()?;
+    let none_ran = compared.none_ran().map(str::to_owned);
+    let warnings = said.warnings.into_iter().chain(none_ran).collect();
     let more = Comparison { text: said.printed, results: compared.results };
-    Ok(Answer { json, warnings: said.warnings, more })
+    Ok(Answer { json, warnings, more })
 }
 
 /// Why policies could not run, each reason once.

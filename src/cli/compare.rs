@@ -25,8 +25,8 @@ use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
 use crate::report::{
-    Course, Palette, Picture, Table, Versioned, course, human_time, make_folder, write_pictures,
-    write_whole,
+    Course, Palette, Picture, Table, Versioned, course, human_time, make_folder, none_ran,
+    write_pictures, write_whole,
 };
 use crate::units::Span;
 use crate::workload::parse_places;
@@ -154,7 +154,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         print(&compared.json()?)?;
     }
-    compared.checked()
+    compared.checked()?;
+    match compared.none_ran() {
+        Some(why) => bail!("{why}"),
+        None => Ok(()),
+    }
 }
 
 /// A comparison that is over: its text has been printed, unless `--json` was asked for.
@@ -164,6 +168,7 @@ pub(super) struct Compared {
     /// A row for each run.
     pub(super) results: Table<'static>,
     some_ran: bool,
+    some_job_ran: bool,
 }
 
 impl Compared {
@@ -213,10 +218,12 @@ impl Compared {
         answer["gains"] = gains.iter().map(|each| results::gains(&checked, each)).collect();
         answer["reused"] = results.reused().into();
         answer["wall_s"] = began.elapsed().as_secs_f64().into();
+        let mut summaries = results.tried.iter().filter_map(|tried| tried.outcome.summary());
         Ok(Compared {
             answer,
             results: results::table(&checked, &results.tried),
-            some_ran: results.tried.iter().any(|tried| tried.outcome.summary().is_some()),
+            some_ran: summaries.clone().next().is_some(),
+            some_job_ran: summaries.any(|summary| none_ran(summary).is_none()),
         })
     }
 
@@ -231,6 +238,12 @@ impl Compared {
             true => Ok(()),
             false => bail!("no policy could run; the reasons are above"),
         }
+    }
+
+    /// That no job ran, whichever policy decided, if it is so. The answer is there all the same.
+    pub(super) fn none_ran(&self) -> Option<&'static str> {
+        let why = "no job ran under any policy and budget; give more power, or a larger machine";
+        (self.some_ran && !self.some_job_ran).then_some(why)
     }
 }
 

@@ -44,11 +44,13 @@ impl FromStr for Budgets {
         }
         let mut budgets = Vec::new();
         let mut rules: Vec<&str> = Vec::new();
-        for part in text.split(',').map(str::trim) {
+        let parts: Vec<&str> = text.split(',').collect();
+        for (place, raw) in parts.iter().enumerate() {
+            let part = raw.trim();
             let is_else = part.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("else"));
             let begins_rules = looks_like_rules(part) && !part.ends_with(".csv");
             match rules.is_empty() && !begins_rules {
-                true => budgets.push(part.parse()?),
+                true => budgets.push(read(part, parts.get(place + 1).copied())?),
                 false => rules.push(part),
             }
             if is_else && !rules.is_empty() {
@@ -60,6 +62,22 @@ impl FromStr for Budgets {
         }
         Ok(Budgets(budgets))
     }
+}
+
+/// Reads a budget of a list. What cannot be read may be watts with a decimal comma, `1,5kW`: then the error is about
+/// both parts.
+fn read(part: &str, next: Option<&str>) -> Result<BudgetSpec, BudgetError> {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    part.parse().map_err(|error| match next {
+        Some(next) if is_digits(part) && next.starts_with(|sign: char| sign.is_ascii_digit()) => {
+            let joined = format!("{part},{next}");
+            match next.trim_end().ends_with('W') {
+                true => joined.parse::<BudgetSpec>().err().unwrap_or(error),
+                false => error,
+            }
+        }
+        _ => error,
+    })
 }
 
 #[cfg(test)]
@@ -96,6 +114,10 @@ mod tests {
         );
         assert_eq!(names(&format!("{rules}, {rules}")), [rules, rules]);
         assert!("60%,".parse::<Budgets>().is_err());
+        let error = |text: &str| text.parse::<Budgets>().unwrap_err().to_string();
+        assert!(error("1,5kW").contains("'1,5' is not a number; did you mean 1.5?"));
+        assert!(error("60,80").contains("'60' has no unit; did you mean 60%, 60W or 60kW?"));
+        assert!(error("60,80%").contains("'60' has no unit; did you mean 60%"));
         let error = "weekdays: 80%, 60%".parse::<Budgets>().unwrap_err().to_string();
         assert!(error.contains("rule '60%' has no value"), "{error}");
     }

@@ -20,12 +20,14 @@ use crate::machine::Machine;
 use crate::metrics::{RunContext, Summary};
 use crate::model::{Heterogeneous, Model};
 use crate::policy::PolicySpec;
-use crate::prepared::{self, Demand, PreparedWorkload, Rules, SharedWorld, machine_of};
+use crate::prepared::{
+    self, Demand, PreparedWorkload, Rules, SharedWorld, limits_nothing, machine_of,
+};
 use crate::profile::Profile;
 use crate::report::digest::Digest;
 use crate::report::{
-    Format, Versioned, human_time, make_folder, summary_facts, write_folder, write_pictures,
-    write_tasks, write_whole,
+    Format, Versioned, human_time, make_folder, none_ran, summary_facts, write_folder,
+    write_pictures, write_tasks, write_whole,
 };
 use crate::reproduce::papers;
 use crate::scenario::{Scenario, Simulated};
@@ -211,8 +213,12 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let done = Done::new(arguments, false)?;
     match arguments.json {
-        true => print(&done.json()?),
-        false => print(&done.describe(arguments)),
+        true => print(&done.json()?)?,
+        false => print(&done.describe(arguments))?,
+    }
+    match done.none_ran() {
+        Some(why) => bail!("{why}"),
+        None => Ok(()),
     }
 }
 
@@ -246,7 +252,8 @@ impl Done {
             make_folder(folder)?;
         }
         let prepared = &input.prepared;
-        let mut notes = notes(prepared, &scenario);
+        let mut notes = arguments.budget.doubts();
+        notes.extend(self::notes(prepared, &scenario));
         let mut assumed = Vec::new();
         if let Behaviour::Common { described, repertoire, rules, .. } = &input.behaviour {
             notes.extend(rules.names_nobody(prepared.workload.jobs()));
@@ -278,6 +285,11 @@ impl Done {
             wall_s: began.elapsed().as_secs_f64(),
             input,
         })
+    }
+
+    /// That no job ran, and why, if it is so. The answer is there all the same.
+    pub(super) fn none_ran(&self) -> Option<String> {
+        none_ran(&self.summary)
     }
 
     fn calendar(&self) -> Option<&Calendar> {
@@ -590,6 +602,7 @@ fn notes(prepared: &PreparedWorkload, scenario: &Scenario<'_>) -> Vec<String> {
     let demand = Demand::of(&prepared.workload, &prepared.machine);
     let mut notes: Vec<String> =
         demand.larger_machine(&prepared.plain_machine).into_iter().collect();
+    notes.extend(limits_nothing(&prepared.machine, &scenario.budget));
     // Where the tables of a site say how tasks run, the workload does not say what they need.
     let is_known = scenario.world.is_some();
     let is_met = demand.is_always_met(&prepared.machine, &scenario.budget);

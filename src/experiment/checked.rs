@@ -15,8 +15,8 @@ use crate::freedom::Freedoms;
 use crate::job::Job;
 use crate::machine::Machine;
 use crate::prepared::{
-    Demand, PreparedWorkload, Rules, leaves_nothing, machine_of, measured_power, outdoor_mistake,
-    predicted_power,
+    Demand, PreparedWorkload, Rules, leaves_nothing, limits_nothing, machine_of, measured_power,
+    outdoor_mistake, predicted_power,
 };
 use crate::profile::Profile;
 use crate::sim::Outages;
@@ -211,7 +211,9 @@ impl<'a> CheckedExperiment<'a> {
 
     /// What is more likely a mistake than a plan, a sentence for each thing.
     pub fn notes(&self) -> Vec<String> {
-        let mut said = Vec::new();
+        let budgets = &self.experiment.budgets;
+        let mut said: Vec<String> =
+            budgets.iter().flat_map(|budget| budget.value.doubts()).collect();
         for (workload, platform) in self.platforms.iter().enumerate() {
             let name = self.experiment.workload_name(workload);
             // Other numbers of nodes were asked for.
@@ -227,6 +229,12 @@ impl<'a> CheckedExperiment<'a> {
                 };
                 all.into_iter().any(met)
             };
+            for (place, budget) in platform.budgets.iter().enumerate() {
+                let sizes = platform.sizes.iter().map(|size| limits_nothing(size, budget));
+                let nothing = sizes.collect::<Option<Vec<String>>>().unwrap_or_default();
+                let under = format!("{name}, budget {}", self.experiment.budget_name(place));
+                said.extend(nothing.last().map(|nothing| format!("{under}: {nothing}")));
+            }
             said.extend(platform.names_nobody.iter().map(|nobody| format!("{name}: {nobody}")));
             let budgets = (0..platform.budgets.len()).filter(is_met);
             let budgets: Vec<String> =

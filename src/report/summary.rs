@@ -45,8 +45,21 @@ fn add_subject(s: &Summary, facts: &mut Facts) {
     }
 }
 
+/// That no job ran, and why, if it is so: every figure of such a run is empty.
+pub fn none_ran(s: &Summary) -> Option<String> {
+    let left_running = s.tasks.as_ref().map_or(0, |tasks| tasks.left_running);
+    let ran = s.completed + s.killed + left_running;
+    (ran == 0 && s.jobs > 0).then(|| format!("no job ran: {}", other_endings(s).join(", ")))
+}
+
 /// How many jobs completed, and what became of the others.
 fn endings(s: &Summary) -> String {
+    let others = other_endings(s).into_iter().map(|ending| format!(", {ending}"));
+    format!("{} completed{}", s.completed, others.collect::<String>())
+}
+
+/// What became of jobs that did not complete, with their number.
+fn other_endings(s: &Summary) -> Vec<String> {
     let [low_utility, no_machine, no_energy] = s.tasks.as_ref().map_or([0; 3], |tasks| {
         [tasks.dropped_utility, tasks.dropped_machine, tasks.dropped_energy]
     });
@@ -67,8 +80,7 @@ fn endings(s: &Summary) -> String {
         (waiting, "left waiting"),
     ];
     let others = others.iter().filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, what)| format!(", {count} {what}"));
-    format!("{} completed{}", s.completed, others.collect::<String>())
+    others.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 /// What tasks with utility functions earned and consumed.

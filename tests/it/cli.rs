@@ -297,6 +297,64 @@ fn what_looks_like_a_mistake_is_told() {
     }
 }
 
+/// A budget above all that the machine can draw, and days that look like hours, are told. 256 nodes of 100 W draw 25.6 kW.
+#[test]
+fn a_budget_that_is_probably_a_mistake_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = |arguments: &[&str]| {
+        let output = busbar(&[arguments, &["--jobs", "..50", "--json"]].concat(), folder.path());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["notes"].to_string()
+    };
+    let nothing = "limits nothing: the machine draws 25600W at most";
+    let simulated = notes(&["simulate", "--budget", "120%"]);
+    assert!(simulated.contains(&format!("the budget of 30720W {nothing}")), "{simulated}");
+    assert!(!notes(&["simulate", "--budget", "100%"]).contains("limits nothing"));
+    // With a fifth more nodes under the same watts, it is just what they draw: 308 nodes, rounded up.
+    assert!(!notes(&["simulate", "--budget", "120%", "--enlarge", "20%"]).contains("nothing"));
+    let compare = ["compare", "-p", "easy", "--seeds", "1", "--no-cache", "--brief", "--budget"];
+    let compared = notes(&[&compare[..], &["60%,1MW"]].concat());
+    assert!(compared.contains(&format!("demo, budget 1000000W: the budget of 1000000W {nothing}")));
+    assert!(!compared.contains("demo, budget 60%: the budget"), "{compared}");
+    let hours = notes(&[
+        "simulate",
+        "--start",
+        "2026-11-02 00:00 UTC",
+        "--budget",
+        "weekdays 12-18: 60%, else 100%",
+    ]);
+    assert!(hours.contains("for hours write 12:00-18:00"), "{hours}");
+}
+
+/// Figures of a run in which no job ran are empty: the answer is there, with an error beside it and in the exit code.
+#[test]
+fn a_run_without_jobs_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    // The only job needs four nodes, and the machine has two.
+    let log = "1 0 -1 600 4 -1 -1 4 900 -1 1 1 -1 1 -1 -1 -1 -1\n";
+    fs::write(folder.path().join("one.swf"), log).unwrap();
+    let run = ["simulate", "--workload", "one.swf", "--machine", "2"];
+    let output = busbar(&run, folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("0 completed, 1 rejected"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "error: no job ran: 1 rejected: larger than the machine\n");
+    let output = busbar(&[&run[..], &["--json", "--out", "out"]].concat(), folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["completed"], &answer["rejected"]), (&0.into(), &1.into()));
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(error["error"]["message"], "no job ran: 1 rejected: larger than the machine");
+    assert!(folder.path().join("out/summary.json").exists());
+    let compare =
+        ["compare", "-w", "one.swf", "-m", "2", "-p", "easy,fcfs", "--no-cache", "--brief"];
+    let output = busbar(&compare, folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no job ran under any policy and budget"), "{said}");
+}
+
 /// The same text means the same to every command.
 #[test]
 fn budgets_times_and_lists_are_read_alike() {

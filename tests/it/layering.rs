@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("digits", &[]),
     ("spelling", &[]),
     ("call", &["spelling"]),
-    ("rows", &["text"]),
+    ("rows", &["text", "spelling"]),
     ("mixing", &[]),
     ("linear", &[]),
     ("parallel", &[]),

@@ -17,7 +17,7 @@ mod sanity;
 mod shared_world;
 
 pub use known_power::{measured_power, predicted_power};
-pub use sanity::Demand;
+pub use sanity::{Demand, limits_nothing};
 pub use shared_world::{Rules, SharedWorld, assumed, leaves_nothing, outdoor_mistake};
 
 /// A workload and its machine.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::spelling::closest;
 use crate::text;
 
 mod number;
@@ -102,13 +103,17 @@ impl Form {
                 Ok(fields) => fields,
                 Err(why) => return wrong(0, why),
             };
-            let is_heading =
-                std::mem::take(&mut heading_may_come) && is_heading(&fields, self.columns);
-            if is_heading {
-                return None;
+            if std::mem::take(&mut heading_may_come) {
+                if is_heading(&fields, self.columns) {
+                    return None;
+                }
+                if let Some((place, why)) = heading_mistake(&fields, self.columns) {
+                    return wrong(place, why);
+                }
             }
             if fields.len() != self.columns.len() {
-                let why = format!("'{}' is not {} fields", text.trim(), self.columns.len());
+                let (line, hint) = (text.trim(), separator_hint(text, &fields));
+                let why = format!("'{line}' is not {} fields{hint}", self.columns.len());
                 return wrong(fields.len(), why);
             }
             Some(Ok(Cells { fields, line, path, form: self }))
@@ -144,6 +149,43 @@ fn is_heading(fields: &[Cow<'_, str>], columns: &[&str]) -> bool {
     fields.len() == columns.len() && fields.iter().zip(columns).all(same)
 }
 
+/// What is wrong with a heading, and with which column. A line is meant as a heading if it has the name of a column, or
+/// nothing but names that are like those of the columns.
+fn heading_mistake(fields: &[Cow<'_, str>], columns: &[&str]) -> Option<(usize, String)> {
+    let is_name =
+        |field: &Cow<'_, str>| columns.iter().any(|name| field.eq_ignore_ascii_case(name));
+    let is_like_all = fields.iter().all(|field| closest(field, columns.iter().copied()).is_some());
+    if !is_like_all && !fields.iter().any(is_name) {
+        return None;
+    }
+    let differs = |place: &usize| match (fields.get(*place), columns.get(*place)) {
+        (Some(field), Some(column)) => !field.eq_ignore_ascii_case(column),
+        _ => true,
+    };
+    let place = (0..fields.len().max(columns.len())).find(differs)?;
+    let why = match (fields.get(place), columns.get(place)) {
+        (Some(field), Some(column)) => format!("the heading says '{field}' instead of '{column}'"),
+        (Some(field), None) => format!("the heading has a column '{field}' too many"),
+        (None, _) => "the heading has no such column".to_owned(),
+    };
+    Some((place, why))
+}
+
+/// Why a line may have another number of fields: something else separates them, or numbers have decimal commas.
+fn separator_hint(line: &str, fields: &[Cow<'_, str>]) -> String {
+    let is_digit = |sign: Option<char>| sign.is_some_and(|sign| sign.is_ascii_digit());
+    let is_decimal = |pair: &[Cow<'_, str>]| {
+        is_digit(pair[0].chars().next_back()) && is_digit(pair[1].chars().next())
+    };
+    match quoting::separator(line) {
+        ',' if fields.windows(2).any(is_decimal) => {
+            ": a comma separates fields, and decimals have a point".to_owned()
+        }
+        ',' => String::new(),
+        other => format!(": a comma separates fields, not a {}", quoting::name(other)),
+    }
+}
+
 /// The lines of a file that say something, each with its number from 1. Blank lines, `#` comments and
 /// a byte order mark are passed over.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
@@ -173,5 +215,29 @@ mod tests {
         );
         // A heading comes first or not at all.
         assert_eq!(form.rows("1,2\ntime,budget", Path::new("f.csv")).count(), 2);
+        let error = |text: &str| {
+            let mut rows = form.rows(text, Path::new("f.csv"));
+            rows.find_map(Result::err).map_or(String::new(), |error| error.to_string())
+        };
+        for (text, said) in [
+            (
+                "time,budgt\n0,1",
+                "line 1, field 'budget': the heading says 'budgt' instead of 'budget'",
+            ),
+            ("tme,budgt\n0,1", "line 1, field 'time': the heading says 'tme' instead of 'time'"),
+            ("budget,time\n0,1", "field 'time': the heading says 'budget' instead of 'time'"),
+            ("time\n0,1", "field 'budget': the heading has no such column; write time,budget"),
+            ("time,budget,note\n0,1", "the heading has a column 'note' too many"),
+            (
+                "time;budget\n0;1",
+                "'time;budget' is not 2 fields: a comma separates fields, not a semicolon",
+            ),
+            (
+                "0,1,5kW",
+                "'0,1,5kW' is not 2 fields: a comma separates fields, and decimals have a point",
+            ),
+        ] {
+            assert!(error(text).contains(said), "{}", error(text));
+        }
     }
 }

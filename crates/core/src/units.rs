@@ -16,12 +16,14 @@ mod energy;
 #[doc(hidden)]
 pub mod json;
 mod length;
+mod meant;
 mod share;
 mod temperature;
 
 pub use energy::Joules;
 #[doc(hidden)]
 pub use length::{Length, LengthError, parse_length, parse_micros};
+pub(crate) use meant::number as meant_number;
 pub use share::Share;
 pub use temperature::Celsius;
 
@@ -328,7 +330,10 @@ impl fmt::Display for Watts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text is not a plain non-negative decimal number.
-    #[error("'{0}' is not a number; write digits with at most one decimal point, such as 4.2")]
+    #[error(
+        "'{0}' is not a number{hint} write digits with at most one decimal point, such as 4.2",
+        hint = meant::number(.0)
+    )]
     NotANumber(String),
     /// The number is finer than the unit can hold.
     #[error("'{0}' has more decimals than are kept")]
@@ -337,27 +342,50 @@ pub enum QuantityError {
     #[error("'{0}' is too large")]
     TooLarge(String),
     /// The text is not a percentage.
-    #[error("'{0}' is not a share; write a percentage, such as 60%")]
+    #[error(
+        "'{0}' is not a share{hint} write a percentage, such as 60%",
+        hint = meant::share(.0)
+    )]
     NotAShare(String),
     /// The unit of energy is missing or unknown.
-    #[error("'{text}' has no known unit of energy; valid units: J, kJ, MJ, GJ, TJ")]
+    #[error(
+        "'{text}' has no known unit of energy{hint} valid units: {valid}",
+        hint = meant::quantity(.text, &ENERGY_UNITS, &["MJ", "GJ"]), valid = listed(&ENERGY_UNITS)
+    )]
     UnknownEnergyUnit {
         /// What was written.
         text: String,
     },
     /// The unit is missing or unknown.
-    #[error("'{text}' has no known unit of power; valid units: {valid}", valid = VALID_POWER_UNITS)]
+    #[error(
+        "'{text}' has no known unit of power{hint} valid units: {valid}",
+        hint = meant::quantity(.text, &POWER_UNITS, &["W", "kW"]), valid = listed(&POWER_UNITS)
+    )]
     UnknownUnit {
         /// What was written.
         text: String,
     },
+    /// A limit of power has neither a unit nor the sign of a share.
+    #[error(
+        "'{0}' has no unit{hint} valid units: {valid}, or % of the machine's maximum",
+        hint = meant::limit(.0), valid = listed(&POWER_UNITS)
+    )]
+    BareLimit(String),
 }
 
-const VALID_POWER_UNITS: &str = "mW, W, kW, MW, GW";
+/// Units of power and of energy, from the largest on: what differs in its capitals alone more likely means the larger.
+const POWER_UNITS: [&str; 5] = ["GW", "MW", "kW", "W", "mW"];
+const ENERGY_UNITS: [&str; 5] = ["TJ", "GJ", "MJ", "kJ", "J"];
 
-/// Splits `4.2MW` into the number and the unit.
+/// Units from the smallest on.
+fn listed(units: &[&str]) -> String {
+    units.iter().rev().copied().collect::<Vec<_>>().join(", ")
+}
+
+/// Splits `4.2MW` into the number and the unit. Marks between digits are left to the reader of the number.
 pub(crate) fn split_unit(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let is_of_number = |sign: char| sign.is_ascii_digit() || sign == '.' || meant::is_mark(sign);
+    let end = text.find(|sign: char| !is_of_number(sign)).unwrap_or(text.len());
     (text[..end].trim(), text[end..].trim())
 }
 

@@ -21,10 +21,15 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let text = text.trim();
-        match text.ends_with('%') {
-            true => Ok(Limit::Share(text.parse()?)),
-            false => Ok(Limit::Power(text.parse()?)),
+        if text.ends_with('%') {
+            return Ok(Limit::Share(text.parse()?));
         }
+        text.parse().map(Limit::Power).map_err(|why| match why {
+            QuantityError::UnknownUnit { text } if text.ends_with(|c: char| c.is_ascii_digit()) => {
+                QuantityError::BareLimit(text)
+            }
+            other => other,
+        })
     }
 }
 

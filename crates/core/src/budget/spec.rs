@@ -117,8 +117,10 @@ impl FromStr for BudgetSpec {
                 Ok(BudgetSpec::File(text.into()))
             }
             Err(_) if looks_like_rules(text) => Ok(BudgetSpec::Rules(parse_rules(text)?)),
-            Err(QuantityError::NotANumber(_)) => Err(BudgetError::Unknown(text.to_owned())),
-            Err(why) => Err(BudgetError::Quantity { text: text.to_owned(), why }),
+            Err(why) if text.trim_start().starts_with(|sign: char| sign.is_ascii_digit()) => {
+                Err(BudgetError::Quantity { text: text.to_owned(), why })
+            }
+            Err(_) => Err(BudgetError::Unknown(text.to_owned())),
         }
     }
 }
@@ -138,6 +140,14 @@ impl BudgetSpec {
     /// What the text means on this machine, for a run of which no dates are known.
     pub fn resolve(&self, machine: &Machine) -> Result<Budget, BudgetError> {
         self.resolve_on(machine, &RunDates::unknown())
+    }
+
+    /// What may be a mistake in it, a sentence for each thing.
+    pub fn doubts(&self) -> Vec<String> {
+        match self {
+            BudgetSpec::Rules(rules) => rules.doubts().collect(),
+            BudgetSpec::Constant(_) | BudgetSpec::File(_) => Vec::new(),
+        }
     }
 
     /// What the text means on this machine, on these dates. Limits by the calendar are looked up for twice as
@@ -191,7 +201,10 @@ mod tests {
     fn text_that_is_no_budget_says_what_is() {
         let error = |text: &str| text.parse::<BudgetSpec>().unwrap_err().to_string();
         assert!(error("lots").contains("write watts (6500W, 4.2MW)"), "{}", error("lots"));
-        assert!(error("80").contains("valid units: mW, W, kW"), "{}", error("80"));
+        assert!(error("80").contains("did you mean 80%, 80W or 80kW? valid units: mW, W, kW"));
+        assert!(error("15KW").starts_with("budget '15KW': '15KW' has no known unit of power; did"));
+        assert!(error("1,5kW").contains("'1,5' is not a number; did you mean 1.5?"));
+        assert!(error("12,5%").contains("'12,5' is not a number; did you mean 12.5?"));
         assert!(error("-80%").contains("write watts"), "{}", error("-80%"));
         assert!(error("weekdays: 80%").contains("add ', else 100%'"), "{}", error("weekdays: 80%"));
     }

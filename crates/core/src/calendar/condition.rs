@@ -10,8 +10,9 @@ use std::str::FromStr;
 use jiff::civil::{Date, DateTime, Time};
 
 use super::cycle::{Cycle, DAYS, MONTHS, is_like};
-use super::days::Days;
+use super::days::{Days, as_hours};
 use super::time_of_day::Window;
+use crate::spelling::hint;
 
 /// When something holds, by a clock and a calendar on the wall.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +32,7 @@ pub enum ConditionError {
     #[error("it does not say when; {VALID}")]
     Empty,
     /// A word is of no kind.
-    #[error("'{0}' says no time; {VALID}")]
+    #[error("'{0}' says no time{hint} {VALID}", hint = hint(.0, NAMES))]
     Unknown(String),
     /// A word is wrong.
     #[error("{0}")]
@@ -49,6 +50,9 @@ pub enum ConditionError {
         example: &'static str,
     },
 }
+
+/// Words that may be misspelled beyond recognition as days or months.
+const NAMES: [&str; 4] = ["weekdays", "weekends", "weekday", "weekend"];
 
 /// What words there are.
 const VALID: &str = "write days (weekdays, weekends, mon..thu, sat+sun), times (14:00-18:00), months \
@@ -98,6 +102,15 @@ impl Condition {
             return Err(ConditionError::Unknown(word.to_owned()));
         }
         Ok(())
+    }
+
+    /// What may be a mistake in it: a day of the year among days of the week looks like hours without minutes, as in
+    /// `weekdays 8-12`.
+    pub(super) fn doubt(&self) -> Option<String> {
+        let [day @ Days::Yearly(first, last)] = self.dates[..] else { return None };
+        let is_one = first == last && self.weekdays.is_some() && self.times.is_empty();
+        let hours = as_hours(&day.to_string()).filter(|_| is_one)?;
+        Some(format!("'{self}' holds on one day of the year, {day}; for hours write {hours}"))
     }
 
     /// Whether it holds at a time on the wall.

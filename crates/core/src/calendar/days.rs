@@ -4,6 +4,8 @@ use std::fmt;
 
 use jiff::civil::Date;
 
+use super::time_of_day::Window;
+
 /// Days from a date to another, both of them included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Days {
@@ -64,8 +66,22 @@ impl fmt::Display for Days {
     }
 }
 
+/// The part of the day that somebody may mean who writes `14-18`, `9h-12h` or `14.00-18.30`.
+pub(super) fn as_hours(text: &str) -> Option<String> {
+    let (from, to) = text.split_once('-')?;
+    let clock = |text: &str| {
+        let (hour, minute) = text.split_once('.').unwrap_or((text.trim_end_matches('h'), "00"));
+        let is_hour = (1..=2).contains(&hour.len()) && hour.bytes().all(|b| b.is_ascii_digit());
+        let hour = hour.parse::<u8>().ok().filter(|hour| is_hour && *hour <= 24)?;
+        (minute.len() == 2).then(|| format!("{hour:02}:{minute}"))
+    };
+    let window = format!("{}-{}", clock(from)?, clock(to)?);
+    Window::parse(&window).is_ok().then_some(window)
+}
+
 fn wrong(text: &str) -> String {
-    format!("'{text}' is not a date; write 2026-12-24, or 12-24 for every year")
+    let hours = as_hours(text).map_or(String::new(), |hours| format!("; for hours write {hours}"));
+    format!("'{text}' is not a date; write 2026-12-24, or 12-24 for every year{hours}")
 }
 
 fn date(text: &str) -> Result<Date, String> {
@@ -78,8 +94,9 @@ fn day_of_year(text: &str) -> Result<(i8, i8), String> {
     let (month, day) = text.split_once('-').ok_or_else(|| wrong(text))?;
     let number = |text: &str| {
         let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-        text.parse::<i8>().ok().filter(|_| is_number).ok_or_else(|| wrong(text))
+        text.parse::<i8>().ok().filter(|_| is_number)
     };
-    let date = Date::new(2000, number(month)?, number(day)?).map_err(|_| wrong(text))?;
-    Ok((date.month(), date.day()))
+    let date = number(month).zip(number(day));
+    let date = date.and_then(|(month, day)| Date::new(2000, month, day).ok());
+    date.map(|date| (date.month(), date.day())).ok_or_else(|| wrong(text))
 }

@@ -81,15 +81,22 @@ impl<T> Rules<T> {
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<Self, RulesError> {
         let mut rules = Rules { rules: Vec::new(), otherwise: None };
-        let parts = text.split([',', ';', '\n']).map(str::trim).filter(|part| !part.is_empty());
-        for rule in parts {
+        let parts: Vec<&str> = text.split([',', ';', '\n']).collect();
+        for (place, part) in parts.iter().enumerate().filter(|(_, part)| !part.trim().is_empty()) {
+            let rule = part.trim();
             if rules.otherwise.is_some() {
                 return Err(RulesError::AfterElse(rule.to_owned()));
             }
             let value = |text: &str| {
-                let wrong =
-                    |why: E| RulesError::Value { rule: rule.to_owned(), why: why.to_string() };
-                read(text).map_err(wrong)
+                read(text).map_err(|why| match after_decimal_comma(part, parts.get(place + 1)) {
+                    Some(decimals) => RulesError::Value {
+                        rule: format!("{rule},{decimals}"),
+                        why: format!(
+                            "a comma ends a rule, and decimals have a point: {text}.{decimals}"
+                        ),
+                    },
+                    None => RulesError::Value { rule: rule.to_owned(), why: why.to_string() },
+                })
             };
             if let Some(otherwise) = after_else(rule) {
                 rules.otherwise = Some(value(otherwise)?);
@@ -167,6 +174,11 @@ impl<T> Rules<T> {
         self.rules.iter().map(|(condition, value)| (condition, value))
     }
 
+    /// What may be a mistake in them, a sentence for each rule.
+    pub fn doubts(&self) -> impl Iterator<Item = String> {
+        self.rules.iter().filter_map(|(condition, _)| condition.doubt())
+    }
+
     /// All values.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.rules.iter().map(|(_, value)| value).chain(&self.otherwise)
@@ -186,6 +198,12 @@ impl Rules<bool> {
     pub(super) fn either(condition: Condition) -> Self {
         Rules { rules: vec![(condition, true)], otherwise: Some(false) }
     }
+}
+
+/// What follows a comma that was meant as a decimal one: there is a digit right before and right after it.
+fn after_decimal_comma<'a>(part: &str, next: Option<&&'a str>) -> Option<&'a str> {
+    let next = next.filter(|next| next.starts_with(|sign: char| sign.is_ascii_digit()))?;
+    part.ends_with(|sign: char| sign.is_ascii_digit()).then(|| next.trim_end())
 }
 
 /// Whether a text looks like rules: it has a colon, or begins with `else`.

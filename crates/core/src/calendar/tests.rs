@@ -82,7 +82,15 @@ fn a_night_belongs_to_the_evening() {
 fn wrong_conditions_name_the_word() {
     for (text, what) in [
         ("", "it does not say when; write days (weekdays"),
-        ("wekdays", "'wekdays' says no time; write days"),
+        ("wekdays", "'wekdays' says no time; did you mean 'weekdays'? write days"),
+        ("sometimes", "'sometimes' says no time; write days"),
+        (
+            "14-18",
+            "'14-18' is not a date; write 2026-12-24, or 12-24 for every year; for hours write 14:00-18:00",
+        ),
+        ("9h-17h", "for hours write 09:00-17:00"),
+        ("22-24", "for hours write 22:00-24:00"),
+        ("14.00-18.30", "for hours write 14:00-18:30"),
         ("mon..freitag", "there is no 'freitag'; valid: mon"),
         ("nov..xyz", "there is no 'xyz'; valid: jan"),
         ("14:00", "'14:00' is one time; write from when to when"),
@@ -118,6 +126,34 @@ fn rules_are_read_and_written_in_one_form() {
         assert_eq!(read.to_string(), shown);
         assert_eq!(rules(shown).unwrap(), read);
     }
+}
+
+/// `12-18` is the 18th of December, as it always was; among days of the week it more likely means hours.
+#[test]
+fn a_day_that_looks_like_hours_is_doubted() {
+    let doubts = |text: &str| rules(text).unwrap().doubts().collect::<Vec<_>>();
+    assert_eq!(
+        doubts("weekdays 12-18: 1, else 2"),
+        ["'weekdays 12-18' holds on one day of the year, 12-18; for hours write 12:00-18:00"]
+    );
+    for text in
+        ["12-24: 1, else 2", "weekdays 12-24..12-26: 1, else 2", "weekdays 12-31: 1, else 2"]
+    {
+        assert!(doubts(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_decimal_comma_is_told_from_one_between_rules() {
+    let error = |text: &str| {
+        let read = |value: &str| value.strip_suffix('W').ok_or("no unit").map(str::to_owned);
+        Rules::parse(text, "1W", read).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("weekdays: 1,5W, else 2W"),
+        "rule 'weekdays: 1,5W': a comma ends a rule, and decimals have a point: 1.5W"
+    );
+    assert_eq!(error("weekdays: 1, else 2W"), "rule 'weekdays: 1': no unit");
 }
 
 #[test]

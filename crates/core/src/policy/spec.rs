@@ -485,7 +485,11 @@ mod tests {
                 "lower=95%",
                 "parameter 'lower': 'lower' must not be above 'upper', but they are 95% and 90%",
             ),
-            ("upper=50%", "60% and 50%; 'lower' is so by default"),
+            ("upper=50%", "60% and 50%; 'lower' is so by default; give both"),
+            (
+                "lower=80%, upper=50%",
+                "but they are 80% and 50%; give 'lower' the smaller of the two",
+            ),
             ("bsld_lower=0.5", "at least 1"),
             ("bsld_lower=nan", "at least 1"),
             ("bsld_upper=x", "such as 2x"),

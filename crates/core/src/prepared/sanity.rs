@@ -75,11 +75,26 @@ impl Demand {
 
 /// The nodes that a budget feeds at full power at all times.
 fn fed(machine: &Machine, budget: &Budget) -> u64 {
-    let begin = Instant::ZERO;
-    let later = budget.changes_after(begin).iter().map(|change| change.1);
-    let lowest = later.fold(budget.at(begin), Watts::min).saturating_sub(machine.floor());
+    let lowest = lowest(budget).saturating_sub(machine.floor());
     let fed = lowest.milliwatts() / machine.added_power().milliwatts().max(1);
     fed.min(u64::from(machine.nodes))
+}
+
+/// The lowest limit of all times.
+fn lowest(budget: &Budget) -> Watts {
+    let begin = Instant::ZERO;
+    let later = budget.changes_after(begin).iter().map(|change| change.1);
+    later.fold(budget.at(begin), Watts::min)
+}
+
+/// That a budget is above what the machine can draw, if it is so at all times: a mistake of the unit, or of a digit.
+pub fn limits_nothing(machine: &Machine, budget: &Budget) -> Option<String> {
+    let (lowest, most) = (lowest(budget), machine.max_power());
+    (budget.is_limited() && lowest > most).then(|| {
+        format!(
+            "the budget of {lowest} limits nothing: the machine draws {most} at most; 100% is that, and none is no limit"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -125,5 +140,22 @@ mod tests {
             (Instant::from_secs(9), Watts::from_watts(500)),
         ];
         assert!(!demand.is_always_met(&of(9), &Budget::from_steps(falls).unwrap()));
+    }
+
+    /// Ten nodes of 100 W draw 1000 W at most.
+    #[test]
+    fn a_budget_above_the_maximum_limits_nothing() {
+        let machine = Machine::of_processors(10).unwrap();
+        let said = |budget: &Budget| limits_nothing(&machine, budget);
+        let limit = |watts| Budget::constant(Watts::from_watts(watts));
+        assert_eq!(said(&limit(1000)), None);
+        assert_eq!(said(&Budget::unlimited()), None);
+        let text = said(&limit(1200)).unwrap();
+        assert!(text.starts_with("the budget of 1200W limits nothing: the machine draws 1000W"));
+        let falls = vec![
+            (Instant::ZERO, Watts::from_watts(1200)),
+            (Instant::from_secs(9), Watts::from_watts(900)),
+        ];
+        assert_eq!(said(&Budget::from_steps(falls).unwrap()), None);
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::units::meant_number;
+
 /// Microjoules in a kilowatt hour.
 const MICROJOULES_PER_KWH: i128 = 3_600_000_000_000;
 
@@ -85,7 +87,10 @@ impl std::ops::Sub for Amount {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     /// The number is wrong.
-    #[error("'{0}' is not a number; write digits with at most one decimal point, such as 0.32")]
+    #[error(
+        "'{0}' is not a number{hint} write digits with at most one decimal point, such as 0.32",
+        hint = meant_number(.0)
+    )]
     NotANumber(String),
     /// It is too large.
     #[error("'{0}' is too large")]

@@ -96,7 +96,9 @@ impl Wanted {
             return Ok(RateSpec::Rules(rules));
         }
         let why = match why {
-            RateError::NotANumber(_) => String::new(),
+            RateError::NotANumber(_) if !text.starts_with(|c: char| c.is_ascii_digit()) => {
+                String::new()
+            }
             why => format!(": {why}"),
         };
         let (what, example) = (self.what, self.example);

@@ -149,9 +149,12 @@ impl PbGuidedSpec {
         if spec.lower > spec.upper {
             let given = |name: &str| call.arguments.iter().any(|(key, _)| key == name);
             let (key, other) = if given("lower") { ("lower", "upper") } else { ("upper", "lower") };
-            let default = if given(other) { "" } else { " by default" };
+            let what_to_do = match given(other) {
+                true => "give 'lower' the smaller of the two".to_owned(),
+                false => format!("'{other}' is so by default; give both"),
+            };
             let why = format!(
-                "'lower' must not be above 'upper', but they are {} and {}; '{other}' is so{default}",
+                "'lower' must not be above 'upper', but they are {} and {}; {what_to_do}",
                 spec.lower, spec.upper
             );
             return wrong(key, why);
@@ -160,7 +163,9 @@ impl PbGuidedSpec {
             (spec.bsld_lower, spec.bsld_upper)
             && lower > upper
         {
-            let why = format!("{lower} is above 'bsld_upper', which is {upper}");
+            let why = format!(
+                "{lower} is above 'bsld_upper', which is {upper}; give 'bsld_lower' the smaller of the two"
+            );
             return wrong("bsld_lower", why);
         }
         Ok(spec)
