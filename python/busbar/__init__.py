@@ -22,9 +22,20 @@ from ._busbar import (
 )
 from . import _busbar
 from ._errors import Error, InputError, SystemFailure
-from ._functions import compare, machine, plan, simulate, solve, tune, tune_policy, workload
+from ._functions import (
+    compare,
+    machine,
+    plan,
+    read_records,
+    simulate,
+    solve,
+    tune,
+    tune_policy,
+    whatif,
+    workload,
+)
 from ._policies import Decision, Policy
-from ._results import BusbarWarning, Comparison, Simulation, Workload
+from ._results import BusbarWarning, Comparison, Simulation, WhatIf, Workload
 
 # Results in the cache are those of the same build, and the program that runs is Python itself.
 _program_is(_busbar.__file__)
@@ -46,14 +57,17 @@ __all__ = [
     "Table",
     "View",
     "WakeAt",
+    "WhatIf",
     "Workload",
     "__version__",
     "compare",
     "machine",
     "plan",
+    "read_records",
     "simulate",
     "solve",
     "tune",
     "tune_policy",
+    "whatif",
     "workload",
 ]

@@ -1,24 +1,30 @@
 """The commands of Busbar as functions.
 
-Keyword arguments are the options of the commands, with underscores for hyphens. A test keeps both in step.
+Keyword arguments are the options of the commands, with underscores for hyphens. A test keeps both in step. Where a
+command names a workload, functions take data frames, too.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from . import _busbar
+from ._frames import has_frames, named
 from ._policies import AnyPolicy, registered
-from ._results import Comparison, Simulation, Workload, warn
+from ._records import as_file, names_in, with_files
+from ._results import Comparison, Simulation, WhatIf, Workload, warn
 from ._words import words
 
 #: One value of an option, as it is typed: ``"60%"``, ``1024``, ``Path("log.swf")``.
 Value = Union[str, int, float, "os.PathLike[str]"]
 #: One value, or several of them.
 Values = Union[Value, Sequence[Value]]
+#: A workload by its name or path, or its jobs: a :class:`busbar.Workload`, a :class:`busbar.Table`, or a data frame of
+#: pandas, polars, pyarrow or any library with Arrow's PyCapsule interface.
+Jobs = Union[Value, Workload, Any]
 
 
 def _asked(command: list[str], line: list[str]) -> dict[str, Any]:
@@ -28,8 +34,8 @@ def _asked(command: list[str], line: list[str]) -> dict[str, Any]:
 
 
 def simulate(
+    workload: Jobs | None = None,
     *,
-    workload: Value | None = None,
     partition: Values | None = None,
     jobs: Value | None = None,
     seed: Value | None = None,
@@ -64,7 +70,7 @@ def simulate(
     """Simulates a workload on a machine under a policy.
 
     Without arguments: the built-in workload under EASY backfilling. ``policy`` may also be a class or an
-    object with ``decide(view)``; see :class:`busbar.Policy`.
+    object with ``decide(view)``; see :class:`busbar.Policy`. ``workload`` may also be a data frame of jobs.
 
     Args:
         workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
@@ -163,17 +169,21 @@ def simulate(
         "format": format,
         "plots": plots,
     }
-    done = _busbar.simulate(words(options), policies)
-    warn(done.warnings)
-    return Simulation(done)
+    for name, value in options.items():
+        if name != "partition" and isinstance(value, (list, tuple)) and len(value) > 1:
+            raise TypeError(f"simulate takes one {name}, and compare takes several")
+    with named(workload, out) as (options["workload"], frame):
+        done = _busbar.simulate(words(options), policies)
+    warn(frame.warnings + done.warnings)
+    return Simulation(done, frame.names)
 
 
 def compare(
-    experiment: Value | None = None,
+    experiment: Jobs | None = None,
     *,
     policy: AnyPolicy | Sequence[AnyPolicy] | None = None,
     budget: Values | None = None,
-    workload: Values | None = None,
+    workload: Jobs | Sequence[Jobs] | Mapping[str, Jobs] | None = None,
     seeds: Value | None = None,
     machine: Value | None = None,
     nodes: Values | None = None,
@@ -206,9 +216,10 @@ def compare(
 
     Without arguments: the built-in workload under all policies and three budgets. ``policy`` may also be a
     class or an object with ``decide(view)``, or a list of names and such classes; see :class:`busbar.Policy`.
+    ``workload`` may also be a data frame of jobs, several of them in a list, or with their names in a dictionary.
 
     Args:
-        experiment: A .toml file that says what is to be compared.
+        experiment: A .toml file that says what is to be compared, or a data frame of jobs.
         policy: A policy to compare, or several with commas between them; may be repeated [default: all of
             them].
         budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
@@ -299,15 +310,18 @@ def compare(
         "out": out,
         "plots": plots,
     }
-    answer, text, results, warnings = _busbar.compare(words(options, [experiment]), policies)
-    warn(warnings)
+    if has_frames(experiment):
+        experiment, workload = None, experiment
+    with named(workload, out) as (options["workload"], frame):
+        answer, text, results, warnings = _busbar.compare(words(options, [experiment]), policies)
+    warn(frame.warnings + warnings)
     return Comparison(answer, text, results)
 
 
 def plan(
+    workload: Jobs | None = None,
     *,
     budget: Value | None = None,
-    workload: Value | None = None,
     policy: Value | None = None,
     machine: Value | None = None,
     seeds: Value | None = None,
@@ -413,7 +427,116 @@ def plan(
         "out": out,
         "plots": plots,
     }
-    return _asked(["plan"], words(options))
+    with named(workload, out) as (options["workload"], frame):
+        answer = _asked(["plan"], words(options))
+    warn(frame.warnings)
+    return answer
+
+
+def whatif(
+    workload: Jobs | None = None,
+    *,
+    sacct: Value | Any | None = None,
+    zone: Value | None = None,
+    budget: Value | None = None,
+    site_policy: Value | None = None,
+    policy: AnyPolicy | Sequence[AnyPolicy] | None = None,
+    machine: Value | None = None,
+    partition: Values | None = None,
+    anonymise: bool = False,
+    start: Value | None = None,
+    allow: Value | None = None,
+    believe: Value | None = None,
+    guard: Value | None = None,
+    applications: Value | None = None,
+    switch_off: Value | None = None,
+    profiles: Value | None = None,
+    price: Value | None = None,
+    carbon: Value | None = None,
+    demand_charge: Value | None = None,
+    outdoor: Value | None = None,
+    window: Value | None = None,
+    cache: Value | None = None,
+    no_cache: bool = False,
+    threads: Value | None = None,
+    out: Value | None = None,
+) -> WhatIf:
+    """Says what a budget would have done to jobs of the past, under the site's own policy and under others.
+
+    Without arguments: the built-in workload under 80 %. ``workload`` may also be a data frame of jobs; with columns
+    ``start``, or ``wait``, what happened is in the answer, too. ``sacct`` may also be a data frame of records. ``policy`` may also be a class or an object with
+    ``decide(view)``, or a list of names and such classes; see :class:`busbar.Policy`.
+
+    Args:
+        workload: A log instead of records (.swf, .swf.gz), or a generator [default: demo].
+        sacct: Records as sacct writes them with -P or --json; those of PBS and LSF are recognised, too.
+        zone: The time zone of the records' local times, such as Europe/Berlin [default: UTC].
+        budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
+            14:00-18:00 nov..feb: 80%, else 100%'), or a .csv file of time,budget rows [default: 80%].
+        site_policy: The site's own policy [default: easy].
+        policy: A policy to try, or several with commas between them; may be repeated [default: easy-power,
+            pb-guided, share(use=caps), share(use=recaps)].
+        machine: A number of processors, or a .toml machine file [default: what the log says, or the nodes of the
+            records with what their jobs were measured to draw].
+        partition: Only jobs of this partition of the records, or of several; of a machine file with partitions, that
+            part is the machine.
+        anonymise: Numbers instead of the names of users and accounts and of the numbers of jobs.
+        start: The date, time and time zone at which a log starts that does not say it.
+        allow: What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
+            recaps, resizes, nodes, drops, with commas between them [default: all but drops].
+        believe: What policies believe of jobs: published, exact, rated or predicted.
+        guard: The share of the budget that is kept back, because jobs may draw more than a policy believes:
+            5%.
+        applications: Which application each executable of a log is: a .csv file of executable,application
+            rows.
+        switch_off: When nodes that nobody needs are switched off: 'idle for 10min, keep 5 spare' [default:
+            never].
+        profiles: The profile database (see busbar profile).
+        price: What energy costs: 0.32EUR/kWh, rules by the calendar, or a series in a .csv file.
+        carbon: What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file.
+        demand_charge: What the highest quarter of an hour of each month costs: 12EUR/kW.
+        outdoor: The temperature outdoors, for a machine file with cooling.pue_by_temperature: 15C, rules by the
+            calendar, or a series in a .csv file.
+        window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
+            is whenever the limit is below its highest.
+        cache: The folder in which results are kept.
+        no_cache: Work everything out, and keep nothing.
+        threads: How many runs at once [default: as many as there are cores].
+        out: Write report.html, one page for the person who decides, whatif.json, and jobs.csv with the waits of every
+            job into this folder.
+    """
+    names, policies = registered(policy)
+    options = {
+        "workload": workload,
+        "sacct": sacct,
+        "zone": zone,
+        "budget": budget,
+        "site_policy": site_policy,
+        "policy": names,
+        "machine": machine,
+        "partition": partition,
+        "anonymise": anonymise,
+        "start": start,
+        "allow": allow,
+        "believe": believe,
+        "guard": guard,
+        "applications": applications,
+        "switch_off": switch_off,
+        "profiles": profiles,
+        "price": price,
+        "carbon": carbon,
+        "demand_charge": demand_charge,
+        "outdoor": outdoor,
+        "window": window,
+        "cache": cache,
+        "no_cache": no_cache,
+        "threads": threads,
+        "out": out,
+    }
+    with named(workload, out) as (options["workload"], frame), as_file(sacct, zone) as options["sacct"]:
+        answer, _, _, warnings = _busbar.whatif(words(options), policies)
+    warn(frame.warnings + warnings)
+    return WhatIf(answer, frame.names)
 
 
 def solve(
@@ -481,8 +604,8 @@ def tune(
 
 
 def tune_policy(
+    workload: Jobs | None = None,
     *,
-    workload: Value | None = None,
     partition: Values | None = None,
     jobs: Value | None = None,
     seed: Value | None = None,
@@ -566,11 +689,14 @@ def tune_policy(
         "bsld_threshold": bsld_threshold,
         "threads": threads,
     }
-    return _asked(["tune-policy"], words(options))
+    with named(workload) as (options["workload"], frame):
+        answer = _asked(["tune-policy"], words(options))
+    warn(frame.warnings)
+    return answer
 
 
 def workload(
-    workload: Value | None = None,
+    workload: Jobs | None = None,
     *,
     partition: Values | None = None,
     jobs: Value | None = None,
@@ -581,6 +707,8 @@ def workload(
     machine: Value | None = None,
 ) -> Workload:
     """Reads or generates a workload: its jobs, and what they are like.
+
+    ``workload`` may also be a data frame of jobs: what is wrong with it is said here.
 
     Args:
         workload: A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
@@ -608,9 +736,56 @@ def workload(
         "profiles": profiles,
         "machine": machine,
     }
-    answer, _, jobs, warnings = _busbar.workload(words(options))
+    with named(workload) as (options["workload"], frame):
+        answer, _, jobs, warnings = _busbar.workload(words(options))
+    warn(frame.warnings + warnings)
+    return Workload(answer, jobs.named(frame.names))
+
+
+def read_records(
+    files: Value | Sequence[Value] | Any,
+    *,
+    zone: Value | None = None,
+    format: Value | None = None,
+    partition: Values | None = None,
+    anonymise: bool = False,
+    strict: bool = False,
+    out: Value | None = None,
+    names: Value | None = None,
+) -> Workload:
+    """Reads the accounting records of Slurm, PBS or LSF, or a published data set, as a workload.
+
+    Every record is accounted for: ``records`` of the result says what became of them. The result can be given as
+    ``workload`` to the other functions.
+
+    Args:
+        files: Files of records, plain or gzip, or - for standard input; several are parts of one whole. Or a data
+            frame with the columns of sacct.
+        zone: The time zone of local times, such as Europe/Berlin [default: UTC].
+        format: sacct, pbs, lsf, pm100 or fdata [default: what the first line looks like].
+        partition: Only runs in this partition, or in several.
+        anonymise: Number jobs from 1, and write no name of a file, a queue or a partition into the log.
+        strict: Stop at the first record that cannot be used, instead of counting it.
+        out: The log, to be kept; .gz packs it. Power of jobs is written beside it [default: none is kept].
+        names: Write what the numbers of users, groups, executables, queues and partitions stand for.
+    """
+    options: dict[str, Any] = {
+        "zone": zone,
+        "format": format,
+        "partition": partition,
+        "anonymise": anonymise,
+        "strict": strict,
+    }
+    with with_files(files, zone, out, names) as (given, log, told):
+        # Together they are a contradiction, which the command says.
+        options |= {"out": log, "names": told if names is not None or not anonymise else None}
+        records = _asked(["workload", "import"], words(options, given))
+        answer, _, jobs, warnings = _busbar.workload(words({"workload": log}))
+        jobs = jobs.named(names_in(told))
+    if records["time_zone_assumed"]:
+        warnings = ["local times are taken for UTC; name the time zone of the site with zone", *warnings]
     warn(warnings)
-    return Workload(answer, jobs)
+    return Workload(answer, jobs, records)
 
 
 def machine(

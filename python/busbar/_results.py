@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import warnings
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -21,14 +23,22 @@ def warn(texts: list[str], between: int = 0) -> None:
         warnings.warn(each, BusbarWarning, stacklevel=3 + between)
 
 
+def preformatted(text: str) -> str:
+    """A text as notebooks show it."""
+    return f"<pre>{html.escape(text)}</pre>"
+
+
 class Simulation:
     """One workload under one policy: its figures, and what became of each job.
 
-    Printing it shows what ``busbar simulate`` prints. Tables are made when they are first asked for.
+    Printing it shows what ``busbar simulate`` prints. Tables are made when they are first asked for. Their times are
+    seconds from the start of the log; where the log has dates, they are in columns beside them, such as
+    ``submit_date``.
     """
 
-    def __init__(self, done: _busbar.Simulation) -> None:
+    def __init__(self, done: _busbar.Simulation, names: dict[str, list[str]] | None = None) -> None:
         self._done = done
+        self._names = names or {}
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -43,7 +53,7 @@ class Simulation:
     @cached_property
     def jobs(self) -> Table:
         """What became of each job, a row for each: the columns of jobs.csv."""
-        return self._done.jobs()
+        return self._done.jobs().named(self._names)
 
     @cached_property
     def power(self) -> Table:
@@ -66,6 +76,9 @@ class Simulation:
 
     def __str__(self) -> str:
         return self._done.text
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
 
     def __repr__(self) -> str:
         return f"<busbar.Simulation: {self.summary['policy']} on {self.summary['workload']}>"
@@ -101,21 +114,86 @@ class Comparison:
     def __str__(self) -> str:
         return self._text
 
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
     def __repr__(self) -> str:
         return f"<busbar.Comparison: {len(self.results)} runs, {len(self.rankings)} rankings>"
 
 
 class Workload:
-    """The jobs of a log or of a generator, and what they are like."""
+    """The jobs of a log, of records, of a data frame or of a generator, and what they are like.
 
-    def __init__(self, answer: str, jobs: Table) -> None:
+    It can be given as ``workload`` to the functions that take one.
+    """
+
+    def __init__(self, answer: str, jobs: Table, records: dict[str, Any] | None = None) -> None:
         #: What the workload is like, as ``busbar workload info --json`` answers.
         self.info: dict[str, Any] = json.loads(answer)
-        #: A row for each job: id, submit, processors, requested, run_time, user, application, power.
+        #: A row for each job: id, submit, processors, requested, run_time, user, application, power, wait, group and
+        #: partition; submit_date if there are dates.
         self.jobs: Table = jobs
+        #: What was found in records, as ``busbar workload import --json`` answers; None for other workloads.
+        self.records: dict[str, Any] | None = records
 
     def __len__(self) -> int:
         return len(self.jobs)
 
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.info['workload'])}</p>{self.jobs._repr_html_()}"
+
     def __repr__(self) -> str:
         return f"<busbar.Workload: {self.info['workload']}, {len(self)} jobs>"
+
+
+class WhatIf:
+    """What a budget would have done to jobs of the past, as ``busbar whatif --json`` answers.
+
+    Parts are taken by their names: ``answer["rows"]``. Those that are lists of rows are tables:
+    ``pandas.DataFrame(answer["rows"])``.
+    """
+
+    def __init__(self, answer: str, names: dict[str, list[str]] | None = None) -> None:
+        #: Everything.
+        self.answer: dict[str, Any] = json.loads(answer)
+        #: What the numbers of users and others stand for, from 1 on, if they had names in a data frame.
+        self.names: dict[str, list[str]] = names or {}
+
+    def __getitem__(self, part: str) -> Any:
+        return self.answer[part]
+
+    def keys(self) -> list[str]:
+        """The names of the parts."""
+        return list(self.answer)
+
+    @property
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """The parts that are lists of rows; the name of a part of a part is ``waits.by_user``."""
+        return dict(tables_in(self.answer))
+
+    def _repr_html_(self) -> str:
+        texts = {name: part for name, part in self.answer.items() if isinstance(part, str)}
+        said = "".join(f"<p>{html.escape(name)}: {html.escape(text)}</p>" for name, text in texts.items())
+        shown = (f"<h4>{html.escape(name)}</h4>{rows_as_html(rows)}" for name, rows in self.tables.items())
+        return said + "".join(shown)
+
+    def __repr__(self) -> str:
+        return f"<busbar.WhatIf: {', '.join(self.answer)}>"
+
+
+def tables_in(answer: dict[str, Any], above: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The lists of rows in an answer, with their names."""
+    for name, part in answer.items():
+        if isinstance(part, dict):
+            yield from tables_in(part, f"{above}{name}.")
+        elif isinstance(part, list) and part and all(isinstance(row, dict) for row in part):
+            yield f"{above}{name}", part
+
+
+def rows_as_html(rows: list[dict[str, Any]]) -> str:
+    """Rows as a table, with the columns that any of them has. What is in a row in turn is left out."""
+    names = list(dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, (dict, list))))
+    cell = lambda value: "" if value is None else html.escape(f"{value:.6g}" if isinstance(value, float) else str(value))
+    line = lambda tag, values: "<tr>" + "".join(f"<{tag}>{value}</{tag}>" for value in values) + "</tr>"
+    lines = [line("td", (cell(row.get(name)) for name in names)) for row in rows]
+    return f"<table><thead>{line('th', map(html.escape, names))}</thead><tbody>{''.join(lines)}</tbody></table>"

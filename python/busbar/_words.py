@@ -5,12 +5,18 @@ The words are read by the same code as those of the program, so that defaults, c
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable, Mapping
+
+from ._columns import is_frame
 
 
 def text(value: object) -> str:
     """One value as it is typed."""
+    if isinstance(value, datetime.datetime):
+        zone = getattr(value.tzinfo, "key", None) or getattr(value.tzinfo, "zone", None)
+        return value.isoformat() + (f"[{zone}]" if zone else "")
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -29,6 +35,8 @@ def words(options: Mapping[str, object], by_place: Iterable[object] = ()) -> lis
         option = "--" + name.replace("_", "-")
         if value is None or value is False:
             continue
+        if is_frame(value):
+            raise TypeError(f"{name} takes no data frame; this is {type(value).__name__}")
         if value is True:
             line.append(option)
         elif is_many(value):

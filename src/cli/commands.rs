@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::failure::{is_of_the_system, usage_text};
 use super::host::{GoesOn, Said};
 use super::{Cli, Command, compare, hosted, keeping, left_out, machine, simulate, workload};
+use crate::calendar::Calendar;
 use crate::report::{Table, caps_table, changes_table, jobs_table, power_table, workload_table};
 
 /// Why a command failed.
@@ -73,7 +74,8 @@ pub fn parameters(command: &[&str]) -> Option<Vec<Parameter>> {
     Some(shown.map(parameter).collect())
 }
 
-/// Asks a command that has one answer: `plan`, `solve`, `tune`, `tune-policy` or `machine show`.
+/// Asks a command that has one answer: `plan`, `solve`, `tune`, `tune-policy`, `whatif`, `machine show` or `workload
+/// import`.
 ///
 /// # Errors
 ///
@@ -86,7 +88,9 @@ pub fn ask(words: &[String], goes_on: GoesOn) -> Result<Answer<()>, Failure> {
             | Command::Solve(_)
             | Command::Tune(_)
             | Command::TunePolicy(_)
+            | Command::WhatIf(_)
             | Command::Machine(machine::Command::Show(_))
+            | Command::Workload(workload::Command::Import(_))
     );
     if !is_answer {
         let text = format!("'{}' is not a command with one answer", words.join(" "));
@@ -107,6 +111,11 @@ impl Simulation {
     /// What the command prints for people.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Which dates its instants have, if that is known.
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.done.calendar()
     }
 
     /// What became of each job: the columns of `jobs.csv`.
@@ -193,19 +202,28 @@ fn reasons(answer: &Value) -> Vec<String> {
     reasons
 }
 
-/// Runs `workload info` with these words after it; the table has a row for each job.
+/// The jobs of a workload.
+pub struct Jobs {
+    /// A row for each job.
+    pub jobs: Table<'static>,
+    /// Which dates their instants have, if that is known.
+    pub calendar: Option<Calendar>,
+}
+
+/// Runs `workload info` with these words after it.
 ///
 /// # Errors
 ///
 /// What the program itself would refuse, in its words.
-pub fn workload(words: &[String], goes_on: GoesOn) -> Result<Answer<Table<'static>>, Failure> {
+pub fn workload(words: &[String], goes_on: GoesOn) -> Result<Answer<Jobs>, Failure> {
     let named = [&["workload".to_owned()], named("info", words).as_slice()].concat();
     let Command::Workload(workload::Command::Info(arguments)) = parsed(&named, true)? else {
         return Err(wrong_command());
     };
     let (done, said) = hosted(goes_on, || workload::look(&arguments));
-    let table = workload_table(&done?);
-    Ok(answered(said, table))
+    let workload = done?;
+    let calendar = workload.calendar().ok().cloned();
+    Ok(answered(said, Jobs { jobs: workload_table(&workload), calendar }))
 }
 
 /// Says which file this program is, where it is not the one that runs: a module of Python, say. Results are kept

@@ -292,7 +292,7 @@ impl Done {
         none_ran(&self.summary)
     }
 
-    fn calendar(&self) -> Option<&Calendar> {
+    pub(super) fn calendar(&self) -> Option<&Calendar> {
         self.input.prepared.workload.calendar().ok()
     }
 

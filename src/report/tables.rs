@@ -204,6 +204,9 @@ pub fn workload_table(workload: &Workload) -> Table<'static> {
     let run_times = workload.run_times().iter().map(|time| Some(seconds(*time)));
     let measured = workload.measured_powers();
     let power = |place: usize| measured.get(place).copied().flatten()?.mean().map(watts);
+    let ids = || (0..).map(JobId).take(jobs.len());
+    let partition =
+        |id: JobId| workload.partition(id).map(|number| Cow::from(workload.partition_name(number)));
     Table::of(vec![
         ("id", whole(&|job| Some(job.number))),
         ("submit", number(&|job| seconds_at(job.submit))),
@@ -213,5 +216,8 @@ pub fn workload_table(workload: &Workload) -> Table<'static> {
         ("user", whole(&|job| job.user.map(|user| user.0.get().into()))),
         ("application", whole(&|job| job.application.map(|known| known.0.get().into()))),
         ("power", Cells::Number((0..jobs.len()).map(power).collect())),
+        ("wait", Cells::Number(ids().map(|id| workload.recorded_wait(id).map(seconds)).collect())),
+        ("group", whole(&|job| job.group.map(|group| group.0.get().into()))),
+        ("partition", Cells::Word(ids().map(partition).collect())),
     ])
 }

@@ -3,17 +3,19 @@
 //! It takes the words of a command line and returns answers as JSON and tables in Arrow's form. What people see is in
 //! `python/busbar`: functions with the options as keyword arguments, which make the words, and classes that hold the
 //! answers. `waiting` runs a command beside Python, `failure` makes exceptions of failures, `table` gives
-//! tables to pandas and polars, and `policies` lets classes in Python decide, on what `view` shows them, with
+//! tables to pandas and polars, `html` shows them in notebooks, and `policies` lets classes in Python decide, on what `view` shows them, with
 //! `decisions`.
 
 use std::path::PathBuf;
 
 use busbar::cli::GoesOn;
 use busbar::commands::{self, Answer, Failure};
+use busbar::report;
 use pyo3::prelude::*;
 
 mod decisions;
 mod failure;
+mod html;
 mod policies;
 mod table;
 mod view;
@@ -30,6 +32,18 @@ use waiting::interruptible;
 #[pyclass(frozen)]
 struct Simulation {
     answer: Answer<commands::Simulation>,
+}
+
+impl Simulation {
+    /// A table of it, with dates if the log has them.
+    fn table(
+        &self,
+        py: Python<'_>,
+        made: impl FnOnce(&commands::Simulation) -> report::Table<'static> + Send,
+    ) -> PyResult<Table> {
+        let done = &self.answer.more;
+        py.detach(|| Table::new(made(done), done.calendar()))
+    }
 }
 
 #[pymethods]
@@ -52,19 +66,19 @@ impl Simulation {
     }
 
     fn jobs(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| Table::new(self.answer.more.jobs()))
+        self.table(py, |done| done.jobs())
     }
 
     fn power(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| Table::new(self.answer.more.power()))
+        self.table(py, |done| done.power())
     }
 
     fn changes(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| Table::new(self.answer.more.changes()))
+        self.table(py, |done| done.changes())
     }
 
     fn caps(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| Table::new(self.answer.more.caps()))
+        self.table(py, |done| done.caps())
     }
 }
 
@@ -81,7 +95,7 @@ fn simulate(py: Python<'_>, words: Vec<String>, policies: Vec<Described>) -> PyR
 fn compare(py: Python<'_>, words: Vec<String>, policies: Vec<Described>) -> PyResult<Told> {
     let answer = with_policies(py, policies, |goes_on| commands::compare(&words, goes_on))?;
     let Answer { json, warnings, more } = answer;
-    Ok((json, more.text, Some(Table::new(more.results)?), warnings))
+    Ok((json, more.text, Some(Table::new(more.results, None)?), warnings))
 }
 
 /// Runs a command in which policies in Python can be named. What one of them raises counts before what the command
@@ -103,13 +117,21 @@ fn with_policies<T: Send>(
 fn workload(py: Python<'_>, words: Vec<String>) -> PyResult<Told> {
     let done = interruptible(py, |goes_on| commands::workload(&words, goes_on))?;
     let Answer { json, warnings, more } = done.map_err(|failure| raised(py, &failure))?;
-    Ok((json, String::new(), Some(Table::new(more)?), warnings))
+    Ok((json, String::new(), Some(Table::new(more.jobs, more.calendar.as_ref())?), warnings))
 }
 
 #[pyfunction]
 fn ask(py: Python<'_>, words: Vec<String>) -> PyResult<Told> {
     let done = interruptible(py, |goes_on| commands::ask(&words, goes_on))?;
     let Answer { json, warnings, .. } = done.map_err(|failure| raised(py, &failure))?;
+    Ok((json, String::new(), None, warnings))
+}
+
+#[pyfunction]
+fn whatif(py: Python<'_>, words: Vec<String>, policies: Vec<Described>) -> PyResult<Told> {
+    let words = [vec!["whatif".to_owned()], words].concat();
+    let Answer { json, warnings, .. } =
+        with_policies(py, policies, |goes_on| commands::ask(&words, goes_on))?;
     Ok((json, String::new(), None, warnings))
 }
 
@@ -132,7 +154,7 @@ mod _busbar {
     #[pymodule_export]
     use super::{
         Change, Drop, Point, Running, Simulation, Start, Table, View, WakeAt, ask, compare,
-        parameters, program_is, simulate, workload,
+        parameters, program_is, simulate, whatif, workload,
     };
     use pyo3::prelude::*;
 
