@@ -5,32 +5,32 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A linear program as a file of this format says it.
 #[derive(Debug, Default, PartialEq)]
-pub struct Read {
+pub(super) struct Read {
     /// Whether the objective is to be as large as possible.
-    pub maximize: bool,
+    pub(super) maximize: bool,
     /// The objective: what each variable counts.
-    pub objective: Terms,
+    pub(super) objective: Terms,
     /// The constraints by their names, in the order of the file.
-    pub rows: Vec<(String, Row)>,
+    pub(super) rows: Vec<(String, Row)>,
     /// The variables that are 0 or 1.
-    pub binary: BTreeSet<String>,
+    pub(super) binary: BTreeSet<String>,
 }
 
 /// What variables are multiplied by.
-pub type Terms = BTreeMap<String, f64>;
+pub(super) type Terms = BTreeMap<String, f64>;
 
 /// A constraint.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    pub terms: Terms,
+pub(super) struct Row {
+    pub(super) terms: Terms,
     /// One of `<`, `=` and `>`; the first and the last of them allow equality.
-    pub relation: char,
-    pub right: f64,
+    pub(super) relation: char,
+    pub(super) right: f64,
 }
 
 impl Read {
     /// All variables: those of the objective, of constraints and of lists.
-    pub fn variables(&self) -> BTreeSet<&String> {
+    pub(super) fn variables(&self) -> BTreeSet<&String> {
         let rows = self.rows.iter().flat_map(|(_, row)| row.terms.keys());
         self.objective.keys().chain(rows).chain(&self.binary).collect()
     }
@@ -74,7 +74,7 @@ enum Token {
 }
 
 /// Reads a file; what is not of the format is an error with the line.
-pub fn read(text: &str) -> Result<Read, String> {
+pub(super) fn read(text: &str) -> Result<Read, String> {
     let mut sections: Vec<(Section, Vec<Token>)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let wrong = |why: String| format!("line {}: {why}: {line:?}", number + 1);
