@@ -219,7 +219,8 @@ def compare(
     ``workload`` may also be a data frame of jobs, several of them in a list, or with their names in a dictionary.
 
     Args:
-        experiment: A .toml file that says what is to be compared, or a data frame of jobs.
+        experiment: A .toml file that says what is to be compared, or a workload: a log or records of a batch system, or a
+            data frame of jobs.
         policy: A policy to compare, or several with commas between them; may be repeated [default: all of
             them].
         budget: Watts (6500W, 4.2MW), a share of the machine's maximum (80%), rules by the calendar ('weekdays
@@ -333,6 +334,7 @@ def plan(
     profiles: Value | None = None,
     partition: Values | None = None,
     jobs: Value | None = None,
+    start: Value | None = None,
     price: Value | None = None,
     carbon: Value | None = None,
     demand_charge: Value | None = None,
@@ -353,7 +355,8 @@ def plan(
 
     Args:
         budget: What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum.
-        workload: A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo.
+        workload: A log (.swf, .swf.gz), records of a batch system, 'lublin(jobs=10000, load=0.85)',
+            'rmap(trace=random)', or demo [default: demo].
         policy: The policy; one that lets nodes run at less than full power, or more of them gain nothing.
         machine: A number of processors, cab (64 nodes of two sockets), or a .toml machine file [default: what
             the workload comes from].
@@ -377,6 +380,8 @@ def plan(
         partition: Only jobs of this partition of the log, or of several; of a machine file with partitions, that part
             is the machine.
         jobs: Only these jobs, by their place in submit order: 20000..25000, 5000.., ..100.
+        start: The date, time and time zone at which the workload starts, for prices by the calendar: '2026-01-01
+            00:00 Europe/Berlin' [default: what a log's header says].
         price: What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
             0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it
             again and again).
@@ -387,7 +392,7 @@ def plan(
         window: Parts of the time with figures of their own: 'weekdays 14:00-18:00 nov..feb', or cuts, which
             is whenever the limit is below its highest.
         node_price: What a node costs, with its share of racks, network and storage: 9000EUR. With --price,
-            the map shows the most work for the money.
+            the answer is the machine with the most work for the money.
         lifetime: Years until a node is replaced.
         map: Also show a map of nodes and budgets: the work that each machine can do if jobs wait at all
             times. It takes the most runs; --node-price and --plots show it, too.
@@ -395,8 +400,8 @@ def plan(
             $XDG_CACHE_HOME or ~/.cache].
         no_cache: Work everything out, and keep nothing.
         threads: On so many cores [default: all of them].
-        out: Write plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer, both curves and
-            the map.
+        out: Write report.html, plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer as a page
+            and for programs, both curves and the map.
         plots: Write the map as a picture into this folder, map.svg.
     """
     options = {
@@ -413,6 +418,7 @@ def plan(
         "profiles": profiles,
         "partition": partition,
         "jobs": jobs,
+        "start": start,
         "price": price,
         "carbon": carbon,
         "demand_charge": demand_charge,

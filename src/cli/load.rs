@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::calendar::Calendar;
 use crate::cli::warn;
+use crate::experiment::{Load, Named, Place};
 use crate::heterogeneity::Site;
 use crate::machine::Machine;
 use crate::units::Instant;
@@ -18,7 +19,12 @@ use crate::workload::{Source, SourceDefaults, SourceError, Workload, parse_place
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// A log (.swf, .swf.gz, or - for standard input), 'lublin(jobs=10000, load=0.85)',
+    /// A log (.swf, .swf.gz) or the records of a batch system (what sacct prints with -P or --json, of PBS, of LSF),
+    /// known by what it holds; or anything else that --workload takes
+    #[arg(value_name = "FILE", conflicts_with = "workload")]
+    file: Option<String>,
+
+    /// A log (.swf, .swf.gz, or - for standard input), records of a batch system, 'lublin(jobs=10000, load=0.85)',
     /// 'rmap(trace=random)', 'essc(tasks=32000)', a folder of tasks, or demo [default: demo; essc with
     /// --energy]
     #[arg(short, long, value_name = "SRC")]
@@ -47,6 +53,20 @@ pub(super) struct Arguments {
     pub(super) skip_bad_records: bool,
 }
 
+/// The workload of an experiment: a file that stands on the command line without an option, or what --workload says.
+pub(super) fn named_load(
+    file: Option<&str>,
+    workload: Option<&str>,
+) -> anyhow::Result<Named<Load>> {
+    if let Some(file) = file {
+        let load = file.parse().map_err(anyhow::Error::from_boxed)?;
+        return Ok(Named::by_option("FILE", load));
+    }
+    let load = workload.unwrap_or("demo").parse::<Load>();
+    let load = load.map_err(|why| Place::Option("--workload").error(why))?;
+    Ok(Named::by_option("--workload", load))
+}
+
 /// A workload as asked for.
 pub(super) struct Loaded {
     pub(super) workload: Workload,
@@ -64,7 +84,12 @@ impl Arguments {
 
     /// Where the workload comes from; if that was not said, it is `usual`.
     pub(super) fn source(&self, usual: &str) -> Result<Source, SourceError> {
-        self.workload.as_deref().unwrap_or(usual).parse()
+        self.named().unwrap_or(usual).parse()
+    }
+
+    /// What the workload is called, if that was said.
+    fn named(&self) -> Option<&str> {
+        self.file.as_deref().or(self.workload.as_deref())
     }
 
     /// Reads or makes the workload, for this machine if one was named, and takes the slice.
@@ -77,7 +102,7 @@ impl Arguments {
         seed_is_used: bool,
     ) -> anyhow::Result<Loaded> {
         if self.seed.is_some() && !seed_is_used && !source.heeds_seed() {
-            warn(&format!("--seed has no effect on {}", self.workload.as_deref().unwrap_or("it")));
+            warn(&format!("--seed has no effect on {}", self.named().unwrap_or("it")));
         }
         let loaded = source.load(&SourceDefaults {
             processors: machine.map(|machine| machine.processors()),

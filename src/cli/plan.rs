@@ -9,24 +9,26 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::budget::{Allowance, BudgetSpec, Limit};
-use crate::calendar::looks_like_rules;
+use crate::calendar::{Calendar, looks_like_rules};
 use crate::cli::compare::equipment;
-use crate::cli::{keeping, print, rules, tables, tariff};
+use crate::cli::{keeping, load, print, rules, tables, tariff};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::curve::Curve;
+use crate::experiment::plan::advice::{Grounds, Recommended};
 use crate::experiment::plan::map::Map;
-use crate::experiment::plan::{Question, curve};
-use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
+use crate::experiment::plan::{Question, curve, power_costs};
+use crate::experiment::{CheckedExperiment, Experiment, Named, Place};
 use crate::machine::MachineError;
 use crate::policy::PolicySpec;
 use crate::report::{
     Facts, Point, Side, Versioned, columns, human_power, human_time, make_folder, plot, time_unit,
     write_whole,
 };
-use crate::tariff::Currency;
+use crate::tariff::{Currency, SeriesSpec};
 use crate::workload::parse_places;
 
 mod map;
+mod page;
 
 /// Plan a machine: how many nodes for these watts, how many watts for these nodes
 ///
@@ -36,19 +38,26 @@ mod map;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar plan
-  busbar plan --budget 1.2MW --workload log.swf.gz --machine cluster.toml
+  busbar plan log.swf.gz --budget 1.2MW --machine cluster.toml
   busbar plan --policy parm --budget 50%
-  busbar plan --node-price 9000EUR --price 0.25EUR/kWh --plots plan/
+  busbar plan --node-price 9000EUR --price 0.25EUR/kWh --out plan/
+  busbar plan --price 'weekdays 07:00-20:00: 0.32EUR/kWh, else 0.24EUR/kWh' --start '2026-01-01 00:00 Europe/Berlin'
   busbar plan --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --json")]
 pub(super) struct Arguments {
+    /// A log (.swf, .swf.gz) or the records of a batch system (what sacct prints with -P or --json, of PBS, of LSF),
+    /// known by what it holds; or anything else that --workload takes
+    #[arg(value_name = "FILE", conflicts_with = "workload")]
+    file: Option<String>,
+
     /// What there is to draw: watts (6500W, 4.2MW) or a share of the machine's maximum
     #[arg(short, long, value_name = "B", default_value = "60%", value_parser = parse_limit,
           allow_hyphen_values = true)]
     budget: Limit,
 
-    /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo
-    #[arg(short, long, value_name = "SRC", default_value = "demo")]
-    workload: String,
+    /// A log (.swf, .swf.gz), records of a batch system, 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo
+    /// [default: demo]
+    #[arg(short, long, value_name = "SRC")]
+    workload: Option<String>,
 
     /// The policy; one that lets nodes run at less than full power, or more of them gain nothing
     #[arg(short, long, value_name = "P", default_value = "pb-guided")]
@@ -79,6 +88,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "A..B", value_parser = parse_places)]
     jobs: Option<Range<usize>>,
 
+    /// The date, time and time zone at which the workload starts, for prices by the calendar:
+    /// '2026-01-01 00:00 Europe/Berlin' [default: what a log's header says]
+    #[arg(long, value_name = "WHEN")]
+    start: Option<Calendar>,
+
     #[command(flatten)]
     tariff: tariff::Arguments,
 
@@ -92,7 +106,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Write plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer, both curves and the map
+    /// Write report.html, plan.json, nodes.csv, budgets.csv and map.csv into this folder: the answer as a page and for
+    /// programs, both curves and the map
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
 
@@ -133,6 +148,10 @@ struct Answer<'a> {
     /// What machines of several sizes can do under several limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     map: Option<&'a Map>,
+    /// The machine that is recommended, if one is.
+    recommended: Option<&'a Recommended>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<String>,
     recommendation: &'a str,
     assumptions: &'a [String],
     /// What is more likely a mistake than a plan.
@@ -156,8 +175,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 
     let by_nodes = question.by_nodes(&jobs);
-    let checked = CheckedExperiment::new(&by_nodes, &profiles)?;
-    let results = arguments.keeping.run(&checked, false, &|_| ())?;
+    let on_nodes = CheckedExperiment::new(&by_nodes, &profiles)?;
+    let results = arguments.keeping.run(&on_nodes, arguments.out.is_some(), &|_| ())?;
     let (nodes, reason) = curve(&results, |cell| f64::from(by_nodes.nodes[cell.size].value));
     if nodes.points.is_empty() {
         bail!("{} cannot run: {}", arguments.policy, reason.unwrap_or_default());
@@ -165,16 +184,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let by_budget = question.by_budget(&jobs);
     let limits = question.limits();
     let checked = CheckedExperiment::new(&by_budget, &profiles)?;
-    let results = arguments.keeping.run(&checked, false, &|_| ())?;
-    let (budgets, too_little) = curve(&results, |cell| limits[cell.budget].as_f64());
+    let tried = arguments.keeping.run(&checked, false, &|_| ())?;
+    let (budgets, too_little) = curve(&tried, |cell| limits[cell.budget].as_f64());
 
-    let map = match arguments.map.is_wanted() || arguments.plots.is_some() {
+    let mut map = match arguments.map.is_wanted() || arguments.plots.is_some() {
         false => None,
         true => {
             Some(arguments.map.draw(&question, &jobs, &known, &profiles, &arguments.keeping)?)
         }
     };
-    let recommendation = question.recommendation(&nodes);
+    let currency = known.currency();
+    let advice = question.advice(&Grounds {
+        demand: &known.demand(0),
+        curve: &nodes,
+        priced: map.as_ref().filter(|_| arguments.map.has_price()),
+        power_costs: &power_costs(&by_nodes, &results, &nodes),
+        currency,
+    });
+    let recommended = advice.taken();
+    if let Some(map) = &mut map {
+        map.recommended = recommended.and_then(|machine| map.find(machine.nodes, machine.budget_w));
+    }
     // Both have the same workload and policy.
     let mut assumed = assumptions(&known);
     assumed.push(
@@ -182,9 +212,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
          are"
         .to_owned(),
     );
-    let notes = notes(&known, &question, &nodes);
+    let notes = notes(&known, &question);
     let answer = Answer {
-        workload: &arguments.workload,
+        workload: &jobs.workloads[0].value.text,
         policy: arguments.policy.to_string(),
         machine: &question.machine.name,
         machine_nodes: question.machine.nodes,
@@ -193,15 +223,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         by_nodes: &nodes,
         by_budget: &budgets,
         map: map.as_ref(),
-        recommendation: &recommendation,
+        recommended,
+        currency: currency.map(|currency| currency.to_string()),
+        recommendation: advice.sentence(),
         assumptions: &assumed,
         notes: &notes,
     };
     let json = serde_json::to_string_pretty(&Versioned::new(&answer))? + "\n";
+    let report = Report { arguments, question: &question, answer: &answer, too_little, currency };
     if let Some(folder) = &arguments.out {
+        let page = report.page(&on_nodes, &results);
+        write_whole(&folder.join("report.html"), &|out| out.write_all(page.as_bytes()))?;
         write_whole(&folder.join("plan.json"), &|out| out.write_all(json.as_bytes()))?;
-        write_whole(&folder.join("nodes.csv"), &|out| write_curve(out, "nodes", &nodes))?;
-        write_whole(&folder.join("budgets.csv"), &|out| write_curve(out, "budget_w", &budgets))?;
+        let (by_nodes, by_budget) = (report.by_nodes(), report.by_budget());
+        write_whole(&folder.join("nodes.csv"), &|out| by_nodes.write(out, "nodes"))?;
+        write_whole(&folder.join("budgets.csv"), &|out| by_budget.write(out, "budget_w"))?;
         if let Some(map) = &map {
             write_whole(&folder.join("map.csv"), &|out| map::write_csv(out, map))?;
         }
@@ -213,8 +249,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         return print(&json);
     }
-    let currency = known.currency();
-    let report = Report { arguments, question: &question, answer: &answer, too_little, currency };
     print(&report.text())
 }
 
@@ -230,8 +264,25 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// The turnaround over the nodes, with the machine that is recommended.
+    fn by_nodes(&self) -> Shown<'_> {
+        let fed = f64::from(self.answer.fed_nodes);
+        Shown {
+            curve: self.answer.by_nodes,
+            quantity: Quantity::Nodes { fed },
+            chosen: self.answer.recommended.map(|machine| machine.place),
+        }
+    }
+
+    /// The turnaround over the budget, with the least that is enough.
+    fn by_budget(&self) -> Shown<'_> {
+        let most = self.question.machine.max_power().as_f64();
+        let curve = self.answer.by_budget;
+        Shown { curve, quantity: Quantity::Power { most }, chosen: curve.recommended() }
+    }
+
     fn text(&self) -> String {
-        let Report { arguments, question, answer, too_little, currency } = self;
+        let Report { arguments, answer, too_little, currency, .. } = self;
         let mut facts = Facts::default();
         facts.add("workload", answer.workload);
         facts.add("policy", &answer.policy);
@@ -240,20 +291,14 @@ impl Report<'_> {
         facts.add("budget", format_args!("{power}, which feeds {fed} nodes at full power"));
         let mut text = facts.text();
         text += "\nThe same watts, more nodes\n\n";
-        text += &describe(answer.by_nodes, "nodes", &|nodes| {
-            (format!("{nodes:.0}"), format!("{:.2}", nodes / f64::from(fed)), "of those fed")
-        });
+        text += &self.by_nodes().text();
         text += &format!("\nThe same {} nodes, more watts\n\n", answer.machine_nodes);
-        let most = question.machine.max_power().as_f64();
-        text += &describe(answer.by_budget, "kW", &|watts| {
-            (human_power(watts), format!("{:.0} %", 100.0 * watts / most), "of the most")
-        });
+        text += &self.by_budget().text();
         if let Some(reason) = too_little {
             text += &format!("\nleft out where it cannot run: {reason}\n");
         }
         if let Some(map) = answer.map {
-            text += "\nWhat the machine can do if jobs wait at all times: the work of so many nodes at full speed\n\n";
-            text += &map::text(map, *currency);
+            text += &format!("\n{}\n\n{}", map::TITLE, map::text(map, *currency));
         }
         text += &format!("\n{}\n", answer.recommendation);
         let notes = answer.notes.iter().map(|note| format!("note: {note}\n"));
@@ -267,57 +312,42 @@ impl Report<'_> {
 }
 
 /// What is more likely a mistake than a plan, a sentence for each thing.
-fn notes(known: &CheckedExperiment<'_>, question: &Question, by_nodes: &Curve) -> Vec<String> {
+fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
     let demand = known.demand(0);
     let larger = demand.larger_machine(&question.machine);
-    let (fed, most) = (question.fed(), demand.nodes);
-    let chosen = by_nodes.recommended().map(|place| by_nodes.points[place].at);
-    let unused = chosen.filter(|nodes| *nodes > most as f64 && u64::from(fed) < most).map(|nodes| {
-        format!(
-            "{nodes} nodes are more than the jobs could ever use at once, which is {most}: the log cannot tell \
-             what more of them gain"
-        )
-    });
     let days = demand.span.secs_f64() / 86_400.0;
     let short = (days < SHORT_DAYS).then(|| {
         format!("the log is {days:.1} days long; a plan for years should rest on weeks at least")
     });
-    let flat = (u64::from(fed) >= most).then(|| {
-        format!(
-            "the budget feeds {fed} nodes at full power, and the jobs could use {most} at once at the \
-             most: no job ever has to wait, and what is recommended rests on nothing"
-        )
+    let price = known.experiment.tariff.price.as_ref();
+    let changes = price.is_some_and(|price| !matches!(price, SeriesSpec::Constant(_)));
+    let seasons = (changes && days < YEAR_DAYS).then(|| {
+        "the price changes with time, and a year's energy is that of these jobs times their part of a year: prices of \
+         other days and seasons are not in it"
+            .to_owned()
     });
-    larger.into_iter().chain(flat).chain(unused).chain(short).collect()
+    larger.into_iter().chain(short).chain(seasons).collect()
 }
 
 /// Below so many days a log says little about a machine's life.
 const SHORT_DAYS: f64 = 7.0;
 
-/// Writes a curve: a row for each point, with nothing where no job ran.
-fn write_curve(out: &mut dyn Write, quantity: &str, curve: &Curve) -> io::Result<()> {
-    writeln!(out, "{quantity},mean_turnaround_s,deviation_s,undone,knee,enough,recommended")?;
-    for (place, point) in curve.points.iter().enumerate() {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        let mean = number(point.figure.map(|figure| figure.mean));
-        let deviation = number(point.figure.and_then(|figure| figure.deviation));
-        let is = |at: Option<usize>| at == Some(place);
-        let (knee, enough, chosen) = (is(curve.knee), is(curve.enough), is(curve.recommended()));
-        let (at, undone) = (point.at, point.undone);
-        writeln!(out, "{at},{mean},{deviation},{undone},{knee},{enough},{chosen}")?;
-    }
-    Ok(())
-}
+/// So many days have all seasons.
+const YEAR_DAYS: f64 = 365.0;
 
 impl Arguments {
     /// What both curves have in common.
     fn experiment(&self) -> anyhow::Result<Experiment> {
-        let load = self.workload.parse::<Load>();
-        let load = load.map_err(|why| Place::Option("--workload").error(why))?;
+        let load = load::named_load(self.file.as_deref(), self.workload.as_deref())?;
+        if self.tariff.window.is_some() {
+            bail!(
+                "--window: a plan has no figures for parts of the time; 'busbar compare --window' has"
+            );
+        }
         let mut experiment = Experiment {
             policies: vec![self.policy],
             budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],
-            workloads: vec![Named::by_option("--workload", load)],
+            workloads: vec![load],
             seeds: (1..=self.seeds).collect(),
             machine: match &self.machine {
                 Some(text) => {
@@ -329,6 +359,7 @@ impl Arguments {
             profiles: self.tables.given().map(str::to_owned),
             partitions: self.partition.clone(),
             jobs: self.jobs.clone(),
+            start: self.start.clone(),
             ..Experiment::default()
         };
         self.rules.apply_to(&mut experiment);
@@ -337,46 +368,114 @@ impl Arguments {
     }
 }
 
-/// A curve as a plot and as a table. `show` writes the quantity of a point, its share of a whole, and
-/// what that is a share of.
-fn describe(
-    curve: &Curve,
-    quantity: &str,
-    show: &dyn Fn(f64) -> (String, String, &'static str),
-) -> String {
-    let figures = || curve.points.iter().filter_map(|point| point.figure);
-    let largest = figures().map(|figure| figure.mean).fold(0.0, f64::max);
-    let (unit, size) = time_unit(largest);
-    let scale = if quantity == "kW" { 1000.0 } else { 1.0 };
-    let mark = |place: usize| match place {
-        place if curve.recommended() == Some(place) => '◆',
-        place if curve.is_comparable(place) => '●',
-        _ => '○',
-    };
-    let points = curve.points.iter().enumerate().filter_map(|(place, point)| {
-        let y = point.figure?.mean / size;
-        Some(Point { x: point.at / scale, y, mark: mark(place) })
-    });
-    let mut text = plot(&format!("mean turnaround ({unit})"), quantity, &[points.collect()]);
-    text.push('\n');
-    let share = show(0.0).2;
-    let headings = [
-        ("", Side::Left),
-        (if quantity == "kW" { "budget" } else { quantity }, Side::Right),
-        (share, Side::Right),
-        ("turnaround", Side::Right),
-        ("jobs undone", Side::Right),
-        ("", Side::Left),
-    ];
-    let row = |(place, point): (usize, &crate::experiment::curve::CurvePoint)| {
-        let (amount, share, _) = show(point.at);
-        let turnaround = point.figure.map_or("-".to_owned(), |figure| human_time(figure.mean));
-        let notes = [(curve.knee, "knee"), (curve.enough, "enough")];
-        let notes = notes.iter().filter(|(at, _)| *at == Some(place)).map(|(_, note)| *note);
-        let notes: Vec<&str> = notes.collect();
-        let undone = format!("{:.0}", point.undone);
-        vec![mark(place).to_string(), amount, share, turnaround, undone, notes.join(", ")]
-    };
-    let rows: Vec<Vec<String>> = curve.points.iter().enumerate().map(row).collect();
-    text + &columns(&headings, &rows)
+/// What changes along a curve.
+#[derive(Clone, Copy)]
+enum Quantity {
+    /// Numbers of nodes; so many are fed at full power.
+    Nodes { fed: f64 },
+    /// Budgets in watts; the machine draws this at most.
+    Power { most: f64 },
+}
+
+impl Quantity {
+    /// The headings of an amount and of its share of a whole.
+    fn headings(self) -> [&'static str; 2] {
+        match self {
+            Quantity::Nodes { .. } => ["nodes", "of those fed"],
+            Quantity::Power { .. } => ["budget", "of the most"],
+        }
+    }
+
+    /// An amount, and its share of that whole.
+    fn show(self, amount: f64) -> [String; 2] {
+        match self {
+            Quantity::Nodes { fed } => [format!("{amount:.0}"), format!("{:.2}", amount / fed)],
+            Quantity::Power { most } => {
+                [human_power(amount), format!("{:.0} %", 100.0 * amount / most)]
+            }
+        }
+    }
+
+    /// The unit beside an axis, and how large it is.
+    fn axis(self) -> (&'static str, f64) {
+        match self {
+            Quantity::Nodes { .. } => ("nodes", 1.0),
+            Quantity::Power { .. } => ("kW", 1000.0),
+        }
+    }
+}
+
+/// A curve as it is shown.
+struct Shown<'a> {
+    curve: &'a Curve,
+    quantity: Quantity,
+    /// The place that is chosen, if one is.
+    chosen: Option<usize>,
+}
+
+impl Shown<'_> {
+    fn mark(&self, place: usize) -> &'static str {
+        match place {
+            place if self.chosen == Some(place) => map::RECOMMENDED,
+            place if self.curve.is_comparable(place) => "●",
+            _ => "○",
+        }
+    }
+
+    /// The headings and the rows of its table; each row begins with a mark.
+    fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
+        let curve = self.curve;
+        let [amount, share] = self.quantity.headings();
+        let row = |place: usize| {
+            let point = &curve.points[place];
+            let turnaround = point.figure.map_or("-".to_owned(), |figure| human_time(figure.mean));
+            let notes = [(curve.knee, "knee"), (curve.enough, "enough")];
+            let notes = notes.iter().filter(|(at, _)| *at == Some(place)).map(|(_, note)| *note);
+            let notes: Vec<&str> = notes.collect();
+            let [amount, share] = self.quantity.show(point.at);
+            let undone = format!("{:.0}", point.undone);
+            vec![self.mark(place).to_owned(), amount, share, turnaround, undone, notes.join(", ")]
+        };
+        let headings = vec!["", amount, share, "turnaround", "jobs undone", ""];
+        (headings, (0..curve.points.len()).map(row).collect())
+    }
+
+    /// The unit of the turnaround, and how many seconds it has.
+    fn unit(&self) -> (&'static str, f64) {
+        let figures = self.curve.points.iter().filter_map(|point| point.figure);
+        time_unit(figures.map(|figure| figure.mean).fold(0.0, f64::max))
+    }
+
+    /// A plot, and the table.
+    fn text(&self) -> String {
+        let ((unit, size), (name, scale)) = (self.unit(), self.quantity.axis());
+        let points = self.curve.points.iter().enumerate().filter_map(|(place, point)| {
+            let y = point.figure?.mean / size;
+            let mark = self.mark(place).chars().next()?;
+            Some(Point { x: point.at / scale, y, mark })
+        });
+        let mut text = plot(&format!("mean turnaround ({unit})"), name, &[points.collect()]);
+        text.push('\n');
+        let (headings, rows) = self.table();
+        let side = |place: usize| if place == 0 || place == 5 { Side::Left } else { Side::Right };
+        let headings: Vec<(&str, Side)> =
+            headings.into_iter().enumerate().map(|(place, name)| (name, side(place))).collect();
+        text + &columns(&headings, &rows)
+    }
+
+    /// Writes a row for each point, with nothing where no job ran.
+    fn write(&self, out: &mut dyn Write, quantity: &str) -> io::Result<()> {
+        writeln!(out, "{quantity},mean_turnaround_s,deviation_s,undone,knee,enough,recommended")?;
+        for (place, point) in self.curve.points.iter().enumerate() {
+            let number =
+                |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+            let mean = number(point.figure.map(|figure| figure.mean));
+            let deviation = number(point.figure.and_then(|figure| figure.deviation));
+            let is = |at: Option<usize>| at == Some(place);
+            let (knee, enough) = (is(self.curve.knee), is(self.curve.enough));
+            let (chosen, at, undone) = (is(self.chosen), point.at, point.undone);
+            writeln!(out, "{at},{mean},{deviation},{undone},{knee},{enough},{chosen}")?;
+        }
+        Ok(())
+    }
 }

@@ -54,6 +54,11 @@ impl Curve {
         curve
     }
 
+    /// The same curve up to this much of the quantity: the places of its points stay the same.
+    pub fn up_to(&self, most: f64) -> Self {
+        Curve::through(self.points.iter().filter(|point| point.at <= most).copied().collect())
+    }
+
     /// The place to choose: the knee, or what is enough if that is less or there is no knee.
     pub fn recommended(&self) -> Option<usize> {
         self.knee.into_iter().chain(self.enough).min()

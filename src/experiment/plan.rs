@@ -4,17 +4,18 @@
 //! the question of overprovisioning (T. Patki and others, "Exploring hardware overprovisioning in
 //! power-constrained, high performance computing", ICS 2013). A plan tries the same jobs under the same
 //! watts on more and more nodes, and then on the machine as it is under more and more watts. Both are
-//! experiments like any other; what comes of them is two [curves](Curve).
+//! experiments like any other; what comes of them is two [curves](Curve) and one [answer](advice).
 
 use crate::budget::{Allowance, BudgetSpec, Limit};
-use crate::experiment::curve::{Curve, CurvePoint, TOLERANCE};
+use crate::experiment::curve::{Curve, CurvePoint};
 use crate::experiment::ranking::{Row, rankings};
-use crate::experiment::run::Results;
+use crate::experiment::run::{Results, Tried};
 use crate::experiment::{Experiment, Figure, Named, Place};
 use crate::machine::Machine;
-use crate::report::{human_power, human_time};
 use crate::units::{Share, Watts};
 
+pub mod advice;
+pub mod cost;
 pub mod map;
 
 /// Numbers of nodes to try, in hundredths of what the feed runs at full power.
@@ -84,56 +85,6 @@ impl Question {
         let budgets = self.limits().into_iter().map(budget).collect();
         Experiment { nodes: Vec::new(), budgets, ..jobs.clone() }
     }
-
-    /// The answer about nodes in one sentence.
-    pub fn recommendation(&self, curve: &Curve) -> String {
-        let limit = human_power(self.limit.as_f64());
-        let shown = |place: usize| {
-            let figure = curve.points[place].figure;
-            figure.map_or_else(|| "-".to_owned(), |figure| human_time(figure.mean))
-        };
-        let Some(chosen) = curve.recommended() else {
-            return format!("Under {limit} no job ever runs, on however many nodes.");
-        };
-        let (nodes, fed) = (curve.points[chosen].at, f64::from(self.fed()));
-        let least = match curve.points.iter().position(|point| point.at == fed) {
-            Some(place) if place == chosen => String::new(),
-            Some(place) if curve.is_comparable(place) => {
-                format!(
-                    " instead of {} on the {fed} nodes that it feeds at full power",
-                    shown(place)
-                )
-            }
-            Some(place) => format!(
-                ", while the {fed} nodes that it feeds at full power would leave {:.0} jobs undone",
-                curve.points[place].undone
-            ),
-            None => String::new(),
-        };
-        let last = (0..curve.points.len()).rev().find(|place| curve.is_comparable(*place));
-        let most = last.map_or(nodes, |place| curve.points[place].at);
-        let more = match curve.enough.filter(|enough| *enough > chosen) {
-            Some(enough) => {
-                let many = curve.points[enough].at;
-                format!("; each node more gains less, down to {} on {many}", shown(enough))
-            }
-            None if most > nodes && !curve.gains_after(chosen) => {
-                "; more nodes gain nothing".to_owned()
-            }
-            None if most > nodes => {
-                format!("; up to {most} nodes gain less than {:.0} % more", TOLERANCE * 100.0)
-            }
-            None if curve.points.last().is_some_and(|point| point.at > nodes) => {
-                "; on more nodes fewer jobs are completed, as the power of idle nodes is missing"
-                    .to_owned()
-            }
-            None => "; still more of them may gain more".to_owned(),
-        };
-        let turnaround = shown(chosen);
-        format!(
-            "Under {limit}, take {nodes} nodes: the mean turnaround is {turnaround}{least}{more}."
-        )
-    }
 }
 
 fn budget(limit: Watts) -> Named<BudgetSpec> {
@@ -161,6 +112,18 @@ pub fn curve(results: &Results, at: impl Fn(&Cellwise) -> f64) -> (Curve, Option
     (Curve::through(points), reason)
 }
 
+/// What power costs for a year at each point of the curve over the nodes of an experiment: the mean over seeds, where
+/// it is known.
+pub fn power_costs(experiment: &Experiment, results: &Results, curve: &Curve) -> Vec<Option<f64>> {
+    let cost = |tried: &Tried| cost::power_of_year(tried.outcome.summary()?, &experiment.tariff);
+    let of_point = |point: &CurvePoint| {
+        let size = experiment.nodes.iter().position(|nodes| f64::from(nodes.value) == point.at)?;
+        let runs = results.tried.iter().filter(|tried| tried.cell.size == size);
+        cost::mean(runs.map(cost))
+    };
+    curve.points.iter().map(of_point).collect()
+}
+
 /// Where a point of a curve is among the cells.
 pub struct Cellwise {
     /// Which number of nodes.
@@ -172,7 +135,6 @@ pub struct Cellwise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::ranking::Spread;
 
     /// 256 nodes of 100 W and 1 kW of base power, under 16.36 kW.
     fn question() -> Question {
@@ -195,37 +157,5 @@ mod tests {
         let starved = Question { limit: Watts::from_watts(1001), ..question };
         assert_eq!(starved.fed(), 1);
         assert_eq!(starved.sizes(), [1, 2, 3, 4, 5, 256]);
-    }
-
-    #[test]
-    fn the_sentence_says_what_it_rests_on() {
-        let point = |at, hours: f64, undone| {
-            let figure = Some(Spread { mean: hours * 3600.0, deviation: None });
-            CurvePoint { at, figure, undone }
-        };
-        let question = question();
-        let curve = Curve::through(vec![
-            point(153.0, 30.0, 0.0),
-            point(256.0, 20.5, 0.0),
-            point(459.0, 20.0, 0.0),
-        ]);
-        assert_eq!((curve.knee, curve.enough), (Some(1), Some(1)));
-        assert_eq!(
-            question.recommendation(&curve),
-            "Under 16.36 kW, take 256 nodes: the mean turnaround is 20.5 h instead of 30.0 h on the \
-             153 nodes that it feeds at full power; up to 459 nodes gain less than 5 % more."
-        );
-        let falling = Curve::through(vec![
-            point(153.0, 30.0, 0.0),
-            point(256.0, 12.0, 0.0),
-            point(459.0, 8.0, 0.0),
-        ]);
-        let sentence = question.recommendation(&falling);
-        assert!(sentence.contains("each node more gains less, down to 8.0 h on 459"), "{sentence}");
-        let undone = Curve::through(vec![point(153.0, 3.0, 43.0), point(256.0, 20.5, 0.0)]);
-        let sentence = question.recommendation(&undone);
-        assert!(sentence.contains("would leave 43 jobs undone; still more"), "{sentence}");
-        let nobody = question.recommendation(&Curve::through(Vec::new()));
-        assert!(nobody.contains("no job ever runs"), "{nobody}");
     }
 }

@@ -40,6 +40,7 @@ mod packages;
 mod parm;
 mod patience;
 mod plain;
+mod plan;
 mod ppartition;
 mod profile;
 mod public;

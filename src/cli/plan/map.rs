@@ -7,7 +7,8 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::experiment::plan::Question;
-use crate::experiment::plan::map::{Map, MapPlace, NodePrice, places};
+use crate::experiment::plan::cost::NodePrice;
+use crate::experiment::plan::map::{Map, MapPlace, places};
 use crate::experiment::{CheckedExperiment, Experiment};
 use crate::profile::Profile;
 use crate::report::{HeatMap, Side, columns, heat_map, human_power};
@@ -19,8 +20,8 @@ use crate::cli::keeping;
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct Arguments {
-    /// What a node costs, with its share of racks, network and storage: 9000EUR. With --price, the map shows the
-    /// most work for the money
+    /// What a node costs, with its share of racks, network and storage: 9000EUR. With --price, the answer is the machine
+    /// with the most work for the money
     #[arg(long, value_name = "AMOUNT", requires = "price")]
     node_price: Option<Amount>,
 
@@ -71,7 +72,12 @@ fn parse_years(text: &str) -> Result<f64, String> {
 impl Arguments {
     /// Whether the map is wanted.
     pub(super) fn is_wanted(&self) -> bool {
-        self.map || self.node_price.is_some()
+        self.map || self.has_price()
+    }
+
+    /// Whether nodes have a price.
+    pub(super) fn has_price(&self) -> bool {
+        self.node_price.is_some()
     }
 
     /// What a node costs, if that was said.
@@ -108,25 +114,34 @@ impl Arguments {
     }
 }
 
-/// The map as a table, with what is best in words.
-pub(super) fn text(map: &Map, currency: Option<Currency>) -> String {
+/// What the map shows.
+pub(super) const TITLE: &str =
+    "What the machine can do if jobs wait at all times: the work of so many nodes at full speed";
+
+/// The headings and the rows of the map as a table.
+pub(super) fn table(map: &Map) -> (Vec<String>, Vec<Vec<String>>) {
     let (nodes, limits) = map.axes();
-    let mut headings = vec![("nodes".to_owned(), Side::Right)];
-    headings.extend(limits.iter().map(|limit| (human_power(*limit), Side::Right)));
+    let headings = std::iter::once("nodes".to_owned());
+    let headings = headings.chain(limits.iter().map(|limit| human_power(*limit)));
     let cell = |nodes: u32, limit: f64| match map.find(nodes, limit) {
         Some(at) => match map.places[at].work_nodes {
-            Some(work) => format!("{work:.1}{}", marks(map, at)),
-            None => format!("-{}", marks(map, at)),
+            Some(work) => format!("{work:.1} {:<3}", marks(map, at)),
+            None => format!("- {:<3}", marks(map, at)),
         },
-        None => "-   ".to_owned(),
+        None => "-    ".to_owned(),
     };
     let row = |nodes: &u32| {
         let cells = limits.iter().map(|limit| cell(*nodes, *limit));
         std::iter::once(nodes.to_string()).chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> = nodes.iter().map(row).collect();
+    (headings.collect(), nodes.iter().map(row).collect())
+}
+
+/// The map as a table, with what is best in words.
+pub(super) fn text(map: &Map, currency: Option<Currency>) -> String {
+    let (headings, rows) = table(map);
     let headings: Vec<(&str, Side)> =
-        headings.iter().map(|(name, side)| (name.as_str(), *side)).collect();
+        headings.iter().map(|name| (name.as_str(), Side::Right)).collect();
     let mut text = columns(&headings, &rows);
     text.push('\n');
     for sentence in sentences(map, currency) {
@@ -135,18 +150,28 @@ pub(super) fn text(map: &Map, currency: Option<Currency>) -> String {
     text
 }
 
-/// The marks of a place.
-fn marks(map: &Map, at: usize) -> &'static str {
-    match (map.best_per_watt == Some(at), map.best_per_cost == Some(at)) {
-        (true, true) => " ◆★",
-        (true, false) => " ◆ ",
-        (false, true) => " ★ ",
-        (false, false) if map.lacks_jobs(at) => " ○ ",
-        (false, false) => "   ",
+/// The marks of a place: whether it is recommended, and what it is best at under any limit.
+fn marks(map: &Map, at: usize) -> String {
+    let is = |best: Option<usize>| best == Some(at);
+    let best = [
+        (is(map.recommended), RECOMMENDED),
+        (is(map.best_per_cost), BEST_FOR_MONEY),
+        (is(map.best_per_watt), BEST_FOR_WATTS),
+    ];
+    let marks: String = best.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+    match marks.is_empty() && map.lacks_jobs(at) {
+        true => LACKS_JOBS.to_owned(),
+        false => marks,
     }
 }
 
-/// What is best, and whether that suits the log.
+/// The machine that is recommended, here and on the curve.
+pub(super) const RECOMMENDED: &str = "◆";
+const BEST_FOR_MONEY: &str = "★";
+const BEST_FOR_WATTS: &str = "▲";
+const LACKS_JOBS: &str = "○";
+
+/// What the marks say, and whether the recommended machine suits the log.
 pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
     let mut said = Vec::new();
     let place = |at: usize| {
@@ -157,33 +182,36 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
             work_nodes.unwrap_or_default()
         )
     };
-    if let Some(at) = map.best_per_watt {
-        said.push(format!("◆ most work for each watt: {}.", place(at)));
-    }
-    if let Some((at, currency)) = map.best_per_cost.zip(currency) {
+    // What is said of the recommended machine stands at the end of it all.
+    let elsewhere = |best: Option<usize>| best.filter(|at| map.recommended != Some(*at));
+    if let Some((at, currency)) = elsewhere(map.best_per_cost).zip(currency) {
         let cost = map.places[at].cost_per_year.unwrap_or_default();
         said.push(format!(
-            "★ most work for the money: {}, at {cost:.0} {currency} a year.",
+            "{BEST_FOR_MONEY} most work for the money under any of these budgets: {}, at {cost:.0} {currency} a year.",
+            place(at)
+        ));
+    }
+    if let Some(at) = elsewhere(map.best_per_watt) {
+        said.push(format!(
+            "{BEST_FOR_WATTS} most work for each watt of the budget: {}.",
             place(at)
         ));
     }
     if (0..map.places.len()).any(|at| map.lacks_jobs(at)) {
-        said.push(
-            "○ jobs are left undone that run elsewhere: they need more nodes, or more power."
-                .to_owned(),
-        );
+        said.push(format!(
+            "{LACKS_JOBS} jobs are left undone that run elsewhere: they need more nodes, or more power."
+        ));
     }
     if let Some(offered) = map.offered_nodes {
-        said.push(match map.best_per_cost.or(map.best_per_watt).and_then(|at| map.places[at].load) {
-            Some(load) if load > 1.0 => format!(
-                "The log keeps {offered:.1} nodes busy in the mean, which is more: that machine would fall behind."
-            ),
-            Some(load) => format!(
-                "The log keeps {offered:.1} nodes busy in the mean, {:.0} % of what that machine can do.",
-                100.0 * load
-            ),
-            None => format!("The log keeps {offered:.1} nodes busy in the mean."),
+        let load = map.recommended.and_then(|at| map.places[at].load);
+        let share = load.map(|load| {
+            let behind = if load > 1.0 { ": it would fall behind" } else { "" };
+            format!(", {:.0} % of what the recommended machine can do{behind}", 100.0 * load)
         });
+        said.push(format!(
+            "The log keeps {offered:.1} nodes busy in the mean{}.",
+            share.unwrap_or_default()
+        ));
     }
     said
 }
@@ -192,7 +220,7 @@ pub(super) fn sentences(map: &Map, currency: Option<Currency>) -> Vec<String> {
 pub(super) fn write_csv(out: &mut dyn Write, map: &Map) -> io::Result<()> {
     writeln!(
         out,
-        "nodes,budget_w,work_nodes,undone,mean_power_w,load,cost_per_year,best_per_watt,best_per_cost"
+        "nodes,budget_w,work_nodes,undone,mean_power_w,load,cost_per_year,best_per_watt,best_per_cost,recommended"
     )?;
     for (at, place) in map.places.iter().enumerate() {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -201,7 +229,8 @@ pub(super) fn write_csv(out: &mut dyn Write, map: &Map) -> io::Result<()> {
         let numbers =
             [work_nodes, Some(undone), mean_power_w, load, cost_per_year].map(number).join(",");
         let (watt, cost) = (map.best_per_watt == Some(at), map.best_per_cost == Some(at));
-        writeln!(out, "{nodes},{budget_w},{numbers},{watt},{cost}")?;
+        let chosen = map.recommended == Some(at);
+        writeln!(out, "{nodes},{budget_w},{numbers},{watt},{cost},{chosen}")?;
     }
     Ok(())
 }
@@ -210,8 +239,9 @@ pub(super) fn write_csv(out: &mut dyn Write, map: &Map) -> io::Result<()> {
 pub(super) fn picture(map: &Map) -> String {
     let (nodes, limits) = map.axes();
     let value = |nodes: u32, limit: f64| map.places[map.find(nodes, limit)?].work_nodes;
-    let mark =
-        |nodes: u32, limit: f64| map.find(nodes, limit).map_or("", |at| marks(map, at).trim());
+    let mark = |nodes: u32, limit: f64| {
+        map.find(nodes, limit).map(|at| marks(map, at)).unwrap_or_default()
+    };
     heat_map(&HeatMap {
         title: "What the machine can do: work, in nodes at full speed",
         across: "budget",
@@ -226,6 +256,6 @@ pub(super) fn picture(map: &Map) -> String {
             .iter()
             .map(|nodes| limits.iter().map(|limit| mark(*nodes, *limit)).collect())
             .collect(),
-        key: "◆ most for each watt   ★ most for the money   ○ leaves jobs undone",
+        key: "◆ recommended   ★ most for the money   ▲ most for each watt   ○ leaves jobs undone",
     })
 }

@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use super::cost::{NodePrice, mean, power_of_year};
 use super::{Question, budget};
 use crate::experiment::run::Results;
 use crate::experiment::{CellOutcome, Experiment, Named, Place};
@@ -16,18 +17,6 @@ use crate::units::{Share, Watts};
 
 /// Limits to try, in per cent of the one that was asked about.
 const LIMITS: [u32; 5] = [60, 80, 100, 125, 150];
-
-/// Seconds in a year.
-const YEAR: f64 = 365.25 * 86_400.0;
-
-/// What a node costs, and for how long it is used.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NodePrice {
-    /// What one node costs, with its share of all that comes with it.
-    pub price: f64,
-    /// Years until it is replaced.
-    pub years: f64,
-}
 
 /// A machine of so many nodes under such a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,11 +33,11 @@ pub struct MapPlace {
     pub mean_power_w: Option<f64>,
     /// The work of the log over that: above one, the machine cannot keep up with it.
     pub load: Option<f64>,
-    /// Nodes and energy for a year, if both have a price.
+    /// Nodes and power for a year, if both have a price.
     pub cost_per_year: Option<f64>,
 }
 
-/// All of them, and the best of those that leave the fewest jobs undone.
+/// All of them, and the best under any of the limits of those that leave the fewest jobs undone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Map {
     /// How many nodes at full speed the log keeps busy in the mean.
@@ -59,6 +48,8 @@ pub struct Map {
     pub best_per_watt: Option<usize>,
     /// The place with the most work for each unit of money.
     pub best_per_cost: Option<usize>,
+    /// The place that is recommended, under the limit that was asked about.
+    pub recommended: Option<usize>,
 }
 
 impl Question {
@@ -101,29 +92,20 @@ pub fn places(
                 CellOutcome::CannotRun(_) => None,
             })
             .collect();
-        let mean = |values: Vec<f64>| {
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        let left = mean(runs.iter().map(|run| undone(run) as f64).collect())?;
-        let rate = runs
-            .iter()
-            .filter(|run| run.makespan_s > 0.0)
-            .map(|run| run.work_node_s / run.makespan_s);
-        let work_nodes = mean(rate.collect()).filter(|work| *work > 0.0);
-        let energy = runs
-            .iter()
-            .map(|run| run.cost.filter(|_| run.makespan_s > 0.0).map(|cost| cost / run.makespan_s));
-        let energy: Option<f64> =
-            energy.collect::<Option<Vec<f64>>>().and_then(mean).map(|a_second| a_second * YEAR);
-        let bought = node.map(|node| f64::from(nodes.value) * node.price / node.years);
+        let left = mean(runs.iter().map(|run| Some(undone(run) as f64)))?;
+        let rate = runs.iter().filter(|run| run.makespan_s > 0.0);
+        let rate = rate.map(|run| Some(run.work_node_s / run.makespan_s));
+        let work_nodes = mean(rate).filter(|work| *work > 0.0);
+        let power = mean(runs.iter().map(|run| power_of_year(run, &experiment.tariff)));
+        let bought = node.map(|node| node.of_year(nodes.value));
         Some(MapPlace {
             nodes: nodes.value,
             budget_w: limit.as_f64(),
             work_nodes,
             undone: left,
-            mean_power_w: mean(runs.iter().filter_map(|run| run.mean_power_w).collect()),
+            mean_power_w: mean(runs.iter().map(|run| run.mean_power_w)),
             load: work_nodes.and_then(|work| Some(demand.mean_nodes()? / work)),
-            cost_per_year: energy.zip(bought).map(|(energy, bought)| energy + bought),
+            cost_per_year: power.zip(bought).map(|(power, bought)| power + bought),
         })
     };
     experiment.nodes.iter().enumerate().filter_map(place).collect()
@@ -146,7 +128,8 @@ impl Map {
         };
         let best_per_watt = best(&|place| Some(place.work_nodes? / place.budget_w));
         let best_per_cost = best(&|place| Some(place.work_nodes? / place.cost_per_year?));
-        Map { offered_nodes: demand.mean_nodes(), places, best_per_watt, best_per_cost }
+        let offered_nodes = demand.mean_nodes();
+        Map { offered_nodes, places, best_per_watt, best_per_cost, recommended: None }
     }
 
     /// Whether more jobs can run elsewhere.

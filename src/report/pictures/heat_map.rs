@@ -18,7 +18,7 @@ pub struct HeatMap<'a> {
     /// The values, by row and column.
     pub values: Vec<Vec<Option<f64>>>,
     /// A mark beside each value, if any.
-    pub marks: Vec<Vec<&'a str>>,
+    pub marks: Vec<Vec<String>>,
     /// What the marks mean.
     pub key: &'a str,
 }
@@ -93,7 +93,7 @@ mod tests {
             columns: &names(&["1 kW", "2 kW"]),
             rows: &names(&["10", "20"]),
             values: vec![vec![Some(1.0), Some(2.0)], vec![None, Some(3.0)]],
-            marks: vec![vec!["", "◆"], vec!["", "★"]],
+            marks: vec![names(&["", "◆"]), names(&["", "★"])],
             key: "",
         });
         // The background, and four cells.
