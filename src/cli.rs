@@ -51,6 +51,7 @@ mod whatif;
 #[cfg(feature = "live")]
 mod work;
 mod workload;
+mod wrong_kind;
 
 pub use host::GoesOn;
 use host::hosted;

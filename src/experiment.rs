@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::budget::{Allowance, BudgetSpec, Limit, WindowSpec};
@@ -18,7 +18,7 @@ use crate::policy::PolicySpec;
 use crate::prepared::Rules;
 use crate::tariff::TariffSpec;
 use crate::units::{Share, Span};
-use crate::workload::Source;
+use crate::workload::{RecordsCall, Source};
 
 pub mod assumptions;
 pub mod cache;
@@ -263,6 +263,10 @@ impl Experiment {
     pub fn workload_name(&self, place: usize) -> String {
         let path = |load: &Named<Load>| match &load.value.source {
             Source::Log(path) => Some(path.clone()),
+            // Unless it is written as a call, which says more.
+            Source::Records(RecordsCall { file, .. }) if Path::new(&load.value.text) == file => {
+                Some(file.clone())
+            }
             _ => None,
         };
         let paths: Vec<Option<PathBuf>> = self.workloads.iter().map(path).collect();

@@ -63,8 +63,9 @@ pub fn parameters(command: &[&str]) -> Option<Vec<Parameter>> {
         found = found.find_subcommand(name)?.clone();
     }
     found.build();
-    let shown =
-        found.get_arguments().filter(|each| !["help", "version"].contains(&each.get_id().as_str()));
+    // A file without an option is what --workload takes, and has no name of its own.
+    let left_out = ["help", "version", "file"];
+    let shown = found.get_arguments().filter(|each| !left_out.contains(&each.get_id().as_str()));
     let parameter = |argument: &clap::Arg| Parameter {
         name: argument.get_long().unwrap_or(argument.get_id().as_str()).to_owned(),
         by_place: argument.is_positional(),

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::calendar::Calendar;
 use crate::cli::listed::{Budgets, Listed};
-use crate::cli::{host, keeping, print, rules, sweep, tables, tariff, warn};
+use crate::cli::{host, keeping, load, print, rules, sweep, tables, tariff, warn, wrong_kind};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains, Value};
 use crate::experiment::run::Results;
@@ -20,7 +20,6 @@ use crate::experiment::stream::Stream;
 use crate::experiment::{
     CheckedExperiment, Equipment, Experiment, Figure, Load, Named, Place, file, results, table,
 };
-use crate::machine::Machine;
 use crate::policy::PolicySpec;
 use crate::profile::Profile;
 use crate::report::html::{Aside, Beside, page_with};
@@ -29,7 +28,7 @@ use crate::report::{
     write_pictures, write_whole,
 };
 use crate::units::Span;
-use crate::workload::parse_places;
+use crate::workload::{FileKind, parse_places};
 
 /// Compare policies under several budgets, and rank them
 ///
@@ -40,7 +39,7 @@ use crate::workload::parse_places;
   busbar compare
   busbar compare --policy easy-power,pb-guided --budget 50%,70%
   busbar compare --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --rank-by slowdown
-  busbar compare --workload log.swf.gz --machine cluster.toml --budget 1.2MW --out results/
+  busbar compare log.swf.gz --machine cluster.toml --budget 1.2MW --out results/
   busbar compare experiment.toml --json
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
@@ -48,9 +47,10 @@ profiles, allow, believe, guard, applications, outages, start, price, carbon,
 demand_charge, window, partitions, jobs, enforce_limits, bsld_threshold, rank_by,
 title. An option takes the place of the key of the file. docs/reference/experiments.md has more.")]
 pub(super) struct Arguments {
-    /// A .toml file that says what is to be compared
-    #[arg(value_name = "EXPERIMENT")]
-    experiment: Option<PathBuf>,
+    /// A .toml file that says what is to be compared; or the workload, or several: logs (.swf, .swf.gz), records of a
+    /// batch system (what sacct prints with -P or --json, of PBS, of LSF). Files are known by what they hold
+    #[arg(value_name = "FILE")]
+    experiment: Vec<String>,
 
     /// A policy to compare, or several with commas between them; may be repeated. 'external(./mine)' is a
     /// program in any language [default: all that are built in]
@@ -63,8 +63,8 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "B", allow_hyphen_values = true)]
     budget: Vec<Budgets>,
 
-    /// A log (.swf, .swf.gz), 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or demo; or
-    /// several with commas between them; may be repeated [default: demo]
+    /// A log (.swf, .swf.gz), records of a batch system, 'lublin(jobs=10000, load=0.85)', 'rmap(trace=random)', or
+    /// demo; or several with commas between them; may be repeated [default: demo]
     #[arg(short, long, value_name = "SRC")]
     workload: Vec<String>,
 
@@ -289,12 +289,31 @@ impl Arguments {
         Ok(checked)
     }
 
+    /// What the files without an option say: one experiment, or workloads.
+    fn files(&self) -> anyhow::Result<Experiment> {
+        let usual = || Experiment { partitions: self.partition.clone(), ..Experiment::default() };
+        let files = &self.experiment[..];
+        if let Some(path) = files.iter().find(|text| is_experiment(Path::new(text))) {
+            if files.len() > 1 {
+                bail!(
+                    "{path} is an experiment, which names its workloads itself; give no other file"
+                );
+            }
+            return Ok(file::read_with(Path::new(path), &self.partition)?);
+        }
+        if files.is_empty() {
+            return Ok(usual());
+        }
+        if !self.workload.is_empty() {
+            bail!("both FILE and --workload name workloads; give one of them");
+        }
+        let loads = files.iter().map(|text| load::named_load(Some(text), None));
+        Ok(Experiment { workloads: loads.collect::<Result<_, _>>()?, ..usual() })
+    }
+
     /// What is to be compared: what the file says, and instead of it what the options say.
     fn experiment(&self) -> anyhow::Result<Experiment> {
-        let mut experiment = match &self.experiment {
-            Some(path) => file::read_with(path, &self.partition)?,
-            None => Experiment { partitions: self.partition.clone(), ..Experiment::default() },
-        };
+        let mut experiment = self.files()?;
         if !self.policy.is_empty() {
             experiment.policies = Listed::joined(&self.policy).collect();
         }
@@ -347,9 +366,18 @@ impl Arguments {
     }
 }
 
+/// Whether a file says what is to be compared. One that is not there is looked for by its name alone, and TOML with
+/// unknown keys is read, so that the mistake is told.
+fn is_experiment(path: &Path) -> bool {
+    match FileKind::of(path) {
+        Ok(kind) => matches!(kind, Some(FileKind::Experiment | FileKind::Toml)),
+        Err(_) => path.extension().is_some_and(|ending| ending == "toml"),
+    }
+}
+
 /// The machine that a text names, or the part of it that these partitions are.
 pub(super) fn equipment(text: &str, partitions: &[String]) -> anyhow::Result<Equipment> {
-    let machine = Machine::part_of(text, partitions).context("--machine")?;
+    let machine = wrong_kind::machine(text, partitions).context("--machine")?;
     Ok(Equipment { text: text.to_owned(), machine })
 }
 

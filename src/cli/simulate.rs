@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::budget::{Allowance, Budget, BudgetSpec};
 use crate::calendar::Calendar;
-use crate::cli::{energy, host, load, print, rules, tables, tariff, warn};
+use crate::cli::{energy, host, load, print, rules, tables, tariff, warn, wrong_kind};
 use crate::experiment::file;
 use crate::heterogeneity::Site;
 use crate::job::Job;
@@ -44,12 +44,12 @@ use crate::world::Repertoire;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar simulate
-  busbar simulate --workload KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
+  busbar simulate KTH-SP2-1996-2.1-cln.swf.gz --policy conservative
   busbar simulate --workload 'lublin(jobs=100000, load=0.85)' --machine 1024 --budget 80%
   busbar simulate --policy 'pb-guided(beta=known)' --budget 80% --enlarge 20%
   busbar simulate --start '2026-11-02 00:00 Europe/Berlin' --budget 'weekdays 14:00-18:00: 60%, else 100%'
   busbar simulate --policy 'utility(environment=queued)' --energy 1.11GJ
-  busbar simulate --workload log.swf --jobs 20000..25000 --json --out results/")]
+  busbar simulate log.swf --jobs 20000..25000 --json --out results/")]
 pub(super) struct Arguments {
     #[command(flatten)]
     load: load::Arguments,
@@ -388,7 +388,7 @@ impl Arguments {
         let default = if self.energy.were_given() { "essc" } else { "demo" };
         let source = self.load.source(default)?;
         let named = match &self.machine {
-            Some(text) => Some(Machine::part_of(text, &self.load.partition)?),
+            Some(text) => Some(wrong_kind::machine(text, &self.load.partition)?),
             None => source.needs_applications().then(Machine::cab),
         };
         let profiles = match self.tables.were_given() || source.needs_applications() {

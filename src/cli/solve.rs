@@ -8,13 +8,14 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{host, print};
+use crate::cli::{host, print, wrong_kind};
 use crate::report::{Side, Versioned, columns, human_power, write_whole};
 use crate::solve::file::{Program, lp};
 use crate::solve::knapsack::{Limits, NoChoice, Solution, solve};
 use crate::solve::random::Random;
 use crate::text;
 use crate::units::{Share, parse_micros};
+use crate::workload::FileKind;
 
 /// Choose nodes and a cap for each of many jobs, so that the total value is largest
 ///
@@ -125,9 +126,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn load(arguments: &Arguments) -> anyhow::Result<(Program, String)> {
     if let Some(path) = &arguments.instance {
         let source = path.display().to_string();
-        let text = text::read_whole(path).with_context(|| format!("cannot read {source}"))?;
-        let program = Program::from_json(&text).with_context(|| source.clone())?;
-        return Ok((program, source));
+        let text = text::read_whole(path).with_context(|| format!("cannot read {source}"));
+        let text = wrong_kind::told(text, path, |kind| kind == FileKind::Program)?;
+        let program = Program::from_json(&text).with_context(|| source.clone());
+        // Any JSON is meant to be one.
+        let is_json = text.trim_start().starts_with('{');
+        return Ok((wrong_kind::told(program, path, |_| is_json)?, source));
     }
     let random = arguments.random.unwrap_or_default();
     Ok((random.generate()?, format!("random, {random}")))

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::budget::{Budget, BudgetSpec};
 use crate::cli::listed::Listed;
-use crate::cli::{bar, host, load, print, rules, tables, warn};
+use crate::cli::{bar, host, load, print, rules, tables, warn, wrong_kind};
 use crate::experiment::{all_cores, file};
 #[cfg(feature = "live")]
 use crate::live::{
@@ -37,7 +37,7 @@ use crate::world::Repertoire;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   busbar tune-policy
-  busbar tune-policy --workload log.swf.gz --machine cluster.toml --budget 1.2MW --present easy
+  busbar tune-policy log.swf.gz --machine cluster.toml --budget 1.2MW --present easy
   busbar tune-policy --policy 'share(order=aged, halving=4h),pb-guided,easy-power(gear=2.0GHz)'
   busbar tune-policy --daemon --last 2000 --json")]
 pub(super) struct Arguments {
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// [default: the configuration that busbar serve would read]
     #[cfg(feature = "live")]
     #[arg(long, value_name = "CONFIG", num_args = 0..=1,
-          conflicts_with_all = ["workload", "jobs", "skip_bad_records", "machine", "profiles", "budget"])]
+          conflicts_with_all = ["file", "workload", "jobs", "skip_bad_records", "machine", "profiles", "budget"])]
     daemon: Option<Option<PathBuf>>,
 
     /// How many of the last finished jobs are replayed
@@ -188,7 +188,7 @@ impl Arguments {
     fn of_workload(&self) -> anyhow::Result<Input> {
         let source = self.load.source("demo")?;
         let named = match &self.machine {
-            Some(text) => Some(Machine::part_of(text, &self.load.partition)?),
+            Some(text) => Some(wrong_kind::machine(text, &self.load.partition)?),
             None => source.needs_applications().then(Machine::cab),
         };
         let profiles = match self.tables.were_given() || source.needs_applications() {

@@ -10,8 +10,8 @@ use crate::budget::{Allowance, BudgetSpec};
 use crate::calendar::Calendar;
 use crate::cli::compare::equipment;
 use crate::cli::listed::Listed;
-use crate::cli::{keeping, print, rules, tables, tariff, warn};
-use crate::experiment::{CheckedExperiment, Experiment, Load, Named, Place};
+use crate::cli::{keeping, load, print, rules, tables, tariff, warn};
+use crate::experiment::{CheckedExperiment, Experiment, Load, Named};
 use crate::policy::PolicySpec;
 use crate::report::{make_folder, write_whole};
 use crate::workload::{RecordsCall, Source};
@@ -35,17 +35,22 @@ use sentences::Basis;
 /// site's own policy, and what each policy would have made of it. Without arguments: the built-in workload under 80 %.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  busbar whatif --sacct january.txt --zone Europe/Berlin --machine cluster.toml --budget 1.2MW
-  busbar whatif --sacct january.txt --machine cluster.toml --price 0.25EUR/kWh --out whatif/ \\
+  busbar whatif january.txt --zone Europe/Berlin --machine cluster.toml --budget 1.2MW
+  busbar whatif january.txt --machine cluster.toml --price 0.25EUR/kWh --out whatif/ \\
       --budget 'weekdays 14:00-18:00 nov..feb: 80%, else 100%'
-  busbar whatif --workload log.swf.gz --budget 70% --switch-off 'idle for 10min, keep 5 spare'")]
+  busbar whatif log.swf.gz --budget 70% --switch-off 'idle for 10min, keep 5 spare'")]
 pub(super) struct Arguments {
-    /// Records as sacct writes them with -P or --json; those of PBS and LSF are recognised, too
+    /// Records as sacct writes them with -P or --json, those of PBS or LSF, or a log (.swf, .swf.gz); known by what it
+    /// holds
+    #[arg(value_name = "FILE", conflicts_with_all = ["sacct", "workload"])]
+    file: Option<String>,
+
+    /// The same, if it is records in any case
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     sacct: Option<PathBuf>,
 
     /// The time zone of the records' local times, such as Europe/Berlin [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "sacct")]
+    #[arg(long, value_name = "ZONE")]
     zone: Option<String>,
 
     /// A log instead of records (.swf, .swf.gz), or a generator [default: demo]
@@ -188,23 +193,39 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 impl Arguments {
-    fn experiment(&self) -> anyhow::Result<Experiment> {
-        let load = match (&self.sacct, &self.workload) {
-            (Some(file), _) => {
-                let (file, zone) = (file.clone(), self.zone.clone());
+    /// The jobs: records, or a log.
+    fn load(&self) -> anyhow::Result<Named<Load>> {
+        let mut load = match &self.sacct {
+            Some(file) => {
                 let text = file.display().to_string();
-                let call = RecordsCall { file, zone, is_anonymous: self.anonymise };
-                Named::by_option("--sacct", Load { text, source: Source::Records(call) })
+                let call = RecordsCall { file: file.clone(), zone: None, is_anonymous: false };
+                let source = Source::Records(call);
+                Named::by_option("--sacct", Load { text, source })
             }
-            (None, text) => {
-                let load = text.as_deref().unwrap_or("demo").parse::<Load>();
-                let mut load = load.map_err(|why| Place::Option("--workload").error(why))?;
-                if let Source::Records(call) = &mut load.source {
-                    call.is_anonymous = self.anonymise;
-                }
-                Named::by_option("--workload", load)
-            }
+            None => load::named_load(self.file.as_deref(), self.workload.as_deref())?,
         };
+        if let Source::Records(call) = &mut load.value.source {
+            call.is_anonymous = self.anonymise;
+        }
+        match (&mut load.value.source, &self.zone) {
+            (_, None) => {}
+            (Source::Records(RecordsCall { zone: zone @ None, .. }), Some(said)) => {
+                *zone = Some(said.clone());
+            }
+            (Source::Records(_), Some(_)) => {
+                bail!("--zone: {} says the time zone itself; give it once", load.value.text)
+            }
+            (_, Some(_)) => bail!(
+                "--zone is the time zone of records, and {} is none: a log says in its header when it starts, or \
+                 --start does",
+                load.value.text
+            ),
+        }
+        Ok(load)
+    }
+
+    fn experiment(&self) -> anyhow::Result<Experiment> {
+        let load = self.load()?;
         let others = match self.policy.is_empty() {
             true => USUAL.parse::<Listed<PolicySpec>>().context("--policy")?.0,
             false => Listed::joined(&self.policy).collect(),

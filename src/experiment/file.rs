@@ -27,7 +27,7 @@ use crate::tariff::{
 };
 use crate::text;
 use crate::units::{Share, Span, parse_decimal, parse_length};
-use crate::workload::{Source, parse_places};
+use crate::workload::{RecordsCall, Source, parse_places};
 
 /// The file as written.
 #[derive(serde::Deserialize)]
@@ -354,6 +354,10 @@ pub fn write(experiment: &Experiment) -> String {
     line("budgets", list(experiment.budgets.iter().map(budget).collect()));
     let load = |load: &Named<Load>| match &load.value.source {
         Source::Log(path) => quoted(&absolute(path)),
+        Source::Records(RecordsCall { file, zone: None, .. }) => quoted(&absolute(file)),
+        Source::Records(RecordsCall { file, zone: Some(zone), .. }) => {
+            quoted(&format!("records(file={}, zone={zone})", absolute(file)))
+        }
         _ => quoted(&load.value.text),
     };
     line("workloads", list(experiment.workloads.iter().map(load).collect()));

@@ -24,6 +24,7 @@ mod external;
 mod fairness;
 #[cfg(feature = "live")]
 mod faults;
+mod files;
 mod frozen;
 mod gangs;
 mod guided;

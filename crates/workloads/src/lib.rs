@@ -1,8 +1,8 @@
 //! Where the workloads of Busbar come from.
 //!
 //! A [`Workload`](busbar_core::workload::Workload) is read from a log ([`swf`]) or a folder of [`tasks`], drawn from a
-//! model ([`lublin`], [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one. A log is
-//! made of the [`records`] of a site's batch system. It may come with the [`power`] that jobs drew, and users may have
+//! model ([`lublin`], [`rmap`], [`essc`]) or built in ([`demo`]); [`Source`] is how the command line names one, and
+//! [`FileKind`] says what a file is by what it holds. A log is made of the [`records`] of a site's batch system. It may come with the [`power`] that jobs drew, and users may have
 //! agreed on [`terms`] for single jobs.
 //!
 //! The built-in workload under EASY backfilling:
@@ -29,6 +29,7 @@
 pub mod demo;
 pub mod essc;
 pub mod estimates;
+mod kind;
 pub mod lublin;
 mod places;
 pub mod power;
@@ -40,5 +41,6 @@ pub mod tasks;
 pub mod terms;
 mod unpacked;
 
+pub use kind::FileKind;
 pub use places::{PlacesError, parse_places};
 pub use source::{Loaded, RecordsCall, Source, SourceDefaults, SourceError};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::demo;
 use crate::essc::{Essc, EsscError, Tasks};
+use crate::kind::FileKind;
 use crate::lublin::{Lublin, LublinError};
 use crate::records::{Import, ImportError, Importer, Options};
 use crate::rmap::{Trace, TraceError, UsualTimes};
@@ -119,13 +120,21 @@ pub struct Loaded {
 pub enum SourceError {
     /// The text names no source.
     #[error(
-        "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, records(file=sacct.txt), demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
+        "workload '{text}': no such file{hint} valid: a log (.swf, .swf.gz), - for standard input, records (sacct.txt, or records(file=sacct.txt, zone=Europe/Berlin)), demo, a folder of tasks, or a generator: lublin(jobs=10000, load=0.85), rmap(trace=random), essc(tasks=32000)"
     )]
     Unknown {
         /// What was written.
         text: String,
         /// What may have been meant, in words.
         hint: String,
+    },
+    /// The file is of a kind that has no jobs.
+    #[error("{} {}", path.display(), kind.advice())]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        kind: FileKind,
     },
     /// The generator's call is wrong.
     #[error("workload {0}")]
@@ -184,7 +193,7 @@ impl FromStr for Source {
         // A file of this name is what is meant, whatever else the name may look like.
         let path = Path::new(text);
         if text == "-" || (path.exists() && !path.is_dir()) {
-            return Ok(Source::Log(text.into()));
+            return Source::of_file(path);
         }
         if path.is_dir() {
             return Ok(Source::Tasks(text.into()));
@@ -341,6 +350,19 @@ impl LublinCall {
 }
 
 impl Source {
+    /// The log or the records in a file, by what it holds.
+    fn of_file(path: &Path) -> Result<Self, SourceError> {
+        // What cannot be looked at now, its reader will tell about.
+        match FileKind::of(path).ok().flatten() {
+            None | Some(FileKind::Log | FileKind::Unknown) => Ok(Source::Log(path.to_owned())),
+            Some(FileKind::Records(_)) => {
+                let file = path.to_owned();
+                Ok(Source::Records(RecordsCall { file, zone: None, is_anonymous: false }))
+            }
+            Some(kind) => Err(SourceError::Kind { path: path.to_owned(), kind }),
+        }
+    }
+
     /// Whether the seed of a run makes any difference.
     pub fn heeds_seed(&self) -> bool {
         match self {

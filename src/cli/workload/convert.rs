@@ -14,7 +14,7 @@ use crate::workload::{MeasuredPower, Selection, Source, Workload};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  busbar workload convert --workload KTH-SP2-1996-2.1-cln.swf.gz --jobs ..1000 --out small.swf")]
+  busbar workload convert KTH-SP2-1996-2.1-cln.swf.gz --jobs ..1000 --out small.swf")]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     load: load::Arguments,

@@ -7,10 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::write_records;
-use crate::cli::{print, warn};
+use crate::cli::{print, warn, wrong_kind};
 use crate::report::write_whole;
-use crate::workload::power;
 use crate::workload::records::{Format, Import, Importer, Kind, Options, RecordIntake};
+use crate::workload::{FileKind, power};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -78,7 +78,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         partitions: arguments.partition.clone(),
         is_anonymous: arguments.anonymise,
     })?;
-    arguments.files.iter().try_for_each(|file| importer.read_path(file))?;
+    for file in &arguments.files {
+        let is_records = |kind| matches!(kind, FileKind::Records(_));
+        // Who says what the format is gets to hear what is wrong with that.
+        let is_wanted = |kind| arguments.format.is_some() || is_records(kind);
+        wrong_kind::told(importer.read_path(file), file, is_wanted)?;
+    }
     let import = importer.finish()?;
     let out = arguments.out.as_deref();
     let power_file = out.and_then(power::name_beside).filter(|_| import.intake().with_power > 0);

@@ -4,9 +4,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::usual;
-use crate::cli::{load, print, tables};
+use crate::cli::{load, print, tables, wrong_kind};
 use crate::job::Job;
-use crate::machine::Machine;
 use crate::profile::counted;
 use crate::report::human_time;
 use crate::workload::swf::Intake;
@@ -103,7 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Prints what a workload is like, and returns it.
 pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
-    let part_of = |text| Machine::part_of(text, &arguments.load.partition);
+    let part_of = |text| wrong_kind::machine(text, &arguments.load.partition);
     let machine = arguments.machine.as_deref().map(part_of).transpose()?;
     let source = arguments.load.source("demo")?;
     let usual = usual(&source, &arguments.tables)?;
