@@ -91,8 +91,9 @@ mod tests {
         assert_eq!(told(before, clock(-10), Some(clock(20)), Some(30)), (-10, 20, 1));
         assert_eq!(told(before, clock(20), Some(clock(150)), Some(130)), (20, 150, 1));
         assert_eq!(told(before, clock(20), Some(clock(150)), Some(70)), (80, 150, 1));
-        // An end that is not written follows from the start.
-        assert_eq!(told(clock(125), clock(20), None, Some(5)), (80, 85, 1));
+        // An end that is not written follows from the start, which is not before the submission.
+        let between = Moment::once(70 * 60);
+        assert_eq!(told(between, clock(20), None, Some(5)), (80, 85, 1));
     }
 
     /// Twenty minutes within the hour may have been within the first or within the second.
