@@ -117,6 +117,7 @@ impl House {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
+            cluster: None,
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };

@@ -61,6 +61,7 @@ pub(crate) fn submission(nodes: u32, time: Span, application: Option<String>) ->
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         program: Program {
             command: vec!["/bin/sleep".to_owned(), "86400".to_owned()],

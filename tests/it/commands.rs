@@ -12,6 +12,7 @@ use std::sync::Mutex;
 
 use busbar::live::End;
 use busbar::live::array::Element;
+use busbar::live::finished::{Finished, FinishedQuery};
 use busbar::live::job::{After, EndReason, JobRequest};
 use busbar::live::socket::Limits;
 use busbar::live::wire::{
@@ -151,6 +152,112 @@ assumed: jobs take all of the time they ask for
 ",
     );
     assert_prints(&daemon, &["stop"], "the daemon has stopped; jobs run on");
+}
+
+/// The jobs that are over and what they took, as people know them from sacct and sreport.
+#[test]
+fn people_get_tables_of_the_past() {
+    let daemon = Daemon::new(canned);
+    // The daemon answers in parts, the latest first; the latest stand last.
+    assert_prints(
+        &daemon,
+        &["history", "jobs"],
+        "
+  JOB  NAME       USER        ACCOUNT  STATE      EXIT               SUBMIT                START                  END  ELAPSED  NODES   ENERGY
+    7  solve\u{fffd}[2J  root        physics  completed   0:0  2026-01-02 03:04:05  2026-01-02 03:04:06  2026-01-02 04:04:06  1:00:00      3  1.50 MJ
+    8  -          4000000000  -        cancelled  0:15  2026-01-02 03:04:05  2026-01-02 03:04:06  2026-01-02 04:05:45     1:01      3    0.0 J
+",
+    );
+    assert_prints(
+        &daemon,
+        &["history", "users"],
+        "
+  USER        JOBS  NODE TIME   ENERGY    SHARE
+  root           3    2:00:00  3.00 kJ   75.0 %
+  4000000000     1    2:00:00  1.00 kJ   25.0 %
+  all            4    4:00:00  4.00 kJ  100.0 %
+jobs that ended from 2026-01-01 to 2026-01-02; energy as predicted
+",
+    );
+    assert_prints(
+        &daemon,
+        &["history", "accounts"],
+        "
+  ACCOUNT  JOBS  NODE TIME   ENERGY    SHARE
+  physics     3    2:00:00  3.00 kJ   75.0 %
+  -           1    2:00:00  1.00 kJ   25.0 %
+  all         4    4:00:00  4.00 kJ  100.0 %
+jobs that ended from 2026-01-01 to 2026-01-02; energy as predicted
+",
+    );
+    // For programs, units stand in the names.
+    let printed = daemon.prints(&["history", "jobs", "--json"]);
+    let jobs: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&jobs[0]["job"], &jobs[1]["job"]), (&json!(7), &json!(8)));
+    let first = &jobs[0];
+    assert_eq!((&first["energy_j"], &first["elapsed_s"]), (&json!(1_500_000), &json!(3600)));
+    assert_eq!((&first["user"], &first["user_name"]), (&json!(0), &json!("root")));
+    assert_eq!((jobs[1].get("user_name"), jobs[1].get("name")), (None, None));
+    let usage: Value =
+        serde_json::from_str(&daemon.prints(&["history", "users", "--json"])).unwrap();
+    assert_eq!(usage["sums"][0]["node_s"], json!(7200));
+    assert_eq!(usage["last_day"], "2026-01-02");
+}
+
+#[test]
+fn what_is_asked_about_the_past_is_what_was_typed() {
+    let daemon = Daemon::new(|request| match request {
+        Request::Finished(_) => Reply::Finished(Finished::default()),
+        request => canned(request),
+    });
+    let asked = |arguments: &str| -> FinishedQuery {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        daemon.prints(&[&["history", "jobs"], &arguments[..]].concat());
+        match daemon.last() {
+            Request::Finished(query) => *query,
+            other => panic!("{other:?}"),
+        }
+    };
+    // By default, those of today, of whoever asks.
+    let usual = asked("");
+    let since = usual.since.unwrap();
+    let now = jiff::Timestamp::now().as_second();
+    assert!(since % 86_400 == 0 && (now - 2 * 86_400..=now).contains(&since), "{since}");
+    let expected =
+        FinishedQuery { since: usual.since, limit: Some(1000), ..FinishedQuery::default() };
+    assert_eq!(usual, expected);
+    let query = asked(
+        "-u root -A physics -s failed,timed-out --state lost -S 2026-01-02 -E 2026-01-02T03:04:05 -n 7",
+    );
+    let expected = FinishedQuery {
+        user: Some(0),
+        account: Some("physics".to_owned()),
+        states: vec![State::Failed, State::TimedOut, State::Lost],
+        since: Some(1_767_312_000),
+        until: Some(1_767_323_045),
+        limit: Some(7),
+        ..FinishedQuery::default()
+    };
+    assert_eq!(query, expected);
+    // Who names a job means it, whenever it ended.
+    let expected =
+        FinishedQuery { all: true, job: Some(12), limit: Some(1000), ..FinishedQuery::default() };
+    assert_eq!(asked("--job 12"), expected);
+    assert_eq!(
+        daemon.prints(&["history", "jobs"]),
+        "no finished jobs match; 'busbar queue' lists those that wait or run\n"
+    );
+    for (wrong, said) in [
+        (&["--since", "lately"][..], "'lately' is not a time; write today"),
+        (&["--state", "running"], "invalid value 'running'"),
+        (&["--user", "nobody-at-all"], "there is no user 'nobody-at-all'"),
+        (&["--limit", "0"], "0 is not in 1..=100000"),
+    ] {
+        let (code, text) = daemon.fails(&[&["history", "jobs"], wrong].concat());
+        assert!(code == 2 && text.contains(said), "{code}: {text}");
+    }
+    // Options of the one are not taken for those of the other.
+    assert_eq!(daemon.fails(&["history", "--follow", "jobs"]).0, 2);
 }
 
 /// Whatever is shown in tables is given to programs as the daemon said it.
@@ -378,10 +485,11 @@ fn what_is_typed_is_what_is_asked() {
         slowdown: None,
         after: Vec::new(),
         held: false,
+        account: None,
     };
     assert_eq!(job.request, plain);
 
-    let all = "submit -t 1-12:30 -J name --app CoMD --slowdown unbounded --moldable 2-8 --after 3 \
+    let all = "submit -t 1-12:30 -J name --app CoMD --slowdown unbounded --moldable 2-8 -A physics --after 3 \
                --after-any 5 --after 4 --hold -o o -e e -D sub -- a";
     daemon.prints(&all.split_whitespace().collect::<Vec<_>>());
     let job = daemon.last_submission();
@@ -397,6 +505,7 @@ fn what_is_typed_is_what_is_asked() {
             slowdown: Some("unbounded".to_owned()),
             after: vec![after(3, false), after(4, false), after(5, true)],
             held: true,
+            account: Some("physics".to_owned()),
         }
     );
     assert_eq!(job.program.folder, folder.join("sub"));

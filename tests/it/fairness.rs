@@ -8,13 +8,14 @@ use busbar::live::active_budget::ActiveBudget;
 use busbar::live::clock::Hand;
 use busbar::live::daemon::{Daemon, LoopOptions, USUAL_DEADLINE};
 use busbar::live::engine::{AtOnce, Recording};
+use busbar::live::finished::{By, Finished, FinishedQuery, UsageQuery};
 use busbar::live::job::{EventKind, JobRequest, Owner, Program, Submission};
 use busbar::live::requester::Requester;
 use busbar::live::schedule::{Allowance, ScheduleSpec};
 use busbar::live::setup::Setup;
 use busbar::live::socket::{ClientGone, Message};
 use busbar::live::store::Store;
-use busbar::live::wire::{ForecastRequest, JobDetails, RefusalKind, Reply, Request};
+use busbar::live::wire::{ForecastRequest, JobDetails, RefusalKind, Reply, Request, State};
 use busbar::live::{Attempt, End};
 use busbar::machine::{Details, Machine};
 use busbar::units::Span;
@@ -27,6 +28,9 @@ const BOB: Owner = Owner { user: 1002, group: 1002 };
 
 /// What of Ann's job nobody else is told.
 const SECRETS: [&str; 4] = ["ann's name", "/home/ann", "--token=hush", "out-of-ann"];
+
+/// The account of Ann's jobs, which nobody else is told either.
+const ACCOUNT: &str = "ann's account";
 
 struct Site {
     daemon: Daemon,
@@ -42,6 +46,7 @@ impl Site {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::from_secs(3600),
+            cluster: None,
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
@@ -91,6 +96,7 @@ fn submission(nodes: u32) -> Submission {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: Some(ACCOUNT.to_owned()),
         },
         program: Program {
             command: vec!["/home/ann/solve".to_owned(), SECRETS[2].to_owned()],
@@ -114,6 +120,8 @@ fn all_that_is_told(site: &mut Site, peer: Requester) -> String {
         Request::Show { job: 2 },
         Request::Show { job: 3 },
         Request::History { job: None, after: None, limit: None },
+        Request::Finished(Box::new(FinishedQuery { all: true, ..FinishedQuery::default() })),
+        Request::Usage(UsageQuery { since: Some(0), until: Some(0), ..UsageQuery::default() }),
         Request::Forecast(Box::default()),
         Request::Nodes,
         Request::Budget { set: None },
@@ -174,6 +182,60 @@ fn only_owners_and_operators_see_names_commands_and_paths() {
     };
     let names: Vec<_> = forecast.jobs.iter().map(|line| line.name.as_deref()).collect();
     assert_eq!(names, [None, None, Some(SECRETS[0])]);
+}
+
+/// Finished jobs are those of whoever asks, or all for operators; accounts are their users' own.
+#[test]
+fn finished_jobs_and_accounts_are_told_to_those_who_may_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut site = three_jobs(folder.path(), setup("easy"));
+    let [ann, bob, root] = [ANN, BOB, ROOT].map(Requester::Full);
+    let list = |site: &mut Site, peer, query: FinishedQuery| match site
+        .ask_as(peer, Request::Finished(Box::new(query)))
+    {
+        Reply::Finished(Finished { jobs, next: None }) => jobs,
+        other => panic!("{other:?}"),
+    };
+    let usual = FinishedQuery::default;
+    let count = |site: &mut Site, peer, query| list(site, peer, query).len();
+    for (peer, jobs) in [(ann, 1), (bob, 0), (root, 1), (Requester::Anybody, 1)] {
+        assert_eq!(count(&mut site, peer, usual()), jobs, "{peer:?}");
+        let all = FinishedQuery { all: true, ..usual() };
+        assert_eq!(count(&mut site, peer, all), 1, "{peer:?}");
+        // Who guesses an account does not learn that they are right.
+        let account = Some(ACCOUNT.to_owned());
+        let guessed = FinishedQuery { all: true, account, ..usual() };
+        let may_know = usize::from(peer == ann || peer == root);
+        assert_eq!(count(&mut site, peer, guessed), may_know, "{peer:?}");
+    }
+    let seen = list(&mut site, root, usual()).remove(0);
+    assert_eq!((seen.job, seen.state, seen.exit_code), (1, State::Failed, None));
+    assert_eq!(seen.account.as_deref(), Some(ACCOUNT));
+    let job = FinishedQuery { all: true, job: Some(1), states: vec![State::Completed], ..usual() };
+    assert_eq!(count(&mut site, root, job), 0);
+
+    // The wall of this test begins with 1970, or near it.
+    let by = |by| UsageQuery { by, since: Some(0), until: Some(0) };
+    let sums = |site: &mut Site, peer, query| match site.ask_as(peer, Request::Usage(query)) {
+        Reply::Usage(usage) => Ok(usage.sums),
+        Reply::Error(refusal) => Err(refusal.kind),
+        other => panic!("{other:?}"),
+    };
+    for peer in [ann, bob, root, Requester::Anybody] {
+        let users = sums(&mut site, peer, by(By::User)).unwrap();
+        let users: Vec<_> = users.iter().map(|sum| (sum.user, sum.jobs)).collect();
+        assert_eq!(users, [(Some(ANN.user), 1)], "{peer:?}");
+    }
+    for peer in [ann, root] {
+        let accounts = sums(&mut site, peer, by(By::Account)).unwrap();
+        assert_eq!(accounts[0].account.as_deref(), Some(ACCOUNT), "{peer:?}");
+    }
+    assert_eq!(sums(&mut site, bob, by(By::Account)), Ok(Vec::new()));
+    let nobody = sums(&mut site, Requester::Anybody, by(By::Account));
+    assert_eq!(nobody, Err(RefusalKind::Forbidden));
+    // A request reads a bounded period.
+    let long = UsageQuery { since: Some(0), until: Some(400 * 86_400), by: By::User };
+    assert_eq!(sums(&mut site, root, long), Err(RefusalKind::Malformed));
 }
 
 #[test]

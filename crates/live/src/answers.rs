@@ -5,10 +5,12 @@
 
 use super::controller::Controller;
 use super::engine::End;
+use super::finished::FinishedJob;
 use super::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use super::setup::Viewer;
+use super::store::WallTimes;
 use super::wire::{JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State};
-use busbar_core::units::{Instant, NodeId, Watts};
+use busbar_core::units::{Instant, NodeId, Span, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
@@ -106,6 +108,7 @@ pub fn line(entry: &Entry, now: Instant, wall: Wall<'_>) -> JobLine {
         job: entry.number,
         name: Some(entry.request.name.clone()),
         user: entry.owner.user,
+        user_name: None,
         state: State::Waiting,
         reason: None,
         nodes: entry.request.nodes,
@@ -248,9 +251,48 @@ fn whole(
         end: outcome.and_then(|outcome| outcome.how.clone()),
         end_reason: outcome.and_then(|outcome| outcome.reason),
         by: outcome.and_then(|outcome| outcome.by),
+        by_name: None,
         ended: outcome.map(|outcome| wall(outcome.end)),
         energy,
     }
+}
+
+/// A job that is over as a viewer may see it; nothing if it is not over.
+pub fn finished(viewer: Viewer, entry: &Entry, walls: WallTimes) -> Option<FinishedJob> {
+    let Phase::Over(outcome) = &entry.phase else { return None };
+    let is_seen = viewer.sees(entry.owner);
+    let outcome = if is_seen { outcome.clone() } else { outcome_for_others(outcome.clone()) };
+    let (exit_code, signal) = match outcome.how {
+        Some(End::Exited(code)) => (Some(code), None),
+        Some(End::Signalled(signal)) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    let seconds = |millis: i64| millis.div_euclid(1000);
+    Some(FinishedJob {
+        job: entry.number,
+        array: entry.array,
+        handle: entry.handle.clone(),
+        name: Some(entry.request.name.clone()).filter(|_| is_seen),
+        user: entry.owner.user,
+        user_name: None,
+        account: entry.request.account.clone().filter(|_| is_seen),
+        state: state(&outcome),
+        reason: reason(&outcome),
+        exit_code,
+        signal,
+        submitted: seconds(walls.submit),
+        started: walls.start.map(seconds),
+        ended: seconds(walls.end.unwrap_or(walls.submit)),
+        elapsed: outcome.start.map_or(Span::ZERO, |start| outcome.end.since(start)),
+        nodes: match outcome.nodes.len() {
+            0 => entry.request.nodes,
+            nodes => nodes as u32,
+        },
+        on: outcome.nodes,
+        energy: outcome.energy,
+        measured: None,
+        emulated: false,
+    })
 }
 
 /// The state of a job that is over.

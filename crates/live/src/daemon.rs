@@ -16,7 +16,7 @@ use super::controller::{Controller, ControllerError, Turn};
 use super::engine::{Attempt, Consumption, End, Engine, EngineError, Found, Measurement, Report};
 use super::forecast::RunningForecasts;
 use super::job::{Entry, Phase};
-use super::lookups::{Lookup, LookupThread};
+use super::lookups::{Lookup, LookupThread, Question};
 use super::service::Service;
 use super::setup::Setup;
 use super::socket::Message;
@@ -131,6 +131,8 @@ pub struct LoopOptions {
     pub deadline: Span,
     /// How long jobs that are over are kept.
     pub retention: Span,
+    /// What people call the cluster, if that is not the name of its machine.
+    pub cluster: Option<String>,
     /// The profile database that measured runs are added to, if any.
     pub runs: Option<PathBuf>,
     /// Reads the configuration again.
@@ -380,7 +382,8 @@ impl Daemon {
                     if !self.controller.jobs().contains_key(&job) =>
                 {
                     let present = self.present_elements(job, viewer);
-                    self.lookups.run(Lookup::Show { job, viewer, present, reply });
+                    let question = Question::Show { job, present };
+                    self.lookups.run(Lookup { question, viewer, reply });
                     continue;
                 }
                 (Pending::WrittenAndSeen(request, viewer), Ok(()))

@@ -69,6 +69,9 @@ pub struct JobRequest {
     /// Whether the job waits until it is released.
     #[serde(default)]
     pub held: bool,
+    /// The account that the job's energy is counted for, as its user names it. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
 }
 
 /// A dependency: a job that must end before another one starts.

@@ -5,7 +5,7 @@
 //! processes of this machine, [`slurm`] on a Slurm cluster, [`replay`] replays those of a simulation. Only an engine touches processes.
 //!
 //! [`job`] is what is kept of each job, and [`array`](mod@array) how one submission becomes many jobs. [`wire`] holds
-//! the requests and answers that go over the [`socket`], or through a [`door`] beside it, and [`requester`] who makes them; [`answers`] and [`forecast`] make the answers. [`config`] is the
+//! the requests and answers that go over the [`socket`], or through a [`door`] beside it, and [`requester`] who makes them; [`answers`] and [`forecast`] make the answers. [`finished`] is about jobs that are over, in lists and in sums. [`config`] is the
 //! configuration file and [`setup`] the machine, policy and rules that follow from it. [`schedule`] holds
 //! limits by the wall clock, [`active_budget`] the limits in force. [`clock`] is the daemon's own clock,
 //! [`log`] its log. [`serve`] puts
@@ -23,6 +23,7 @@ pub mod decider;
 pub mod door;
 pub mod engine;
 mod file_identity;
+pub mod finished;
 pub mod forecast;
 pub mod instance;
 pub mod job;

@@ -1,26 +1,48 @@
 //! Answers that need the database, prepared in a thread of their own so that the daemon's loop does not
-//! wait.
+//! wait. None of them reads more than a bounded number of rows.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use jiff::Timestamp;
+
 use super::answers;
+use super::finished::{
+    By, Finished, FinishedJob, FinishedQuery, MOST_DAYS, MOST_JOBS, Usage, UsageQuery, UsageSum,
+};
 use super::job::{Entry, Phase};
 use super::setup::Viewer;
-use super::store::{Query, Reader, StoreError, StoredJob, WallTimes};
+use super::store::{Ended, Query, Reader, Store, StoreError, StoredJob, Sums, WallTimes};
 use super::wire::{ArrayDetails, HistoryLine, JobLine, Refusal, RefusalKind, Reply};
 use busbar_core::units::Instant;
 
 /// The number of lookups that may be queued.
 const MOST_WAITING: usize = 32;
 
+/// The number of finished jobs that are looked at for one answer.
+const MOST_LOOKED_AT: u32 = 4000;
+
+/// The number of finished jobs in an answer if nobody says.
+const USUAL_JOBS: u32 = 100;
+
+/// A question that needs the database, and who gets the answer.
+pub(super) struct Lookup {
+    pub(super) question: Question,
+    pub(super) viewer: Viewer,
+    pub(super) reply: Sender<Reply>,
+}
+
 /// A question that needs the database.
-pub(super) enum Lookup {
+pub(super) enum Question {
     /// A job that is over, or an array; `present` are the elements that are not over.
-    Show { job: u64, viewer: Viewer, present: Vec<JobLine>, reply: Sender<Reply> },
+    Show { job: u64, present: Vec<JobLine> },
     /// The history.
-    History { query: Query, viewer: Viewer, reply: Sender<Reply> },
+    History(Query),
+    /// Jobs that are over.
+    Finished(FinishedQuery),
+    /// What jobs took that are over.
+    Usage(UsageQuery),
 }
 
 /// A thread that answers lookups one after another.
@@ -40,10 +62,9 @@ impl LookupThread {
         if let Err(TrySendError::Full(lookup) | TrySendError::Disconnected(lookup)) =
             self.lookups.try_send(lookup)
         {
-            let (Lookup::Show { reply, .. } | Lookup::History { reply, .. }) = lookup;
             let message = "too many such requests at the same time; try again".to_owned();
             // The client may be gone.
-            let _ = reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
+            let _ = lookup.reply.send(Reply::Error(Refusal { kind: RefusalKind::Busy, message }));
         }
     }
 
@@ -56,19 +77,101 @@ impl LookupThread {
 }
 
 fn work(reader: &Reader, inbox: &Receiver<Lookup>) {
-    while let Ok(lookup) = inbox.recv() {
-        let (answer, reply) = match lookup {
-            Lookup::Show { job, viewer, present, reply } => {
-                (show(reader, job, viewer, present), reply)
-            }
-            Lookup::History { query, viewer, reply } => {
-                let lines = history(reader, query, viewer).map(Reply::History);
-                (lines.unwrap_or_else(|error| unreadable(&error)), reply)
-            }
+    while let Ok(Lookup { question, viewer, reply }) = inbox.recv() {
+        let answer = match question {
+            Question::Show { job, present } => Ok(show(reader, job, viewer, present)),
+            Question::History(query) => history(reader, query, viewer).map(Reply::History),
+            Question::Finished(query) => finished(reader, &query, viewer).map(Reply::Finished),
+            Question::Usage(query) => usage(reader, query, viewer),
         };
         // The client may be gone.
-        let _ = reply.send(answer);
+        let _ = reply.send(answer.unwrap_or_else(|error| unreadable(&error)));
     }
+}
+
+/// Jobs that are over, as a viewer may see them.
+fn finished(
+    reader: &Reader,
+    query: &FinishedQuery,
+    viewer: Viewer,
+) -> Result<Finished, StoreError> {
+    let most = query.limit.unwrap_or(USUAL_JOBS).clamp(1, MOST_JOBS) as usize;
+    let millis = |seconds: i64| seconds.saturating_mul(1000);
+    let which = Ended {
+        user: query.user,
+        since: query.since.map(millis),
+        until: query.until.map(millis),
+        job: query.job,
+        before: query.before,
+        most: MOST_LOOKED_AT,
+    };
+    let mut jobs: Vec<FinishedJob> = Vec::new();
+    let next = reader.ended(&which, |entry, walls| {
+        // What a viewer may not see is not found either: an account that is guessed right would be told.
+        let is_wanted = |job: &FinishedJob| {
+            (query.states.is_empty() || query.states.contains(&job.state))
+                && (query.account.is_none() || query.account == job.account)
+        };
+        jobs.extend(answers::finished(viewer, &entry, walls).filter(is_wanted));
+        jobs.len() < most
+    })?;
+    for job in &mut jobs {
+        if let Some((energy, emulated)) = reader.consumed(job.job)? {
+            (job.measured, job.emulated) = (Some(energy), emulated);
+        }
+    }
+    Ok(Finished { jobs, next })
+}
+
+/// What jobs took, as a viewer may see it: energy by user is what lists of jobs tell anybody, accounts are told to their
+/// users.
+fn usage(reader: &Reader, query: UsageQuery, viewer: Viewer) -> Result<Reply, StoreError> {
+    let refused = |kind, message: &str| Ok(Reply::Error(Refusal::new(kind, message)));
+    if query.by == By::Account && viewer.is_nobody() {
+        let message =
+            "accounts are shown to users only; use a token with the role user or operator";
+        return refused(RefusalKind::Forbidden, message);
+    }
+    let day = |seconds: i64| Store::day_of(seconds.saturating_mul(1000));
+    let now = Timestamp::now().as_second();
+    let last = day(query.until.unwrap_or(now));
+    let first = query.since.map_or(last - 29, day);
+    if last < first || last - first >= MOST_DAYS {
+        let message = format!(
+            "a period is 1 to {MOST_DAYS} days, and the last one is not before the first; ask for another one"
+        );
+        return refused(RefusalKind::Malformed, &message);
+    }
+    let mut sums: BTreeMap<(Option<u32>, Option<String>), Sums> = BTreeMap::new();
+    for ((user, account), taken) in reader.usage(first, last)? {
+        let key = match query.by {
+            By::User => (Some(user), None),
+            By::Account if !viewer.sees_user(user) => continue,
+            By::Account => (None, Some(account).filter(|account| !account.is_empty())),
+        };
+        sums.entry(key).or_default().add(&taken);
+    }
+    let sum = |((user, account), sums): ((Option<u32>, Option<String>), Sums)| UsageSum {
+        user,
+        user_name: None,
+        account,
+        jobs: sums.jobs,
+        node_time: sums.node_time,
+        energy: sums.energy,
+        measured_jobs: sums.measured_jobs,
+        measured: sums.measured,
+    };
+    let mut sums: Vec<UsageSum> = sums.into_iter().map(sum).collect();
+    // The order of users and accounts stays among equals.
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.energy));
+    Ok(Reply::Usage(Usage { first_day: date(first), last_day: date(last), sums }))
+}
+
+/// The date of a day that is counted from 1970-01-01.
+fn date(day: i64) -> String {
+    let noon = day.saturating_mul(86_400).saturating_add(43_200);
+    let at = Timestamp::from_second(noon).ok();
+    at.map_or_else(|| day.to_string(), |at| at.strftime("%Y-%m-%d").to_string())
 }
 
 /// Lines of the history as a viewer may see them.

@@ -200,6 +200,24 @@ fn cluster(config: &Config) -> Commands {
     Commands::new(programs)
 }
 
+/// What people call the cluster, where that is not the name of its machine: Slurm's name of it, or the name of this
+/// computer if the machine is only a number of nodes.
+fn cluster_name(config: &Config, cluster: Option<&Commands>) -> Option<String> {
+    let of_slurm = cluster.and_then(|cluster| {
+        let values = cluster.configuration();
+        let values =
+            values.inspect_err(|error| tracing::warn!(%error, "the cluster's name cannot be read"));
+        let mut values = values.ok()?.into_iter();
+        values.find_map(|(key, value)| key.eq_ignore_ascii_case("ClusterName").then_some(value))
+    });
+    let host = || {
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Some(name).filter(|name| !name.is_empty())
+    };
+    let is_number = config.machine.bytes().all(|byte| byte.is_ascii_digit());
+    of_slurm.or_else(|| is_number.then(host).flatten())
+}
+
 /// The nodes of a cluster.
 struct SlurmNodes {
     /// The names of those that are Busbar's, in the order of their numbers.
@@ -342,6 +360,7 @@ pub fn serve<T>(
         period: config.period,
         deadline: config.engine.deadline,
         retention: config.retention,
+        cluster: cluster_name(config, on_slurm.as_ref().map(|(cluster, _)| cluster)),
         runs: config.profile_database(),
         reload: Box::new({
             let operators = operators.clone();

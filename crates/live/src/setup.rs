@@ -63,7 +63,17 @@ pub struct Viewer {
 impl Viewer {
     /// Whether they may see everything about a job of this owner.
     pub fn sees(self, owner: Owner) -> bool {
-        self.sees_all || self.user == Some(owner.user)
+        self.sees_user(owner.user)
+    }
+
+    /// Whether they may see everything about the jobs of a user.
+    pub fn sees_user(self, user: u32) -> bool {
+        self.sees_all || self.user == Some(user)
+    }
+
+    /// Whether they see no more of any job than everybody may see.
+    pub fn is_nobody(self) -> bool {
+        !self.sees_all && self.user.is_none()
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `program` | the program of a job; for an array, that of its first element only | `job`, `program` as JSON |
 //! | `dependency` | a job that another one waits for, or whose program it shares | `job`, `needs` |
 //! | `node` | a node that is not on | `node`, `state` (`stopping`, `off`, `starting`) |
+//! | `usage` | what jobs took that ended on a day | `day`, `user`, `account`, and sums: `jobs`, `node_ms`, predicted energy, and that of jobs that were measured |
 //! | `event` | a line of the history | `line`, `at_ms`, `wall_ms`, `job` if it is about one, `event` as JSON |
 //!
 //! # Versions
@@ -26,7 +27,7 @@
 //! - Names in JSON never change: a Rust name that changes gets a `#[serde(rename)]`. Anything else, such
 //!   as a field with another meaning, needs a step in `schema` that rewrites the rows.
 //!
-//! Version 2 has the table `node`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
+//! Version 2 has the table `node`, version 3 the table `usage`. `tests/form-1.db.gz` is a file of version 1. A test opens it, and checks that its JSON is read and
 //! written again without a change.
 //!
 //! # Damage
@@ -49,6 +50,7 @@ use busbar_trust::{Setting, TrustedFolder};
 
 mod error;
 mod file;
+mod finished;
 mod inspection;
 mod lock;
 mod log;
@@ -63,10 +65,13 @@ mod shrink;
 mod state;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod write;
 
 pub use error::StoreError;
+pub use finished::Ended;
 pub use read::Reader;
+pub use usage::Sums;
 
 /// What names the state folder.
 pub(crate) const STATE: Setting = Setting("'state = …' in the configuration, or --state");
@@ -213,6 +218,11 @@ impl Store {
         reserve.restore();
         let presence = opened_files::OpenedFiles::now(folder.path(), &path);
         Ok(Store { file: Reader { path, connection }, presence, reserve, _lock: lock })
+    }
+
+    /// The day of a time in milliseconds since 1970, in this machine's time zone, counted from 1970-01-01.
+    pub fn day_of(wall: i64) -> i64 {
+        usage::day_of(wall)
     }
 
     /// The path of the database in a state folder.

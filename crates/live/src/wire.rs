@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::array::Element;
 use super::engine::{End, EnginePace, Measurement, NodeState, SwitchState};
+use super::finished::{Finished, FinishedQuery, MOST_JOBS, Usage, UsageQuery};
 use super::job::{EndReason, Event, JobRequest, Owner, Submission};
 use busbar_core::policy::{PolicyError, PolicySpec, Predictions};
 use busbar_core::tuning::{Advice, Figures, Tuning};
@@ -172,6 +173,10 @@ pub enum Request {
         #[serde(default)]
         limit: Option<u32>,
     },
+    /// List jobs that are over, the latest first.
+    Finished(Box<FinishedQuery>),
+    /// Sum up what jobs took that are over.
+    Usage(UsageQuery),
     /// Work out when jobs will start.
     Forecast(Box<ForecastRequest>),
     /// Show the daemon's status.
@@ -193,6 +198,15 @@ impl Request {
             Request::Forecast(question) => {
                 question.assumed_policy()?;
                 (question.budget.len(), "changes of the budget", "")
+            }
+            Request::Finished(query) => {
+                if let Some(limit) = query.limit.filter(|limit| !(1..=MOST_JOBS).contains(limit)) {
+                    let message = format!(
+                        "limit {limit}: write 1 to {MOST_JOBS}, and ask again with 'before'"
+                    );
+                    return Err(Refusal::new(RefusalKind::Malformed, message));
+                }
+                (query.states.len(), "states", "")
             }
             _ => return Ok(()),
         };
@@ -277,6 +291,10 @@ pub enum Reply {
     Budget(PowerState),
     /// Lines of the history, in order.
     History(Vec<HistoryLine>),
+    /// Jobs that are over, the latest first.
+    Finished(Finished),
+    /// What jobs took that are over.
+    Usage(Usage),
     /// The forecast.
     Forecast(Forecast),
     /// The daemon's status.
@@ -384,6 +402,9 @@ pub struct JobLine {
     pub name: Option<String>,
     /// The owner's user ID.
     pub user: u32,
+    /// The owner's name, where whoever passes the answer on has looked it up: the daemon's loop does not wait for a directory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub user_name: Option<String>,
     /// The job's state.
     pub state: State,
     /// Why the job waits, or why it ended, in a few words.
@@ -462,6 +483,9 @@ pub struct JobDetails {
     /// The user who cancelled the job, if one did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<u32>,
+    /// That user's name, where it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_name: Option<String>,
     /// When the job ended, in seconds since 1970.
     #[serde(rename = "ended_s", skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<i64>,
@@ -602,6 +626,8 @@ pub struct HistoryLine {
     pub wall: i64,
     /// The event.
     pub event: Event,
+    /// The name of the user who did it, where it is known and was looked up.
+    pub by_name: Option<String>,
 }
 
 /// A forecast.
@@ -676,6 +702,9 @@ pub struct Status {
     pub engine: String,
     /// The name of the machine.
     pub machine: String,
+    /// What people call the cluster: Slurm's name of it, or that of the machine if it has one, or that of this computer.
+    #[serde(default)]
+    pub cluster: String,
     /// The number of nodes, and of idle ones.
     pub nodes: (u32, u32),
     /// The number of nodes that are off, or on the way there or back.

@@ -52,6 +52,10 @@ pub(super) struct JobOptions {
     #[arg(long, value_name = "JOB")]
     pub(super) after_any: Vec<JobName>,
 
+    /// Account that the job's energy is counted for in 'busbar history accounts'
+    #[arg(short = 'A', long, value_name = "ACCOUNT")]
+    pub(super) account: Option<String>,
+
     /// Do not start until 'busbar release'
     #[arg(long)]
     pub(super) hold: bool,
@@ -99,6 +103,7 @@ impl JobOptions {
             moldable: self.moldable.or(others.moldable),
             after: list(self.after, others.after),
             after_any: list(self.after_any, others.after_any),
+            account: self.account.or(others.account),
             hold: self.hold || others.hold,
         }
     }
@@ -127,6 +132,7 @@ impl JobOptions {
             slowdown: self.slowdown.map(|slowdown| slowdown.to_string()),
             after: after.collect::<anyhow::Result<_>>()?,
             held: self.hold,
+            account: self.account.clone(),
         })
     }
 }

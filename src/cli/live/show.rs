@@ -74,6 +74,8 @@ fn describe(details: &JobDetails, users: &Users) -> String {
     rows.extend(energy.map(|energy| ("energy", energy + ", predicted")));
     let application = request.and_then(|request| request.application.as_deref());
     rows.extend(application.map(|name| ("application", words::visible(name))));
+    let account = request.and_then(|request| request.account.as_deref());
+    rows.extend(account.map(|name| ("account", words::visible(name))));
     let slowdown = request.and_then(|request| request.slowdown.as_deref());
     rows.extend(slowdown.map(|text| ("slowdown", words::visible(text))));
     if let Some(request) = request.filter(|request| !request.after.is_empty()) {

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, mpsc};
 
 use busbar::live::engine::{EnginePace, NodeState};
+use busbar::live::finished::{By, Finished, FinishedJob, FinishedQuery, Place, Usage, UsageSum};
 use busbar::live::job::{
     After, ChangeReason, EndReason, Event, EventKind, JobOutcome, JobRequest, Owner, Submission,
 };
@@ -129,6 +130,7 @@ fn running() -> JobLine {
         job: 7,
         name: Some("solve\u{1b}[2J".to_owned()),
         user: 0,
+        user_name: None,
         state: State::Running,
         reason: None,
         nodes: 3,
@@ -150,6 +152,7 @@ fn waiting() -> JobLine {
         job: 12,
         name: Some("sweep".to_owned()),
         user: 4_000_000_000,
+        user_name: None,
         state: State::Waiting,
         reason: Some("for power".to_owned()),
         nodes: 4,
@@ -180,6 +183,7 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<EndReason>) ->
                 slowdown: Some("10%".to_owned()),
                 after: vec![After { job: 3, any: false }, After { job: 4, any: true }],
                 held: false,
+                account: None,
             },
             command: ["sh", "-c", "sleep 1; true"].map(str::to_owned).to_vec(),
             folder: "/home/ada".into(),
@@ -191,6 +195,7 @@ pub(super) fn details(state: State, end: Option<End>, why: Option<EndReason>) ->
         end_reason: why,
         ended: None,
         by: (why == Some(EndReason::Cancelled)).then_some(0),
+        by_name: None,
         energy: Some(Joules::from_joules(1500)),
     }
 }
@@ -254,9 +259,68 @@ pub(super) fn history() -> Vec<HistoryLine> {
     ];
     let line = |(line, what): (u64, EventKind)| {
         let event = Event { at: Instant::from_secs(line as u32), kind: what };
-        HistoryLine { line, wall: (THEN + line as i64) * 1000, event }
+        HistoryLine { line, wall: (THEN + line as i64) * 1000, event, by_name: None }
     };
     (0..).zip(happenings).map(line).collect()
+}
+
+/// Two jobs that are over, in two parts.
+fn finished(query: &FinishedQuery) -> Finished {
+    let completed = FinishedJob {
+        job: 7,
+        array: None,
+        handle: None,
+        name: Some("solve\u{1b}[2J".to_owned()),
+        user: 0,
+        user_name: None,
+        account: Some("physics".to_owned()),
+        state: State::Completed,
+        reason: None,
+        exit_code: Some(0),
+        signal: None,
+        submitted: THEN,
+        started: Some(THEN + 1),
+        ended: THEN + 3601,
+        elapsed: Span::from_secs(3600),
+        nodes: 3,
+        on: vec![0, 1, 5],
+        energy: Joules::from_joules(1_500_000),
+        measured: None,
+        emulated: false,
+    };
+    let cancelled = FinishedJob {
+        job: 8,
+        name: None,
+        user: 4_000_000_000,
+        account: None,
+        state: State::Cancelled,
+        reason: Some("cancelled".to_owned()),
+        exit_code: None,
+        signal: Some(15),
+        elapsed: Span::from_secs(61),
+        energy: Joules::ZERO,
+        ended: THEN + 3700,
+        ..completed.clone()
+    };
+    match query.before {
+        None => Finished { jobs: vec![cancelled], next: Some(Place { ended: 5, job: 8 }) },
+        Some(_) => Finished { jobs: vec![completed], next: None },
+    }
+}
+
+/// Two users, or two accounts.
+fn usage(by: By) -> Usage {
+    let sum = |user: u32, account: Option<&str>, jobs, joules| UsageSum {
+        user: (by == By::User).then_some(user),
+        account: account.filter(|_| by == By::Account).map(str::to_owned),
+        jobs,
+        node_time: Span::from_secs(7200),
+        energy: Joules::from_joules(joules),
+        ..UsageSum::default()
+    };
+    let (first_day, last_day) = ("2026-01-01".to_owned(), "2026-01-02".to_owned());
+    let sums = vec![sum(0, Some("physics"), 3, 3000), sum(4_000_000_000, None, 1, 1000)];
+    Usage { first_day, last_day, sums }
 }
 
 fn forecast() -> Forecast {
@@ -326,6 +390,8 @@ pub(super) fn canned(request: &Request) -> Reply {
         }
         Request::Budget { .. } => Reply::Budget(power()),
         Request::History { .. } => Reply::History(history()),
+        Request::Finished(query) => Reply::Finished(finished(query)),
+        Request::Usage(query) => Reply::Usage(usage(query.by)),
         Request::Forecast(_) => Reply::Forecast(forecast()),
         Request::Status => Reply::Status(Box::new(Status {
             version: "0.1.0".to_owned(),
@@ -335,6 +401,7 @@ pub(super) fn canned(request: &Request) -> Reply {
             freedoms: Vec::new(),
             engine: "local".to_owned(),
             machine: "demo".to_owned(),
+            cluster: "demo".to_owned(),
             nodes: (6, 3),
             switched: 0,
             waiting: 1,

@@ -203,6 +203,7 @@ mod tests {
             line,
             wall: 0,
             event: Event { at: Instant::ZERO, kind: what },
+            by_name: None,
         };
         Books::add_up(&(1..).zip(story).map(line).collect::<Vec<_>>(), 4)
     }

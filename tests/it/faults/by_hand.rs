@@ -71,6 +71,7 @@ impl ByHand {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: self.retention,
+            cluster: None,
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };
@@ -156,6 +157,7 @@ pub(super) fn submission(nodes: u32, seconds: u32) -> Submission {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         program: Program {
             command: vec!["true".to_owned()],

@@ -158,6 +158,7 @@ impl Served {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         };
         let text = |path: PathBuf| path.to_str().unwrap().to_owned();
         let program = Program {

@@ -90,6 +90,7 @@ impl Machine<'_> {
             period: Span::from_secs(1),
             deadline: USUAL_DEADLINE,
             retention: Span::FOREVER,
+            cluster: None,
             runs: None,
             reload: Box::new(|_| Err("there is no configuration".to_owned())),
         };

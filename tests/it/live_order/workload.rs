@@ -86,6 +86,7 @@ pub(crate) fn jobs(setup: &Setup, count: usize, times: Times, seed: u64) -> Vec<
             slowdown,
             after: Vec::new(),
             held: false,
+            account: None,
         };
         Planned { submit, request, run_time }
     };

@@ -10,6 +10,9 @@ use busbar_core::units::{Instant, Span};
 /// The longest name of a job, in bytes.
 const LONGEST_NAME: usize = 200;
 
+/// The length of the longest account, in bytes.
+const LONGEST_ACCOUNT: usize = 64;
+
 /// The largest number of dependencies of a job.
 const MOST_BEFORE: usize = 1000;
 
@@ -142,6 +145,14 @@ impl Controller {
         let malformed = |message: &str| refuse(RefusalKind::Malformed, message);
         if request.name.len() > LONGEST_NAME || request.name.chars().any(char::is_control) {
             return malformed("a job's name may have at most 200 bytes, and no control characters");
+        }
+        let is_account = |account: &String| {
+            !account.is_empty()
+                && account.len() <= LONGEST_ACCOUNT
+                && !account.chars().any(char::is_control)
+        };
+        if !request.account.iter().all(is_account) {
+            return malformed("an account (-A) has 1 to 64 bytes, and no control characters");
         }
         let texts = [request.application.as_deref(), request.slowdown.as_deref()];
         if texts.into_iter().flatten().any(|text| text.len() > LONGEST_NAME) {

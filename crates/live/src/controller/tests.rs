@@ -49,6 +49,7 @@ fn submission(nodes: u32, seconds: u32) -> Submission {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         program: Program {
             command: vec!["true".to_owned()],

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use super::Daemon;
 use crate::answers;
 use crate::forecast::Outlook;
-use crate::lookups::Lookup;
+use crate::lookups::{Lookup, Question};
 use crate::requester::Requester;
 use crate::setup::Viewer;
 use crate::socket::ClientGone;
@@ -80,14 +80,28 @@ impl Daemon {
                 Err(refusal) => Pending::Written(Reply::Error(refusal)),
             }),
             Request::Show { job } if !controller.is_present(job) => {
-                let present = Vec::new();
-                self.lookups.run(Lookup::Show { job, viewer, present, reply: reply.clone() });
+                let question = Question::Show { job, present: Vec::new() };
+                self.lookups.run(Lookup { question, viewer, reply: reply.clone() });
                 None
             }
             Request::History { job, after, limit } => {
                 let limit = limit.unwrap_or(MOST_LINES).min(MOST_LINES);
-                let query = Query { job, after, limit };
-                self.lookups.run(Lookup::History { query, viewer, reply: reply.clone() });
+                let question = Question::History(Query { job, after, limit });
+                self.lookups.run(Lookup { question, viewer, reply: reply.clone() });
+                None
+            }
+            Request::Finished(mut query) => {
+                // Operators look at all jobs, and users at their own, unless they say otherwise.
+                if query.user.is_none() && !query.all && !controller.setup().is_operator(peer) {
+                    query.user = peer.user();
+                }
+                let question = Question::Finished(*query);
+                self.lookups.run(Lookup { question, viewer, reply: reply.clone() });
+                None
+            }
+            Request::Usage(query) => {
+                let question = Question::Usage(query);
+                self.lookups.run(Lookup { question, viewer, reply: reply.clone() });
                 None
             }
             Request::Forecast(question) => {
@@ -199,6 +213,7 @@ impl Daemon {
             freedoms: setup.decider.spec().wants().iter().map(|it| it.to_string()).collect(),
             engine: self.engine.name().to_owned(),
             machine: setup.machine.name.clone(),
+            cluster: self.options.cluster.clone().unwrap_or_else(|| setup.machine.name.clone()),
             nodes: (ledger.total_nodes(), ledger.free_nodes()),
             switched: ledger.switched().all(),
             waiting: self.controller.waiting(),

@@ -57,7 +57,21 @@ pub(super) fn request(job: &Job, resizes: bool) -> Result<JobRequest, String> {
         slowdown: words.slowdown.map(|millionths| format!("{}%", f64::from(millionths) / 10_000.0)),
         after: Vec::new(),
         held: false,
+        account: job.account.as_deref().map(account).filter(|name| !name.is_empty()),
     })
+}
+
+/// An account as the daemon keeps it: Slurm may have longer ones.
+fn account(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let mut kept = String::new();
+    for sign in name.chars().filter(|sign| !sign.is_control()) {
+        if kept.len() + sign.len_utf8() > LONGEST {
+            break;
+        }
+        kept.push(sign);
+    }
+    kept
 }
 
 /// How a job ended.

@@ -182,8 +182,9 @@ pub fn line_of(reply: &Reply) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finished::{By, FinishedQuery, Place, UsageQuery};
     use crate::job::{After, JobRequest, Program, Submission};
-    use crate::wire::{BudgetChange, ForecastRequest, Sent};
+    use crate::wire::{BudgetChange, ForecastRequest, Sent, State};
     use busbar_core::units::Span;
     use proptest::prelude::*;
 
@@ -198,6 +199,7 @@ mod tests {
                 slowdown: Some("10%".to_owned()),
                 after: vec![After { job: 3, any: true }],
                 held: false,
+                account: None,
             },
             program: Program {
                 command: vec!["sh".to_owned(), "-c".to_owned(), "exit 3".to_owned()],
@@ -221,6 +223,14 @@ mod tests {
             Request::Nodes,
             Request::Budget { set: Some("5kW".to_owned()) },
             Request::History { job: None, after: Some(7), limit: Some(50) },
+            Request::Finished(Box::new(FinishedQuery {
+                user: Some(7),
+                account: Some("physics".to_owned()),
+                states: vec![State::TimedOut],
+                before: Some(Place { ended: 12, job: 3 }),
+                ..FinishedQuery::default()
+            })),
+            Request::Usage(UsageQuery { by: By::Account, since: Some(-1), until: None }),
             Request::Forecast(Box::new(ForecastRequest {
                 budget: vec![BudgetChange {
                     after: Span::from_millis(3_600_500),

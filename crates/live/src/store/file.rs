@@ -34,7 +34,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     make(&new, path).map_err(|source| StoreError::Unwritable { path: new.clone(), source })?;
     let fail = |source| Fault::Sqlite(source).at(&new);
     let mut connection = connect(&new).map_err(fail)?;
-    migrate(&mut connection, STEPS).map_err(fail)?;
+    migrate(&mut connection, STEPS).map_err(|fault| fault.at(&new))?;
     close(connection).map_err(fail)?;
     fs::rename(&new, path)
         .and_then(|()| File::open(plain(path).parent().unwrap_or(Path::new(".")))?.sync_all())
@@ -62,7 +62,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     inspect(path)?;
     let fail = |source| Fault::Sqlite(source).at(path);
     let mut connection = connect(path).map_err(fail)?;
-    migrate(&mut connection, STEPS).map_err(fail)?;
+    migrate(&mut connection, STEPS).map_err(|fault| fault.at(path))?;
     // If the disk is too full for that, the database can still be used.
     let _ = shrink::enable(&connection);
     // After this the log holds only what this daemon writes. On a full disk this fails, which the

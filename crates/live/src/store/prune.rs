@@ -1,8 +1,10 @@
-//! Removes jobs that have been over for long, with their events.
+//! Removes jobs that have been over for long, with their events, and sums of what jobs took years ago.
 
 use rusqlite::{Connection, Statement, TransactionBehavior, params};
 
 use super::error::Fault;
+use super::state::State;
+use super::usage;
 use super::write::millis;
 use busbar_core::units::Instant;
 
@@ -48,6 +50,10 @@ pub(super) fn prune(
         room.delete(&mut whole, job)?;
     }
     drop((events, whole));
+    if let Some(last) = State::read(&transaction)?.last {
+        let removed = usage::prune(&transaction, last.wall, room.0)?;
+        room.0 = room.0.saturating_sub(removed);
+    }
     transaction.commit()?;
     Ok(at_most - room.0)
 }

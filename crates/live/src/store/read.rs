@@ -104,7 +104,7 @@ impl Reader {
     }
 
     /// The first and the last number of an array's elements, if any is stored.
-    fn numbers(&self, array: u64) -> Result<Option<(i64, i64)>, StoreError> {
+    pub(super) fn numbers(&self, array: u64) -> Result<Option<(i64, i64)>, StoreError> {
         let Ok(number) = i64::try_from(array) else { return Ok(None) };
         // The next job is an element of the array, unless it has none.
         let which = "WHERE number > ?1 ORDER BY number LIMIT 1";
@@ -194,7 +194,7 @@ fn history(
     let mut lines = EVENT.rows(connection, &which, (job, after, limit), |row| {
         let line: u64 = row.get(0)?;
         let event = understood(row, 4, || format!("line {line} of the history"))?;
-        Ok(HistoryLine { line, wall: row.get(2)?, event })
+        Ok(HistoryLine { line, wall: row.get(2)?, event, by_name: None })
     })?;
     if after.is_none() {
         lines.reverse();
@@ -202,7 +202,8 @@ fn history(
     Ok(lines)
 }
 
-fn job(row: &Row<'_>) -> Result<(Entry, WallTimes), Fault> {
+/// A job, with its times by the wall clock.
+pub(super) fn job(row: &Row<'_>) -> Result<(Entry, WallTimes), Fault> {
     let number: i64 = row.get(0)?;
     let entry = understood(row, 10, || format!("job {number}"))?;
     Ok((entry, walls(row)?))
@@ -214,7 +215,7 @@ pub(super) fn walls(row: &Row<'_>) -> rusqlite::Result<WallTimes> {
 }
 
 /// Reads a column of JSON.
-fn understood<T: DeserializeOwned>(
+pub(super) fn understood<T: DeserializeOwned>(
     row: &Row<'_>,
     column: usize,
     what: impl Fn() -> String,

@@ -3,14 +3,31 @@
 use rusqlite::{Connection, Params, Row, TransactionBehavior};
 
 use super::error::Fault;
-use super::seal;
+use super::{seal, usage};
 
 /// The SQLite application ID that marks the state of a daemon: 'Busd'.
 pub(super) const MARK: i32 = 0x4275_7364;
 
-/// The scripts that lead to version 1, version 2, and so on. Released scripts must not change,
+/// A step from a version to the next: a script, and what follows from rows that are there already.
+pub(super) struct Step {
+    script: &'static str,
+    then: fn(&Connection) -> Result<(), Fault>,
+}
+
+impl Step {
+    /// A step that leaves rows as they are.
+    const fn of(script: &'static str) -> Self {
+        Step { script, then: |_| Ok(()) }
+    }
+}
+
+/// The steps that lead to version 1, version 2, and so on. Released scripts must not change,
 /// since files of that version exist.
-pub(super) const STEPS: &[&str] = &[include_str!("schema.sql"), include_str!("schema-2.sql")];
+pub(super) const STEPS: &[Step] = &[
+    Step::of(include_str!("schema.sql")),
+    Step::of(include_str!("schema-2.sql")),
+    Step { script: include_str!("schema-3.sql"), then: usage::begin },
+];
 
 /// The version that this program writes.
 pub(super) const VERSION: i32 = STEPS.len() as i32;
@@ -61,8 +78,25 @@ pub(super) const EVENT: Table =
 /// Nodes that are not on.
 pub(super) const NODE: Table = Table { name: "node", sealed: &["node", "state"] };
 
+/// Sums of what jobs took.
+pub(super) const USAGE: Table = Table {
+    name: "usage",
+    sealed: &[
+        "day",
+        "user",
+        "account",
+        "jobs",
+        "node_ms",
+        "energy_j",
+        "energy_uj",
+        "measured_jobs",
+        "measured_j",
+        "measured_uj",
+    ],
+};
+
 /// All tables whose rows are sealed.
-pub(super) const TABLES: [Table; 5] = [STATE, JOB, PROGRAM, EVENT, NODE];
+pub(super) const TABLES: [Table; 6] = [STATE, JOB, PROGRAM, EVENT, NODE, USAGE];
 
 impl Table {
     /// A query for rows: the sealed columns, then the seal.
@@ -83,20 +117,43 @@ impl Table {
         parameters: impl Params,
         mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
+        let mut answer = Vec::new();
+        self.each(connection, which, parameters, |row| {
+            answer.push(read(row)?);
+            Ok(true)
+        })?;
+        Ok(answer)
+    }
+
+    /// Reads rows one by one, and checks their seals, until `read` says that it has enough.
+    pub(super) fn each(
+        &self,
+        connection: &Connection,
+        which: &str,
+        parameters: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
         let mut statement = connection.prepare(&self.question(which))?;
         let mut rows = statement.query(parameters)?;
-        let mut answer = Vec::new();
         while let Some(row) = rows.next()? {
             self.check(row)?;
-            answer.push(read(row)?);
+            if !read(row)? {
+                break;
+            }
         }
-        Ok(answer)
+        Ok(())
     }
 
     /// A statement that inserts a row: the sealed columns, then the seal.
     pub(super) fn insert(&self) -> String {
         let (columns, places) = self.columns_and_places();
         format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
+    }
+
+    /// A statement that inserts a row in place of one with the same key.
+    pub(super) fn replace(&self) -> String {
+        let (columns, places) = self.columns_and_places();
+        format!("INSERT OR REPLACE INTO {} ({columns}) VALUES ({places})", self.name)
     }
 
     /// A statement that updates a row, selected by its first column.
@@ -134,11 +191,12 @@ impl Kind {
 
 /// Upgrades the tables to the latest version, with one transaction for each step, so that a failed
 /// step leaves the version before it.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+pub(super) fn migrate(connection: &mut Connection, steps: &[Step]) -> Result<(), Fault> {
     let version: i32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for (place, step) in steps.iter().enumerate().skip(usize::try_from(version).unwrap_or(0)) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute_batch(step)?;
+        transaction.execute_batch(step.script)?;
+        (step.then)(&transaction)?;
         transaction.pragma_update(None, "application_id", MARK)?;
         transaction.pragma_update(None, "user_version", place as i32 + 1)?;
         transaction.commit()?;
@@ -157,6 +215,12 @@ mod tests {
     #[test]
     fn each_step_is_taken_once_and_a_failing_one_leaves_the_form_before_it() {
         let mut connection = Connection::open_in_memory().unwrap();
+        let migrate = |connection: &mut Connection, scripts: &[&'static str]| {
+            super::migrate(
+                connection,
+                &scripts.iter().map(|text| Step::of(text)).collect::<Vec<_>>(),
+            )
+        };
         let first = "CREATE TABLE pear (weight INTEGER); INSERT INTO pear VALUES (7)";
         migrate(&mut connection, &[first]).unwrap();
         assert_eq!(version(&connection), 1);

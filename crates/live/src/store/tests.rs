@@ -9,6 +9,7 @@ mod arrays;
 mod crash;
 mod damage;
 mod figures;
+mod finished;
 mod pruning;
 mod round_trip;
 mod strategies;
@@ -28,6 +29,7 @@ pub(super) fn waiting(number: u64) -> Entry {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         submit: Instant::from_millis(number),
         attempts: 0,

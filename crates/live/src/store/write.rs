@@ -9,6 +9,7 @@ use super::read::walls;
 use super::schema::{EVENT, JOB, PROGRAM};
 use super::seal::sealed;
 use super::state::State;
+use super::usage::Additions;
 use super::{Batch, WallTimes, nodes, wall_at};
 use crate::array::Element;
 use crate::job::{Entry, Phase};
@@ -19,10 +20,13 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), F
     // Dropping the transaction without a commit reverts it.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut state = State::read(&transaction)?;
-    submit(&transaction, batch)?;
-    change(&transaction, batch)?;
+    let mut usage = Additions::default();
+    submit(&transaction, batch, &mut usage)?;
+    change(&transaction, batch, &mut usage)?;
     nodes::write(&transaction, &batch.nodes)?;
     tell(&transaction, batch, &mut state.next_line)?;
+    usage.measured(&transaction, &batch.events, |event| wall_at(batch.now, event.at))?;
+    usage.write(&transaction)?;
     let new = batch.submitted.iter().map(|(entry, _)| entry).chain(&batch.elements);
     let numbers = new.map(|entry| entry.number.saturating_add(1));
     state.next_number = numbers.fold(state.next_number, u64::max);
@@ -31,7 +35,11 @@ pub(super) fn commit(connection: &mut Connection, batch: &Batch) -> Result<(), F
     Ok(transaction.commit()?)
 }
 
-fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
+fn submit(
+    transaction: &Transaction<'_>,
+    batch: &Batch,
+    usage: &mut Additions,
+) -> Result<(), Fault> {
     if batch.submitted.is_empty() {
         return Ok(());
     }
@@ -41,7 +49,9 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
         transaction.prepare("INSERT OR IGNORE INTO dependency (job, needs) VALUES (?1, ?2)")?;
     for (entry, program) in &batch.submitted {
         let times = Times::of(entry);
-        jobs.execute(params_from_iter(row(entry, times, times.walls(batch.now))?))?;
+        let walls = times.walls(batch.now);
+        usage.ended(entry, walls.end);
+        jobs.execute(params_from_iter(row(entry, times, walls)?))?;
         let number = identity(entry.number)?;
         let program = json(program, || format!("the program of job {number}"))?;
         programs.execute(params_from_iter(sealed([Value::Integer(number), program])))?;
@@ -51,7 +61,9 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
     }
     for entry in &batch.elements {
         let times = Times::of(entry);
-        jobs.execute(params_from_iter(row(entry, times, times.walls(batch.now))?))?;
+        let walls = times.walls(batch.now);
+        usage.ended(entry, walls.end);
+        jobs.execute(params_from_iter(row(entry, times, walls)?))?;
         let number = identity(entry.number)?;
         // The first element has the program of all.
         let first = entry.array.map(|element| identity(Element::first(element.array)));
@@ -63,7 +75,11 @@ fn submit(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
     Ok(())
 }
 
-fn change(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
+fn change(
+    transaction: &Transaction<'_>,
+    batch: &Batch,
+    usage: &mut Additions,
+) -> Result<(), Fault> {
     if batch.changed.is_empty() {
         return Ok(());
     }
@@ -76,7 +92,11 @@ fn change(transaction: &Transaction<'_>, batch: &Batch) -> Result<(), Fault> {
             return Err(Fault::UnknownJob(entry.number));
         };
         JOB.check(found)?;
-        let walls = times.walls_after(Times::written(found)?, walls(found)?, batch.now);
+        let before = Times::written(found)?;
+        let walls = times.walls_after(before, walls(found)?, batch.now);
+        if before.end.is_none() {
+            usage.ended(entry, walls.end);
+        }
         jobs.execute(params_from_iter(row(entry, times, walls)?))?;
     }
     Ok(())

@@ -41,6 +41,9 @@ pub(crate) struct JobRequestForm {
     /// Whether the job waits until it is released.
     #[serde(default)]
     held: bool,
+    /// The account that the job's energy is counted for, as its user names it. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
 }
 
 /// A request that may be missing.
@@ -181,17 +184,20 @@ pub(crate) struct HistoryLineForm {
     #[cfg_attr(feature = "schema", schema(value_type = EventKindForm))]
     #[serde(rename = "what", with = "EventKindForm")]
     kind: EventKind,
+    /// The name of the user who did it, where it is known and was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_name: Option<String>,
 }
 
 impl From<HistoryLine> for HistoryLineForm {
-    fn from(HistoryLine { line, wall, event: Event { at, kind } }: HistoryLine) -> Self {
-        HistoryLineForm { line, wall, at, kind }
+    fn from(HistoryLine { line, wall, event: Event { at, kind }, by_name }: HistoryLine) -> Self {
+        HistoryLineForm { line, wall, at, kind, by_name }
     }
 }
 
 impl From<HistoryLineForm> for HistoryLine {
-    fn from(HistoryLineForm { line, wall, at, kind }: HistoryLineForm) -> Self {
-        HistoryLine { line, wall, event: Event { at, kind } }
+    fn from(HistoryLineForm { line, wall, at, kind, by_name }: HistoryLineForm) -> Self {
+        HistoryLine { line, wall, event: Event { at, kind }, by_name }
     }
 }
 

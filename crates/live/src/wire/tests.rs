@@ -38,7 +38,7 @@ fn answers_come_back_to_the_last_digit() {
     ];
     let line = |(line, kind)| {
         let event = Event { at: Instant::from_millis(1_234_567), kind };
-        HistoryLine { line, wall: 1_767_323_045_678, event }
+        HistoryLine { line, wall: 1_767_323_045_678, event, by_name: None }
     };
     let history = Reply::History((1..).zip(kinds).map(line).collect());
     assert_eq!(again(&history), history);
@@ -46,6 +46,7 @@ fn answers_come_back_to_the_last_digit() {
         job: 7,
         name: None,
         user: 0,
+        user_name: None,
         state: State::Completed,
         reason: None,
         nodes: 2,
@@ -70,6 +71,7 @@ fn answers_come_back_to_the_last_digit() {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         command: Vec::new(),
         folder: "/".into(),

@@ -33,6 +33,7 @@ pub(super) fn jobs(count: u32, seed: u64) -> Vec<Planned> {
             slowdown: None,
             after: Vec::new(),
             held: false,
+            account: None,
         },
         run_time: Span::from_millis(100 * numbers.random_range(2..20)),
     };

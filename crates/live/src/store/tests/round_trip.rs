@@ -56,7 +56,8 @@ impl Plain {
         }
         for event in &batch.events {
             let line = self.history.len() as u64 + 1;
-            self.history.push(HistoryLine { line, wall: at_wall(event.at), event: event.clone() });
+            let (wall, event) = (at_wall(event.at), event.clone());
+            self.history.push(HistoryLine { line, wall, event, by_name: None });
         }
         for (node, state) in &batch.nodes {
             match state {

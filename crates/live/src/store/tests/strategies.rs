@@ -176,10 +176,23 @@ fn request() -> impl Strategy<Value = JobRequest> {
         option::of(text()),
         vec(after, 0..3),
         any::<bool>(),
+        option::of(text()),
     )
-        .prop_map(|(name, nodes, moldable, time, application, slowdown, after, held)| {
-            JobRequest { name, nodes, moldable, time, application, slowdown, after, held }
-        })
+        .prop_map(
+            |(name, nodes, moldable, time, application, slowdown, after, held, account)| {
+                JobRequest {
+                    name,
+                    nodes,
+                    moldable,
+                    time,
+                    application,
+                    slowdown,
+                    after,
+                    held,
+                    account,
+                }
+            },
+        )
 }
 
 fn program() -> impl Strategy<Value = Program> {

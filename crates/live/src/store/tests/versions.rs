@@ -15,7 +15,7 @@ use busbar_core::units::Instant;
 
 /// Version 1: jobs that ended well and badly, ran, were held, waited for others, were elements of an array
 /// or were cancelled, and a budget that an operator had set.
-const VERSION_1: &[u8] = include_bytes!("form-1.db.gz");
+pub(super) const VERSION_1: &[u8] = include_bytes!("form-1.db.gz");
 
 fn opened() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
