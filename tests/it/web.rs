@@ -4,6 +4,7 @@ mod client;
 mod crowded;
 mod elsewhere;
 mod monitored;
+mod past;
 
 use std::io::BufReader;
 use std::net::SocketAddr;
@@ -86,7 +87,9 @@ impl Drop for Web {
 #[test]
 fn reading_needs_no_token_here_and_changes_do() {
     let web = Web::new("easy");
-    for path in ["status", "nodes", "jobs", "budget", "power", "history", "forecast", "whoami"] {
+    let paths = ["status", "nodes", "jobs", "budget", "power", "history", "forecast", "whoami"];
+    let past = ["history/jobs", "history/usage", "history/power"];
+    for path in paths.into_iter().chain(past) {
         let answer = web.client.get(&format!("/api/v2/{path}"));
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         answer.json();

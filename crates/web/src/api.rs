@@ -74,7 +74,10 @@ fn described() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(jobs::release))
         .routes(routes!(budget::show, budget::set, budget::reset))
         .routes(routes!(budget::power))
-        .routes(routes!(history::history))
+        .routes(routes!(history::events::history))
+        .routes(routes!(history::jobs::finished))
+        .routes(routes!(history::usage::usage))
+        .routes(routes!(history::power::power))
         .routes(routes!(forecast::present, forecast::assumed))
 }
 

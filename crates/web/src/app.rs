@@ -15,6 +15,7 @@ use crate::access::{Access, Caller};
 use crate::api::answers::{self, Rendered};
 use crate::error::{ApiError, ErrorKind};
 use crate::metrics::Metrics;
+use crate::names::Names;
 use crate::page::Assets;
 use crate::reads::Reads;
 use crate::samples::Samples;
@@ -61,6 +62,7 @@ pub(crate) struct App {
     /// The largest request, in bytes.
     pub request: usize,
     reads: Reads<Question, Rendered>,
+    names: Arc<Names>,
     forecasts: Turns,
     pub metrics: Metrics,
     pub samples: Samples,
@@ -77,6 +79,7 @@ impl App {
             assets,
             request,
             reads: Reads::new(),
+            names: Arc::default(),
             forecasts: Turns::default(),
             metrics: Metrics::default(),
             samples: Samples::open(state),
@@ -96,7 +99,13 @@ impl App {
         }
         let waiting = Waiting(ClientGone::default());
         let answer = self.door.ask(request, who, waiting.0.clone());
-        let answer = tokio::task::spawn_blocking(move || answer.recv_timeout(PATIENCE)).await;
+        let names = Arc::clone(&self.names);
+        let answer = tokio::task::spawn_blocking(move || {
+            let mut reply = answer.recv_timeout(PATIENCE)?;
+            names.add_to(&mut reply);
+            Ok(reply)
+        });
+        let answer = answer.await;
         match answer {
             Ok(Ok(Reply::Error(refusal))) => Err(refusal.into()),
             Ok(Ok(reply)) => Ok(reply),
@@ -108,6 +117,12 @@ impl App {
                 "the daemon is about to stop; try again later",
             )),
         }
+    }
+
+    /// The name of a user, if the system knows it.
+    pub(crate) async fn name_of(&self, user: u32) -> Option<String> {
+        let names = Arc::clone(&self.names);
+        tokio::task::spawn_blocking(move || names.of(user)).await.ok().flatten()
     }
 
     /// The answer to a question that many ask, at most so old as the question allows.

@@ -17,6 +17,7 @@ mod headers;
 mod limits;
 mod listener;
 mod metrics;
+mod names;
 mod page;
 mod patience;
 mod places;

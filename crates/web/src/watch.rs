@@ -49,7 +49,7 @@ async fn look(
     let rendered = app.read(Question::Status, nobody).await?;
     let power = &answers::status(&rendered)?.power;
     app.metrics.add(power, since);
-    app.samples.note(now(), power);
+    app.samples.note(now(), since, power);
     // Nobody may be watching.
     let _ = app.happenings.send(("status", rendered.text().to_owned()));
     let query = Request::History { job: None, after: *seen, limit: Some(LINES) };

@@ -86,6 +86,7 @@ fn answers_come_back_to_the_last_digit() {
         end: None,
         end_reason: None,
         by: None,
+        by_name: None,
         ended: None,
         energy: Some(ENERGY),
     }));

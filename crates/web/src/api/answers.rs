@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use busbar_live::finished::{Finished, Usage};
 use busbar_live::wire::{
     Answer, Forecast, HistoryLine, JobLine, NodeLine, PowerState, Reply, Status,
 };
@@ -104,5 +105,7 @@ macro_rules! take {
 
 take!(budget, Budget, PowerState, "The power budget and its use.");
 take!(forecast, Forecast, Forecast, "A forecast.");
+take!(finished, Finished, Finished, "Jobs that are over.");
+take!(usage, Usage, Usage, "What jobs took that are over.");
 take!(history, History, Vec<HistoryLine>, "Lines of the history.");
 take!(done, Done, Vec<Answer>, "What came of a change to jobs.");

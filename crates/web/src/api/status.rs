@@ -38,6 +38,8 @@ pub(crate) struct WhoAmI {
     token: Option<String>,
     /// The user in whose name they act; none without a token.
     user: Option<u32>,
+    /// That user's name, if the system knows it.
+    user_name: Option<String>,
 }
 
 /// Whether a token is valid, and for what
@@ -48,8 +50,13 @@ pub(crate) struct WhoAmI {
     tag = "daemon",
     responses((status = 200, description = "Who asks", body = WhoAmI), ApiError)
 )]
-pub(crate) async fn whoami(caller: Caller) -> Json<WhoAmI> {
-    Json(WhoAmI { role: caller.role(), user: caller.who.user(), token: caller.token })
+pub(crate) async fn whoami(State(app): State<Arc<App>>, caller: Caller) -> Json<WhoAmI> {
+    let user = caller.who.user();
+    let user_name = match user {
+        Some(user) => app.name_of(user).await,
+        None => None,
+    };
+    Json(WhoAmI { role: caller.role(), user, user_name, token: caller.token })
 }
 
 /// That the daemon is about to stop.
