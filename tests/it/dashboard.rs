@@ -11,6 +11,7 @@ use busbar::units::Watts;
 use serde_json::{Value, json};
 
 use crate::devtools::{Browser, Looks, Plot};
+use crate::patience::wait_for;
 
 mod served;
 
@@ -113,9 +114,11 @@ fn jobs_and_budget_through_the_page() {
     browser.click("#submit-form button[type=submit]");
     browser.wait_until(&format!("{} === 'Submitted job 2.'", text("submit-answer")));
     let row = "document.querySelector('#queue tr[data-key=\"2\"]')";
-    browser.wait_until(&format!(
-        "/waits for 3 nodes; 2 are free; predicted start/.test({row}?.textContent)"
-    ));
+    browser.wait_until(&format!("/waits for 3 nodes; 2 are free/.test({row}?.textContent)"));
+    // When it starts stands in a column of its own, and only there.
+    browser.wait_until(&format!("/\\d\\d:\\d\\d/.test({row}.children[2].textContent)"));
+    let why = browser.evaluate(&format!("{row}.children[1].innerText"));
+    assert!(!why.as_str().unwrap().contains("start"), "{why}");
 
     // What if the budget were lower: drawn, and not applied.
     browser.write("#whatif-limit", "120W");
@@ -324,4 +327,167 @@ fn a_long_queue_is_shown_and_kept() {
     println!("a refresh of the tables took {took} ms; tasks that held the page up, in ms: {late}");
     assert_eq!(complaints(&browser, &served, ""), [""; 0]);
     browser.picture("page-many.png");
+}
+
+/// What is in sight of the reader, without scrolling anything sideways.
+fn in_sight(browser: &mut Browser, selector: &str) -> bool {
+    let seen = browser.evaluate(&format!(
+        "(() => {{ const box = document.querySelector('{selector}').getBoundingClientRect(), \
+         around = document.querySelector('{selector}').closest('.scroll').getBoundingClientRect(); \
+         return box.width > 0 && box.left >= around.left && box.right <= Math.min(around.right, innerWidth); }})()"
+    ));
+    seen == true
+}
+
+/// People are called by their names, the page by that of the cluster, and buttons are in sight on usual screens.
+#[test]
+fn names_and_buttons_are_in_sight() {
+    let Some(mut browser) = Browser::start() else { return };
+    let served = Served::new(4);
+    served.command(&["submit", "-N", "4", "-t", "10h", "--", "sh", "-c", UNTIL_GO]);
+    served.command(&[
+        "submit",
+        "-N",
+        "3",
+        "-t",
+        "2h",
+        "-J",
+        "a-job-with-quite-a-long-name",
+        "--",
+        "true",
+    ]);
+    browser.look(Looks { width: 1280, height: 800, is_dark: false, is_phone: false });
+    browser.visit(&served.page);
+    browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 1");
+    let row = "document.querySelector('#queue tr[data-key=\"2\"]')";
+    browser.wait_until(&format!("/\\d\\d:\\d\\d/.test({row}.children[2].textContent)"));
+    for change in ["hold", "cancel"] {
+        assert!(in_sight(&mut browser, &format!("#queue [data-change={change}]")), "{change}");
+    }
+    assert!(in_sight(&mut browser, "#running [data-change=cancel]"));
+    // A job whose name is hidden has its owner's, which the system knows.
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(browser.evaluate(&format!("{row}.children[0].textContent")), "2 root");
+        browser.write("#queue-filter", "root");
+        browser.wait_until("document.querySelectorAll('#queue tbody tr').length === 1");
+        browser.write("#queue-filter", "");
+    }
+    // Operators see the owner beside the name.
+    browser.click("#token");
+    give_token(&mut browser, &served.token("operator"));
+    browser.wait_until(&format!(
+        "{row}?.children[0].textContent.includes(' · a-job-with-quite-a-long-name') ?? false"
+    ));
+    for change in ["hold", "cancel"] {
+        assert!(in_sight(&mut browser, &format!("#queue [data-change={change}]")), "{change}");
+    }
+    browser.picture("page-1280.png");
+    browser.click(&format!("#queue [data-change=hold][data-job=\"2\"]"));
+    browser.wait_until(&format!("{row}.textContent.includes('held until it is released')"));
+    if rustix::process::geteuid().is_root() {
+        browser.wait_until(&format!("{}.includes('job 2 is held by root')", text("lately")));
+    }
+
+    // Who may only look is offered nothing, and asked nothing.
+    browser.click("#token");
+    browser.click("#token");
+    give_token(&mut browser, &served.token("viewer"));
+    browser.wait_until("document.querySelectorAll('[data-change]').length === 0");
+    assert_eq!(browser.evaluate("document.querySelector('#submit-form button').disabled"), true);
+    assert_eq!(browser.evaluate("document.querySelector('#budget-form button').disabled"), true);
+    assert_accessible(&mut browser, "the page of somebody who may only look");
+
+    // Without a token the question for one comes first, and what is not allowed is not asked about.
+    browser.click("#token");
+    browser.wait_until("document.querySelectorAll('#queue [data-change=cancel]').length === 1");
+    browser.click("#queue [data-change=cancel]");
+    give_token(&mut browser, &served.token("viewer"));
+    browser.wait_until(&format!(
+        "{}.includes('your token may not change job 2')",
+        text("jobs-answer")
+    ));
+    assert_eq!(browser.evaluate("document.getElementById('sure-dialog').open"), false);
+    assert_eq!(served.jobs(), 2);
+    browser.click("#token");
+
+    // A job is assumed with what the fields say, also where they say what happens if they are empty.
+    browser.write("#whatif-nodes", "1");
+    browser.click("#whatif-form button[type=submit]");
+    browser.wait_until(&format!("{}.includes('The job would')", text("whatif-words")));
+
+    // On a phone, the start stands below the reason.
+    browser.look(Looks { width: 390, height: 844, is_dark: true, is_phone: true });
+    served.command(&["release", "2"]);
+    browser.wait_until(&format!(
+        "/starts? \\d\\d:\\d\\d|start \\d\\d:\\d\\d/.test({row}.children[1].innerText)"
+    ));
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    browser.picture("page-390.png");
+    fs::write(served.path("go"), "").unwrap();
+}
+
+/// Jobs that are over, the energy of users and accounts, and the power of the past.
+#[test]
+fn the_past_on_the_page() {
+    let Some(mut browser) = Browser::start() else { return };
+    let served = Served::new(4);
+    // Jobs of one node begin in order; when the last ones are over, all are.
+    served.command(&["submit", "-t", "1m", "-J", "bad", "-A", "chemistry", "--", "false"]);
+    served.command(&["submit", "-t", "1m", "-J", "good", "--", "true"]);
+    let many = ["submit", "--wait", "--array", "1-60", "-t", "1m", "-A", "physics", "--", "true"];
+    served.command(&many);
+    wait_for("the ends of all", || (served.jobs() == 0).then_some(()));
+    browser.look(Looks { width: 1280, height: 800, is_dark: false, is_phone: false });
+    browser.visit(&served.page);
+    let rows = "document.querySelectorAll('#finished tbody tr').length";
+    // Sixty elements and two jobs: a page is full, and the rest is on the next.
+    browser.wait_until(&format!("{rows} === 50"));
+    browser.wait_until("!document.getElementById('finished-older').disabled");
+    browser.click("#finished-older");
+    browser.wait_until(&format!("{rows} === 12"));
+    assert_eq!(browser.evaluate("document.getElementById('finished-older').disabled"), true);
+    browser.wait_until(&format!("{}.startsWith('Page 2: 12 jobs')", text("finished-note")));
+    browser.click("#finished-newer");
+    browser.wait_until(&format!("{rows} === 50"));
+    browser.choose("#finished-state", "failed");
+    browser.wait_until(&format!("{rows} === 1"));
+    let row = "document.querySelector('#finished tbody tr').textContent";
+    assert!(browser.evaluate(row).as_str().unwrap().contains("failed: exit code 1"));
+    // Names and accounts are for those who may see them.
+    browser.click("#token");
+    give_token(&mut browser, &served.token("operator"));
+    browser.wait_until(&format!("{row}.includes('bad') && {row}.includes('chemistry')"));
+    browser.write("#finished-account", "physics");
+    browser.choose("#finished-state", "");
+    browser.wait_until(&format!("{rows} === 50"));
+    browser.write("#finished-user", "nobody-at-all");
+    browser.choose("#finished-state", "completed");
+    browser.wait_until(&format!("{}.includes('there is no user')", text("finished-answer")));
+    browser.write("#finished-user", "");
+    browser.write("#finished-account", "");
+    browser.choose("#finished-state", "");
+    browser.wait_until(&format!("{}.startsWith('Page 1: 50 jobs')", text("finished-note")));
+
+    browser.choose("#usage-by", "account");
+    browser.wait_until("document.querySelectorAll('#usage tbody tr').length === 3");
+    let usage = browser.evaluate(&text("usage"));
+    for account in ["physics", "chemistry", "no account"] {
+        assert!(usage.as_str().unwrap().contains(account), "{usage}");
+    }
+    browser.wait_until(&format!("{}.includes('62 jobs ended')", text("usage-note")));
+
+    for days in ["1", "30", "366", "7"] {
+        browser.choose("#past-days", days);
+        browser
+            .wait_until(&format!("document.getElementById('past-chart').chart?.about === {days}"));
+    }
+    browser.wait_until(&format!("{}.includes('the machine drew')", text("past-words")));
+    assert_accessible(&mut browser, "the past in light colours");
+    browser.picture("page-past-light.png");
+    browser.click("#theme");
+    browser.look(Looks { width: 390, height: 844, is_dark: true, is_phone: true });
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 390);
+    assert_accessible(&mut browser, "the past on a phone");
+    browser.picture("page-past-phone.png");
+    assert_eq!(complaints(&browser, &served, "with a status of 400"), [""; 0]);
 }

@@ -185,7 +185,7 @@ impl Browser {
     pub(super) fn choose(&mut self, selector: &str, value: &str) {
         self.evaluate(&format!(
             "{{ const list = document.querySelector('{selector}'); list.value = '{value}'; \
-             list.dispatchEvent(new Event('change')); }}"
+             list.dispatchEvent(new Event('change', {{ bubbles: true }})); }}"
         ));
     }
 

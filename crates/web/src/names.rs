@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(names.of(0).as_deref(), Some("root"));
         assert_eq!(names.of(u32::MAX - 7), None);
         assert_eq!(names.known().len(), 2, "what is not known is not asked for again either");
-        let line = r#"{"line":1,"wall":0,"at":0,"what":{"held":{"job":1,"held":true,"by":0}}}"#;
+        let line = r#"{"line":1,"wall_s":0,"at_s":0,"what":{"held":{"job":1,"held":true,"by":0}}}"#;
         let mut reply = Reply::History(vec![serde_json::from_str(line).unwrap()]);
         names.add_to(&mut reply);
         let Reply::History(lines) = reply else { panic!() };

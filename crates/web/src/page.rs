@@ -24,6 +24,7 @@ pub struct Assets {
 const SCRIPTS: &[&str] = &[
     include_str!("page/api.js"),
     include_str!("page/dialogs.js"),
+    include_str!("page/rights.js"),
     include_str!("page/tables.js"),
     include_str!("page/sentences.js"),
     include_str!("page/power.js"),
@@ -32,6 +33,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("page/budget.js"),
     include_str!("page/submit.js"),
     include_str!("page/whatif.js"),
+    include_str!("page/past.js"),
     include_str!("page/job.js"),
     include_str!("page/page.js"),
 ];

@@ -47,7 +47,8 @@ function areYouSure(title, why, yes) {
 
 function showWho() {
   const known = who.token !== null;
-  byId("token").textContent = known ? `Forget the token (${who.role})` : "Use a token";
+  byId("token").textContent = known ? `Forget the token (${who.user_name ? `${who.user_name}, ` : ""}${who.role})` : "Use a token";
+  showRights();
 }
 
 /** Begins with the token of this tab, if there is one that is still valid. */
@@ -69,9 +70,14 @@ function forgetToken() {
   showWho();
 }
 
+/** Asks for a token if there is none. */
+async function needToken() {
+  if (!token.get() && !await askForToken("Looking is free on the daemon's own computer. Changes need a token.")) throw new Withdrawn();
+}
+
 /** Has something changed; asks for a token first if there is none. */
 async function change(path, method, body) {
-  if (!token.get() && !await askForToken("Looking is free on the daemon's own computer. Changes need a token.")) throw new Withdrawn();
+  await needToken();
   return ask(path, { method, body });
 }
 
@@ -93,5 +99,6 @@ async function doing(place, button, work) {
     return false;
   } finally {
     if (button) button.disabled = false;
+    showRights();
   }
 }

@@ -49,7 +49,8 @@ function jobFacts(job, share) {
   if (job.needs_w !== undefined) facts.push(["Power as requested", watts(job.needs_w)]);
   if (job.energy_j !== undefined) facts.push(["Predicted energy", scaled(job.energy_j, "J")]);
   if (job.command) facts.push(["Command", job.command.join(" ")], ["Folder", job.folder], ["Output", job.output]);
-  facts.push(["User", String(job.user)]);
+  if (job.wish?.account) facts.push(["Account", job.wish.account]);
+  facts.push(["User", job.user_name ? `${job.user_name} (${job.user})` : String(job.user)]);
   return facts;
 }
 
@@ -60,7 +61,8 @@ function jobWords(job, plan, status) {
     const { ran } = progressOf(job, plan);
     return `The job has run for ${spanWords(ran)}${plan?.end_s ? ` and ends by ${clockTime(plan.end_s)} at the latest` : ""}${job.reason ? `; ${stateWords(job.state)}: ${job.reason}` : ""}.`;
   }
-  return `The job ${whyItWaits(job, plan, status)}.`.replace("The job held", "The job is held");
+  const start = job.state === "held" || !plan || plan.start_s === null ? "" : `; ${startWords(plan)}`;
+  return `The job ${whyItWaits(job, plan, status)}${start}.`.replace("The job held", "The job is held");
 }
 
 function showFacts(facts) {

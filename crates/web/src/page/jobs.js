@@ -12,7 +12,7 @@ const CHANGES_OF_JOBS = {
 
 /** Which changes make sense for a job. */
 function changesFor(job) {
-  if (isOver(job) || job.state === "ending") return [];
+  if (isOver(job) || job.state === "ending" || !mayChangeJobsOf(job.user)) return [];
   if (isRunning(job)) return ["cancel"];
   return [job.state === "held" ? "release" : "hold", "cancel"];
 }
@@ -24,7 +24,7 @@ function fillButtons(place, job, names = changesFor(job)) {
   place.replaceChildren(...names.map((name) => {
     const button = element("button", { type: "button", textContent: CHANGES_OF_JOBS[name][0] });
     button.setAttribute("aria-label", `${CHANGES_OF_JOBS[name][0]} job ${jobNumber(job)}`);
-    Object.assign(button.dataset, { change: name, job: job.job });
+    Object.assign(button.dataset, { change: name, job: job.job, user: job.user });
     return button;
   }));
 }
@@ -34,9 +34,12 @@ function watchButtons(place, answer, changed) {
   place.addEventListener("click", async ({ target }) => {
     const button = target.closest("[data-change]");
     if (!button) return;
-    const { change: name, job } = button.dataset;
-    if (name === "cancel" && !await areYouSure(`Cancel job ${job}?`, "A job that runs is asked to end, and what it has done may be lost.", `Cancel job ${job}`)) return;
+    const { change: name, job, user } = button.dataset;
     await doing(answer, button, async () => {
+      await needToken();
+      // Nobody is asked whether they are sure of what they may not do.
+      if (!mayChangeJobsOf(Number(user))) throw new Refused(403, `your token may not change job ${job}`);
+      if (name === "cancel" && !await areYouSure(`Cancel job ${job}?`, "A job that runs is asked to end, and what it has done may be lost.", `Cancel job ${job}`)) throw new Withdrawn();
       const [{ asked } = {}] = await change(`jobs/${job}/${name}`, "POST");
       changed();
       return asked ? `Job ${job} is asked to end.` : CHANGES_OF_JOBS[name][1](job);
@@ -44,11 +47,11 @@ function watchButtons(place, answer, changed) {
   });
 }
 
-/** The heading of a job's row: a link to its page. */
+/** The heading of a job's row: a link to its page, whose it is and what it is called. */
 function fillName(cell, job) {
   const text = jobNumber(job);
   if (!cell.firstElementChild) cell.append(element("a", { href: `#/jobs/${job.job}`, textContent: text }), " ", element("small"));
-  fillCell(cell.lastElementChild, job.name ?? `user ${job.user}`);
+  fillCell(cell.lastElementChild, [job.name === undefined || isOwnerTold(job) ? ownerWords(job) : null, job.name].filter(Boolean).join(" · "));
 }
 
 /** The caps that a job has on its nodes, and what it draws there as far as meters know. */
@@ -102,8 +105,11 @@ function fillWaiting(row, job, { plans, status }) {
   const [name, why, start, nodes, limit, submitted, buttons] = row.children;
   const plan = plans.get(job.job);
   fillName(name, job);
-  fillCell(why, whyItWaits(job, plan, status));
-  fillCell(start, plan?.start_s ? clockTime(plan.start_s) : "–");
+  if (!why.firstElementChild) why.append(element("span"), " ", element("small", { className: "narrow-only" }));
+  fillCell(why.firstElementChild, whyItWaits(job, plan, status));
+  const starts = job.state === "held" ? null : startWords(plan);
+  fillCell(why.lastElementChild, starts ?? "");
+  fillCell(start, job.state === "held" || !plan?.start_s ? "–" : plan.start_s <= secondsNow() ? "any moment" : clockTime(plan.start_s));
   fillCell(nodes, `${job.nodes}`);
   fillCell(limit, spanWords(job.time_s));
   fillCell(submitted, clockTime(job.submitted_s));
@@ -133,7 +139,7 @@ function showJobs(known) {
   const order = (job) => plans.get(job.job)?.start_s ?? Infinity;
   waiting.sort((a, b) => (order(a) === order(b) ? a.job - b.job : order(a) - order(b)));
   const wanted = byId("queue-filter").value.toLowerCase();
-  const matches = (job) => `${jobNumber(job)} ${job.name ?? ""} user ${job.user} ${job.state} ${job.reason ?? ""}`.toLowerCase().includes(wanted);
+  const matches = (job) => `${jobNumber(job)} ${job.name ?? ""} ${job.user_name ?? ""} user ${job.user} ${job.state} ${job.reason ?? ""}`.toLowerCase().includes(wanted);
   const found = wanted.trim() ? waiting.filter(matches) : waiting;
   showTable("queue", found, waiting.length, "waiting job", WAITING_ROW, (row, job) => fillWaiting(row, job, context));
   setText("done-by", known.forecast && known.jobs.length ? clockTime(known.forecast.all_over_s) : "–");

@@ -3,7 +3,7 @@
 const known = { status: null, jobs: [], nodes: [], forecast: null, samples: [], lately: [] };
 
 /** How old parts may get: after something happened, and otherwise; in seconds. */
-const AGES = { lists: [2, 10], forecast: [10, 30], samples: [10, 10] };
+const AGES = { lists: [2, 10], forecast: [10, 30], samples: [10, 10], finished: [5, 60], usage: [60, 300], past: [60, 60] };
 const LATEST = 12;
 
 /** When each part was last asked for, how long the answer took, and whether something has happened since. */
@@ -22,6 +22,10 @@ const READ = {
     const kept = known.samples.filter(({ at_s: at }) => at < (latest[0]?.at_s ?? Infinity) && at > secondsNow() - 86400);
     known.samples = [...kept, ...latest];
   },
+  // Pages further back stay as the reader turned them.
+  async finished() { if (finishedPages.length === 1) await readFinished(); },
+  usage: readUsage,
+  past: readPast,
 };
 
 /** Asks for a part again. A daemon that takes long to answer is asked less often. */
@@ -55,6 +59,7 @@ function drawCharts(force = false) {
   chartsDrawnAt = performance.now();
   if (byId("overview").hidden) return;
   drawHours(known);
+  drawPast();
   if (force) drawWhatIf();
 }
 
@@ -64,6 +69,8 @@ function show() {
   if (!byId("overview").hidden) {
     showJobs(known);
     showNodes(known.nodes);
+    showFinished();
+    showUsage();
   }
   drawCharts();
   document.documentElement.dataset.shown = (performance.now() - began).toFixed(1);
@@ -97,7 +104,9 @@ function heard(kind, data) {
     showPolicy(data);
   } else if (kind === "history" || kind === "missed") {
     parts.lists.isOld = parts.forecast.isOld = true;
-    if (kind === "history") {
+    if (kind === "missed" || data.what.ended) parts.finished.isOld = parts.usage.isOld = true;
+    // A line may come both with what was asked for at the beginning and in the stream.
+    if (kind === "history" && !known.lately.some(({ line }) => line === data.line)) {
       known.lately = [data, ...known.lately].slice(0, LATEST);
       showLately();
     }
@@ -216,6 +225,7 @@ function begin() {
   watchBudget(changed);
   watchSubmit(changed);
   watchWhatIf(changed);
+  watchPast();
   for (const id of ["running", "queue"]) watchButtons(byId(id), byId("jobs-answer"), changed);
   watchButtons(byId("job-buttons"), byId("job-answer"), changed);
   byId("queue-filter").addEventListener("input", () => showJobs(known));

@@ -33,7 +33,7 @@ function showPower(status) {
   setText("waiting-count", status.waiting.toLocaleString("en"));
   setText("idle-count", `${status.nodes[1]} of ${status.nodes[0]}`);
   document.title = `${watts(power)}${limit === null ? "" : ` of ${watts(limit)}`} – Busbar`;
-  setText("machine", status.machine);
+  setText("machine", status.cluster || status.machine);
   // Figures that change every second would talk without end; only the crossing is worth a word.
   if (wasOver !== null && wasOver !== exceeds) {
     setText("crossing", exceeds ? `The power is over the budget: ${watts(power)} of ${watts(limit)}.` : "The power is within the budget again.");

@@ -59,8 +59,9 @@ function whyItWaits(job, plan, status) {
   };
   const after = job.reason?.match(/^after (\d+)$/);
   const reason = after ? `waits for job ${after[1]} to end` : reasons[job.reason] ?? `waits: ${job.reason ?? "for its turn"}`;
-  const start = job.state === "held" ? null : startWords(plan);
-  return start ? `${reason}; ${start}` : reason;
+  // When it starts stands beside it; that it never does is a reason.
+  const never = job.state !== "held" && plan && plan.start_s === null ? startWords(plan) : null;
+  return never ? `${reason}; ${never}` : reason;
 }
 
 /** Numbers with ranges: `0-3, 7`. */
@@ -99,10 +100,10 @@ function nodeStateWords(state) {
 }
 
 /** A line of the history: what was decided or happened, and why. */
-function eventWords({ what }) {
+function eventWords({ what, by_name: name }) {
   if (what === "stopped") return "the daemon stopped; jobs run on";
   const [[kind, event]] = Object.entries(what), job = `job ${event.job}`;
-  const by = event.by === undefined ? "" : ` by user ${event.by}`;
+  const byWhom = (user) => (user === undefined ? "" : ` by ${name ?? `user ${user}`}`), by = byWhom(event.by);
   switch (kind) {
     case "began": return `the daemon started, version ${event.version}, policy ${event.policy}`;
     case "limit": return event.power_w === null ? "there is no limit" : `the limit is ${watts(event.power_w)}, of which the machine itself draws ${watts(event.base_w)}`;
@@ -118,7 +119,7 @@ function eventWords({ what }) {
     case "ending": return `${job} ${event.forced ? "is ended by force" : "is asked to end"}: ${END_REASONS[event.why] ?? event.why}${by}`;
     case "ended": {
       const { why, how, by: whom } = event.outcome;
-      const reasons = [why && END_REASONS[why] + (whom === undefined ? "" : ` by user ${whom}`), how && endWords(how)].filter(Boolean);
+      const reasons = [why && END_REASONS[why] + byWhom(whom), how && endWords(how)].filter(Boolean);
       return `${job} is over${reasons.length ? `: ${reasons.join(", ")}` : ""}`;
     }
     case "notice": return `notice: ${event.text}`;

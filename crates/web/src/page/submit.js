@@ -3,11 +3,12 @@
 /** What a job without an environment of its own needs to find programs. */
 const ENVIRONMENT = [["PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"], ["LANG", "C.UTF-8"]];
 
-/** What is asked for in a form, or an error in words. */
-function wish(prefix, name) {
-  const nodes = Number(byId(`${prefix}-nodes`).value), span = spanOf(byId(`${prefix}-time`).value);
+/** What is asked for in a form, with what is usual where nothing is written, or an error in words. */
+function wish(prefix, name, usual = {}) {
+  const written = (what) => byId(`${prefix}-${what}`).value.trim() || usual[what] || "";
+  const nodes = Number(written("nodes")), span = spanOf(written("time"));
   if (!Number.isInteger(nodes) || nodes < 1) throw new Refused(0, "the number of nodes must be 1 or more");
-  if (span === null) throw new Refused(0, `'${byId(`${prefix}-time`).value}' is not a time; write 90s, 30m, 2h, 1d or HH:MM:SS`);
+  if (span === null) throw new Refused(0, `'${written("time")}' is not a time; write 90s, 30m, 2h, 1d or HH:MM:SS`);
   return { name, nodes, time_s: span };
 }
 

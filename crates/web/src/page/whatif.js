@@ -1,12 +1,15 @@
 // What if: the plan under another budget, another policy or with one more job, drawn over the present one.
 
+/** What an assumed job asks for where nothing is written, as on the command line. */
+const USUAL_JOB = { nodes: "1", time: "1h" };
+
 /** What is assumed, as the daemon is asked; empty if nothing is. */
 function assumptions() {
   const limit = byId("whatif-limit").value.trim(), policy = byId("whatif-policy").value.trim();
   const question = {};
   if (limit) question.budget = [{ in_s: Number(byId("whatif-from").value), limit }];
   if (policy) question.policy = policy;
-  if (byId("whatif-nodes").value.trim() || byId("whatif-time").value.trim()) question.job = wish("whatif", "this job");
+  if (byId("whatif-nodes").value.trim() || byId("whatif-time").value.trim()) question.job = wish("whatif", "this job", USUAL_JOB);
   if (!Object.keys(question).length) throw new Refused(0, "assume at least one thing: a limit, a policy or a job");
   return question;
 }
@@ -113,7 +116,7 @@ function watchWhatIf(changed) {
   byId("whatif-submit").addEventListener("click", () => {
     const { nodes } = whatIf.question.job;
     byId("submit-nodes").value = nodes;
-    byId("submit-time").value = byId("whatif-time").value;
+    byId("submit-time").value = byId("whatif-time").value.trim() || USUAL_JOB.time;
     byId("submit-command").focus();
   });
 }
