@@ -61,6 +61,7 @@ def simulate(
     window: Value | None = None,
     outages: Value | None = None,
     events: Value | None = None,
+    world: Value | None = None,
     enforce_limits: bool = False,
     bsld_threshold: Value | None = None,
     out: Value | None = None,
@@ -126,6 +127,8 @@ def simulate(
             is whenever the limit is below its highest.
         outages: Nodes that fail: a .csv file of node,down,up rows.
         events: When the policy is asked: once per instant, or after each event.
+        world: How jobs run: common, as in the world that all policies share, or paper, as in the experiments of the
+            policy's paper, which 'busbar reproduce' repeats.
         enforce_limits: End jobs at the time they asked for; without this an estimate below the run time
             counts as equal to it.
         bsld_threshold: Threshold of the bounded slowdown, in seconds or with its unit (10min).
@@ -163,6 +166,7 @@ def simulate(
         "window": window,
         "outages": outages,
         "events": events,
+        "world": world,
         "enforce_limits": enforce_limits,
         "bsld_threshold": bsld_threshold,
         "out": out,
