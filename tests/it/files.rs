@@ -28,7 +28,7 @@ const COMMANDS: &[&[&str]] = &[
     &["workload", "info"],
     &["compare", "--brief", "--policy", "easy", "--seeds", "1", "--budget", "80%"],
     &["plan", "--policy", "easy", "--seeds", "1"],
-    &["whatif", "--policy", "easy-power"],
+    &["whatif", "--policy", "easy-power", "--machine", "five"],
     &["tune-policy", "--present", "easy", "--policy", "share"],
 ];
 
@@ -143,10 +143,8 @@ fn compare_takes_an_experiment_or_workloads() {
 fn whatif_takes_a_zone_for_records_alone() {
     let folder = folder();
     let whatif = |file: &str| {
-        busbar(
-            &["whatif", file, "--zone", "Europe/Berlin", "--policy", "easy-power"],
-            folder.path(),
-        )
+        let more = ["--zone", "Europe/Berlin", "--policy", "easy-power", "--machine", "five"];
+        busbar(&[&["whatif", file], &more[..]].concat(), folder.path())
     };
     assert!(whatif("two").is_ok());
     let refused = whatif("one").unwrap_err();
