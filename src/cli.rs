@@ -21,6 +21,7 @@ mod config;
 mod curves;
 mod energy;
 mod failure;
+mod help;
 mod host;
 mod keeping;
 #[cfg(feature = "slurm")]
@@ -47,6 +48,7 @@ mod tariff;
 mod token;
 mod tune;
 mod tune_policy;
+mod volume;
 mod whatif;
 #[cfg(feature = "live")]
 mod work;
@@ -55,6 +57,7 @@ mod wrong_kind;
 
 pub use host::GoesOn;
 use host::hosted;
+use volume::Volume;
 
 /// Shares a fixed feed of watts among the jobs of an HPC machine.
 #[derive(Debug, Parser)]
@@ -69,6 +72,9 @@ Exit codes: 0 all went well; 1 something could not be read or written, or no dae
 With --json, errors are JSON, too.
 NO_COLOR switches colours off.")]
 struct Cli {
+    #[command(flatten)]
+    volume: volume::Arguments,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -139,7 +145,7 @@ pub fn main_with(own: &[&'static Own]) -> ExitCode {
 /// for a job has the job's.
 pub fn main() -> ExitCode {
     let line = || std::env::args_os().skip(1);
-    let matches = match Cli::command().try_get_matches() {
+    let matches = match help::grouped(Cli::command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) if let Some(advice) = left_out::advice(&error) => {
             return failure::report(&anyhow::Error::msg(advice), Audience::guess(line()));
@@ -148,7 +154,10 @@ pub fn main() -> ExitCode {
     };
     let audience = Audience::of(&matches);
     let command = match Cli::from_arg_matches(&matches) {
-        Ok(cli) => cli.command,
+        Ok(cli) => {
+            cli.volume.apply();
+            cli.command
+        }
         Err(error) => return failure::report_usage(&error, audience),
     };
     match run(command) {
@@ -207,8 +216,17 @@ fn warn(text: &str) {
     if host::hears(|said| said.warnings.push(text.to_owned())) {
         return;
     }
-    // That it cannot be said changes nothing.
-    let _ = writeln!(io::stderr(), "warning: {text}");
+    if volume::asked() > Volume::Quiet {
+        // That it cannot be said changes nothing.
+        let _ = writeln!(io::stderr(), "warning: {text}");
+    }
+}
+
+/// Says on standard error what is done, if somebody wants to know.
+fn note(text: impl FnOnce() -> String) {
+    if volume::asked() == Volume::Verbose && !host::is_there() {
+        let _ = writeln!(io::stderr(), "note: {}", text());
+    }
 }
 
 /// Prints to standard output.

@@ -20,7 +20,7 @@ SMALL = {"workload": "demo", "jobs": "..300", "budget": "60%"}
 #: case, comparisons are spread over a cluster from a shell, and a daemon's past is read where the daemon runs.
 COMMANDS = {
     "simulate": (["simulate"], {"json"}),
-    "compare": (["compare"], {"json", "slurm", "tasks", "part"}),
+    "compare": (["compare"], {"json", "slurm", "tasks", "shard"}),
     "plan": (["plan"], {"json"}),
     "solve": (["solve"], {"json"}),
     "tune": (["tune"], {"json"}),

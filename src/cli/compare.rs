@@ -15,7 +15,7 @@ use crate::cli::listed::{Budgets, Listed};
 use crate::cli::{host, keeping, load, print, rules, sweep, tables, tariff, warn, wrong_kind};
 use crate::experiment::assumptions::assumptions;
 use crate::experiment::gains::{self, Gain, Gains, Value};
-use crate::experiment::run::Results;
+use crate::experiment::run::{Part, Results};
 use crate::experiment::stream::Stream;
 use crate::experiment::{
     CheckedExperiment, Equipment, Experiment, Figure, Load, Named, Place, file, results, table,
@@ -41,6 +41,7 @@ use crate::workload::{FileKind, parse_places};
   busbar compare --workload 'lublin(jobs=5000, load=0.9)' --seeds 10 --rank-by slowdown
   busbar compare log.swf.gz --machine cluster.toml --budget 1.2MW --out results/
   busbar compare experiment.toml --json
+  busbar compare experiment.toml --cache results/ --shard 2/8
 
 An experiment file lists what the options say: policies, budgets, workloads, seeds, machine, nodes,
 profiles, allow, believe, guard, applications, outages, start, price, carbon,
@@ -147,8 +148,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.sweep.part().is_some() {
-        return make_part(arguments);
+    if let Some(part) = arguments.sweep.part()? {
+        return make_part(arguments, part);
     }
     let compared = Compared::new(arguments)?;
     if arguments.json {
@@ -248,22 +249,48 @@ impl Compared {
 }
 
 /// Makes a part of the runs, for the cache alone.
-fn make_part(arguments: &Arguments) -> anyhow::Result<()> {
+fn make_part(arguments: &Arguments, part: Part) -> anyhow::Result<()> {
+    let (keeping, began) = (&arguments.keeping, Clock::now());
+    let folder = keeping.folder();
+    let folder = folder.context("--shard needs a folder for results; name one with --cache")?;
     let mut experiment = arguments.experiment()?;
     let profiles = tables::of_experiment(&mut experiment)?;
     let checked = arguments.check(&experiment, &profiles)?;
-    let (keeping, part) = (&arguments.keeping, arguments.sweep.part());
-    let made = keeping.run_part(&checked, arguments.draws(), part, &|_| ())?;
-    if let Some(error) = made.not_kept {
-        bail!("the results of this part are not kept: {error}");
+    for policy in checked.experiment.policies.iter().filter(|policy| !policy.is_fixed()) {
+        warn(&format!(
+            "the runs of {policy} cannot be kept, as another time its program may decide otherwise; \
+             the comparison makes them itself"
+        ));
     }
+    let (mut made, mut known) = (0, 0);
+    let mut run = |checked: &CheckedExperiment<'_>, draws| {
+        let results = keeping.run_part(checked, draws, Some(part), &|_| ())?;
+        if let Some(error) = &results.not_kept {
+            bail!("the results of this shard are not kept in {}: {error}", folder.display());
+        }
+        let ran = results.tried.iter().filter(|tried| tried.outcome.summary().is_some()).count();
+        known += results.reused();
+        made += ran - results.reused();
+        anyhow::Ok(results.tried)
+    };
+    run(&checked, arguments.draws())?;
     if !arguments.brief {
-        gains::gains(&checked, |derived| {
-            let checked = CheckedExperiment::new(derived, &profiles)?;
-            anyhow::Ok(keeping.run_part(&checked, false, part, &|_| ())?.tried)
-        })?;
+        gains::gains(&checked, |derived| run(&CheckedExperiment::new(derived, &profiles)?, false))?;
     }
-    Ok(())
+    let (number, of) = (part.place + 1, part.of);
+    let took = human_time(began.elapsed().as_secs_f64());
+    match arguments.json {
+        true => print(
+            &(serde_json::to_string_pretty(&Versioned::new(serde_json::json!({
+                "shard": number, "shards": of, "made": made, "reused": known, "cache": folder,
+            })))?
+                + "\n"),
+        ),
+        false => print(&format!(
+            "shard {number}/{of}: {made} runs made in {took}, {known} were there; results are in {}\n",
+            folder.display()
+        )),
+    }
 }
 
 impl Arguments {

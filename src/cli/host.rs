@@ -9,6 +9,8 @@ use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::volume::{self, Volume};
+
 /// Whether a command shall go on; asked now and then, from several threads.
 pub type GoesOn = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
@@ -53,7 +55,7 @@ pub(super) fn goes_on() -> GoesOn {
 
 /// Whether a person watches standard error, so that a bar can show how far a command is.
 pub(super) fn is_watched() -> bool {
-    io::stderr().is_terminal() && !is_there()
+    io::stderr().is_terminal() && !is_there() && volume::asked() > Volume::Quiet
 }
 
 #[cfg(test)]

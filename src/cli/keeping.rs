@@ -5,7 +5,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant as Clock};
 
 use anyhow::{Context, bail};
@@ -13,15 +13,16 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::cli::host::{self, GoesOn};
-use crate::cli::{bar, warn};
+use crate::cli::{bar, note, warn};
 use crate::experiment::cache::{Cache, Content};
 use crate::experiment::estimate::Estimate;
 use crate::experiment::run::{Manner, Part, Results, Watch};
-use crate::experiment::{Cell, CheckedExperiment, Tried, all_cores};
+use crate::experiment::{Cell, CellOutcome, CheckedExperiment, Tried, all_cores};
 
 /// Where and how.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(next_help_heading = "Results and cores")]
 pub(super) struct Arguments {
     /// Keep results in this folder, and take from it those that are there [default: busbar in
     /// $XDG_CACHE_HOME or ~/.cache]
@@ -58,13 +59,33 @@ impl Arguments {
         done: &(dyn Fn(&Tried) + Sync),
     ) -> anyhow::Result<Results> {
         let cache = self.open()?;
+        // A comparison asks several times.
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            note(|| match self.folder().filter(|_| cache.is_some()) {
+                Some(folder) => format!("results are kept in {}", folder.display()),
+                None => "results are not kept".to_owned(),
+            });
+        });
         let threads = self.threads.unwrap_or_else(all_cores);
         let estimate = Mutex::new(Estimate::new(checked.cells(), threads.get()));
         let watched = Watched { estimate: Arc::new(estimate), began: Clock::now() };
         let left = watched.clone();
         let bar = bar::with_estimate("runs", checked.cells().len() as u64, move || left.left());
         let goes_on = host::goes_on();
-        let watch = &Watcher { watched, bar: bar.clone(), done, goes_on: Arc::clone(&goes_on) };
+        let said = |tried: &Tried| {
+            note(|| {
+                let how = match &tried.outcome {
+                    CellOutcome::CannotRun(why) => why.as_str(),
+                    CellOutcome::Ran(_) if tried.reused => "its result was there",
+                    CellOutcome::Ran(_) => "it was made",
+                };
+                format!("{}: {how}", checked.described(&tried.cell))
+            });
+            done(tried);
+        };
+        let watch =
+            &Watcher { watched, bar: bar.clone(), done: &said, goes_on: Arc::clone(&goes_on) };
         let results =
             checked.run(&Manner { threads, cache: cache.as_ref(), pictures, part, watch });
         bar.finish_and_clear();

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::print;
+use crate::cli::{note, print};
 use crate::live::config::{Config, Environment};
 use crate::live::socket::Client;
 use crate::live::wire::{Reply, Request};
@@ -98,7 +98,9 @@ impl Daemon {
     }
 
     fn connect(&self) -> anyhow::Result<Client> {
-        Ok(Client::connect(&self.socket.clone().unwrap_or_else(default_socket))?)
+        let socket = self.socket.clone().unwrap_or_else(default_socket);
+        note(|| format!("the daemon is asked on {}", socket.display()));
+        Ok(Client::connect(&socket)?)
     }
 
     /// Sends a request on an existing connection.

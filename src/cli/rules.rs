@@ -17,6 +17,7 @@ use crate::world::Names;
 /// What the site allows.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(next_help_heading = "Rules of the site")]
 pub(super) struct Arguments {
     /// What policies may do to jobs beyond starting them as asked: all, none, or some of caps, sizes,
     /// recaps, resizes, nodes, drops, with commas between them [default: all but drops]

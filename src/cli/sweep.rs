@@ -1,12 +1,14 @@
-//! `busbar compare --slurm`: the runs of a comparison as a job array on a Slurm cluster.
+//! Sweeps: the runs of a comparison, made by several processes. The cache is where they meet.
 //!
-//! Each element of the array works out every Nth run into the cache, which all of them share. Then the
-//! comparison goes on here as always, and finds its results in the cache, so that what it prints and writes does not
-//! depend on where the runs were made.
+//! With `--shard 3/16` a process works out every 16th run into the cache, which all of them share, and prints no table: so any
+//! workflow manager or scheduler can make a sweep. With `--slurm` Busbar itself submits the shards as a job array. Either way a
+//! comparison without `--shard` finds the results in the cache, so that what it prints and writes does not depend on where the
+//! runs were made, and makes the runs that are missing.
 
 use std::path::Path;
 use std::str::FromStr;
 
+use anyhow::Context;
 use clap::Args;
 
 use crate::experiment::run::Part;
@@ -17,10 +19,16 @@ mod array;
 /// Where the runs are made.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(next_help_heading = "Several processes")]
 pub(super) struct Arguments {
+    /// Make only the runs of shard I of N, keep them in the cache, and print no table: 1/4 to 4/4, or slurm for the
+    /// element of a job array that this process is. The same comparison without --shard reads them
+    #[arg(long, value_name = "I/N", conflicts_with = "no_cache")]
+    shard: Option<Shard>,
+
     /// Make the runs as a job array on the Slurm cluster; the cache must be in a folder that all nodes share
     #[cfg(feature = "slurm")]
-    #[arg(long, conflicts_with = "no_cache")]
+    #[arg(long, conflicts_with_all = ["no_cache", "shard"])]
     slurm: bool,
 
     /// With --slurm: how many elements the array has
@@ -28,35 +36,72 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 16, requires = "slurm",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     tasks: u32,
-
-    /// Only every Nth run, for an element of the array
-    #[arg(long, hide = true, value_name = "I/N", conflicts_with = "no_cache")]
-    part: Option<PartText>,
 }
 
-/// A part as it is written: `3/16`.
+/// A shard as it is written: `3/16`, or `slurm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PartText(Part);
+enum Shard {
+    /// The one with this number.
+    Of(Part),
+    /// The one that Slurm's job array gives to this process.
+    Slurm,
+}
 
-impl FromStr for PartText {
+impl FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/').and_then(|(place, of)| {
-            Some(Part { place: place.parse().ok()?, of: of.parse().ok()? })
+        if text == "slurm" {
+            return Ok(Shard::Slurm);
+        }
+        let numbers = text.split_once('/').and_then(|(number, of)| {
+            let (number, of): (usize, usize) = (number.parse().ok()?, of.parse().ok()?);
+            Some(Part { place: number.checked_sub(1)?, of })
         });
         let is_one = |part: &Part| part.place < part.of;
-        numbers
-            .filter(is_one)
-            .map(PartText)
-            .ok_or_else(|| format!("'{text}' is no part such as 3/16"))
+        numbers.filter(is_one).map(Shard::Of).ok_or_else(|| {
+            format!(
+                "'{text}' is not a shard; write I/N, from 1/4 to 4/4 for four of them, or slurm"
+            )
+        })
+    }
+}
+
+impl Shard {
+    /// The part of the runs that it is. `variable` is what the environment says.
+    fn part(self, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Part> {
+        if let Shard::Of(part) = self {
+            return Ok(part);
+        }
+        let number = |name: &str| -> anyhow::Result<Option<usize>> {
+            let Some(text) = variable(name) else { return Ok(None) };
+            let read = text.trim().parse();
+            read.map(Some).with_context(|| format!("--shard slurm: {name} is '{text}'"))
+        };
+        let id = number("SLURM_ARRAY_TASK_ID")?;
+        let count = number("SLURM_ARRAY_TASK_COUNT")?;
+        let (Some(id), Some(of)) = (id, count) else {
+            anyhow::bail!(
+                "--shard slurm: this is not an element of a job array, as SLURM_ARRAY_TASK_ID and \
+                 SLURM_ARRAY_TASK_COUNT are not set; submit it with sbatch --array=1-N, or write --shard I/N"
+            )
+        };
+        let first = number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(1);
+        let place = id.checked_sub(first).filter(|place| *place < of);
+        let place = place.with_context(|| {
+            format!(
+                "--shard slurm: index {id} of an array of {of} elements from {first} on leaves gaps; submit it with \
+                 sbatch --array=1-{of}, or write --shard I/N"
+            )
+        })?;
+        Ok(Part { place, of })
     }
 }
 
 impl Arguments {
     /// The part of the runs that is made here, if it is not all of them.
-    pub(super) fn part(&self) -> Option<Part> {
-        self.part.map(|part| part.0)
+    pub(super) fn part(&self) -> anyhow::Result<Option<Part>> {
+        self.shard.map(|shard| shard.part(|name| std::env::var(name).ok())).transpose()
     }
 
     /// Whether the runs are made on a cluster.
@@ -91,10 +136,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_read() {
-        assert_eq!("3/16".parse::<PartText>().unwrap().0, Part { place: 3, of: 16 });
-        for wrong in ["", "3", "16/16", "a/b", "-1/2"] {
-            assert!(wrong.parse::<PartText>().is_err(), "{wrong}");
+    fn shards_are_counted_from_one() {
+        assert_eq!("3/16".parse(), Ok(Shard::Of(Part { place: 2, of: 16 })));
+        assert_eq!("1/1".parse(), Ok(Shard::Of(Part { place: 0, of: 1 })));
+        assert_eq!("slurm".parse(), Ok(Shard::Slurm));
+        for wrong in ["", "3", "0/4", "5/4", "1/0", "a/b", "-1/2", "SLURM"] {
+            let error = wrong.parse::<Shard>().unwrap_err();
+            assert!(error.contains("write I/N, from 1/4 to 4/4"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_element_of_an_array_is_a_shard() {
+        let part = |variables: &[(&str, &str)]| {
+            let found = |name: &str| {
+                let mut variables = variables.iter();
+                variables.find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let part = Shard::Slurm.part(found);
+            part.map(|part| (part.place, part.of)).map_err(|error| format!("{error:#}"))
+        };
+        let [id, count, min] =
+            ["SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN"];
+        assert_eq!(part(&[(id, "4"), (count, "4"), (min, "1")]), Ok((3, 4)));
+        assert_eq!(part(&[(id, "0"), (count, "4"), (min, "0")]), Ok((0, 4)));
+        assert_eq!(part(&[(id, "7"), (count, "2"), (min, "6")]), Ok((1, 2)));
+        assert_eq!(part(&[(id, "1"), (count, "4")]), Ok((0, 4)));
+        for (variables, why) in [
+            (&[][..], "not an element of a job array"),
+            (&[(id, "4")], "not an element of a job array"),
+            (&[(id, "x"), (count, "4")], "SLURM_ARRAY_TASK_ID is 'x'"),
+            (&[(id, "9"), (count, "4"), (min, "1")], "leaves gaps"),
+            (&[(id, "0"), (count, "4"), (min, "1")], "leaves gaps"),
+        ] {
+            let error = part(variables).unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
     }
 }

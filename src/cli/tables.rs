@@ -16,6 +16,7 @@ const DATABASE: &str = "profiles.db";
 /// The options that name profiles.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(next_help_heading = "Applications")]
 pub(super) struct Arguments {
     /// The profile database (see busbar profile), for policies that choose configurations and for
     /// workloads made of applications; or cab, cab-contended: made up [default: profiles.db, or

@@ -11,6 +11,7 @@ use crate::units::Celsius;
 /// A tariff, and parts of the time.
 #[derive(Debug, Args)]
 #[group(skip)]
+#[command(next_help_heading = "Prices, carbon and cooling")]
 pub(super) struct Arguments {
     /// What energy costs: 0.32EUR/kWh, rules by the calendar ('weekdays 07:00-20:00: 0.32EUR/kWh, else
     /// 0.24EUR/kWh'), or a series in a .csv file (FILE, FILE:COLUMN, or 'FILE:COLUMN repeat' to use it again and

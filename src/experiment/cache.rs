@@ -4,14 +4,14 @@
 //! jobs, the machine, the models, the policy, the budget, the seed. So an experiment that was
 //! interrupted goes on where it stopped, and no entry has to be removed because something changed.
 //! An entry is written beside its place and moved there, and it begins with a hash of its content and
-//! its name: one that is damaged, or another's, is not trusted but worked out again.
+//! its name: one that is damaged, or another's, is not trusted but worked out again. So any number of processes may share a
+//! folder, also over a network: whoever comes last replaces an entry by an equal one, and nobody sees a part of one.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +24,7 @@ pub struct Cache {
 }
 
 /// What a result depends on, as a hash.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key(String);
 
 impl Cache {
@@ -54,11 +54,11 @@ impl Cache {
 
     /// Keeps a result.
     pub fn keep<T: Serialize>(&self, key: &Key, result: &T) -> io::Result<()> {
-        // Others may write the same entry at the same time: threads, and other programs.
-        static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        // Others may write the same entry at the same time: threads, and programs on this machine or on another one that
+        // shares the folder. A process number is not unique among machines, so the name is a random one.
         let path = self.path(key);
-        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-        let beside = path.with_extension(format!("{}-{number}.unfinished", std::process::id()));
+        let beside =
+            path.with_extension(format!("{:016x}.unfinished", RandomState::new().hash_one(key)));
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -157,6 +157,33 @@ mod tests {
         };
         assert_ne!(list(&[1, 2]), list(&[2, 1]));
         assert_eq!(list(&[1, 2]), list(&[1, 2]));
+    }
+
+    /// Many who write and read the same entries at the same time, as several shards do that share a folder.
+    #[test]
+    fn many_may_write_the_same_entries_at_the_same_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let long: Vec<u64> = (0..20_000).collect();
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    // Each is a program of its own, as far as the cache can tell.
+                    let cache = Cache::new(folder.path().to_owned(), "1");
+                    for number in 0..20u32 {
+                        let key = cache.key(&[&number]);
+                        let found: Option<Vec<u64>> = cache.find(&key);
+                        assert!(found.is_none_or(|found| found == long), "a part of an entry");
+                        cache.keep(&key, &long).unwrap();
+                        assert_eq!(cache.find::<Vec<u64>>(&key).as_ref(), Some(&long));
+                    }
+                });
+            }
+        });
+        let files = fs::read_dir(folder.path()).unwrap().flat_map(|part| {
+            fs::read_dir(part.unwrap().path()).unwrap().map(|file| file.unwrap().file_name())
+        });
+        let names: Vec<_> = files.collect();
+        assert_eq!(names.len(), 20, "nothing is left beside them: {names:?}");
     }
 
     #[test]

@@ -186,6 +186,15 @@ impl CheckedExperiment<'_> {
         results.tried.iter().filter_map(named).collect()
     }
 
+    /// A cell in words.
+    pub fn described(&self, cell: &Cell) -> String {
+        let (budget, nodes) = self.told_apart(cell);
+        let workload = &self.experiment.workloads[cell.workload].value.text;
+        let nodes = if nodes.is_empty() { nodes } else { format!(", {nodes}") };
+        let (policy, seed) = (self.experiment.policies[cell.policy], cell.seed);
+        format!("{policy} on {workload}, budget {budget}{nodes}, seed {seed}")
+    }
+
     /// The budget and the number of nodes of a cell in words.
     fn told_apart(&self, cell: &Cell) -> (String, String) {
         let budget = self.experiment.budget_name(cell.budget);

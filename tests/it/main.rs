@@ -47,6 +47,7 @@ mod profile;
 mod public;
 mod recaps;
 mod rmap;
+mod shards;
 mod share;
 #[cfg(all(feature = "agent", feature = "slurm"))]
 mod slurm;

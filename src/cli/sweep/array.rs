@@ -24,7 +24,7 @@ pub(super) fn run(tasks: u32, cache: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make the folder {}", cache.display()))?;
     let cluster = Commands::new(Programs::default());
     let own = own_arguments(std::env::args_os().skip(1), tasks, cache)?;
-    let mut left: BTreeSet<u32> = (0..tasks).collect();
+    let mut left: BTreeSet<u32> = (1..=tasks).collect();
     for is_again in [false, true] {
         let failed = make(&cluster, &own, &left, cache)?;
         if failed.is_empty() {
@@ -92,7 +92,8 @@ fn make(
     }
 }
 
-/// The command of an element: this one, without what sends it to Slurm, for its own part.
+/// The command of an element: this one, without what sends it to Slurm, for its own shard. Slurm's own count of elements is not
+/// the number of shards when those that failed are tried once more.
 fn own_arguments(
     arguments: impl Iterator<Item = OsString>,
     tasks: u32,
@@ -117,7 +118,7 @@ fn own_arguments(
         anyhow::Ok(format!("'{}'", text.replace('\'', "'\\''")))
     });
     let quoted = quoted.collect::<anyhow::Result<Vec<String>>>()?;
-    Ok(format!("exec {} --part \"$SLURM_ARRAY_TASK_ID/{tasks}\"", quoted.join(" ")))
+    Ok(format!("exec {} --shard \"$SLURM_ARRAY_TASK_ID/{tasks}\"", quoted.join(" ")))
 }
 
 #[cfg(test)]
@@ -129,7 +130,7 @@ mod tests {
         let arguments = ["compare", "--slurm", "--tasks", "4", "--policy", "it's", "--tasks=4"];
         let made = own_arguments(arguments.iter().map(OsString::from), 4, Path::new("/c")).unwrap();
         let end =
-            "'compare' '--policy' 'it'\\''s' '--cache' '/c' --part \"$SLURM_ARRAY_TASK_ID/4\"";
+            "'compare' '--policy' 'it'\\''s' '--cache' '/c' --shard \"$SLURM_ARRAY_TASK_ID/4\"";
         assert!(made.starts_with("exec '/") && made.ends_with(end), "{made}");
     }
 }

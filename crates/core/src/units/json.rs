@@ -173,8 +173,7 @@ impl Visitor<'_> for Number {
     }
 
     fn visit_f64<E: serde::de::Error>(self, units: f64) -> Result<u64, E> {
-        // Comparing so refuses what is not a number, too.
-        if !(units >= 0.0) {
+        if units.is_nan() || units < 0.0 {
             return Err(E::invalid_value(Unexpected::Float(units), &self));
         }
         let parts = units * f64::from(self.per_unit);
