@@ -93,7 +93,7 @@ impl Load {
 /// How many cycles took at most so many microseconds.
 fn within(status: &Status, micros: u64) -> u64 {
     let CycleTimes { at_most, .. } = &status.cycle_times;
-    at_most.iter().find(|(bound, _)| *bound == micros).map_or(0, |(_, count)| *count)
+    at_most.iter().find(|within| within.time == micros).map_or(0, |within| within.cycles)
 }
 
 /// Reads as fast as it can; says how often a second.

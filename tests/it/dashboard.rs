@@ -382,7 +382,7 @@ fn names_and_buttons_are_in_sight() {
         assert!(in_sight(&mut browser, &format!("#queue [data-change={change}]")), "{change}");
     }
     browser.picture("page-1280.png");
-    browser.click(&format!("#queue [data-change=hold][data-job=\"2\"]"));
+    browser.click("#queue [data-change=hold][data-job=\"2\"]");
     browser.wait_until(&format!("{row}.textContent.includes('held until it is released')"));
     if rustix::process::geteuid().is_root() {
         browser.wait_until(&format!("{}.includes('job 2 is held by root')", text("lately")));

@@ -181,9 +181,8 @@ impl Samples {
             samples.read(resolution, &mut lock(tier));
         }
         // What an earlier daemon had not completed is in the finer stretches, as far as they reach.
-        for place in 1..RESOLUTIONS.len() {
+        for (place, resolution) in RESOLUTIONS.iter().enumerate().skip(1) {
             let finer: Vec<Stretch> = lock(&samples.tiers[place - 1]).all().copied().collect();
-            let resolution = &RESOLUTIONS[place];
             let known = lock(&samples.tiers[place]).kept.back().map(|last| last.at);
             let from = known.map_or(i64::MIN, |last| last + resolution.every);
             for stretch in finer.iter().filter(|stretch| stretch.at >= from) {

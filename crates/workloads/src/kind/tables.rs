@@ -21,6 +21,6 @@ pub(super) fn kind(heading: &[u8]) -> Option<FileKind> {
     let heading = String::from_utf8_lossy(heading);
     let columns: Vec<&str> = heading.split(',').map(str::trim).collect();
     let has = |wanted: &&str| columns.iter().any(|column| column.eq_ignore_ascii_case(wanted));
-    let known = TABLES.iter().find(|(wanted, ..)| wanted.iter().all(|column| has(&column)))?;
+    let known = TABLES.iter().find(|(wanted, ..)| wanted.iter().all(&has))?;
     Some(FileKind::Other(known.1, known.2))
 }

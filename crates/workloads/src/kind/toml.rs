@@ -97,14 +97,13 @@ fn keys(text: &str) -> Option<Vec<String>> {
             }
         } else if let Some((key, _)) = line.split_once('=')
             && is_key(key.trim())
+            && !is_in_table
         {
-            if !is_in_table {
-                // A dotted key is one of a table.
-                keys.push(match key.trim().split_once('.') {
-                    Some((table, _)) => format!("[{table}]"),
-                    None => key.trim().to_owned(),
-                });
-            }
+            // A dotted key is one of a table.
+            keys.push(match key.trim().split_once('.') {
+                Some((table, _)) => format!("[{table}]"),
+                None => key.trim().to_owned(),
+            });
         }
         if keys.is_empty() {
             return None;
