@@ -119,7 +119,7 @@ pub(super) struct Arguments {
 fn parse_limit(text: &str) -> anyhow::Result<Limit> {
     if looks_like_rules(text) {
         bail!(
-            "a plan is about one limit, and these change by the calendar; plan for the lowest of them (80%), and \
+            "a plan is about one limit, and these change by the calendar; plan for the lowest of them, and \
              try the rules with 'busbar compare --nodes'"
         );
     }

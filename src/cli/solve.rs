@@ -1,9 +1,9 @@
 //! `busbar solve`: nodes and watts shared among jobs so that the total value is largest.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant as Clock};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -60,6 +60,12 @@ pub(super) struct Arguments {
     json: bool,
 }
 
+/// Whether two paths lead to one file that exists.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|path| real(other) == Some(path))
+}
+
 pub(super) fn parse_time(text: &str) -> anyhow::Result<Duration> {
     Ok(Duration::from_micros(parse_micros(text)?))
 }
@@ -86,6 +92,12 @@ struct Chosen {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let written = [&arguments.write_lp, &arguments.write_instance];
+    if let Some(path) = &arguments.instance
+        && let Some(same) = written.into_iter().flatten().find(|other| is_same_file(path, other))
+    {
+        bail!("{} is the program that is read; write to another file", same.display());
+    }
     let (program, source) = load(arguments)?;
     let instance = program.instance().with_context(|| source.clone())?;
     if let Some(path) = &arguments.write_instance {

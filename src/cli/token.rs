@@ -38,7 +38,8 @@ pub(super) struct Create {
     #[arg(long, value_name = "TEXT", default_value = "")]
     name: String,
 
-    /// The user in whose name its bearer acts, by name or number [default: you]
+    /// The user in whose name its bearer acts, by name or number [default: you; the role user needs
+    /// one]
     #[arg(long, value_name = "USER")]
     user: Option<String>,
 
@@ -143,6 +144,9 @@ fn make(create: &Create) -> anyhow::Result<()> {
             number.ok_or_else(|| anyhow!("--user {name}: there is no such user on this machine"))?
         }
     };
+    if create.name.chars().any(char::is_control) {
+        bail!("--name has control characters; leave them out");
+    }
     let expires = create.expires.map(|Length(span)| now() + (span.millis() / 1000) as i64);
     let new = NewToken { name: create.name.clone(), role: create.role, user, expires };
     let (record, token) = create.place.tokens()?.create(new)?;

@@ -366,6 +366,7 @@ fn the_description_names_units() {
         "count",
         "cycles",
         "element",
+        "exit_code",
         "exited",
         "first",
         "group",

@@ -261,6 +261,9 @@ fn a_budget_whose_cuts_fall_elsewhere_says_so() {
     .unwrap();
     let rows = under("summer.csv");
     assert!(rows.starts_with("No cut of the budget falls into these records"), "{rows}");
+    // It never falls, but it is always low.
+    let low = under("jun..aug: 50%, else 65%");
+    assert!(low.starts_with("The limit does not change in these records"), "{low}");
     let held = under("12:00-13:00: 65%, else 100%");
     assert!(!held.contains("No cut") && !held.contains("never holds"), "{held}");
 }

@@ -112,7 +112,7 @@ impl Form {
                 }
             }
             if fields.len() != self.columns.len() {
-                let (line, hint) = (text.trim(), separator_hint(text, &fields));
+                let (line, hint) = (text.trim(), separator_hint(text, &fields, self.columns.len()));
                 let why = format!("'{line}' is not {} fields{hint}", self.columns.len());
                 return wrong(fields.len(), why);
             }
@@ -172,13 +172,13 @@ fn heading_mistake(fields: &[Cow<'_, str>], columns: &[&str]) -> Option<(usize, 
 }
 
 /// Why a line may have another number of fields: something else separates them, or numbers have decimal commas.
-fn separator_hint(line: &str, fields: &[Cow<'_, str>]) -> String {
+fn separator_hint(line: &str, fields: &[Cow<'_, str>], wanted: usize) -> String {
     let is_digit = |sign: Option<char>| sign.is_some_and(|sign| sign.is_ascii_digit());
     let is_decimal = |pair: &[Cow<'_, str>]| {
         is_digit(pair[0].chars().next_back()) && is_digit(pair[1].chars().next())
     };
     match quoting::separator(line) {
-        ',' if fields.windows(2).any(is_decimal) => {
+        ',' if fields.len() > wanted && fields.windows(2).any(is_decimal) => {
             ": a comma separates fields, and decimals have a point".to_owned()
         }
         ',' => String::new(),

@@ -36,8 +36,11 @@ use busbar_core::tuning::{Advice, Figures, Tuning};
 use busbar_core::units::{Instant, Joules, Span, Watts, json};
 
 pub(crate) mod forms;
+mod object;
 #[cfg(test)]
 mod tests;
+
+pub use object::Object;
 
 /// How much of a text that cannot be used an error repeats, in characters.
 const LONGEST_QUOTE: usize = 240;
@@ -226,6 +229,7 @@ impl Request {
 #[serde(default, deny_unknown_fields)]
 pub struct ForecastRequest {
     /// Changes of the budget.
+    #[serde(deserialize_with = "object::list")]
     pub budget: Vec<BudgetChange>,
     /// A job that is assumed to be submitted now.
     #[cfg_attr(feature = "schema", schema(value_type = Option<forms::JobRequestForm>))]

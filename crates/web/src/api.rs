@@ -22,6 +22,8 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use busbar_live::finished::By;
+
 use crate::app::App;
 use crate::error::{ApiError, ErrorBody, ErrorKind};
 use crate::{access, headers, page};
@@ -51,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(70);
         version = "2",
         license(name = "MIT OR Apache-2.0"),
     ),
-    components(schemas(ErrorBody)),
+    components(schemas(ErrorBody, By)),
     tags(
         (name = "daemon", description = "The daemon and its machine"),
         (name = "jobs", description = "Jobs that wait, run or are over"),

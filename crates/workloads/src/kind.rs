@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(kind("{\"jobs\": [{\"account\": \"x\""), sacct);
         let pbs = "01/31/2024 23:59:59;E;123.server;user=a group=b\n";
         assert_eq!(kind(pbs), FileKind::Records(Format::Pbs));
-        let data = "job_id,user_id,submit_time,start_time,end_time,num_nodes_alloc,num_cores_alloc,job_state\n";
+        let data = "job_id,user_id,submit_time,start_time,end_time,num_nodes_alloc,job_state,node_power_consumption\n";
         assert_eq!(kind(data), FileKind::Records(Format::Pm100));
     }
 

@@ -63,9 +63,9 @@ impl Cuts {
         }
         let is_cut = budget.cuts().touch(period.from, period.until);
         let none = (!is_constant && !is_cut).then(|| {
-            let limit = budget.at(period.from);
-            let limit = match budget.is_limited() && limit != crate::units::Watts::UNLIMITED {
-                true => format!("the limit is {} all the time", human_power(limit.as_f64())),
+            let limit_now = budget.at(period.from);
+            let limit = match budget.is_limited() && limit_now != crate::units::Watts::UNLIMITED {
+                true => format!("the limit is {} all the time", human_power(limit_now.as_f64())),
                 false => "there is no limit at any time".to_owned(),
             };
             let rules = match &never[..] {
@@ -73,7 +73,13 @@ impl Cuts {
                 [one] => format!(": the rule {one} never holds then"),
                 several => format!(": the rules {} never hold then", several.join(" and ")),
             };
-            format!("No cut of the budget falls into these records, {words}{rules}, and {limit}.")
+            // A limit below what the machine can draw is felt, even if it never falls.
+            match limit_now < checked.machine(0, 0).max_power() {
+                true => format!("The limit does not change in these records, {words}{rules}, and {limit}."),
+                false => {
+                    format!("No cut of the budget falls into these records, {words}{rules}, and {limit}.")
+                }
+            }
         });
         let never = match none {
             Some(_) => Vec::new(),

@@ -82,7 +82,10 @@ fn mistakes_are_named_with_their_line() {
         ("policies = [\n  \"easy\",\n  \"eazy\",\n]", "exp.toml, line 3: unknown policy 'eazy'"),
         ("policies = [\"easy(x=1)\"]", "exp.toml, line 1: policy 'easy' has no parameter 'x'"),
         ("policies = []", "exp.toml, line 1: the list is empty"),
-        ("\nbudgets = [\"80\"]", "exp.toml, line 2: budget '80': '80' has no known unit"),
+        (
+            "\nbudgets = [\"80\"]",
+            "exp.toml, line 2: budget '80': '80' has no unit; did you mean 80%",
+        ),
         (
             "\nbudgets = [\"80%\",\n80]",
             "exp.toml, line 3: invalid type: integer `80`, expected text in",

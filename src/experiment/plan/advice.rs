@@ -47,6 +47,8 @@ pub struct Recommended {
     pub budget_w: f64,
     /// What decided.
     pub by: Criterion,
+    /// How many jobs of the log are not completed there, in the mean of the seeds.
+    pub undone: f64,
     /// The mean turnaround of the jobs of the log.
     pub mean_turnaround_s: Option<f64>,
     /// How many nodes at full speed would do as much, if jobs wait at all times.
@@ -219,7 +221,15 @@ impl Question {
         sentence: String,
     ) -> Advice {
         let point = grounds.curve.points[place];
+        let sentence = match point.undone {
+            undone if undone > 0.0 => format!(
+                "{sentence} Even there {undone:.0} jobs of the log are not completed, the fewest of all machines that were \
+                 tried."
+            ),
+            _ => sentence,
+        };
         Advice::Take(Recommended {
+            undone: point.undone,
             nodes: point.at as u32,
             budget_w: self.limit.as_f64(),
             by,
@@ -331,6 +341,8 @@ mod tests {
         assert!(falling.contains("each node more gains less, down to 8.0 h on 459"), "{falling}");
         let undone = sentence(&[(153.0, 3.0, 43.0), (256.0, 20.5, 0.0)]);
         assert!(undone.contains("would leave 43 jobs undone; still more"), "{undone}");
+        let never = sentence(&[(153.0, 3.0, 43.0), (256.0, 2.0, 28.0)]);
+        assert!(never.ends_with("Even there 28 jobs of the log are not completed, the fewest of all machines that were tried."), "{never}");
         assert!(sentence(&[]).contains("no job ever runs"));
     }
 
@@ -339,7 +351,8 @@ mod tests {
     #[test]
     fn nothing_is_recommended_that_the_log_cannot_tell() {
         let question = question();
-        let curve = curve(&[(153.0, 30.0, 0.0), (191.0, 25.0, 0.0), (459.0, 8.0, 0.0)]);
+        // On a straight line from 30 to 8 h, 191 nodes would be at 27.3 h: there is no knee.
+        let curve = curve(&[(153.0, 30.0, 0.0), (191.0, 28.0, 0.0), (459.0, 8.0, 0.0)]);
         let flat = demand(153);
         let advice = question.advice(&grounds(&flat, &curve));
         assert_eq!(advice.taken(), None);

@@ -218,7 +218,10 @@ fn mistakes_are_named_with_file_line_and_field() {
             "policy = 3",
             "line 1, field 'policy': invalid type: integer `3`, expected text in quotes",
         ),
-        ("budget = '80'", "line 1, field 'budget': budget '80': '80' has no known unit"),
+        (
+            "budget = '80'",
+            "line 1, field 'budget': budget '80': '80' has no unit; did you mean 80%",
+        ),
         (
             "budget = 80",
             "line 1, field 'budget': invalid type: integer `80`, expected text in quotes",

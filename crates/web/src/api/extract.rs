@@ -1,13 +1,23 @@
 //! What a request brings, or an error in the form of all others.
 
-use axum::extract::{FromRequest, FromRequestParts};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use busbar_live::wire::Object;
+use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 
-/// The body, as JSON.
-#[derive(FromRequest)]
-#[from_request(via(axum::Json), rejection(ApiError))]
+/// The body, an object in JSON.
 pub(crate) struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let axum::Json(Object(body)) =
+            axum::Json::<Object<T>>::from_request(request, state).await?;
+        Ok(Body(body))
+    }
+}
 
 /// What is asked for after the question mark.
 #[derive(FromRequestParts)]
