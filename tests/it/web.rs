@@ -388,6 +388,7 @@ fn the_description_names_units() {
         "percent",
         "process",
         "running",
+        "signal",
         "signalled",
         "speed",
         "switched",
