@@ -280,7 +280,7 @@ fn mistakes_are_named_with_file_line_and_field() {
         ),
         (
             "[[daily]]\nfrom = '2:00'\nbudget = '1'",
-            "line 3, field 'daily[0].budget': '1' has no known",
+            "line 3, field 'daily[0].budget': '1' has no unit; did you mean 1%",
         ),
         ("[[daily]]\nfrom = '2:00'", "field 'daily[0]': missing field `budget`"),
         (

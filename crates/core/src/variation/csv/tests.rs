@@ -57,7 +57,7 @@ fn mistakes_are_named() {
     assert!(error("a,EP,51,30,1,2").contains("is not 5 fields"));
     assert_eq!(
         error("processor,application,cap_w,gops,power_w\na,EP,51,30,51"),
-        "c.csv, line 1, field 'gips': the heading is processor,application,cap_w,gops,power_w; write \
+        "c.csv, line 1, field 'gips': the heading says 'gops' instead of 'gips'; write \
          processor,application,cap_w,gips,power_w"
     );
     assert!(error(",EP,51,30,51").starts_with("c.csv, line 1, field 'processor': \"\" is no name"));
