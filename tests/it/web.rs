@@ -378,6 +378,7 @@ fn the_description_names_units() {
         "line",
         "looks",
         "mean_bsld",
+        "measured_jobs",
         "median",
         "moldable",
         "most",
