@@ -257,8 +257,14 @@ impl Controller {
         }
     }
 
-    /// Records that an attempt has ended. Anything but the job's current attempt is ignored.
+    /// Records that an attempt ends now.
     pub fn ended(&mut self, now: Instant, attempt: Attempt, end: End) {
+        self.has_ended(now, attempt, end, Span::ZERO);
+    }
+
+    /// Records that an attempt ended some time ago, while nobody looked. It is charged until then. Anything but the job's
+    /// current attempt is ignored.
+    pub fn has_ended(&mut self, now: Instant, attempt: Attempt, end: End, ago: Span) {
         let Some(entry) = self.jobs.get(&attempt.job) else {
             self.unwritten.acts.push(Act::Forget { attempt });
             return;
@@ -267,15 +273,16 @@ impl Controller {
         if entry.attempts != attempt.number {
             return;
         }
+        let at = Instant::from_millis(now.millis().saturating_sub(ago.millis())).max(run.start);
         let outcome = JobOutcome {
             start: Some(run.start),
-            end: now.max(run.start),
+            end: at,
             how: Some(end),
             reason: run.ending.map(|ending| ending.reason),
-            energy: run.energy_at(now),
+            energy: run.energy_at(at),
             nodes: run.allotment.node_numbers(),
             by: run.ending.and_then(|ending| ending.by),
-            full_speed: Some(run.full_speed_at(now, entry.request.time)),
+            full_speed: Some(run.full_speed_at(at, entry.request.time)),
         };
         self.scheduler.end(attempt.job);
         self.keep_out();

@@ -14,11 +14,12 @@
 //! [`AtOnce`].
 
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use busbar_core::model::{Caps, NodeCap, OperatingPoint};
-use busbar_core::units::{Instant, Joules, NodeId, Span, Watts, json};
+use busbar_core::units::{Joules, NodeId, Span, Watts, json};
 
 mod arrival;
 mod at_once;
@@ -144,7 +145,12 @@ pub enum Found {
     /// The attempt is running, and is watched again.
     Running,
     /// The attempt has ended meanwhile.
-    Ended(End),
+    Ended {
+        /// How it ended.
+        end: End,
+        /// How long ago that was; no time at all if the engine does not know.
+        ago: Span,
+    },
     /// The attempt did not begin and never will.
     NeverStarted,
     /// The same, for a reason that somebody should know.
@@ -156,6 +162,12 @@ impl Found {
     pub fn is_over(&self) -> bool {
         *self != Found::Running
     }
+}
+
+/// How long ago a time by the wall clock was. One that lies ahead, because the clock was set, was just now.
+pub(crate) fn ago(then: SystemTime) -> Span {
+    let passed = then.elapsed().unwrap_or_default();
+    Span::from_millis(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Why an engine could not do something.
@@ -273,8 +285,8 @@ pub enum Report {
         attempt: Attempt,
         /// How it ended.
         end: End,
-        /// When, if the engine knows better than the daemon.
-        at: Option<Instant>,
+        /// How long ago that was; no time at all if the engine does not know.
+        ago: Span,
     },
     /// An attempt whose start was confirmed has not begun after all, and never will. The job is not to blame: it may
     /// begin another time.

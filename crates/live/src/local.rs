@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 
-use super::engine::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal};
+use super::engine::{Allotment, Attempt, End, EngineError, Found, Immediate, Launch, Signal, ago};
 use busbar_core::units::Span;
 use cpus::Cpus;
 pub(crate) use cpus::usable_cpus;
@@ -378,7 +378,10 @@ impl Immediate for Local {
         match look() {
             Err(error) => Err(failed(error)),
             Ok(None) => Ok(Found::NeverStarted),
-            Ok(Some((_, AttemptState::Over(Over::Ended(end))))) => Ok(Found::Ended(end)),
+            Ok(Some((_, AttemptState::Over(Over::Ended(end))))) => {
+                let ago = folder.ended().map(ago).unwrap_or_default();
+                Ok(Found::Ended { end, ago })
+            }
             Ok(Some((_, AttemptState::Over(Over::NotBegun { not_begun })))) => {
                 Ok(Found::NotBegun(not_begun))
             }

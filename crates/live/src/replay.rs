@@ -188,10 +188,13 @@ impl Immediate for Replay {
     }
 
     fn find(&mut self, attempt: Attempt) -> Result<Found, EngineError> {
-        Ok(match self.world().attempts.get(&attempt) {
+        let world = self.world();
+        Ok(match world.attempts.get(&attempt) {
             None => Found::NeverStarted,
             Some(State::Running { .. }) => Found::Running,
-            Some(State::Over { end, .. }) => Found::Ended(end.clone()),
+            Some(State::Over { at, end, .. }) => {
+                Found::Ended { end: end.clone(), ago: world.now.since(*at) }
+            }
         })
     }
 

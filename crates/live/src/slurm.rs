@@ -26,6 +26,7 @@ use super::engine::{
 };
 
 mod known;
+mod past;
 mod requests;
 mod timed;
 mod worker;

@@ -5,7 +5,7 @@
 //!
 //! The key of a quantity ends in its unit: watts (`power_w`), seconds (`time_s`), joules (`energy_j`), as exact decimals
 //! ([`busbar_core::units::json`]). Points in time are seconds since 1970, unless they are by the daemon's own clock. What is
-//! stored has a form of its own, in the integers of the types; [`forms`] gives such types their form on the wire.
+//! stored has a form of its own, in the integers of the types; `forms` gives such types their form on the wire.
 //!
 //! # Versions
 //!

@@ -1,6 +1,7 @@
 //! Daemons and wardens that die without a word.
 
 use std::process::Command;
+use std::time::SystemTime;
 
 use super::*;
 
@@ -26,7 +27,19 @@ fn jobs_are_found_again() {
     let mut after = place.engine_on(vec![vec![0]]);
     assert_eq!(after.find(runs.attempt).unwrap(), Found::Running);
     assert_eq!(after.find(runs.attempt).unwrap(), Found::Running, "and again");
-    assert_eq!(after.find(ended.attempt).unwrap(), Found::Ended(End::Exited(4)));
+    assert!(matches!(after.find(ended.attempt).unwrap(), Found::Ended { end: End::Exited(4), .. }));
+    // It ended when its warden said so, not when somebody asks.
+    let file =
+        fs::File::options().write(true).open(place.attempt(&ended).join("ended.json")).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let found = after.find(ended.attempt).unwrap();
+    assert!(matches!(found, Found::Ended { ago, .. } if ago >= Span::from_secs(3600)), "{found:?}");
+    file.set_modified(SystemTime::now() + Duration::from_secs(3600)).unwrap();
+    let found = after.find(ended.attempt).unwrap();
+    assert!(
+        matches!(found, Found::Ended { ago: Span::ZERO, .. }),
+        "a clock that was set: {found:?}"
+    );
     let unknown = Attempt { job: 77, number: 1 };
     assert_eq!(after.find(unknown).unwrap(), Found::NeverStarted);
     // It can be steered as before.
@@ -69,7 +82,10 @@ fn what_is_left_over_is_forgotten() {
     after.forget_others(&[jobs[1].attempt].into()).unwrap();
     after.signal(waits.attempt, Signal::Kill).unwrap();
     assert_eq!(end(&mut after), (waits.attempt, End::Signalled(9)));
-    assert_eq!(after.find(jobs[1].attempt).unwrap(), Found::Ended(End::Exited(0)));
+    assert!(matches!(
+        after.find(jobs[1].attempt).unwrap(),
+        Found::Ended { end: End::Exited(0), .. }
+    ));
     drop(after);
     let names = fs::read_dir(place.path("jobs")).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
@@ -121,7 +137,10 @@ fn an_attempt_runs_at_most_once() {
         assert_eq!(engine.find(launch.attempt).unwrap(), Found::Running);
         assert_eq!(end(&mut engine), (launch.attempt, End::Lost));
     }
-    assert_eq!(engine.find(ended.attempt).unwrap(), Found::Ended(End::Exited(5)));
+    assert!(matches!(
+        engine.find(ended.attempt).unwrap(),
+        Found::Ended { end: End::Exited(5), .. }
+    ));
 
     // Wardens that come too late find that they have nothing to do.
     for launch in never.iter().chain([&lost, &half, &ended]) {
@@ -138,7 +157,7 @@ fn an_attempt_runs_at_most_once() {
         assert!(warden.wait().unwrap().success());
     }
     assert!(warden().wait().unwrap().success());
-    assert_eq!(engine.find(once.attempt).unwrap(), Found::Ended(End::Exited(0)));
+    assert!(matches!(engine.find(once.attempt).unwrap(), Found::Ended { end: End::Exited(0), .. }));
     assert_eq!(fs::read_to_string(place.path("ran")).unwrap(), "10\n");
 }
 

@@ -53,7 +53,7 @@ impl Controller {
     pub fn found(&mut self, now: Instant, attempt: Attempt, found: Found) {
         match found {
             Found::Running => (),
-            Found::Ended(end) => self.ended(now, attempt, end),
+            Found::Ended { end, ago } => self.has_ended(now, attempt, end, ago),
             Found::NeverStarted => {
                 self.never_started(now, attempt, "the daemon ended before it began", false);
             }

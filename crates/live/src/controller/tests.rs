@@ -251,7 +251,9 @@ impl World {
         for attempt in self.controller.attempts() {
             let found = match self.running.contains_key(&attempt) {
                 true => Found::Running,
-                false if self.started.contains_key(&attempt) => Found::Ended(End::Exited(0)),
+                false if self.started.contains_key(&attempt) => {
+                    Found::Ended { end: End::Exited(0), ago: Span::ZERO }
+                }
                 false => Found::NeverStarted,
             };
             self.controller.found(now, attempt, found);

@@ -97,9 +97,9 @@ impl Daemon {
                 }
                 Report::Confirmed { ticket } => self.confirmed(ticket),
                 Report::Failed { ticket, error } => self.failed(now, ticket, &error),
-                Report::Ended { attempt, end, at } => {
+                Report::Ended { attempt, end, ago } => {
                     tracing::info!(%attempt, ?end, "ended");
-                    self.controller.ended(at.map_or(now, |at| at.min(now)), attempt, end);
+                    self.controller.has_ended(now, attempt, end, ago);
                 }
                 Report::NotBegun { attempt, reason } => self.not_started(now, attempt, &reason),
                 Report::Arrived(arrival) => self.arrived(now, *arrival),

@@ -83,7 +83,7 @@ impl<E: Immediate + 'static> Engine for AtOnce<E> {
     fn reports(&mut self) -> Vec<Report> {
         let mut reports = std::mem::take(&mut self.reports);
         let ended = self.engine.ended().into_iter();
-        reports.extend(ended.map(|(attempt, end)| Report::Ended { attempt, end, at: None }));
+        reports.extend(ended.map(|(attempt, end)| Report::Ended { attempt, end, ago: Span::ZERO }));
         let not_begun = self.engine.not_begun().into_iter();
         reports.extend(not_begun.map(|(attempt, reason)| Report::NotBegun { attempt, reason }));
         reports

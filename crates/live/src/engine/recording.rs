@@ -159,7 +159,7 @@ impl Immediate for Recording {
         Ok(match state.attempts.get(&attempt) {
             None => Found::NeverStarted,
             Some(None) => Found::Running,
-            Some(Some(end)) => Found::Ended(end.clone()),
+            Some(Some(end)) => Found::Ended { end: end.clone(), ago: Span::ZERO },
         })
     }
 
@@ -224,7 +224,10 @@ mod tests {
         assert_eq!(engine.ended(), []);
         // Another daemon, which did not hear it.
         let mut next = test.clone();
-        assert_eq!(next.find(two.attempt).unwrap(), Found::Ended(End::Exited(3)));
+        assert_eq!(
+            next.find(two.attempt).unwrap(),
+            Found::Ended { end: End::Exited(3), ago: Span::ZERO }
+        );
         assert_eq!(next.find(one.attempt).unwrap(), Found::Running);
         next.forget(two.attempt);
         assert_eq!(next.find(two.attempt).unwrap(), Found::NeverStarted);

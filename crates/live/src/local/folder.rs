@@ -23,6 +23,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
@@ -178,6 +179,11 @@ impl Folder {
     /// Whether a claimed attempt is over: its warden has reported the end, or is gone.
     pub(super) fn is_over(&self) -> io::Result<bool> {
         Ok(self.has(ENDED)? || !matches!(self.lock(CLAIMED)?, Lock::Others))
+    }
+
+    /// When the warden reported the end, by the wall clock.
+    pub(super) fn ended(&self) -> io::Result<SystemTime> {
+        fs::metadata(self.file(ENDED))?.modified()
     }
 
     /// The processes that run the attempt, if they are known and of the current boot.

@@ -117,7 +117,10 @@ fn a_job_by_hand() {
     driver.advance(AT(370));
     assert_eq!(engine.ended(), [(attempt(1), End::Exited(0))]);
     assert_eq!(engine.ended(), [], "it is told once");
-    assert_eq!(engine.find(attempt(1)).unwrap(), Found::Ended(End::Exited(0)));
+    assert_eq!(
+        engine.find(attempt(1)).unwrap(),
+        Found::Ended { end: End::Exited(0), ago: Span::ZERO }
+    );
     engine.forget(attempt(1));
     assert_eq!(engine.find(attempt(1)).unwrap(), Found::NeverStarted);
 }
@@ -135,7 +138,10 @@ fn ends_come_in_order() {
     driver.advance(AT(40));
     let ended: Vec<u64> = engine.ended().iter().map(|(attempt, _)| attempt.job).collect();
     assert_eq!(ended, [4, 2, 1, 3]);
-    assert_eq!(engine.find(attempt(4)).unwrap(), Found::Ended(End::Signalled(15)));
+    assert_eq!(
+        engine.find(attempt(4)).unwrap(),
+        Found::Ended { end: End::Signalled(15), ago: Span::ZERO }
+    );
 }
 
 /// 10 s of work on the second and third node: five times as long.

@@ -1,10 +1,9 @@
 //! What a job of Slurm asks of the daemon.
 
 use busbar_core::units::Span;
-use busbar_slurm::model::{Job, JobRef, JobState};
+use busbar_slurm::model::{Job, JobRef};
 use busbar_slurm::words::Words;
 
-use crate::engine::End;
 use crate::job::{JobRequest, Owner};
 
 /// The time limit of a job that has none: the longest that the daemon knows.
@@ -72,20 +71,4 @@ fn account(name: &str) -> String {
         kept.push(sign);
     }
     kept
-}
-
-/// How a job ended.
-pub(super) fn end(job: &Job) -> End {
-    const TERMINATED: i32 = 15;
-    match job.state {
-        JobState::Completed => End::Exited(0),
-        JobState::Cancelled | JobState::TimedOut | JobState::Preempted => {
-            End::Signalled(TERMINATED)
-        }
-        JobState::Failed if job.exit.signal > 0 => End::Signalled(job.exit.signal as i32),
-        JobState::Failed => End::Exited(job.exit.code as i32),
-        JobState::OutOfMemory => End::Failed("it needed more memory than it had".to_owned()),
-        JobState::NodeFailed => End::Failed("a node of it failed".to_owned()),
-        _ => End::Lost,
-    }
 }

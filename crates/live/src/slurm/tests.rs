@@ -284,7 +284,10 @@ fn a_job_comes_starts_where_it_is_told_and_ends() {
         (job.state, job.exit) = (JobState::Failed, Exit { code: 3, signal: 0 });
     });
     assert_eq!(look(&mut worker), ["3.1 ended: Exited(3)"]);
-    assert_eq!(worker.found().get(&attempt), Some(&Found::Ended(End::Exited(3))));
+    assert_eq!(
+        worker.found().get(&attempt),
+        Some(&Found::Ended { end: End::Exited(3), ago: Span::ZERO })
+    );
     // A controller that died may have forgotten all that; the job does not run a second time.
     made.job(7, |job| *job = held(7));
     assert_eq!(look(&mut worker), [""; 0]);
@@ -358,7 +361,10 @@ fn an_end_that_comes_early_is_reported_later() {
     let attempt = Attempt { job: 9, number: 1 };
     worker.handle([Work::Accepted { handle: "2@1".to_owned(), attempt }]);
     assert_eq!(look(&mut worker), ["9.1 ended: Exited(0)"]);
-    assert_eq!(worker.found().get(&attempt), Some(&Found::Ended(End::Exited(0))));
+    assert_eq!(
+        worker.found().get(&attempt),
+        Some(&Found::Ended { end: End::Exited(0), ago: Span::ZERO })
+    );
     worker.handle([Work::Forget { attempt }]);
     assert!(worker.found().is_empty());
 }
@@ -429,7 +435,7 @@ fn what_the_daemon_knows_is_found_again() {
         made.job(id, |_| ());
     }
     made.job(1, |job| runs(job, "n[1-2]"));
-    made.job(2, |job| job.state = JobState::Completed);
+    made.job(2, |job| (job.state, job.ended) = (JobState::Completed, Some(3600)));
     let attempt = |job: u64, number| Attempt { job, number };
     let jobs = [(1, 1), (2, 1), (3, 1), (4, 0), (5, 1)];
     let recalled =
@@ -444,9 +450,14 @@ fn what_the_daemon_knows_is_found_again() {
     assert_eq!(look(&mut worker), ["12.1 ended: Exited(0)", "15.1 ended: Lost", "5 confirmed"]);
     let found = worker.found();
     assert_eq!(found.get(&attempt(11, 1)), Some(&Found::Running));
-    assert_eq!(found.get(&attempt(12, 1)), Some(&Found::Ended(End::Exited(0))));
+    // It ended at one in the morning of the first day of 1970.
+    let long = Span::from_secs(50 * 365 * 24 * 3600);
+    let Some(Found::Ended { end: End::Exited(0), ago }) = found.get(&attempt(12, 1)) else {
+        panic!()
+    };
+    assert!(*ago > long, "{ago:?}");
     assert_eq!(found.get(&attempt(13, 1)), Some(&Found::NeverStarted));
-    assert_eq!(found.get(&attempt(15, 1)), Some(&Found::Ended(End::Lost)));
+    assert_eq!(found.get(&attempt(15, 1)), Some(&Found::Ended { end: End::Lost, ago: Span::ZERO }));
 }
 
 /// A node fails under a job, and Slurm queues it again: the attempt is over, and the job is a new one.

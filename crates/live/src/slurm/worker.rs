@@ -12,7 +12,8 @@ use busbar_slurm::release_all::RESERVATION;
 use busbar_slurm::setup::{self, Mode};
 
 use super::known::{Known, KnownJobs, Stage};
-use super::requests::{end, handle, job_of, owner, request};
+use super::past::Past;
+use super::requests::{handle, job_of, owner, request};
 use super::timed::{Efforts, Timed};
 use super::{Terms, Work, count_others};
 use crate::engine::{
@@ -35,9 +36,9 @@ pub(super) struct Worker<C> {
     /// Jobs that have run to their ends. A controller that died may have forgotten that, and would run them again.
     done: BTreeSet<String>,
     /// What became of attempts that are over, until the daemon has recorded that.
-    ended: BTreeMap<Attempt, End>,
+    ended: BTreeMap<Attempt, Past>,
     /// What became of jobs that ran before the daemon has said which attempt that is.
-    unclaimed: BTreeMap<String, End>,
+    unclaimed: BTreeMap<String, Past>,
     nodes: Vec<NodeState>,
     /// Whether the daemon has said which jobs it knows.
     is_recalled: bool,
@@ -91,7 +92,7 @@ impl<C: Cluster> Worker<C> {
     /// What is known of the attempts of all jobs.
     pub(super) fn found(&self) -> BTreeMap<Attempt, Found> {
         let mut found: BTreeMap<Attempt, Found> =
-            self.ended.iter().map(|(attempt, end)| (*attempt, Found::Ended(end.clone()))).collect();
+            self.ended.iter().map(|(attempt, past)| (*attempt, past.found())).collect();
         for (_, known) in self.known.iter() {
             let state = match known.stage {
                 Stage::Recalled | Stage::Starting { .. } => continue,
@@ -133,8 +134,8 @@ impl<C: Cluster> Worker<C> {
             }
             Work::Accepted { handle, attempt } => {
                 self.known.set_attempt(&handle, (attempt.number > 0).then_some(attempt));
-                if let Some(end) = self.unclaimed.remove(&handle) {
-                    self.is_over(&handle, attempt, end);
+                if let Some(past) = self.unclaimed.remove(&handle) {
+                    self.is_over(&handle, attempt, past);
                 }
             }
             Work::Refuse { handle, reason } => self.refuse(&handle, &reason),
@@ -508,7 +509,11 @@ impl<C: Cluster> Worker<C> {
                     if let Stage::Starting { order: Some((ticket, _)), .. } = &stage {
                         self.reports.push(Report::Confirmed { ticket: *ticket });
                     }
-                    let how = job.map_or(End::Lost, end);
+                    let how = match (job, &stage) {
+                        (None, _) => Past::FORGOTTEN,
+                        (Some(job), Stage::Recalled) => Past::missed(job),
+                        (Some(job), _) => Past::seen(job),
+                    };
                     self.known.remove(&handle);
                     match (attempt, stage) {
                         (Some(attempt), _) => self.is_over(&handle, attempt, how),
@@ -521,12 +526,12 @@ impl<C: Cluster> Worker<C> {
         }
     }
 
-    fn is_over(&mut self, handle: &str, attempt: Attempt, end: End) {
-        if matches!(end, End::Exited(_)) {
+    fn is_over(&mut self, handle: &str, attempt: Attempt, past: Past) {
+        if matches!(past.end, End::Exited(_)) {
             self.done.insert(handle.to_owned());
         }
-        self.ended.insert(attempt, end.clone());
-        self.reports.push(Report::Ended { attempt, end, at: None });
+        self.reports.push(Report::Ended { attempt, end: past.end.clone(), ago: past.ago() });
+        self.ended.insert(attempt, past);
     }
 
     /// A job that was released runs. On other nodes than it was given it may not stay, since others may be given those.

@@ -24,6 +24,22 @@ fn a_job_is_written_down_before_it_starts_and_ends_well() {
     assert_eq!(outcome.energy, Joules::from_joules(6000));
 }
 
+/// A daemon that was away for a while charges a job until it ended, not until somebody looked; and never for less than no
+/// time, whatever a clock that was set says.
+#[test]
+fn a_job_is_charged_until_it_ended() {
+    for (ago, end, joules) in [(0, 100, 18_000), (60, 40, 6_000), (90, 10, 0), (1_000, 10, 0)] {
+        let mut world = World::new(setup("easy"), Budget::unlimited());
+        let job = world.submit(at(10), submission(2, 600));
+        world.cycle(at(10));
+        let found = Found::Ended { end: End::Exited(0), ago: Span::from_secs(ago) };
+        world.controller.found(at(100), first(job), found);
+        world.cycle(at(100));
+        let Phase::Over(outcome) = &world.file[&job].phase else { panic!() };
+        assert_eq!((outcome.end, outcome.energy), (at(end), Joules::from_joules(joules)));
+    }
+}
+
 /// A job whose time is over is asked to end, and its nodes go to the one that waits for them, not to a third
 /// one that would fit if the job stayed for as long as it may. If it does stay, that one starts a moment later.
 #[test]
