@@ -40,7 +40,7 @@ class Policy:
 
         The ledger refuses a decision that is wrong: ``Simulation.refused`` names it.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no decide(self, view), which a policy needs")
 
 
 @runtime_checkable

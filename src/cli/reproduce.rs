@@ -332,7 +332,9 @@ fn pb_guided(arguments: &PbGuided) -> anyhow::Result<()> {
 fn tell(paper: &str, reproduction: &Reproduction, json: bool) -> anyhow::Result<()> {
     match json {
         true => show(paper, reproduction, serde_json::json!({})),
-        false => print(&describe(reproduction)),
+        // Nobody has published anything of our own policy.
+        false if paper == "share" => print(&describe(reproduction, "goal")),
+        false => print(&describe(reproduction, "published")),
     }
 }
 

@@ -144,13 +144,30 @@ fn rows(
     checked: &CheckedExperiment<'_>,
     tried: &[Tried],
 ) -> (Vec<String>, Vec<Map<String, Value>>) {
-    let runs: Vec<Map<String, Value>> = tried.iter().map(|tried| run(checked, tried)).collect();
+    let runs: Vec<Map<String, Value>> =
+        tried.iter().map(|tried| flat(run(checked, tried))).collect();
     let mut others: Vec<&String> = runs.iter().flat_map(Map::keys).collect();
     others.retain(|key| !FIRST.contains(&key.as_str()));
     others.sort();
     others.dedup();
     let first = FIRST.into_iter().map(str::to_owned);
     (first.chain(others.into_iter().cloned()).collect(), runs)
+}
+
+/// A run whose values within values have names of their own: a table has no columns within columns.
+fn flat(run: Map<String, Value>) -> Map<String, Value> {
+    let mut flat = Map::new();
+    for (key, value) in run {
+        match value {
+            Value::Object(within) => {
+                flat.extend(
+                    within.into_iter().map(|(name, value)| (format!("{key}_{name}"), value)),
+                );
+            }
+            value => _ = flat.insert(key, value),
+        }
+    }
+    flat
 }
 
 /// Writes a row for each run: what it was, why it could not run if it could not, and its figures.
@@ -205,13 +222,14 @@ fn cells_of(cells: &[Option<&Value>]) -> Cells<'static> {
 
 /// A field of a CSV file; in quotes if it needs them, and empty if there is nothing to say.
 fn field(value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
+    let text = match value {
+        None | Some(Value::Null) => return String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
+    };
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
     }
 }
 
@@ -233,6 +251,16 @@ mod tests {
         assert_eq!(kind(&json("[null]")), Cells::Word(vec![None]));
         let words = vec![Some("a".into()), Some("[1]".into())];
         assert_eq!(kind(&json("[\"a\", [1]]")), Cells::Word(words));
+    }
+
+    #[test]
+    fn tables_have_no_columns_within_columns() {
+        let run = serde_json::json!({"a": 1, "b": {"x_j": 2, "y_j": 3}, "c": [4, 5]});
+        let Value::Object(run) = run else { unreachable!() };
+        let flat = flat(run);
+        let fields: Vec<String> =
+            flat.iter().map(|(key, of)| format!("{key} {}", field(Some(of)))).collect();
+        assert_eq!(fields, ["a 1", "b_x_j 2", "b_y_j 3", "c \"[4,5]\""]);
     }
 
     #[test]

@@ -52,4 +52,19 @@ mod tests {
         assert_eq!(run.peak, Watts::from_watts(100));
         assert_eq!(run.peak_held, Watts::from_watts(400));
     }
+
+    /// A first job that no machine could run is turned away, and nobody is asked before the next comes.
+    #[test]
+    fn the_first_row_is_of_the_beginning() {
+        let machine = Machine::of_processors(4).unwrap();
+        let job = |submit, nodes| {
+            let submit = Instant::from_secs(submit);
+            (Job::new(1, submit, nodes, Span::from_secs(10)), Span::from_secs(10))
+        };
+        let workload = Workload::new("large", [job(5, 9), job(7, 1)]);
+        let run = Simulation::new(&machine, &workload).keep_power(true).run(&mut Easy::default());
+        let mut csv = Vec::new();
+        write_power(&mut csv, &run).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap(), "time,watts,budget\n5,0,\n7,100,\n17,0,\n");
+    }
 }

@@ -348,6 +348,10 @@ impl<'a> Engine<'a> {
     fn run(&mut self, policy: &mut dyn Policy, progress: &mut Progress<'_>) {
         let mut idle_wakes = 0;
         let mut instants = 0u32;
+        if self.keeps_power {
+            // If the first job is turned away, nobody is asked for a while.
+            self.sample_power(self.run.begin);
+        }
         while let Some(now) = self.next_instant() {
             self.advance(now);
             let woken = self.wake.take_if(|at| *at <= now).is_some();

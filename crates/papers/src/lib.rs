@@ -68,14 +68,15 @@ pub struct Reproduction {
     pub notes: Vec<String>,
 }
 
-/// The findings as tables, one for each experiment, and the notes.
-pub fn describe(reproduction: &Reproduction) -> String {
+/// The findings as tables, one for each experiment, and the notes. What stands beside a measured number is `published`, or a
+/// `goal`.
+pub fn describe(reproduction: &Reproduction, beside: &str) -> String {
     let mut text = String::new();
     let mut rest = &reproduction.findings[..];
     while let Some(first) = rest.first() {
         let same = rest.iter().take_while(|finding| finding.experiment == first.experiment).count();
         let (table, after) = rest.split_at(same);
-        describe_experiment(&mut text, first.experiment, table);
+        describe_experiment(&mut text, first.experiment, table, beside);
         rest = after;
     }
     for note in &reproduction.notes {
@@ -84,7 +85,7 @@ pub fn describe(reproduction: &Reproduction) -> String {
     text
 }
 
-fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding]) {
+fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding], beside: &str) {
     let width = |column: fn(&Finding) -> &str, title: &str| {
         let widest = table.iter().map(|finding| column(finding).chars().count()).max();
         widest.unwrap_or(0).max(title.len())
@@ -98,7 +99,7 @@ fn describe_experiment(text: &mut String, experiment: &str, table: &[Finding]) {
     let _ = writeln!(
         text,
         "  {:<workloads$}  {:<metrics$}  {:>10}  {:>10}{titles}",
-        "workload", "metric", "published", "measured"
+        "workload", "metric", beside, "measured"
     );
     let mut before = "";
     for finding in table {
@@ -157,7 +158,8 @@ mod tests {
             finding("one", "β", None, 0.25, ""),
             finding("two", "wait", Some(1.0), 2.0, "s"),
         ];
-        let text = describe(&Reproduction { findings, notes: vec!["so it is".to_owned()] });
+        let text =
+            describe(&Reproduction { findings, notes: vec!["so it is".to_owned()] }, "published");
         assert_eq!(
             text,
             "Table I\n  \
@@ -191,11 +193,11 @@ mod tests {
         );
         let once = serde_json::to_value(&findings[2]).unwrap();
         assert_eq!(once.get("agreeing"), Some(&serde_json::Value::Null), "the key is there");
-        let text = describe(&Reproduction { findings, notes: Vec::new() });
+        let text = describe(&Reproduction { findings, notes: Vec::new() }, "goal");
         assert_eq!(
             text,
             "Table I\n  \
-             workload  metric   published    measured         ±   agree\n  \
+             workload  metric        goal    measured         ±   agree\n  \
              one       gain          31.2        -1.5       4.0    25 %  %\n            \
                        share         31.2        -1.5      11.0       -  %\n            \
                        once          31.2        -1.5                    %\n\n"

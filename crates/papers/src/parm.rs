@@ -132,7 +132,7 @@ mod tests {
     fn every_experiment_is_run() {
         let options = Options { jobs: 30, seeds: 2, ..Options::default() };
         let reproduction = reproduce(&options, &|_, _| {}).unwrap();
-        let text = describe(&reproduction);
+        let text = describe(&reproduction, "published");
         for table in ["Testbed", "Table V", "Table VI", "Fig. 5", "Fig. 6", "Fig. 7"] {
             assert!(text.contains(table), "{table}: {text}");
         }

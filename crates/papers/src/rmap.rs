@@ -138,7 +138,7 @@ mod tests {
             assert!(variation.deviation.is_finite(), "{finding:?}");
             assert!(variation.agreeing.is_none_or(|share| (0.0..=100.0).contains(&share)));
         }
-        let text = describe(&once);
+        let text = describe(&once, "published");
         assert!(text.contains("random, over traditional: mean of the bounds"), "{text}");
     }
 }

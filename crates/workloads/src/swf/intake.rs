@@ -31,6 +31,8 @@ pub struct Intake {
     pub estimate_from_run_time: u64,
     /// Usable records submitted before one that stands earlier in the log.
     pub out_of_order: u64,
+    /// Usable records with the number of another that stands earlier in the log.
+    pub repeated_numbers: u64,
 }
 
 impl Intake {
@@ -54,6 +56,11 @@ impl Intake {
         .filter(|(count, _)| *count > 0)
     }
 
+    /// How many records were left out and why, in a sentence, if any were.
+    pub fn left_out(&self) -> Option<String> {
+        left_out(self.records, self.usable, self.skipped_for())
+    }
+
     /// The counts that are not zero, each as a line for a report.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         [
@@ -66,6 +73,10 @@ impl Intake {
             (self.size_from_allocated, "size taken from allocated processors"),
             (self.estimate_from_run_time, "requested time taken from run time"),
             (self.out_of_order, "put in submit order"),
+            (
+                self.repeated_numbers,
+                "with the number of another job, so that numbers do not tell jobs apart",
+            ),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
@@ -121,4 +132,21 @@ fn not_negative(value: i64) -> Option<u32> {
 #[inline]
 fn positive(value: i64) -> Option<NonZeroU32> {
     not_negative(value).and_then(NonZeroU32::new)
+}
+
+/// How many records were left out and why, in a sentence, if any were.
+pub(crate) fn left_out(
+    records: u64,
+    usable: u64,
+    reasons: impl Iterator<Item = (u64, &'static str)>,
+) -> Option<String> {
+    let skipped = records - usable;
+    (skipped > 0).then(|| {
+        let reasons: Vec<String> = reasons.map(|(count, why)| format!("{count} {why}")).collect();
+        format!(
+            "of {records} records, {skipped} {} left out, and nothing here counts them: {}",
+            if skipped == 1 { "was" } else { "were" },
+            reasons.join(", ")
+        )
+    })
 }

@@ -69,11 +69,12 @@ impl Jobs {
 
     /// The log with these jobs.
     pub(super) fn into_log(self, name: &str, found: Found) -> Result<Log, SwfError> {
-        let (Jobs { jobs, run_times, waits, mut partitions }, Found { header, intake }) =
+        let (Jobs { jobs, run_times, waits, mut partitions }, Found { header, mut intake }) =
             (self, found);
         if u32::try_from(jobs.len()).is_err() {
             return Err(SwfError::TooManyJobs { file: name.to_owned() });
         }
+        intake.repeated_numbers = repeated_numbers(&jobs);
         if partitions.iter().all(|number| *number == 0) {
             partitions = Vec::new();
         }
@@ -174,6 +175,16 @@ impl<'a> Scan<'a> {
             _ => Ok(found),
         }
     }
+}
+
+/// How many jobs have the number of one before them. Logs count their jobs, so that there is next to nothing to do.
+fn repeated_numbers(jobs: &[Job]) -> u64 {
+    if jobs.is_sorted_by(|one, next| one.number < next.number) {
+        return 0;
+    }
+    let mut numbers: Vec<u64> = jobs.iter().map(|job| job.number).collect();
+    numbers.sort_unstable();
+    numbers.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
 }
 
 /// How many records to make room for: as many as there are lines, to judge by the beginning, but

@@ -770,3 +770,16 @@ proptest! {
         prop_assert_eq!(read.ok().map(|record| record.requested_memory), expected);
     }
 }
+
+#[test]
+fn numbers_that_stand_twice_are_counted() {
+    let line = |number: u32, submit: u32| {
+        format!("{number} {submit} 0 10 1 -1 -1 1 20 -1 1 1 1 1 1 1 -1 -1\n")
+    };
+    for (numbers, repeated) in [(vec![1, 2, 3], 0), (vec![3, 1, 2], 0), (vec![1, 2, 2, 1, 1], 3)] {
+        let text: String =
+            (0..).zip(&numbers).map(|(submit, number)| line(*number, submit)).collect();
+        let log = read(text.as_bytes(), "log", BadRecords::Stop).unwrap();
+        assert_eq!(log.intake.repeated_numbers, repeated, "{numbers:?}");
+    }
+}
