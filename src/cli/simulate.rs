@@ -254,6 +254,7 @@ impl Done {
         let prepared = &input.prepared;
         let mut notes = arguments.budget.doubts();
         notes.extend(self::notes(prepared, &scenario));
+        notes.extend(prepared.workload.remarks().iter().cloned());
         let mut assumed = Vec::new();
         if let Behaviour::Common { described, repertoire, rules, .. } = &input.behaviour {
             notes.extend(rules.names_nobody(prepared.workload.jobs()));

@@ -198,7 +198,7 @@ impl Arguments {
         let usual = tables::usual_times(&profiles);
         let workload = self.load.load(&source, named.as_ref(), Some(&usual), true)?.workload;
         let described = named.map_or_else(|| machine_of(&workload), Ok)?;
-        described.remarks.iter().for_each(|remark| warn(remark));
+        described.remarks.iter().chain(workload.remarks()).for_each(|remark| warn(remark));
         let repertoire = Repertoire::of(&profiles);
         let rules = self.rules.rules(&repertoire.names(&described))?;
         let machine = repertoire.filled_in(&described)?;

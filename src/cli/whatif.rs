@@ -128,11 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let wanted = experiment.machine.is_none().then_some(arguments.partition.as_slice());
     let past = Past::of(&load.value, wanted).map_err(|why| load.place.error(why))?;
-    let of_records = past.machine().context("--machine")?;
-    let is_of_records = of_records.is_some();
-    if let Some(machine) = of_records {
-        experiment.machine = Some(Named::by_option("--machine", machine));
-    }
+    let is_of_records = past.knows_machine().context("--machine")?;
     let profiles = tables::of_experiment(&mut experiment)?;
     if let Some(named) = &experiment.machine {
         named.value.machine.remarks.iter().for_each(|remark| warn(remark));

@@ -61,6 +61,8 @@ pub(super) struct Platform {
     pub(super) power: Vec<String>,
     /// That these are the jobs of some partitions only, or of several together.
     pub(super) partitions: Option<String>,
+    /// What a reader should know of the jobs, and of their machine if nobody named one.
+    pub(super) remarks: Vec<String>,
     /// That the file of applications names none of its jobs, if it is so.
     names_nobody: Option<String>,
     /// Which nodes fail when, for each number of nodes.
@@ -216,6 +218,10 @@ impl<'a> CheckedExperiment<'a> {
             budgets.iter().flat_map(|budget| budget.value.doubts()).collect();
         for (workload, platform) in self.platforms.iter().enumerate() {
             let name = self.experiment.workload_name(workload);
+            said.extend(platform.remarks.iter().map(|remark| match self.platforms.len() {
+                1 => remark.clone(),
+                _ => format!("{name}: {remark}"),
+            }));
             // Other numbers of nodes were asked for.
             if self.experiment.nodes.is_empty() {
                 let larger = platform.demand.larger_machine(&platform.machine);
@@ -262,9 +268,14 @@ impl<'a> CheckedExperiment<'a> {
         let load = &experiment.workloads[workload];
         let seed = experiment.seeds.first().copied().unwrap_or(1);
         let jobs = self.draw(workload, seed).map_err(|why| load.place.error(why))?;
-        let machine = match self.named_machine(workload) {
-            Some(machine) => machine,
-            None => machine_of(&jobs).map_err(|why| load.place.error(why))?,
+        let (machine, remarks) = match self.named_machine(workload) {
+            // What is to be said of it was said when its file was read.
+            Some(machine) => (machine, Vec::new()),
+            None => {
+                let machine = machine_of(&jobs).map_err(|why| load.place.error(why))?;
+                let remarks = machine.remarks.clone();
+                (machine, remarks)
+            }
         };
         let repertoire = match experiment.is_profiled(workload) {
             true => self.profiled.clone(),
@@ -320,6 +331,7 @@ impl<'a> CheckedExperiment<'a> {
         };
         let outages = sizes.iter().map(fails).collect::<Result<_, _>>()?;
         let partitions = jobs.about_partitions();
+        let remarks = jobs.remarks().iter().cloned().chain(remarks).collect();
         let names_nobody = rules.names_nobody(jobs.jobs());
         // Before jobs are on their machine, it is not known on how many nodes they were measured.
         let prepared = PreparedWorkload::new(machine.clone(), jobs, !experiment.enforce_limits);
@@ -337,6 +349,7 @@ impl<'a> CheckedExperiment<'a> {
             demand,
             power,
             partitions,
+            remarks,
             names_nobody,
             outages,
             windows: None,

@@ -78,7 +78,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["units", "freedom", "job", "machine", "budget", "model", "queue", "ledger", "policy"],
     ),
     ("switching", &["units", "job", "machine", "model", "dispatch"]),
-    ("workload", &["units", "spelling", "job", "calendar"]),
+    ("workload", &["units", "spelling", "job", "machine", "calendar"]),
     (
         "workloads",
         &[
@@ -91,6 +91,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "utility",
             "heterogeneity",
             "job",
+            "machine",
             "calendar",
             "workload",
         ],

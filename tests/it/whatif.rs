@@ -157,6 +157,25 @@ fn records_that_were_left_out_are_counted_with_their_reasons() {
     assert!(piped.contains("--sacct: standard input can be read only once"), "{piped}");
     let records = &answer(BUDGET, folder.path())["records"];
     assert_eq!([&records["records"], &records["usable"], &records["skipped_malformed"]], [6, 3, 1]);
+    // The other commands read the same records, and say the same; without a machine file, that of the records.
+    let of_records = "the machine is that of the records: 2 nodes of 4 processors";
+    let utc = "the local times of the records are UTC";
+    for command in [
+        &["simulate"][..],
+        &["compare", "--seeds", "1"],
+        &["plan", "--seeds", "1"],
+        &["workload", "info"],
+    ] {
+        let mut busbar = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        busbar.args(command).arg("records.txt").current_dir(folder.path());
+        busbar.env("XDG_CACHE_HOME", folder.path());
+        let output = busbar.output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        for said in ["of 6 records, 3 were left out", utc] {
+            assert!(text.contains(said), "{command:?}: {said}: {text}");
+        }
+        assert!(command[0] == "workload" || text.contains(of_records), "{command:?}: {text}");
+    }
 }
 
 /// By hand: the job without a wait is left out, and the others waited 0 s and 60 s.

@@ -37,6 +37,9 @@ pub struct PreparedWorkload {
 
 /// The machine a workload comes from; if it does not say, one its largest job just fits on.
 pub fn machine_of(workload: &Workload) -> Result<Machine, MachineError> {
+    if let Some(machine) = workload.machine() {
+        return Ok(machine.clone());
+    }
     match workload.processors() {
         // The machine of traces of applications, which logs of them name.
         _ if workload.computer() == Some("cab") => Ok(Machine::cab()),

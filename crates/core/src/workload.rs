@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::calendar::{Calendar, NoCalendar, RunDates};
 use crate::job::{Job, Terms};
+use crate::machine::Machine;
 use crate::units::{Instant, JobId, Span};
 
 mod partitions;
@@ -28,6 +29,8 @@ pub struct Workload {
     selection: Option<Selection>,
     processors: Option<u32>,
     computer: Option<String>,
+    machine: Option<Machine>,
+    remarks: Vec<String>,
     calendar: Result<Calendar, NoCalendar>,
 }
 
@@ -82,6 +85,8 @@ impl Workload {
             selection: None,
             processors: None,
             computer: None,
+            machine: None,
+            remarks: Vec::new(),
             calendar,
         }
     }
@@ -95,6 +100,18 @@ impl Workload {
     /// The same workload, knowing what the machine it comes from is called.
     pub fn on_computer(mut self, computer: Option<String>) -> Self {
         self.computer = computer;
+        self
+    }
+
+    /// The same workload, knowing what is known of the machine it comes from.
+    pub fn on_machine(mut self, machine: Option<Machine>) -> Self {
+        self.machine = machine;
+        self
+    }
+
+    /// The same workload, with what a reader of its figures should know of where it comes from.
+    pub fn with_remarks(mut self, remarks: Vec<String>) -> Self {
+        self.remarks = remarks;
         self
     }
 
@@ -203,6 +220,16 @@ impl Workload {
     /// What the machine the workload comes from is called, if it says so.
     pub fn computer(&self) -> Option<&str> {
         self.computer.as_deref()
+    }
+
+    /// What is known of the machine it comes from, beside its processors.
+    pub fn machine(&self) -> Option<&Machine> {
+        self.machine.as_ref()
+    }
+
+    /// What a reader of its figures should know of where it comes from, a sentence for each thing.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// Which dates its instants have, or why nobody knows.

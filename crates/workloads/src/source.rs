@@ -252,9 +252,20 @@ impl RecordsCall {
         importer.finish()
     }
 
-    fn read(&self) -> Result<Loaded, SourceError> {
-        let log = self.import()?.workload(&self.file.to_string_lossy())?;
-        Ok(Loaded { workload: log.workload, intake: Some(log.intake), site: None, period: None })
+    fn read(&self, partitions: &[String]) -> Result<Loaded, SourceError> {
+        let import = self.import()?;
+        let swf::Log { workload, .. } = import.workload(&self.file.to_string_lossy())?;
+        let processors = workload.processors().unwrap_or_else(|| workload.largest_job());
+        let machine = import.nodes_seen(partitions).machine(processors);
+        let is_assumed = self.zone.is_none() && import.intake().local_times > 0;
+        let zone = is_assumed.then(|| {
+            let file = self.file.display();
+            format!("the local times of the records are UTC; --workload 'records(file={file}, zone=…)' names a time zone")
+        });
+        let remarks = import.intake().left_out().into_iter().chain(zone).collect();
+        // Records without any job, and more processors than any machine has, are mistakes that are told elsewhere.
+        let workload = workload.on_machine(machine.ok()).with_remarks(remarks);
+        Ok(Loaded { workload, intake: None, site: None, period: None })
     }
 }
 
@@ -412,7 +423,7 @@ impl Source {
                 let log = swf::read_path(path, given.bad)?;
                 Ok(Loaded { intake: Some(log.intake), ..made(log.workload) })
             }
-            Source::Records(call) => call.read(),
+            Source::Records(call) => call.read(given.partitions),
             Source::Essc(call) => call.draw(given.seed).map(with_site),
             Source::Tasks(folder) => Ok(with_site(Tasks::read(folder)?)),
         }

@@ -66,6 +66,7 @@ pub use error::{Problem, SwfError};
 pub use file::{add_power, clean_path, read_path};
 pub use header::{Header, POWER_KEY};
 pub use intake::Intake;
+pub(crate) use intake::left_out;
 pub use reader::{BadRecords, Log, Records, read, records};
 pub use record::{Record, Status};
 pub use writer::{Writer, describe, write};

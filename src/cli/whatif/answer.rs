@@ -161,7 +161,7 @@ impl Answer {
     /// What is to be known of the records, the machine and the budget, a sentence for each thing.
     fn found(&self, arguments: &Arguments, checked: &CheckedExperiment<'_>) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
-        notes.extend(self.past.taken.as_ref().and_then(|taken| taken.sentence()));
+        notes.extend(self.past.taken.as_ref().and_then(|taken| taken.left_out()));
         let jobs = self.jobs.jobs().len();
         match (self.late, self.start_unknown) {
             (None, _) => notes.push(
@@ -178,15 +178,6 @@ impl Answer {
                 "{late} jobs start up to {} later here than in the records: their nodes are not free on this machine, \
                  whose nodes are given out whole",
                 human_time(latest)
-            ));
-        }
-        if self.basis == Basis::Records {
-            let machine = checked.machine(0, 0);
-            notes.push(format!(
-                "the machine is that of the records: {} nodes of {} processors, the most that were busy at once, of {} \
-                 each, the most that a job was measured to draw on its nodes in the mean. What idle nodes and the rest \
-                 draw is not known, and counts as nothing; --machine FILE says what it is",
-                machine.nodes, machine.processors_per_node, machine.node_power
             ));
         }
         notes.extend(self.cuts.never.iter().cloned());
@@ -213,7 +204,7 @@ impl Answer {
             "peak",
             "energy",
             "over budget",
-            "unfinished jobs",
+            "incomplete jobs",
         ]
         .map(str::to_owned)
         .to_vec();

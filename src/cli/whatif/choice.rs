@@ -46,7 +46,7 @@ pub(super) fn choice(mut candidates: Vec<Candidate<'_>>) -> Option<String> {
         [] => return None,
         [one] => format!("Under the budget, jobs wait least under {}.", described(one)),
         several => format!(
-            "Under the budget, there is a choice between fewer unfinished jobs and shorter waits. {}.",
+            "Under the budget, there is a choice between fewer incomplete jobs and shorter waits. {}.",
             several.iter().map(described).collect::<Vec<_>>().join("; ")
         ),
     };
@@ -73,7 +73,7 @@ mod tests {
             candidate("complete", 0, 50.0),
             candidate("between", 1, 20.0),
         ]);
-        let expected = "Under the budget, there is a choice between fewer unfinished jobs and shorter waits. \
+        let expected = "Under the budget, there is a choice between fewer incomplete jobs and shorter waits. \
             easy, the site's own policy: 9 jobs do not finish, the others wait 10.0 min in the mean; \
             between: 1 job does not finish, the others wait 20.0 min in the mean; \
             complete: all jobs run and wait 50.0 min in the mean.";

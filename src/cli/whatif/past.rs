@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use anyhow::bail;
 use serde::Serialize;
 
-use crate::experiment::{Equipment, Load};
-use crate::machine::Machine;
-use crate::units::Watts;
+use crate::experiment::Load;
 use crate::workload::records::{Import, Kind, NodesSeen, RecordIntake};
 use crate::workload::swf::Intake;
 use crate::workload::{Source, SourceDefaults, SourceError};
@@ -90,10 +88,9 @@ impl Past {
         labels
     }
 
-    /// The machine that the records tell of, if nobody named one and these are records. Its power is a floor: what jobs
-    /// were measured to draw.
-    pub(super) fn machine(&self) -> anyhow::Result<Option<Equipment>> {
-        let Some(seen) = &self.seen else { return Ok(None) };
+    /// Whether the machine is that of the records, since nobody named one.
+    pub(super) fn knows_machine(&self) -> anyhow::Result<bool> {
+        let Some(seen) = &self.seen else { return Ok(false) };
         if let Some(doubt) = &seen.doubt {
             bail!(
                 "the records do not tell what machine this was: {doubt}. A budget means nothing without it; write a \
@@ -102,19 +99,7 @@ impl Past {
                 said(seen)
             );
         }
-        let (Some(nodes), Some(processors), Some(power)) =
-            (seen.nodes, seen.processors_per_node, seen.node_power)
-        else {
-            return Ok(None);
-        };
-        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).min(Machine::MOST_NODES);
-        let mut machine = Machine::of_processors(nodes)?;
-        machine.name = format!("{nodes} nodes of the records");
-        machine.processors_per_node = processors;
-        machine.node_power = power;
-        // What idle nodes draw is in no record. Without it, what is drawn is what jobs were measured to draw.
-        machine.details.idle = Some(Watts::ZERO);
-        Ok(Some(Equipment { text: "the records".to_owned(), machine }))
+        Ok(seen.nodes.is_some())
     }
 }
 
@@ -139,23 +124,12 @@ fn named(names: &[String], number: u32, what: &str) -> String {
 }
 
 impl Taken {
-    /// How many records were left out and why, in a sentence, if any were.
-    pub(super) fn sentence(&self) -> Option<String> {
-        let (records, usable, reasons): (u64, u64, Vec<(u64, &str)>) = match self {
-            Taken::Records(intake) => {
-                (intake.records - intake.steps, intake.usable, intake.skipped_for().collect())
-            }
-            Taken::Log(intake) => (intake.records, intake.usable, intake.skipped_for().collect()),
-        };
-        let skipped = records - usable;
-        (skipped > 0).then(|| {
-            let reasons: Vec<String> =
-                reasons.iter().map(|(count, why)| format!("{count} {why}")).collect();
-            format!(
-                "of {records} records, {skipped} {} left out, and nothing here counts them: {}",
-                if skipped == 1 { "was" } else { "were" },
-                reasons.join(", ")
-            )
-        })
+    /// How many records were left out and why, if nobody else says so.
+    pub(super) fn left_out(&self) -> Option<String> {
+        match self {
+            // The workload itself says so.
+            Taken::Records(_) => None,
+            Taken::Log(intake) => intake.left_out(),
+        }
     }
 }

@@ -54,6 +54,9 @@ struct Portrait<'a> {
     jobs_left_out: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     intake: Option<&'a Intake>,
+    /// What became of records, where the workload is made of some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 /// How many jobs ran in a partition.
@@ -141,6 +144,7 @@ pub(in crate::cli) fn look(arguments: &Arguments) -> anyhow::Result<Workload> {
         partitions: partitions.map(|(name, jobs)| PartitionJobs { name, jobs }).collect(),
         jobs_left_out: workload.selection().map(Selection::left_out),
         intake: loaded.intake.as_ref(),
+        notes: workload.remarks().to_vec(),
     };
     match arguments.json {
         true => print(&(serde_json::to_string_pretty(&portrait)? + "\n"))?,
@@ -198,6 +202,9 @@ fn describe(portrait: &Portrait<'_>) -> String {
     }
     for line in p.intake.iter().flat_map(|intake| intake.lines()) {
         text += &format!("{:>12}  {line}\n", "log");
+    }
+    for note in &p.notes {
+        text += &format!("{:>12}  {note}\n", "note");
     }
     text
 }

@@ -290,7 +290,7 @@ fn count_marks(runs: &[Run], intake: &mut RecordIntake) {
 fn tell_shared(runs: &mut [Run], intake: &mut RecordIntake) {
     // By partition: the most processors on a node, rounded up.
     let mut per_node: Vec<u32> = Vec::new();
-    for run in runs.iter().filter(|run| run.nodes > 0) {
+    for run in runs.iter().filter(|run| run.nodes > 0 && !run.marks.size_from_nodes) {
         let partition = partition_of(run);
         if per_node.len() <= partition {
             per_node.resize(partition + 1, 0);
@@ -298,8 +298,16 @@ fn tell_shared(runs: &mut [Run], intake: &mut RecordIntake) {
         let most = &mut per_node[partition];
         *most = (*most).max(run.processors.div_ceil(run.nodes));
     }
+    let most_of_all = per_node.iter().copied().max().unwrap_or(0);
     for run in runs.iter_mut().filter(|run| run.nodes > 0) {
-        let whole = run.nodes.saturating_mul(per_node[partition_of(run)]);
+        let of_partition = per_node.get(partition_of(run)).copied().filter(|most| *most > 0);
+        // Where nobody has processors, all are counted in nodes.
+        let whole = run.nodes.saturating_mul(of_partition.unwrap_or(most_of_all).max(1));
+        if run.marks.size_from_nodes && most_of_all > 0 {
+            // Nodes and processors are not to be mixed in one log: a run of which only nodes are known had them whole.
+            (run.processors, run.marks.size_from_nodes) = (whole, false);
+            intake.size_of_whole_nodes += 1;
+        }
         if run.is_exclusive && run.processors < whole {
             run.processors = whole;
             intake.size_raised += 1;

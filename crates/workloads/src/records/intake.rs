@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::error::Defect;
+use crate::swf::left_out;
 
 /// What became of records. Each is a usable run, a step of one, or skipped for one reason: `records` is `usable`,
 /// `steps` and all that were skipped.
@@ -44,8 +45,10 @@ pub struct RecordIntake {
     pub submit_moved: u64,
     /// Runs whose recorded length is not the time from start to end: they were suspended, or a clock was set.
     pub elapsed_differs: u64,
-    /// Runs that are counted in nodes, for want of processors.
+    /// Runs that are counted in nodes, for want of processors: no run has any.
     pub size_from_nodes: u64,
+    /// Runs without processors among others that have some: all processors of their nodes are counted.
+    pub size_of_whole_nodes: u64,
     /// Runs that had whole nodes for themselves: processors they did not ask for are counted, too.
     pub size_raised: u64,
     /// Runs of a job beyond its first: it was put back into the queue.
@@ -109,6 +112,11 @@ impl RecordIntake {
         .filter(|(count, _)| *count > 0)
     }
 
+    /// How many records were left out and why, in a sentence, if any were.
+    pub fn left_out(&self) -> Option<String> {
+        left_out(self.records - self.steps, self.usable, self.skipped_for())
+    }
+
     /// The counts that are not zero, each as a line for a report.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         [
@@ -131,6 +139,7 @@ impl RecordIntake {
             (self.submit_moved, "submit time after the start, moved to it"),
             (self.elapsed_differs, "recorded length differs from start to end"),
             (self.size_from_nodes, "size counted in nodes, no processor count"),
+            (self.size_of_whole_nodes, "no processor count, all processors of their nodes counted"),
             (self.size_raised, "size raised to whole nodes, which were exclusive"),
             (self.further_runs, "further runs of jobs that were queued again"),
             (self.renumbered, "numbered anew"),

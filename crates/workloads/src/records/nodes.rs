@@ -3,6 +3,7 @@
 use super::import::{Import, most_at_once};
 use super::name::Kind;
 use super::run::Run;
+use busbar_core::machine::{Machine, MachineError};
 use busbar_core::units::Watts;
 
 /// What records tell of the nodes of a machine, which may have more of them.
@@ -36,6 +37,40 @@ pub enum NodeDoubt {
     /// No job has a measured power.
     #[error("no job on whole nodes has a measured energy")]
     NotMeasured,
+}
+
+impl NodesSeen {
+    /// The machine that the records tell of, with what is not known of it as remarks. Its power is a floor: what jobs were
+    /// measured to draw. Where records do not tell enough, every processor is a node of which everything is assumed.
+    pub fn machine(&self, processors: u32) -> Result<Machine, MachineError> {
+        let known = (self.nodes, self.processors_per_node, self.node_power);
+        let ((Some(nodes), Some(per_node), Some(power)), None) = (known, &self.doubt) else {
+            let mut machine = Machine::of_processors(processors)?;
+            let why = self
+                .doubt
+                .as_ref()
+                .map_or("nothing is known of nodes".to_owned(), |doubt| doubt.to_string());
+            machine.remarks.push(format!(
+                "the records do not tell what machine this was: {why}. Each of the {processors} processors counts as a node of \
+                 {}; a machine file says what yours are ('busbar machine init')",
+                machine.node_power
+            ));
+            return Ok(machine);
+        };
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).min(Machine::MOST_NODES);
+        let mut machine = Machine::of_processors(nodes)?;
+        machine.name = format!("{nodes} nodes of the records");
+        (machine.processors_per_node, machine.node_power) = (per_node, power);
+        machine.power_is_assumed = false;
+        // What idle nodes draw is in no record. Without it, what is drawn is what jobs were measured to draw.
+        machine.details.idle = Some(Watts::ZERO);
+        machine.remarks.push(format!(
+            "the machine is that of the records: {nodes} nodes of {per_node} processors, the most that were busy at once, of \
+             {power} each, the most that a job was measured to draw on its nodes in the mean. What idle nodes and the rest \
+             draw is not known, and counts as nothing; --machine FILE says what it is"
+        ));
+        Ok(machine)
+    }
 }
 
 impl Import {

@@ -131,7 +131,7 @@ impl<'a> Record<'a> {
         entry.queue = self.field(Column::Qos);
         entry.partition = self.field(Column::Partition);
         entry.is_reserved = !self.field(Column::Reservation).is_empty();
-        entry.measured = self.energy().map_or(Measured::Nothing, Measured::NodeEnergy);
+        entry.measured = self.measured();
         Ok(entry)
     }
 
@@ -186,6 +186,15 @@ impl<'a> Record<'a> {
         known_energy(self.field(Column::ConsumedEnergyRaw))
             .or_else(|| in_tres().filter(is_energy))
             .or_else(|| rounded().filter(is_energy))
+    }
+
+    fn measured(&self) -> Measured {
+        let raw = self.field(Column::ConsumedEnergyRaw);
+        match self.energy() {
+            Some(joules) => Measured::NodeEnergy(joules),
+            None if raw.is_empty() || whole(raw).is_some() => Measured::Nothing,
+            None => Measured::Unreadable,
+        }
     }
 }
 

@@ -489,3 +489,23 @@ proptest! {
         }
     }
 }
+
+/// Nodes and processors are never mixed: whoever has no processors among others that have some had whole nodes. By hand:
+/// others had 96 on a node.
+#[test]
+fn sizes_are_of_one_unit() {
+    let text = "JobID|State|Submit|Start|End|NNodes|AllocCPUS|Partition|ConsumedEnergyRaw\n\
+                1|COMPLETED|2026-01-05T10:00:00|2026-01-05T10:00:00|2026-01-05T10:10:00|2|192|cpu|60000\n\
+                2|COMPLETED|2026-01-05T10:00:00|2026-01-05T10:00:00|2026-01-05T10:10:00|3||cpu|90000\n\
+                3|COMPLETED|2026-01-05T10:00:00|2026-01-05T10:00:00|2026-01-05T10:10:00|1||new|abc\n";
+    let import = imported(text);
+    let sizes: Vec<i64> = import.records().map(|record| record.requested_processors).collect();
+    assert_eq!(sizes, [192, 288, 96]);
+    let intake = import.intake();
+    assert_eq!((intake.size_of_whole_nodes, intake.size_from_nodes), (2, 0));
+    assert_eq!((intake.with_power, intake.power_unreadable, intake.shared), (2, 1, 0));
+    assert_eq!(import.nodes_seen(&[]).doubt, None);
+    let alone = imported(&text.replace("|192|", "||"));
+    let sizes: Vec<i64> = alone.records().map(|record| record.requested_processors).collect();
+    assert_eq!((sizes, alone.intake().size_from_nodes), (vec![2, 3, 1], 3));
+}
