@@ -326,7 +326,8 @@ fn notes(known: &CheckedExperiment<'_>, question: &Question) -> Vec<String> {
          other days and seasons are not in it"
             .to_owned()
     });
-    larger.into_iter().chain(short).chain(seasons).collect()
+    let remarks = known.remarks(0).iter().cloned();
+    remarks.chain(larger).chain(short).chain(seasons).collect()
 }
 
 /// Below so many days a log says little about a machine's life.

@@ -211,7 +211,12 @@ impl<'a> CheckedExperiment<'a> {
         self.platforms[workload].demand
     }
 
-    /// What is more likely a mistake than a plan, a sentence for each thing.
+    /// What a reader should know of where the jobs of a workload come from, and their machine if nobody named one.
+    pub fn remarks(&self, workload: usize) -> &[String] {
+        &self.platforms[workload].remarks
+    }
+
+    /// What is more likely a mistake than a plan, and what a reader should know of the jobs, a sentence for each thing.
     pub fn notes(&self) -> Vec<String> {
         let budgets = &self.experiment.budgets;
         let mut said: Vec<String> =

@@ -195,9 +195,10 @@ impl<'a> Simulation<'a> {
         let rigid = Rigid::on(self.machine);
         let model = self.model.unwrap_or(&rigid);
         let truth = self.truth.unwrap_or(Truth::Model(model));
-        let named = policy.names_nodes() || !self.outages.is_empty() || truth.minds_nodes();
+        let table = truth.node_table(self.machine.nodes);
+        let named = policy.names_nodes() || !self.outages.is_empty() || table.is_some();
         let nodes = if named { Nodes::Named } else { Nodes::Counted };
-        let mut engine = Engine::new(self, nodes, model, truth);
+        let mut engine = Engine::new(self, nodes, model, truth.on(table.as_ref()));
         engine.run(policy, progress);
         Run { predictions: policy.predictions(), ..engine.finish() }
     }
@@ -276,7 +277,7 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(
-        simulation: &Simulation<'a>,
+        simulation: &'a Simulation<'_>,
         nodes: Nodes,
         model: &'a dyn Model,
         truth: Truth<'a>,

@@ -22,6 +22,7 @@ pub mod assignment;
 pub mod catalogue;
 pub mod law;
 mod names;
+mod nodes;
 mod pace;
 mod repertoire;
 #[cfg(test)]
@@ -31,11 +32,13 @@ pub use application::{Application, Coupling};
 pub use assignment::{Assignment, Shape};
 pub use law::{Ask, Conditions, Law};
 pub use names::Names;
+pub use nodes::NodeTable;
 pub use pace::{Factor, Pace};
 pub use repertoire::{Profiles, Repertoire, Unsuited};
 
 pub use crate::machine::{CLASSES, Node, Parts};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use law::{Curved, Table, Unknown};
@@ -50,8 +53,8 @@ use crate::variation::Processors;
 pub enum Held<'a> {
     /// Any nodes: they are alike, or nobody knows which they are.
     Any,
-    /// These, all under the cap of the job's operating point.
-    These(&'a [NodeId]),
+    /// These stretches of nodes, all under the cap of the job's operating point; with the table of all nodes.
+    These(&'a [Range<u32>], &'a NodeTable),
     /// These, each under a cap of its own.
     Capped(&'a Caps),
 }
@@ -162,6 +165,11 @@ impl World {
         self.parts.are_unlike() || !self.measured.is_empty()
     }
 
+    /// The table of so many nodes.
+    pub fn node_table(&self, nodes: u32) -> NodeTable {
+        NodeTable::new(&self.parts, nodes, self.applications.len())
+    }
+
     fn as_asked(&self, application: &Application) -> AsAsked {
         let (ask, highest) = (Ask { nodes: 1, beta: Beta::FULL }, self.node.highest);
         let at = |class: usize| self.conditions(1, None, class, highest);
@@ -237,13 +245,13 @@ impl World {
         let cores = cores.map_or(point.cores, |table| table.full_cores(job.nodes));
         let asked = OperatingPoint { nodes: job.nodes, cores, cap: whole, ..*point };
         // On the nodes that it has, so that these do not matter.
-        let ids: Vec<NodeId>;
+        let uncapped: Caps;
         let (held_as_asked, count) = match held {
             Held::Any => (Held::Any, job.nodes),
-            Held::These(nodes) => (held, nodes.len() as u32),
+            Held::These(nodes, _) => (held, nodes.iter().map(|one| one.end - one.start).sum()),
             Held::Capped(caps) => {
-                ids = caps.iter().map(|capped| capped.node).collect();
-                (Held::These(&ids), ids.len() as u32)
+                uncapped = caps.with_all_at(whole);
+                (Held::Capped(&uncapped), uncapped.count())
             }
         };
         let nominal = self.by_law(id, job, Span::ZERO, &asked, held_as_asked).power;
@@ -282,6 +290,17 @@ impl World {
         let is_asked_for = self.as_asked[place].is_reference
             && point.nodes == job.nodes
             && table.is_none_or(|table| point.cores >= table.full_cores(point.nodes));
+        if let Held::These(nodes, all) = held
+            && is_asked_for
+            && table.is_none()
+            && self.node.capped_part(point.cap) >= self.node.highest
+            && let Some(power) = all.added(place, &self.as_asked[place].added, nodes)
+        {
+            return Outcome {
+                run_time: Pace::AS_ASKED.of(run_time),
+                power: power.min(Watts::LARGEST),
+            };
+        }
         let mut sum = Sum::default();
         let mut add = |class: usize, cap: Watts, count: u32| {
             let is_asked_for = is_asked_for && cap >= self.node.highest;
@@ -301,10 +320,9 @@ impl World {
             Held::Any => {
                 add(self.parts.middle(), self.node.capped_part(point.cap), point.nodes);
             }
-            Held::These(nodes) => {
-                let mut counts = [0u32; CLASSES];
-                nodes.iter().for_each(|node| counts[self.parts.class(*node)] += 1);
+            Held::These(nodes, all) => {
                 let cap = self.node.capped_part(point.cap);
+                let counts = all.counts(nodes);
                 let present = counts.iter().enumerate().filter(|(_, count)| **count > 0);
                 present.for_each(|(class, count)| add(class, cap, *count));
             }
@@ -340,7 +358,9 @@ impl World {
             add(pace, drawn, cap, 1);
         };
         match held {
-            Held::These(nodes) => nodes.iter().for_each(|node| on_node(*node, point.cap)),
+            Held::These(nodes, _) => {
+                nodes.iter().cloned().flatten().for_each(|node| on_node(NodeId(node), point.cap));
+            }
             Held::Capped(caps) => caps.iter().for_each(|capped| on_node(capped.node, capped.cap)),
             Held::Any => {
                 let cap = self.node.capped_part(point.cap);

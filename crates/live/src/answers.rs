@@ -10,7 +10,7 @@ use super::job::{EndReason, Entry, EventKind, JobOutcome, Phase, Program};
 use super::setup::Viewer;
 use super::store::WallTimes;
 use super::wire::{JobDetails, JobLine, LimitFrom, NodeLine, PowerState, Private, State};
-use busbar_core::units::{Instant, NodeId, Span, Watts};
+use busbar_core::units::{Instant, Span, Watts};
 
 /// Converts a time of the daemon's clock to seconds since 1970.
 pub type Wall<'a> = &'a dyn Fn(Instant) -> i64;
@@ -67,8 +67,9 @@ impl Controller {
 
     /// The nodes, with the jobs on them.
     pub fn nodes(&self) -> Vec<NodeLine> {
+        let holders = self.scheduler().holders();
         let line = |node: u32| {
-            let job = self.scheduler().holder(NodeId(node));
+            let job = holders[node as usize];
             let cap = job.and_then(|job| {
                 let mut nodes = self.jobs().get(&job)?.run()?.allotment.nodes.iter();
                 nodes.find(|(other, _)| *other == node).map(|(_, cap)| *cap)

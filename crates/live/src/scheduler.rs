@@ -213,6 +213,12 @@ impl Scheduler {
         self.dispatch.ledger()
     }
 
+    /// By node: the number of the job that holds it.
+    pub(super) fn holders(&self) -> Vec<Option<u64>> {
+        let number = |id: JobId| self.jobs[id.index()].number;
+        self.ledger().holders().into_iter().map(|holder| holder.map(number)).collect()
+    }
+
     /// The number of the job that holds a node.
     pub(super) fn holder(&self, node: NodeId) -> Option<u64> {
         self.ledger().holder(node).map(|id| self.jobs[id.index()].number)

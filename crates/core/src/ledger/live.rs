@@ -10,6 +10,8 @@
 //! restored or extended is charged without being asked whether it can be paid: an account may be
 //! overdrawn by it, and [`Ledger::check`] then says so.
 
+use std::ops::Range;
+
 use super::{Holding, Ledger, Violation};
 use crate::budget::Budget;
 use crate::model::Caps;
@@ -173,6 +175,26 @@ impl Ledger {
 
     /// The nodes that a job holds, in ascending order; none where nodes are not kept track of.
     pub fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
-        self.placement.as_ref().map_or(Vec::new(), |placement| placement.nodes_of(job))
+        let stretches = self.stretches_of(job).iter().cloned();
+        let mut nodes: Vec<NodeId> = stretches.flatten().map(NodeId).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// The same nodes in stretches of neighbours, which are few; in any order.
+    #[inline]
+    pub fn stretches_of(&self, job: JobId) -> &[Range<u32>] {
+        self.placement.as_ref().map_or(&[], |placement| placement.stretches_of(job))
+    }
+
+    /// By node: the job that holds it, where nodes are kept track of.
+    pub fn holders(&self) -> Vec<Option<JobId>> {
+        let mut holders = vec![None; self.total_nodes as usize];
+        for (job, stretches) in self.placement.iter().flat_map(|placement| placement.held()) {
+            for stretch in stretches {
+                holders[stretch.start as usize..stretch.end as usize].fill(Some(job));
+            }
+        }
+        holders
     }
 }

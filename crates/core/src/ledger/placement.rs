@@ -1,7 +1,9 @@
-//! Which nodes a job is on. Kept only where it matters: when nodes can fail, or a policy names them.
+//! Which nodes a job is on. Kept only where it matters: when nodes differ or can fail, or a policy names them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
+use super::free_nodes::FreeNodes;
 use crate::ledger::{Running, SwitchState};
 use crate::model::Caps;
 use crate::units::{JobId, NodeId};
@@ -10,12 +12,13 @@ use crate::units::{JobId, NodeId};
 /// the lowest numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
-    /// Free stretches, apart from each other: the first node of each, and the node after its last.
-    free: BTreeMap<u32, u32>,
-    /// Held stretches: the first node of each, the node after its last, and whose it is.
-    held: BTreeMap<u32, (u32, JobId)>,
-    /// The first node of each stretch that a job holds.
-    stretches: BTreeMap<JobId, Vec<u32>>,
+    free: FreeNodes,
+    /// By job: its place among the holdings, or [`NOWHERE`].
+    places: Vec<u32>,
+    /// What jobs hold. Places of jobs that have ended are used again.
+    holdings: Vec<Held>,
+    /// Places that nobody uses.
+    unused: Vec<u32>,
     /// The caps of jobs that were given their nodes by name.
     caps: BTreeMap<JobId, Caps>,
     down: BTreeSet<u32>,
@@ -23,62 +26,85 @@ pub(super) struct Placement {
     switched: BTreeMap<u32, SwitchState>,
 }
 
+/// The place of a job that holds nothing.
+const NOWHERE: u32 = u32::MAX;
+
+/// What a job holds.
+#[derive(Clone, Debug)]
+struct Held {
+    job: JobId,
+    /// In the order in which it got them. None if nobody uses this place.
+    stretches: Vec<Range<u32>>,
+}
+
+impl Held {
+    /// Adds nodes, to the last stretch if they follow it.
+    fn push(&mut self, nodes: Range<u32>) {
+        match self.stretches.last_mut() {
+            Some(last) if last.end == nodes.start => last.end = nodes.end,
+            _ => self.stretches.push(nodes),
+        }
+    }
+}
+
 impl Placement {
     pub(super) fn new(nodes: u32) -> Self {
         Placement {
-            free: BTreeMap::from([(0, nodes)]),
-            held: BTreeMap::new(),
-            stretches: BTreeMap::new(),
+            free: FreeNodes::all(nodes),
+            places: Vec::new(),
+            holdings: Vec::new(),
+            unused: Vec::new(),
             caps: BTreeMap::new(),
             down: BTreeSet::new(),
             switched: BTreeMap::new(),
         }
     }
 
+    /// The place of a job among the holdings, which it gets if it has none.
+    fn place_for(&mut self, job: JobId) -> usize {
+        if job.index() >= self.places.len() {
+            self.places.resize(job.index() + 1, NOWHERE);
+        }
+        let place = &mut self.places[job.index()];
+        if *place == NOWHERE {
+            *place = self.unused.pop().unwrap_or_else(|| {
+                self.holdings.push(Held { job, stretches: Vec::new() });
+                (self.holdings.len() - 1) as u32
+            });
+            self.holdings[*place as usize].job = job;
+        }
+        *place as usize
+    }
+
+    fn place_of(&self, job: JobId) -> Option<usize> {
+        let place = self.places.get(job.index()).filter(|place| **place != NOWHERE)?;
+        Some(*place as usize)
+    }
+
     /// Gives a job so many free nodes, beside those it has. What caps it had it has no more.
     pub(super) fn take(&mut self, job: JobId, count: u32) {
-        self.caps.remove(&job);
-        let mut left = count;
-        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
-        while let Some((first, end)) = self.free.pop_first() {
-            let taken_end = end.min(first + left);
-            if taken_end < end {
-                self.free.insert(taken_end, end);
-            }
-            if taken_end > first {
-                self.held.insert(first, (taken_end, job));
-                stretches.push(first);
-                left -= taken_end - first;
-            }
-            if left == 0 {
-                break;
-            }
-        }
-        self.stretches.insert(job, stretches);
+        self.forget_caps(job);
+        let place = self.place_for(job);
+        let held = &mut self.holdings[place];
+        self.free.take_lowest(count, |stretch| held.push(stretch));
     }
 
     /// Gives a job these nodes, all of which are free.
     pub(super) fn take_these(&mut self, job: JobId, nodes: impl Iterator<Item = NodeId>) {
-        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
+        let place = self.place_for(job);
         for node in nodes {
-            self.cut(node);
-            self.held.insert(node.0, (node.0 + 1, job));
-            stretches.push(node.0);
+            self.free.remove(node.0..node.0 + 1);
+            self.holdings[place].push(node.0..node.0 + 1);
         }
-        self.stretches.insert(job, stretches);
     }
 
-    /// The nodes of a job, in ascending order.
-    pub(super) fn nodes_of(&self, job: JobId) -> Vec<NodeId> {
-        let stretches = self.stretches.get(&job).into_iter().flatten();
-        let ends = stretches.filter_map(|first| Some((*first, self.held.get(first)?.0)));
-        let mut nodes: Vec<NodeId> = ends.flat_map(|(first, end)| first..end).map(NodeId).collect();
-        nodes.sort_unstable();
-        nodes
+    /// The nodes of a job, in stretches that do not overlap.
+    pub(super) fn stretches_of(&self, job: JobId) -> &[Range<u32>] {
+        self.place_of(job).map_or(&[], |place| &self.holdings[place].stretches)
     }
 
     pub(super) fn is_free(&self, node: NodeId) -> bool {
-        self.free_stretch(node).is_some()
+        self.free.has(node.0)
     }
 
     pub(super) fn caps(&self, job: JobId) -> Option<&Caps> {
@@ -90,77 +116,64 @@ impl Placement {
         self.caps.insert(job, caps.clone());
     }
 
-    pub(super) fn give(&mut self, job: JobId) {
-        self.caps.remove(&job);
-        for first in self.stretches.remove(&job).unwrap_or_default() {
-            if let Some((end, _)) = self.held.remove(&first) {
-                self.set_free(first, end);
-            }
+    fn forget_caps(&mut self, job: JobId) {
+        if !self.caps.is_empty() {
+            self.caps.remove(&job);
         }
+    }
+
+    pub(super) fn give(&mut self, job: JobId) {
+        self.forget_caps(job);
+        let Some(place) = self.place_of(job) else { return };
+        let stretches = &mut self.holdings[place].stretches;
+        stretches.drain(..).for_each(|stretch| self.free.insert(stretch));
+        self.unused.push(place as u32);
+        self.places[job.index()] = NOWHERE;
     }
 
     /// Takes so many of its nodes back from a job, those it got last first, and the caps of all.
     pub(super) fn give_some(&mut self, job: JobId, count: u32) {
-        self.caps.remove(&job);
+        self.forget_caps(job);
+        let Some(place) = self.place_of(job) else { return };
+        let stretches = &mut self.holdings[place].stretches;
         let mut left = count;
-        let mut stretches = self.stretches.remove(&job).unwrap_or_default();
-        while left > 0 {
-            let Some(first) = stretches.pop() else { break };
-            let Some((end, _)) = self.held.remove(&first) else { continue };
-            let kept_end = end.saturating_sub(left).max(first);
-            left -= end - kept_end;
-            self.set_free(kept_end, end);
-            if kept_end > first {
-                self.held.insert(first, (kept_end, job));
-                stretches.push(first);
+        while let Some(last) = stretches.last_mut().filter(|_| left > 0) {
+            let kept_end = last.end.saturating_sub(left).max(last.start);
+            left -= last.end - kept_end;
+            self.free.insert(kept_end..last.end);
+            last.end = kept_end;
+            if last.start == last.end {
+                stretches.pop();
             }
         }
-        self.stretches.insert(job, stretches);
     }
 
-    /// Frees a stretch and joins it with its free neighbours.
-    fn set_free(&mut self, mut first: u32, mut end: u32) {
-        if let Some((&before, _)) = self.free.range(..first).next_back().filter(|b| *b.1 == first) {
-            self.free.remove(&before);
-            first = before;
-        }
-        if let Some(after) = self.free.remove(&end) {
-            end = after;
-        }
-        self.free.insert(first, end);
+    /// All jobs that hold nodes, with these.
+    pub(super) fn held(&self) -> impl Iterator<Item = (JobId, &[Range<u32>])> {
+        let used = self.holdings.iter().filter(|held| !held.stretches.is_empty());
+        used.map(|held| (held.job, &held.stretches[..]))
     }
 
+    /// The job that holds a node. It is looked for among all jobs that run: who asks about many nodes goes through
+    /// [`held`](Placement::held).
     pub(super) fn holder(&self, node: NodeId) -> Option<JobId> {
-        let (_, (end, job)) = self.held.range(..=node.0).next_back()?;
-        (node.0 < *end).then_some(*job)
-    }
-
-    /// The free stretch in which a node is.
-    fn free_stretch(&self, node: NodeId) -> Option<(u32, u32)> {
-        let stretch = self.free.range(..=node.0).next_back().map(|(first, end)| (*first, *end));
-        stretch.filter(|(_, end)| node.0 < *end)
-    }
-
-    /// Takes a node out of its free stretch; says whether it was in one.
-    fn cut(&mut self, node: NodeId) -> bool {
-        let Some((first, end)) = self.free_stretch(node) else { return false };
-        self.free.remove(&first);
-        for (first, end) in [(first, node.0), (node.0 + 1, end)] {
-            if first < end {
-                self.free.insert(first, end);
-            }
-        }
-        true
+        let holds = |stretches: &[Range<u32>]| stretches.iter().any(|one| one.contains(&node.0));
+        self.held().find(|(_, stretches)| holds(stretches)).map(|(job, _)| job)
     }
 
     pub(super) fn take_down(&mut self, node: NodeId) -> bool {
-        self.cut(node) && self.down.insert(node.0)
+        let is_free = self.free.has(node.0);
+        if is_free {
+            self.free.remove(node.0..node.0 + 1);
+            self.down.insert(node.0);
+        }
+        is_free
     }
 
     pub(super) fn bring_up(&mut self, node: NodeId) -> bool {
         let was_down = self.down.remove(&node.0);
         if was_down {
-            self.set_free(node.0, node.0 + 1);
+            self.free.insert(node.0..node.0 + 1);
         }
         was_down
     }
@@ -168,10 +181,8 @@ impl Placement {
     /// Begins to switch so many free nodes off, those with the highest numbers: the others are given out first.
     pub(super) fn stop(&mut self, count: u32) {
         for _ in 0..count {
-            let Some(node) = self.free.last_key_value().map(|(_, end)| NodeId(end - 1)) else {
-                return;
-            };
-            self.set_switched(node, Some(SwitchState::Stopping));
+            let Some(node) = self.free.last() else { return };
+            self.set_switched(NodeId(node), Some(SwitchState::Stopping));
         }
     }
 
@@ -189,12 +200,12 @@ impl Placement {
     pub(super) fn set_switched(&mut self, node: NodeId, state: Option<SwitchState>) {
         match state {
             Some(state) => {
-                self.cut(node);
+                self.free.remove(node.0..node.0 + 1);
                 self.switched.insert(node.0, state);
             }
             None => {
                 if self.switched.remove(&node.0).is_some() {
-                    self.set_free(node.0, node.0 + 1);
+                    self.free.insert(node.0..node.0 + 1);
                 }
             }
         }
@@ -211,10 +222,10 @@ impl Placement {
     }
 
     pub(super) fn check(&self, running: &Running) -> Result<(), String> {
-        let mut placed = BTreeMap::<JobId, u32>::new();
-        for (first, (end, job)) in &self.held {
-            *placed.entry(*job).or_default() += end - first;
-        }
+        let count =
+            |stretches: &[Range<u32>]| stretches.iter().map(|one| one.end - one.start).sum();
+        let placed: BTreeMap<JobId, u32> =
+            self.held().map(|(job, stretches)| (job, count(stretches))).collect();
         let expected: BTreeMap<JobId, u32> =
             running.iter().map(|holding| (holding.job, holding.nodes)).collect();
         if placed != expected {

@@ -26,6 +26,11 @@ impl Caps {
         is_good.then(|| Caps(caps.into()))
     }
 
+    /// The same nodes, all under this cap.
+    pub fn with_all_at(&self, cap: Watts) -> Self {
+        Caps(self.0.iter().map(|one| NodeCap { cap, ..*one }).collect())
+    }
+
     /// One node under one cap.
     pub fn one(node: NodeId, cap: Watts) -> Self {
         Caps(Arc::new([NodeCap { node, cap }]))

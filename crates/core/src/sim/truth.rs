@@ -4,7 +4,7 @@ use crate::job::Job;
 use crate::ledger::Ledger;
 use crate::model::{Caps, Model, OperatingPoint, Outcome};
 use crate::units::{JobId, Span};
-use crate::world::{Held, World};
+use crate::world::{Held, NodeTable, World};
 
 /// Who says what really happens.
 #[derive(Clone, Copy)]
@@ -13,12 +13,25 @@ pub(super) enum Truth<'a> {
     Model(&'a dyn Model),
     /// The world, which is the same for all policies.
     World(&'a World),
+    /// The world on nodes that differ.
+    OnNodes(&'a World, &'a NodeTable),
 }
 
-impl Truth<'_> {
-    /// Whether it matters which nodes a job has.
-    pub(super) fn minds_nodes(self) -> bool {
-        matches!(self, Truth::World(world) if world.minds_nodes())
+impl<'a> Truth<'a> {
+    /// The table of so many nodes, if it matters which nodes a job has.
+    pub(super) fn node_table(self, nodes: u32) -> Option<NodeTable> {
+        match self {
+            Truth::World(world) if world.minds_nodes() => Some(world.node_table(nodes)),
+            _ => None,
+        }
+    }
+
+    /// The same on these nodes.
+    pub(super) fn on(self, nodes: Option<&'a NodeTable>) -> Self {
+        match (self, nodes) {
+            (Truth::World(world), Some(nodes)) => Truth::OnNodes(world, nodes),
+            (other, _) => other,
+        }
     }
 
     /// What happens to a job, which runs for `run_time` as it was asked for, now that it holds what the
@@ -36,11 +49,12 @@ impl Truth<'_> {
         match (self, caps) {
             (Truth::Model(model), None) => model.outcome(id, job, run_time, point),
             (Truth::Model(model), Some(caps)) => model.outcome_on(id, job, run_time, point, caps),
-            (Truth::World(world), Some(caps)) => {
+            (Truth::World(world) | Truth::OnNodes(world, _), Some(caps)) => {
                 world.outcome(id, job, run_time, point, Held::Capped(caps))
             }
-            (Truth::World(world), None) if world.minds_nodes() => {
-                world.outcome(id, job, run_time, point, Held::These(&ledger.nodes_of(id)))
+            (Truth::OnNodes(world, nodes), None) => {
+                let held = Held::These(ledger.stretches_of(id), nodes);
+                world.outcome(id, job, run_time, point, held)
             }
             (Truth::World(world), None) => world.outcome(id, job, run_time, point, Held::Any),
         }

@@ -1,4 +1,5 @@
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
@@ -108,17 +109,23 @@ fn coupling_says_who_waits_for_whom() {
     assert_eq!(time(Coupling::Balanced).run_time, Span::from_millis(1334));
 }
 
+/// Single nodes as stretches.
+fn single(nodes: &[u32]) -> Vec<Range<u32>> {
+    nodes.iter().map(|node| *node..node + 1).collect()
+}
+
 #[test]
 fn greedy_nodes_are_slower_under_a_cap() {
     let parts = Parts::Unlike { spread: Share::percent(8), seed: 7 };
     let world = world(parts, Coupling::Lockstep);
+    let table = world.node_table(500);
     let class = |node: u32| parts.class(NodeId(node));
     let greediest = (0..500).max_by_key(|node| class(*node)).unwrap();
     let thriftiest = (0..500).min_by_key(|node| class(*node)).unwrap();
     let on = |nodes: &[u32], cap| {
-        let nodes: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
-        let count = nodes.len() as u32;
-        world.outcome(JobId(0), &job(count), SECOND, &point(count, cap), Held::These(&nodes))
+        let (nodes, count) = (single(nodes), nodes.len() as u32);
+        let held = Held::These(&nodes, &table);
+        world.outcome(JobId(0), &job(count), SECOND, &point(count, cap), held)
     };
     assert!(on(&[greediest], 60).run_time > on(&[thriftiest], 60).run_time);
     assert_eq!(on(&[greediest, thriftiest], 60).run_time, on(&[greediest], 60).run_time);
@@ -229,9 +236,9 @@ fn processors_that_were_measured_one_by_one() {
     let node =
         Node { rest: Watts::ZERO, highest: Watts::from_watts(100), idle: Watts::from_watts(20) };
     let world = World::measured(node, &Arc::new(processors), Assignment::one());
-    let hour = Span::from_secs(3600);
+    let (hour, table) = (Span::from_secs(3600), world.node_table(2));
     let run = |nodes: &[u32], watts: u32| {
-        let nodes: Vec<NodeId> = nodes.iter().map(|node| NodeId(*node)).collect();
+        let nodes = single(nodes);
         let point = OperatingPoint {
             nodes: nodes.len() as u32,
             cores: 1,
@@ -240,7 +247,8 @@ fn processors_that_were_measured_one_by_one() {
             time: hour,
             power: Watts::ZERO,
         };
-        let outcome = world.outcome(JobId(0), &job(2), hour, &point, Held::These(&nodes));
+        let held = Held::These(&nodes, &table);
+        let outcome = world.outcome(JobId(0), &job(2), hour, &point, held);
         (outcome.run_time.secs_f64(), outcome.power)
     };
     assert_eq!(run(&[0, 1], 100), (3600.0, Watts::from_watts(100 + 75 - 40)));
@@ -272,11 +280,11 @@ fn measured_jobs_draw_what_was_measured() {
             Some(Watts::from_watts(999)),
             None,
         ]);
-        let nodes = [NodeId(3), NodeId(8)];
+        let (nodes, table) = (single(&[3, 8]), world.node_table(9));
         let on = |id: u32, point: &OperatingPoint, held: Held<'_>| {
             world.outcome(JobId(id), &job(2), SECOND, point, held).power.milliwatts()
         };
-        for held in [Held::Any, Held::These(&nodes)] {
+        for held in [Held::Any, Held::These(&nodes, &table)] {
             assert_eq!(on(0, &point(2, 85), held), 90_000);
             // Nobody draws more than nodes can, or than caps let them.
             assert_eq!(on(1, &point(2, 85), held), 170_000);
@@ -286,9 +294,10 @@ fn measured_jobs_draw_what_was_measured() {
             assert_eq!(on(0, &point(2, 60), Held::Any), (90_000u64 * 60).div_ceil(85));
             assert_eq!(on(0, &point(4, 85), Held::Any), 180_000);
         }
-        let caps =
-            Caps::new(nodes.map(|node| NodeCap { node, cap: Watts::from_watts(85) }).to_vec())
-                .unwrap();
+        let caps = Caps::new(
+            [3, 8].map(|node| NodeCap { node: NodeId(node), cap: Watts::from_watts(85) }).to_vec(),
+        )
+        .unwrap();
         assert_eq!(on(0, &point(2, 85), Held::Capped(&caps)), 90_000);
         // Below what nodes draw anyway there is nothing to add.
         let little = world.clone().with_drawn(vec![Some(Watts::from_watts(20))]);

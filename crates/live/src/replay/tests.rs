@@ -140,7 +140,7 @@ fn ends_come_in_order() {
     assert_eq!(ended, [4, 2, 1, 3]);
     assert_eq!(
         engine.find(attempt(4)).unwrap(),
-        Found::Ended { end: End::Signalled(15), ago: Span::ZERO }
+        Found::Ended { end: End::Signalled(15), ago: Span::from_secs(30) }
     );
 }
 

@@ -138,6 +138,8 @@ fn unusable_records_are_counted_once_each() {
         skipped_no_size: 2,
         skipped_no_run_time: 2,
         skipped_no_submit: 1,
+        // All of them are job 1.
+        repeated_numbers: 1,
         ..Intake::default()
     };
     assert_eq!(log.intake, expected);

@@ -1,0 +1,143 @@
+//! Which nodes are free: a bit for each, and a bit for each 64 of them of which one is free.
+//!
+//! Jobs get the free nodes with the lowest numbers. These are found word by word, however large the machine is, and are
+//! told apart in stretches of neighbours, of which a job has few even where it has hundreds of nodes.
+
+use std::ops::Range;
+
+/// The nodes in a word.
+const WORD: u32 = u64::BITS;
+
+/// A set of nodes, by their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct FreeNodes {
+    words: Vec<u64>,
+    /// By word: whether a node in it is free.
+    summary: Vec<u64>,
+}
+
+impl FreeNodes {
+    /// So many nodes, all of them free.
+    pub(super) fn all(nodes: u32) -> Self {
+        let words = nodes.div_ceil(WORD) as usize;
+        let mut free =
+            FreeNodes { words: vec![0; words], summary: vec![0; words.div_ceil(WORD as usize)] };
+        free.insert(0..nodes);
+        free
+    }
+
+    pub(super) fn has(&self, node: u32) -> bool {
+        self.words.get((node / WORD) as usize).is_some_and(|word| word >> (node % WORD) & 1 == 1)
+    }
+
+    /// The free node with the highest number.
+    pub(super) fn last(&self) -> Option<u32> {
+        let place = self.summary.iter().rposition(|word| *word != 0)?;
+        let word = place as u32 * WORD + self.summary[place].ilog2();
+        Some(word * WORD + self.words[word as usize].ilog2())
+    }
+
+    /// These nodes are free from now on.
+    pub(super) fn insert(&mut self, nodes: Range<u32>) {
+        for_words(nodes, |place, mask| {
+            self.words[place] |= mask;
+            self.summary[place / WORD as usize] |= 1 << (place % WORD as usize);
+        });
+    }
+
+    /// These nodes are not free any more.
+    pub(super) fn remove(&mut self, nodes: Range<u32>) {
+        for_words(nodes, |place, mask| {
+            self.words[place] &= !mask;
+            self.forget_empty(place);
+        });
+    }
+
+    /// Takes so many of the lowest nodes, or all if there are fewer; `to` is told each stretch, in ascending order. Stretches
+    /// may touch.
+    pub(super) fn take_lowest(&mut self, count: u32, mut to: impl FnMut(Range<u32>)) {
+        let mut left = count;
+        for block in 0..self.summary.len() {
+            while left > 0 && self.summary[block] != 0 {
+                let place = block * WORD as usize + self.summary[block].trailing_zeros() as usize;
+                let first = place as u32 * WORD;
+                let word = self.words[place];
+                // The lowest stretch of the word, as far as it is needed.
+                let skipped = word.trailing_zeros();
+                let length = (word >> skipped).trailing_ones().min(left);
+                self.words[place] = word & !ones(skipped, length);
+                self.forget_empty(place);
+                left -= length;
+                to(first + skipped..first + skipped + length);
+            }
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    fn forget_empty(&mut self, place: usize) {
+        if self.words[place] == 0 {
+            self.summary[place / WORD as usize] &= !(1 << (place % WORD as usize));
+        }
+    }
+}
+
+/// So many bits from this one on.
+fn ones(first: u32, length: u32) -> u64 {
+    (u64::MAX >> (WORD - length)) << first
+}
+
+/// Each word that these nodes are in, with the bits of those.
+fn for_words(nodes: Range<u32>, mut each: impl FnMut(usize, u64)) {
+    let mut first = nodes.start;
+    while first < nodes.end {
+        let at = first % WORD;
+        let length = (WORD - at).min(nodes.end - first);
+        each((first / WORD) as usize, ones(at, length));
+        first += length;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Words say the same as a set of numbers, within one word and across many.
+        #[test]
+        fn words_agree_with_a_set(
+            nodes in prop::sample::select(vec![1u32, 63, 64, 65, 200, 5000]),
+            steps in prop::collection::vec((0u8..3, 0u32..5000, 0u32..300), 0..40),
+        ) {
+            let mut plain: BTreeSet<u32> = (0..nodes).collect();
+            let mut free = FreeNodes::all(nodes);
+            for (kind, first, count) in steps {
+                let range = first.min(nodes)..first.saturating_add(count).min(nodes);
+                match kind {
+                    0 => {
+                        plain.extend(range.clone());
+                        free.insert(range);
+                    }
+                    1 => {
+                        plain.retain(|node| !range.contains(node));
+                        free.remove(range);
+                    }
+                    _ => {
+                        let lowest: Vec<u32> = plain.iter().copied().take(count as usize).collect();
+                        plain.retain(|node| !lowest.contains(node));
+                        let mut taken = Vec::new();
+                        free.take_lowest(count, |stretch| taken.extend(stretch));
+                        prop_assert_eq!(taken, lowest);
+                    }
+                }
+                prop_assert_eq!(free.last(), plain.last().copied());
+                prop_assert!((0..nodes + 70).all(|node| free.has(node) == plain.contains(&node)));
+            }
+        }
+    }
+}
