@@ -129,6 +129,8 @@ pub struct Belief {
     /// By job; [`UNKNOWN`] for those in between that nobody spoke of.
     sheet_of: Vec<u32>,
     rungs: Vec<Rung>,
+    /// Whether jobs draw unlike amounts of power for a node.
+    draws_differ: bool,
 }
 
 impl Belief {
@@ -147,16 +149,18 @@ impl Belief {
             places: HashMap::new(),
             sheet_of: Vec::with_capacity(jobs.len()),
             rungs: Vec::new(),
+            draws_differ: false,
         };
         for (id, job) in (0..).map(JobId).zip(jobs) {
             let place = belief.place_of(id, job);
             belief.sheet_of.push(place);
         }
-        belief.rungs = belief.rungs();
+        belief.renew_rungs();
         belief
     }
 
     /// The sheet of a job.
+    #[inline]
     fn sheet(&self, id: JobId) -> &Sheet {
         let place = self.sheet_of.get(id.index()).copied().unwrap_or(UNKNOWN);
         self.sheets.get(place as usize).expect("a job that was known or learned of")
@@ -226,6 +230,12 @@ impl Belief {
         nodes.into_iter().flat_map(of_nodes).collect()
     }
 
+    /// There are new sheets.
+    fn renew_rungs(&mut self) {
+        self.rungs = self.rungs();
+        self.draws_differ = self.rungs.iter().any(|rung| rung.part > Share::percent(0));
+    }
+
     /// Bounds for each place of the menus. Where sizes may be chosen, menus have little in common.
     fn rungs(&self) -> Vec<Rung> {
         // Where nodes draw alike as they are asked for, the number of nodes says it all.
@@ -269,6 +279,7 @@ impl Belief {
         }
     }
 
+    #[inline]
     fn way(&self, job: &Job, sheet: &Sheet, place: usize) -> TimedPoint {
         let entry = &sheet.entries()[place];
         let believed = entry.pace.of(job.requested);
@@ -286,6 +297,7 @@ impl Belief {
         TimedPoint { point, believed }
     }
 
+    #[inline]
     fn point(&self, job: &Job, sheet: &Sheet, place: usize) -> OperatingPoint {
         self.way(job, sheet, place).point
     }
@@ -313,7 +325,7 @@ impl Model for Belief {
             self.assigned.learn(id, job);
             self.sheet_of[id.index()] = self.place_of(id, job);
             if self.sheets.len() > known {
-                self.rungs = self.rungs();
+                self.renew_rungs();
             }
         }
     }
@@ -344,12 +356,20 @@ impl Model for Belief {
         &self.rungs
     }
 
+    fn fewest_nodes(&self, id: JobId, _job: &Job) -> u32 {
+        self.sheet(id).fewest()
+    }
+
+    fn draws_differ(&self) -> bool {
+        self.draws_differ
+    }
+
     fn footprint(&self, id: JobId, job: &Job) -> Footprint {
         let sheet = self.sheet(id);
         Footprint {
             nodes: sheet.fewest(),
             time: self.shortest(job, sheet),
-            power: match self.draws_differ() {
+            power: match self.draws_differ {
                 true => sheet.entries()[sheet.nominal()].power(),
                 false => Watts::ZERO,
             },
@@ -464,6 +484,10 @@ impl Model for Belief {
 
     fn offers(&self, id: JobId, job: &Job, point: &OperatingPoint) -> bool {
         let sheet = self.sheet(id);
+        // Most jobs run as they were asked for.
+        if self.point(job, sheet, sheet.nominal()) == *point {
+            return true;
+        }
         let place = sheet.find(point);
         place.is_some_and(|place| self.point(job, sheet, place) == *point)
     }

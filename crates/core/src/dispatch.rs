@@ -119,7 +119,7 @@ impl Dispatch {
         jobs: &[Job],
     ) -> Self {
         let classes = SizeClasses::of_sizes(
-            (0..).map(JobId).zip(jobs).map(|(id, job)| model.footprint(id, job).nodes),
+            (0..).map(JobId).zip(jobs).map(|(id, job)| model.fewest_nodes(id, job)),
         );
         let queue = Queue::new(classes, jobs.len());
         Dispatch {

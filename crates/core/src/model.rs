@@ -200,6 +200,11 @@ pub trait Model: Send + Sync {
         }
     }
 
+    /// The fewest nodes that a job can run on: those of its [footprint](Model::footprint).
+    fn fewest_nodes(&self, id: JobId, job: &Job) -> u32 {
+        self.footprint(id, job).nodes
+    }
+
     /// Whether a job is to be let in, if these are the points at which it can be fed.
     fn may_enter(&self, id: JobId, job: &Job, is_fed: &dyn Fn(&OperatingPoint) -> bool) -> bool {
         self.menu(id, job).iter().any(is_fed)

@@ -22,6 +22,7 @@ use super::{OutOfRange, Pass, PowerLaw, Scaling, Throttling};
 
 mod certainty;
 mod least_squares;
+mod memo;
 mod problem;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ mod tests;
 pub use certainty::{Certainty, Estimate};
 use least_squares::{Minimum, minimise};
 pub use problem::LINEAR_SHARE;
-use problem::{Parameters, Problem};
+use problem::{Evaluation, Parameters, Problem};
 
 /// One measured run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,8 +139,9 @@ pub fn fit(samples: &[Sample]) -> Result<PassFit, PassFitError> {
     let problem = Problem::new(samples);
     check_variety(&problem)?;
     let mut best: Option<Minimum> = None;
+    let mut evaluation = Evaluation::of(&problem);
     for start in problem.starts() {
-        let found = minimise(start, |unknowns| problem.residuals(&problem.parameters(unknowns)));
+        let found = minimise(start, |unknowns| evaluation.residuals(&problem.parameters(unknowns)));
         // What is better by rounding alone is not better: the first of equals is kept.
         let is_better = |best: &Minimum| found.sum_of_squares < best.sum_of_squares * (1.0 - 1e-9);
         if best.as_ref().is_none_or(is_better) {

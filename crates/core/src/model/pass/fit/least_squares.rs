@@ -20,13 +20,13 @@ pub(super) struct Minimum {
 }
 
 /// Walks downhill from a start.
-pub(super) fn minimise(start: Vec<f64>, residuals: impl Fn(&[f64]) -> Vec<f64>) -> Minimum {
+pub(super) fn minimise(start: Vec<f64>, mut residuals: impl FnMut(&[f64]) -> Vec<f64>) -> Minimum {
     let mut at = start;
     let mut here = residuals(&at);
     let mut sum_of_squares = norm_squared(&here);
     let mut damping = 1e-3;
     for _ in 0..MOST_STEPS {
-        let jacobian = derivatives(&at, &vec![1e-6; at.len()], &residuals);
+        let jacobian = derivatives(&at, &vec![1e-6; at.len()], &mut residuals);
         let normal = Symmetric::products(&jacobian);
         let gradient: Vec<f64> = jacobian.iter().map(|column| dot(column, &here)).collect();
         let mut gain = None;
@@ -72,10 +72,10 @@ fn minus(one: &[f64], other: &[f64]) -> Vec<f64> {
 pub(super) fn derivatives(
     at: &[f64],
     steps: &[f64],
-    residuals: impl Fn(&[f64]) -> Vec<f64>,
+    mut residuals: impl FnMut(&[f64]) -> Vec<f64>,
 ) -> Vec<Vec<f64>> {
     let derivative = |(place, step): (usize, &f64)| -> Vec<f64> {
-        let moved = |by: f64| {
+        let mut moved = |by: f64| {
             let mut there = at.to_vec();
             there[place] += by;
             residuals(&there)

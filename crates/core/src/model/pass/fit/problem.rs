@@ -11,6 +11,7 @@ use std::f64::consts::FRAC_PI_2;
 use std::ops::RangeInclusive;
 
 use super::Sample;
+use super::memo::Memo;
 use crate::model::pass::power::root;
 use crate::model::pass::scaling::share_of_one_node;
 
@@ -160,15 +161,15 @@ impl Problem {
 
     /// Predicted over measured time, as logarithms.
     pub(super) fn residuals(&self, parameters: &Parameters) -> Vec<f64> {
-        let Parameters { ln_seconds, average_parallelism, variation, .. } = *parameters;
+        Evaluation::of(self).residuals(parameters)
+    }
+
+    /// The logarithm of the share of T₁ on each number of nodes.
+    fn of_nodes(&self, average_parallelism: f64, variation: f64) -> Vec<f64> {
         let fixed = variation / (2.0 * average_parallelism);
         let of_nodes =
             |&nodes: &f64| libm::log(share_of_one_node(nodes, average_parallelism, fixed));
-        let of_nodes: Vec<f64> = self.node_counts.iter().map(of_nodes).collect();
-        let of_caps: Vec<f64> = self.slowdowns(parameters).into_iter().map(libm::log).collect();
-        let rows = self.rows.iter();
-        rows.map(|row| ln_seconds + of_nodes[row.nodes] + of_caps[row.cap] - row.ln_seconds)
-            .collect()
+        self.node_counts.iter().map(of_nodes).collect()
     }
 
     /// The slowdown under each cap.
@@ -216,6 +217,35 @@ impl Problem {
             }
         }
         starts
+    }
+}
+
+/// Residuals at one place after the other, of which parts are alike.
+pub(super) struct Evaluation<'a> {
+    problem: &'a Problem,
+    of_nodes: Memo<2>,
+    of_caps: Memo<3>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn of(problem: &'a Problem) -> Self {
+        Evaluation { problem, of_nodes: Memo::default(), of_caps: Memo::default() }
+    }
+
+    /// Predicted over measured time, as logarithms.
+    pub(super) fn residuals(&mut self, parameters: &Parameters) -> Vec<f64> {
+        let Evaluation { problem, of_nodes, of_caps } = self;
+        let Parameters { ln_seconds, average_parallelism, variation, .. } = *parameters;
+        let Parameters { highest_watts, constant_watts, sensitivity, .. } = *parameters;
+        let of_nodes = of_nodes.at([average_parallelism, variation], || {
+            problem.of_nodes(average_parallelism, variation)
+        });
+        let of_caps = of_caps.at([highest_watts, constant_watts, sensitivity], || {
+            problem.slowdowns(parameters).into_iter().map(libm::log).collect()
+        });
+        let rows = problem.rows.iter();
+        rows.map(|row| ln_seconds + of_nodes[row.nodes] + of_caps[row.cap] - row.ln_seconds)
+            .collect()
     }
 }
 
