@@ -9,6 +9,7 @@
 mod allocator;
 mod bench;
 mod calendar;
+mod command;
 mod easy;
 mod files;
 mod large;
@@ -22,7 +23,9 @@ use bench::{Bench, load_average};
 /// The word that chooses a section, its title, and what runs it.
 type Section = (&'static str, &'static str, fn(&Bench));
 
-const SECTIONS: [Section; 15] = [
+const SECTIONS: [Section; 17] = [
+    ("command", "The command: busbar simulate LOG", command::command),
+    ("scale", "The command under 60 % of the power, by policy", command::scale),
     ("easy", "EASY at load 0.85", easy::easy),
     ("overload", "EASY at load 1.5", easy::overload),
     ("files", "From file to file at load 0.85", files::files),

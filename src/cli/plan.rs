@@ -345,6 +345,9 @@ impl Arguments {
                 "--window: a plan has no figures for parts of the time; 'busbar compare --window' has"
             );
         }
+        if self.tariff.carbon.is_some() {
+            bail!("--carbon: a plan has no figures for emissions; 'busbar compare --carbon' has");
+        }
         let mut experiment = Experiment {
             policies: vec![self.policy],
             budgets: vec![Named::by_option("--budget", BudgetSpec::Constant(Allowance::Unlimited))],

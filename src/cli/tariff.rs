@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 
     /// What is emitted for energy: 450g/kWh, rules by the calendar, or a series in a .csv file
     #[arg(long, value_name = "C", value_parser = parse_carbon, allow_hyphen_values = true)]
-    carbon: Option<RateSpec>,
+    pub(super) carbon: Option<RateSpec>,
 
     /// What the highest quarter of an hour of each month costs: 12EUR/kW
     #[arg(long, value_name = "D")]

@@ -52,8 +52,8 @@ pub enum SwfError {
     },
     /// A line is not a record.
     #[error(
-        "{file}, line {line}, field {field} ({name}): {problem}; mend the line, or pass \
-         --skip-bad-records to leave such lines out and count them",
+        "{file}, line {line}, field {field} ({name}): {problem}; mend the line, or leave such \
+         lines out and count them: 'busbar workload convert --skip-bad-records' writes the rest",
         name = field_name(*field)
     )]
     Malformed {
