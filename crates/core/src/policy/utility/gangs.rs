@@ -81,6 +81,8 @@ pub struct Gangs {
     promised: Option<JobId>,
     /// When somebody may start whom only the pace of energy kept from it.
     resumes: Option<Instant>,
+    /// The bids of those that arrived in this turn.
+    arrived: Vec<Bid>,
     /// Room to work in.
     candidates: BinaryHeap<Bid>,
 }
@@ -97,6 +99,7 @@ impl Gangs {
             spent: BTreeSet::new(),
             promised: None,
             resumes: None,
+            arrived: Vec::new(),
             candidates: BinaryHeap::new(),
         }
     }
@@ -106,11 +109,13 @@ impl Gangs {
         // How long a limit lasts that could feed a job gets less while others are to come.
         let limits_change = view.changes.machine || !is_steady(view);
         let is_outdated = limits_change && self.rule.heeds_limits();
+        self.arrived.clear();
         if !is_outdated {
             for &job in view.changes.arrived {
                 // A job may have come and gone, and come again.
                 if view.queue.contains(job) && !self.waiting.has(job) {
-                    self.take_in(view, job);
+                    let bids = self.take_in(view, job).into_iter();
+                    self.arrived.extend(bids.map(|bid| self.waiting.placed(bid)));
                 }
             }
         }
@@ -119,16 +124,18 @@ impl Gangs {
         if !is_complete {
             *self =
                 Gangs { promised: self.promised, resumes: self.resumes, ..Gangs::new(self.spec) };
-            view.queue.iter().for_each(|job| self.take_in(view, job));
+            view.queue.iter().for_each(|job| _ = self.take_in(view, job));
         }
         !is_complete
     }
 
-    fn take_in(&mut self, view: &View<'_>, id: JobId) {
+    /// A job waits from now on, with these bids.
+    fn take_in(&mut self, view: &View<'_>, id: JobId) -> SmallVec<[Bid; 8]> {
         let job = view.job(id);
         let worth = worth(job);
         let ways = view.model.ways(id, job);
-        self.waiting.insert(id, &ways, self.rule.bids(view, id, &ways));
+        let bids = self.rule.bids(view, id, &ways);
+        self.waiting.insert(id, &ways, bids.iter().copied());
         self.spent_at.push(Reverse((job.submit + worth.spent(), id)));
         if view.model.freedoms(id, job).has(Freedom::Drops) {
             let least = ways.iter().map(|way| way.believed.millis()).min().unwrap_or(0);
@@ -138,6 +145,7 @@ impl Gangs {
             });
             self.hopeless_at.push(Reverse((too_late, id)));
         }
+        bids
     }
 
     fn leave(&mut self, job: JobId) {
@@ -209,24 +217,21 @@ impl Gangs {
         if !arrived_only {
             self.waiting.best_of_each(view, &self.rule, &turn.room, &mut candidates);
         } else {
-            for &job in view.changes.arrived.iter().filter(|job| self.waiting.has(**job)) {
-                let ways = view.model.ways(job, view.job(job));
-                let bids = self.rule.bids(view, job, &ways).into_iter();
-                candidates.extend(bids.map(|bid| self.waiting.placed(bid)));
-            }
+            candidates.extend(self.arrived.drain(..));
         }
         while let Some(bid) = candidates.pop() {
             // There is only less room as a turn goes on.
-            if !self.waiting.may_fit(&bid, &turn.room) {
-                continue;
-            }
+            let Some(longest) = self.waiting.fits_for(&bid, &turn.room) else { continue };
             if self.waiting.has(bid.job) {
-                let ways = view.model.ways(bid.job, view.job(bid.job));
-                let point = ways[bid.place()].point;
-                if turn.room.admits(&point) && turn.allows(&ways, bid.place()) {
-                    self.start(bid.job, point, turn);
-                } else if !arrived_only {
-                    self.waiting.set_aside(&bid);
+                let fits = bid.time <= longest;
+                let ways = fits.then(|| view.model.ways(bid.job, view.job(bid.job)));
+                let ways = ways.filter(|ways| {
+                    turn.room.admits(&ways[bid.place()].point) && turn.allows(ways, bid.place())
+                });
+                match ways {
+                    Some(ways) => self.start(bid.job, ways[bid.place()].point, turn),
+                    None if !arrived_only => self.waiting.set_aside(&bid),
+                    None => {}
                 }
             }
             if !arrived_only {

@@ -41,6 +41,8 @@ pub(super) struct Bid {
     then: (u64, u64),
     /// How long the job is believed to take.
     believed: Span,
+    /// How long it may take.
+    pub(super) time: Span,
     pub(super) job: JobId,
     /// The group of the job.
     pub(super) group: u32,
@@ -140,7 +142,8 @@ impl Rule {
                 (level(job, prioritized), 1, (u64::MAX - order, believed.millis()))
             }
         };
-        let mut bid = Bid { gain, cost, then, believed, job: id, group: 0, place };
+        let time = way.point.time;
+        let mut bid = Bid { gain, cost, then, believed, time, job: id, group: 0, place };
         self.renew(&mut bid, now, job);
         bid
     }

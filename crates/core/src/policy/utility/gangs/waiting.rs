@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::bid::{Bid, Rule};
 use crate::model::TimedPoints;
 use crate::policy::{Room, View};
-use crate::units::{JobId, Watts};
+use crate::units::{JobId, Span, Watts};
 
 /// Nodes and watts at each place of a menu.
 type Shape = SmallVec<[(u32, Watts); 8]>;
@@ -30,7 +30,7 @@ const MOST_BIDS: usize = 2;
 pub(super) struct Waiting {
     groups: Vec<Group>,
     /// The groups of which somebody waits, in no order.
-    live: Vec<u32>,
+    live: Vec<Live>,
     /// Where the group of a shape is.
     places: HashMap<Shape, u32>,
     /// By job: its group.
@@ -40,13 +40,23 @@ pub(super) struct Waiting {
     aside: Vec<Bid>,
 }
 
+/// A group of which somebody waits, as it is looked at to find out whether it may fit.
+#[derive(Clone, Copy)]
+struct Live {
+    group: u32,
+    /// None of its places holds fewer nodes or less power.
+    nodes: u32,
+    power: Watts,
+}
+
 #[derive(Clone)]
 struct Group {
     shape: Shape,
-    /// None of them holds fewer nodes or less power.
-    least: (u32, Watts),
-    /// The bids for each place of the queue.
+    /// The bids for each place of the menu.
     bids: Vec<BinaryHeap<Bid>>,
+    /// For each place, none of the bids there may take less time. Under a reservation nearly all are refused
+    /// because they take too long, and this says so for all of them at once.
+    shortest: SmallVec<[Span; 8]>,
     waiting: usize,
     /// Where it is among those that are live.
     at: usize,
@@ -83,11 +93,13 @@ impl Waiting {
         };
         let group = &mut self.groups[place as usize];
         for bid in bids {
+            let shortest = &mut group.shortest[bid.place()];
+            *shortest = bid.time.min(*shortest);
             group.bids[bid.place()].push(bid.of_group(place));
         }
         if group.waiting == 0 {
             group.at = self.live.len();
-            self.live.push(place);
+            self.live.push(group.live(place));
         }
         group.waiting += 1;
         self.count += 1;
@@ -108,16 +120,22 @@ impl Waiting {
         group.waiting -= 1;
         if group.waiting == 0 {
             group.bids.iter_mut().for_each(BinaryHeap::clear);
+            group.shortest.fill(Span::FOREVER);
             let at = group.at;
             self.live.swap_remove(at);
             if let Some(moved) = self.live.get(at) {
-                self.groups[*moved as usize].at = at;
+                self.groups[moved.group as usize].at = at;
             }
         } else {
             let most = MOST_BIDS * group.waiting + 64;
             let group_of = &self.group_of;
-            for bids in group.bids.iter_mut().filter(|bids| bids.len() > most) {
+            let aside = &self.aside;
+            let places = group.bids.iter_mut().zip(&mut group.shortest).enumerate();
+            for (at, (bids, shortest)) in places.filter(|(_, (bids, _))| bids.len() > most) {
                 bids.retain(|bid| group_of[bid.job.index()] != NONE);
+                let aside = aside.iter().filter(|bid| bid.group == place && bid.place() == at);
+                let times = bids.iter().chain(aside).map(|bid| bid.time);
+                *shortest = times.min().unwrap_or(Span::FOREVER);
             }
         }
     }
@@ -127,11 +145,10 @@ impl Waiting {
         bid.of_group(self.group_of.get(bid.job.index()).copied().unwrap_or(NONE))
     }
 
-    /// Whether there are nodes and watts for a bid, as far as its group goes.
+    /// For how long there are nodes and watts for a bid, if anybody in its group may do with that at its place.
     #[inline]
-    pub(super) fn may_fit(&self, bid: &Bid, room: &Room) -> bool {
-        let group = self.groups.get(bid.group as usize);
-        group.is_some_and(|group| group.fits(bid.place(), room))
+    pub(super) fn fits_for(&self, bid: &Bid, room: &Room) -> Option<Span> {
+        self.groups.get(bid.group as usize)?.fits_for(bid.place(), room)
     }
 
     /// The best bid for each place of each group that may fit.
@@ -142,13 +159,11 @@ impl Waiting {
         room: &Room,
         best: &mut BinaryHeap<Bid>,
     ) {
-        for &place in &self.live {
-            let group = &mut self.groups[place as usize];
-            if group.least.0 > room.nodes() || group.least.1 > room.power() {
-                continue;
-            }
+        let (nodes, power) = (room.nodes(), room.power());
+        for live in self.live.iter().filter(|live| live.nodes <= nodes && live.power <= power) {
+            let group = &mut self.groups[live.group as usize];
             for place in 0..group.shape.len() {
-                if group.fits(place, room) {
+                if group.fits_for(place, room).is_some() {
                     best.extend(group.best(place, view, rule, &self.group_of));
                 }
             }
@@ -178,16 +193,22 @@ impl Waiting {
 
 impl Group {
     fn of(shape: Shape) -> Self {
-        let nodes = shape.iter().map(|(nodes, _)| *nodes).min().unwrap_or(0);
-        let power = shape.iter().map(|(_, power)| *power).min().unwrap_or(Watts::ZERO);
         let bids = shape.iter().map(|_| BinaryHeap::new()).collect();
-        Group { shape, least: (nodes, power), bids, waiting: 0, at: 0 }
+        let shortest = shape.iter().map(|_| Span::FOREVER).collect();
+        Group { shape, bids, shortest, waiting: 0, at: 0 }
     }
 
+    fn live(&self, group: u32) -> Live {
+        let nodes = self.shape.iter().map(|(nodes, _)| *nodes).min().unwrap_or(0);
+        let power = self.shape.iter().map(|(_, power)| *power).min().unwrap_or(Watts::ZERO);
+        Live { group, nodes, power }
+    }
+
+    /// For how long there is room at a place, if that is enough for anybody.
     #[inline]
-    fn fits(&self, place: usize, room: &Room) -> bool {
+    fn fits_for(&self, place: usize, room: &Room) -> Option<Span> {
         let (nodes, power) = self.shape[place];
-        nodes <= room.nodes() && power <= room.power()
+        room.longest(nodes, power).filter(|longest| self.shortest[place] <= *longest)
     }
 
     /// The best bid for a place, of those who wait.
